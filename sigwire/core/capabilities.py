@@ -1,0 +1,39 @@
+"""What a model can do, as data. An adapter decides by these; nothing sniffs a model's name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sigwire.core.json import Value
+
+__all__ = ["Capabilities"]
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities(Value):
+    """A model's abilities. The defaults describe the least: text in, text out.
+
+    ``native_tools``: takes a ``tools`` list and answers with calls; ``tool_choice``: can be forced to call;
+    ``json_schema`` / ``json_object``: structured output by schema / any object; ``tools_with_json_schema``: both in one
+    request; ``reasoning``: thinks natively; ``images`` ``audio`` ``files``: takes such parts; ``runs_own_tools``: an agent
+    behind an API, whose text is never scanned for calls; ``context_window`` and ``max_output_tokens`` in tokens,
+    ``None`` where unknown.
+
+    >>> Capabilities(native_tools=True).native_tools
+    True
+    """
+
+    native_tools: bool = False
+    parallel_tool_calls: bool = False
+    tool_choice: bool = False
+    json_schema: bool = False
+    json_object: bool = False
+    tools_with_json_schema: bool = False
+    reasoning: bool = False
+    images: bool = False
+    audio: bool = False
+    files: bool = False
+    streaming: bool = False
+    runs_own_tools: bool = False
+    context_window: int | None = None
+    max_output_tokens: int | None = None

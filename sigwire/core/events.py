@@ -1,0 +1,254 @@
+"""A response in pieces, and ``collect``, which puts the pieces together.
+
+``start`` and ``delta`` events show growth; only an ``end`` carries a finished thing: ``ToolCallEnd`` a whole call,
+``ChoiceEnd`` a finish reason, ``ResponseEnd`` the rest. Two promises: collecting the events of an answer gives the answer
+(``collect(explode(response)) == response``), and a call is never visible as a call before it is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Part, TextPart, ThinkingPart
+from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Response, Usage
+from sigwire.core.tools import ToolCall
+
+__all__ = [
+    "ChoiceEnd",
+    "PartEnd",
+    "ReasoningDelta",
+    "ResponseEnd",
+    "ResponseStart",
+    "StreamEvent",
+    "TextDelta",
+    "ToolCallDelta",
+    "ToolCallEnd",
+    "ToolCallStart",
+    "UsageUpdate",
+    "collect",
+    "explode",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseStart:
+    """The answer begins."""
+
+    id: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More text of a choice."""
+
+    text: str
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """More of what the model thinks before it answers."""
+
+    text: str
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PartEnd:
+    """A whole part: thinking with its signature (replacing the deltas since the last part), media, an opaque item."""
+
+    part: Part
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallStart:
+    """The model begins a call; ``index`` numbers the calls of a choice."""
+
+    index: int
+    id: str
+    name: str
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """More of a call's argument text, for display only."""
+
+    index: int
+    arguments: str
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallEnd:
+    """The call is complete."""
+
+    index: int
+    call: ToolCall
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceEnd:
+    """A choice is complete. ``ordered`` says that the order of its parts is part of its meaning."""
+
+    finish_reason: FinishReason = "stop"
+    choice: int = 0
+    refusal: str | None = None
+    logprobs: JsonValue = None
+    citations: tuple[JsonObject, ...] = ()
+    ordered: bool = False
+    raw: JsonValue = None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageUpdate:
+    """Tokens so far; the last one counts."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseEnd:
+    """The answer is complete."""
+
+    warnings: tuple[LMWarning, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    raw: JsonValue = None
+
+
+StreamEvent: TypeAlias = (
+    ResponseStart
+    | TextDelta
+    | ReasoningDelta
+    | PartEnd
+    | ToolCallStart
+    | ToolCallDelta
+    | ToolCallEnd
+    | ChoiceEnd
+    | UsageUpdate
+    | ResponseEnd
+)
+
+
+def explode(response: Response) -> Iterator[StreamEvent]:
+    """The events of a response that came whole.
+
+    >>> [type(event).__name__ for event in explode(Response((Choice(text="4"),)))]
+    ['ResponseStart', 'TextDelta', 'ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
+    """
+    yield ResponseStart(response.id, response.model)
+    for number, choice in enumerate(response.choices):
+        yield from _explode_parts(choice.message().parts, number)
+        yield ChoiceEnd(
+            choice.finish_reason,
+            number,
+            choice.refusal,
+            choice.logprobs,
+            choice.citations,
+            ordered=bool(choice.parts),
+            raw=choice.raw,
+        )
+    yield UsageUpdate(response.usage)
+    yield ResponseEnd(response.warnings, response.attempts, response.raw)
+
+
+def _explode_parts(parts: tuple[Part, ...], choice: int) -> Iterator[StreamEvent]:
+    calls, before = 0, None
+    for part in parts:
+        if isinstance(part, TextPart) and not isinstance(before, TextPart):
+            yield TextDelta(part.text, choice)
+        elif isinstance(part, ToolCall):
+            yield ToolCallStart(calls, part.id, part.name, choice)
+            yield ToolCallEnd(calls, part, choice)
+            calls += 1
+        else:
+            if isinstance(part, ThinkingPart) and part.text:
+                yield ReasoningDelta(part.text, choice)
+            yield PartEnd(part, choice)
+        before = part
+
+
+@dataclass(slots=True)
+class _Building:
+    """A choice under construction: finished parts, and the text that is still growing."""
+
+    parts: list[Part] = field(default_factory=list)
+    growing: type[TextPart] | type[ThinkingPart] | None = None
+    pieces: list[str] = field(default_factory=list)
+    end: ChoiceEnd = ChoiceEnd()
+
+    def grow(self, kind: type[TextPart] | type[ThinkingPart], text: str) -> None:
+        if self.growing is not kind:
+            self.close()
+        self.growing = kind
+        self.pieces.append(text)
+
+    def close(self) -> None:
+        if self.growing is not None:
+            self.parts.append(self.growing("".join(self.pieces)))
+        self.growing, self.pieces = None, []
+
+    def finish(self) -> Choice:
+        self.close()
+        rest: dict[str, Any] = {
+            name: getattr(self.end, name) for name in ("finish_reason", "refusal", "logprobs", "citations", "raw")
+        }
+        choice = Choice.from_parts(self.parts, **rest)
+        if self.end.ordered:
+            return choice
+        return Choice(choice.text, choice.tool_calls, choice.reasoning, **rest)
+
+
+def collect(events: Iterable[StreamEvent]) -> Response:
+    """Put the events of one answer together.
+
+    >>> collect([TextDelta("4"), TextDelta("2"), ChoiceEnd("stop")]).choices[0].text
+    '42'
+    """
+    start, usage, end = ResponseStart(), Usage(), ResponseEnd()
+    choices: dict[int, _Building] = {}
+    for event in events:
+        match event:
+            case ResponseStart():
+                start = event
+            case UsageUpdate():
+                usage = event.usage
+            case ResponseEnd():
+                end = event
+            case ToolCallStart() | ToolCallDelta():
+                pass  # shown while they grow; only the end counts
+            case _:
+                _add_to(choices.setdefault(event.choice, _Building()), event)
+    return Response(
+        tuple(choices[number].finish() for number in sorted(choices)),
+        usage,
+        start.model,
+        start.id,
+        end.warnings,
+        end.attempts,
+        end.raw,
+    )
+
+
+def _add_to(choice: _Building, event: TextDelta | ReasoningDelta | PartEnd | ToolCallEnd | ChoiceEnd) -> None:
+    match event:
+        case TextDelta():
+            choice.grow(TextPart, event.text)
+        case ReasoningDelta():
+            choice.grow(ThinkingPart, event.text)
+        case PartEnd():
+            if choice.growing is ThinkingPart and isinstance(event.part, ThinkingPart):
+                choice.growing, choice.pieces = None, []
+            choice.close()
+            choice.parts.append(event.part)
+        case ToolCallEnd():
+            choice.close()
+            choice.parts.append(event.call)
+        case ChoiceEnd():
+            choice.end = event

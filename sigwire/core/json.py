@@ -1,0 +1,145 @@
+"""JSON values, and ``Value``: frozen dataclasses that go into JSON and come back equal.
+
+What decides how a field is read back is the field's declared type, never the data: a user's JSON that happens to look
+like one of our values stays the user's JSON. A field whose value equals its default is left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeAlias, cast
+
+from typing_extensions import Self
+
+__all__ = ["JsonObject", "JsonValue", "Value", "dumps", "loads"]
+
+JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
+JsonObject: TypeAlias = "dict[str, JsonValue]"
+
+dumps: Callable[[Any], str] = functools.partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+"""Compact JSON text; non-ASCII characters are kept."""
+
+
+def loads(text: str | bytes) -> Any:
+    """Strict JSON: ``NaN`` and ``Infinity`` are refused; every fault is a ``ValueError``.
+
+    >>> loads('{"a": [1, 2.0, null]}')
+    {'a': [1, 2.0, None]}
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+class Value:
+    """Base of the canonical values: ``to_json()`` gives plain JSON, ``from_json()`` gives an equal value back.
+
+    A subclass is a frozen dataclass. ``kind`` is written as ``"type"`` where a field may hold several classes.
+
+    >>> from sigwire.core.response import Usage
+    >>> Usage(input_tokens=3).to_json()
+    {'input_tokens': 3}
+    >>> Usage.from_json({'input_tokens': 3}) == Usage(input_tokens=3)
+    True
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str] = ""
+
+    def to_json(self) -> JsonObject:
+        """The value as JSON objects, lists and scalars."""
+        data: JsonObject = {"type": self.kind} if self.kind else {}
+        for name, default, write, _ in _plan(type(self)):
+            value = getattr(self, name)
+            if default is _REQUIRED or value is not default and value != default or type(value) is not type(default):
+                data[name] = write(value)
+        return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read what ``to_json`` wrote. Raises ``ValueError`` naming the field that is missing or unknown."""
+        plan = _plan(cls)
+        known = {name for name, *_ in plan} | {"type"}
+        if unknown := data.keys() - known:
+            raise ValueError(f"{cls.__name__} has no field {sorted(unknown)[0]!r}; it was written by something else.")
+        values: dict[str, Any] = {}
+        for name, default, _, read in plan:
+            if name in data:
+                values[name] = read(data[name])
+            elif default is _REQUIRED:
+                raise ValueError(f"{cls.__name__} needs a field {name!r}; the data has {sorted(data)}.")
+        return cls(**values)
+
+
+_REQUIRED = object()
+_FieldPlan: TypeAlias = "tuple[str, Any, Callable[[Any], Any], Callable[[Any], Any]]"
+
+
+@functools.cache
+def _plan(cls: type[Value]) -> tuple[_FieldPlan, ...]:
+    # The recursive aliases stand for "anything" here: JSON passes as it is.
+    hints = typing.get_type_hints(cls, localns={"JsonValue": object, "JsonObject": object})
+    return tuple(
+        (field.name, _default(field), *_coders(hints[field.name]))
+        for field in dataclasses.fields(cast(Any, cls))
+        if field.init
+    )
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return _REQUIRED
+
+
+def _coders(hint: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """How a value of the hinted type is written and read. Anything that holds no ``Value`` passes as it is."""
+    members = _value_classes(hint)
+    if not members:
+        return _as_is, tuple if typing.get_origin(hint) is tuple else _as_is
+    if typing.get_origin(hint) is tuple:
+        read = _reader(members)
+        return (lambda values: [v.to_json() for v in values]), (lambda items: tuple(read(item) for item in items))
+    read = _reader(members)
+    return (
+        lambda value: value.to_json() if isinstance(value, Value) else value,
+        lambda item: read(item) if isinstance(item, Mapping) else item,
+    )
+
+
+def _reader(members: tuple[type[Value], ...]) -> Callable[[Any], Any]:
+    if len(members) == 1:
+        return members[0].from_json
+    by_kind = {member.kind: member for member in members}
+
+    def read(item: Any) -> Any:
+        try:
+            member = by_kind[item["type"]]
+        except (KeyError, TypeError):
+            raise ValueError(f"Expected an object with a type out of {sorted(by_kind)}, got {item!r:.80}.") from None
+        return member.from_json(item)
+
+    return read
+
+
+def _value_classes(hint: Any) -> tuple[type[Value], ...]:
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType, tuple):
+        return tuple(member for arg in typing.get_args(hint) for member in _value_classes(arg))
+    return (hint,) if isinstance(hint, type) and issubclass(hint, Value) else ()
+
+
+def _as_is(value: Any) -> Any:
+    return value

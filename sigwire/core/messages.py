@@ -1,0 +1,81 @@
+"""Messages: what was said in a conversation, by whom, in which order.
+
+A message is a role and a tuple of parts. Order is kept because some providers refuse a replay that changes it (thinking,
+call, thinking, call). Calls and results are parts like any other; a role "tool" message holds the results of one turn.
+``OpaquePart`` keeps what only its provider understands, to be sent back as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from sigwire.core.json import Value
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.tools import ToolCall, ToolResult
+
+__all__ = [
+    "AudioPart",
+    "FilePart",
+    "ImagePart",
+    "MediaPart",
+    "Message",
+    "OpaquePart",
+    "Part",
+    "Role",
+    "TextPart",
+    "ThinkingPart",
+]
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+Part: TypeAlias = TextPart | ImagePart | AudioPart | FilePart | ThinkingPart | OpaquePart | ToolCall | ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Message(Value):
+    """One turn of a conversation.
+
+    >>> Message.user("Hello").text
+    'Hello'
+    >>> Message.from_json(Message.user("Hello").to_json()) == Message.user("Hello")
+    True
+    """
+
+    role: Role
+    parts: tuple[Part, ...] = ()
+
+    @classmethod
+    def system(cls, text: str) -> Message:
+        """Instructions for the model."""
+        return cls("system", (TextPart(text),))
+
+    @classmethod
+    def user(cls, text: str, *media: MediaPart) -> Message:
+        """What the user says, with media after the text."""
+        return cls("user", (TextPart(text), *media))
+
+    @classmethod
+    def assistant(cls, text: str = "", tool_calls: Iterable[ToolCall] = ()) -> Message:
+        """What the model says, with its calls after the text."""
+        return cls("assistant", (*((TextPart(text),) if text else ()), *tool_calls))
+
+    @classmethod
+    def tool(cls, *results: ToolResult) -> Message:
+        """The results of one turn's calls, in call order."""
+        return cls("tool", results)
+
+    @property
+    def text(self) -> str:
+        """The text parts joined; nothing of thinking, calls or results."""
+        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls among the parts."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        """The results among the parts."""
+        return tuple(part for part in self.parts if isinstance(part, ToolResult))

@@ -1,0 +1,206 @@
+"""Programs as generators of effects, and the drivers that run them.
+
+A *program* is a generator. It decides; it does no I/O itself. Where something must be waited for it yields an
+*effect*, an object that knows how to happen in two ways: ``run()`` blocks, ``arun()`` awaits. A *driver* performs each
+effect and sends its value back in, or throws its exception in at the yield:
+
+    def program():                        run(program())          blocks; also fine inside a running event loop
+        answer = yield Ask(lm, request)   await arun(program())   awaits; cancellation arrives at the yield
+        return answer.text.upper()
+
+So each loop of the library is written once. Programs call programs with ``yield from``; ``Gather`` runs several at once.
+
+This file knows nothing of models, tools or settings. It owns two process-wide resources, both started on first use only:
+an event loop in a daemon thread, for effects that can only be awaited while the caller blocks, and a pool of threads, for
+effects that can only block while the caller awaits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from functools import partial
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+
+__all__ = ["Effect", "Gather", "Program", "arun", "block_on", "off_loop", "run"]
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+P = ParamSpec("P")
+
+
+class Effect(Protocol[T_co]):
+    """Something that has to be waited for. Either method gives the same value or raises the same error."""
+
+    def run(self) -> T_co: ...
+
+    async def arun(self) -> T_co: ...
+
+
+Program: TypeAlias = Generator[Effect[Any], Any, T]
+
+
+def run(program: Program[T]) -> T:
+    """Run a program, blocking. Works in any thread, also inside a running event loop.
+
+    >>> def double(text: str) -> Program[str]:
+    ...     return text * 2
+    ...     yield
+    >>> run(double("ab"))
+    'abab'
+    """
+    try:
+        effect = program.send(None)
+        while True:
+            try:
+                value = effect.run()
+            except BaseException as error:
+                effect = program.throw(error)
+            else:
+                effect = program.send(value)
+    except StopIteration as stop:
+        return cast(T, stop.value)
+
+
+async def arun(program: Program[T]) -> T:
+    """Run a program on the running event loop. Cancelling the task raises ``CancelledError`` at the program's yield."""
+    try:
+        effect = program.send(None)
+        while True:
+            try:
+                value = await effect.arun()
+            except BaseException as error:
+                effect = program.throw(error)
+            else:
+                effect = program.send(value)
+    except StopIteration as stop:
+        return cast(T, stop.value)
+
+
+class Gather(Generic[T]):
+    """An effect: run several programs at once, at most ``limit`` at a time; their values come in the given order.
+
+    Each program runs in a copy of the caller's context. When one raises, programs not yet started are dropped, running
+    ones are cancelled (async) or waited for (sync), and the first error in the given order is raised.
+
+    >>> def number(n: int) -> Program[int]:
+    ...     return n
+    ...     yield
+    >>> def both() -> Program[list[int]]:
+    ...     return (yield Gather([number(1), number(2)]))
+    >>> run(both())
+    [1, 2]
+    """
+
+    __slots__ = ("_limit", "_programs")
+
+    def __init__(self, programs: Sequence[Program[T]], *, limit: int | None = None) -> None:
+        self._programs = list(programs)
+        self._limit = max(1, min(limit or len(self._programs), max(1, len(self._programs))))
+
+    def run(self) -> list[T]:
+        if self._limit == 1:
+            return [run(program) for program in self._programs]
+        with ThreadPoolExecutor(self._limit, thread_name_prefix="sigwire-gather") as pool:
+            futures = [
+                pool.submit(contextvars.copy_context().run, partial(run, program)) for program in self._programs
+            ]
+            wait(futures, return_when=FIRST_EXCEPTION)
+            for future in futures:
+                future.cancel()
+        for future in futures:
+            if not future.cancelled() and (error := future.exception()) is not None:
+                raise error
+        return [future.result() for future in futures]
+
+    async def arun(self) -> list[T]:
+        gate = asyncio.Semaphore(self._limit)
+
+        async def one(program: Program[T]) -> T:
+            async with gate:
+                return await arun(program)
+
+        tasks = [asyncio.ensure_future(one(program)) for program in self._programs]
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+# --- bridges between blocking and awaiting --------------------------------------------------------
+
+
+def block_on(coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None) -> T:
+    """Wait for a coroutine from blocking code, on an event loop of our own, whether or not one runs in this thread.
+
+    The caller's context variables are visible inside. ``timeout`` is in seconds; past it the coroutine is cancelled and
+    ``TimeoutError`` is raised. An interrupt cancels it too.
+
+    >>> async def answer() -> int:
+    ...     return 42
+    >>> block_on(answer())
+    42
+    """
+    loop = _background_loop()
+    if threading.current_thread() is loop.thread:
+        coroutine.close()
+        raise RuntimeError(
+            "Blocking code that was called by a coroutine of this same loop would wait for itself. "
+            "Await the async form (acall, arun) there instead."
+        )
+    future = asyncio.run_coroutine_threadsafe(coroutine, loop.loop)
+    try:
+        return future.result(timeout)
+    except BaseException:
+        future.cancel()
+        raise
+
+
+def off_loop(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
+    """Run blocking code in a thread with the caller's context, so that the event loop stays free.
+
+    >>> import time
+    >>> async def main() -> None:
+    ...     await off_loop(time.sleep, 0.001)
+    >>> block_on(main())
+    """
+    context = contextvars.copy_context()
+    return asyncio.get_running_loop().run_in_executor(_blocking_pool(), partial(context.run, function, *args, **kwargs))
+
+
+class _BackgroundLoop:
+    """An event loop in a daemon thread. Forked children start their own."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, name="sigwire-loop", daemon=True)
+        self.thread.start()
+
+
+_lock = threading.Lock()
+_loop: _BackgroundLoop | None = None
+_pool: tuple[int, ThreadPoolExecutor] | None = None
+_BLOCKING_THREADS = 64  # Blocking tools mostly wait; the interpreter's own default of cores + 4 starves small machines.
+
+
+def _background_loop() -> _BackgroundLoop:
+    global _loop
+    with _lock:
+        if _loop is None or _loop.pid != os.getpid():
+            _loop = _BackgroundLoop()
+        return _loop
+
+
+def _blocking_pool() -> ThreadPoolExecutor:
+    global _pool
+    with _lock:
+        if _pool is None or _pool[0] != os.getpid():
+            _pool = (os.getpid(), ThreadPoolExecutor(_BLOCKING_THREADS, thread_name_prefix="sigwire-blocking"))
+        return _pool[1]
