@@ -8,6 +8,7 @@
     │   ├── InputError                  a call's inputs do not fit its signature
     │   ├── ToolDefinitionError         a tool cannot be offered as it is defined
     │   ├── UnsupportedFeature          the model or provider has no place for what was asked
+    │   │   └── UnsupportedOption         a wire's table does not know an option
     │   └── StateError                  a saved program does not fit the program that loads it
     ├── LMError                       the provider, or the way to it
     │   ├── LMTransportError            no usable answer arrived: refused, reset, cut off
@@ -17,6 +18,7 @@
     │   ├── LMRateLimitError            too many requests, worth trying later
     │   ├── LMInvalidRequestError       the provider refuses the request as it is
     │   │   ├── ContextWindowExceededError  the request is longer than the model reads
+    │   │   ├── LMContentFilteredError      the provider's filter refuses the request
     │   │   └── LMUnsupportedModelError     the provider does not serve this model
     │   ├── LMServerError               the provider failed or is overloaded
     │   └── LMUnexpectedError           an answer that fits nothing known
@@ -50,6 +52,7 @@ __all__ = [
     "InputError",
     "LMAuthenticationError",
     "LMBillingError",
+    "LMContentFilteredError",
     "LMError",
     "LMInvalidRequestError",
     "LMNotConfigured",
@@ -70,6 +73,7 @@ __all__ = [
     "ToolFailed",
     "ToolSignal",
     "UnsupportedFeature",
+    "UnsupportedOption",
     "is_retryable_lm_error",
 ]
 
@@ -117,6 +121,20 @@ class ToolDefinitionError(CallerError, ValueError):
 
 class UnsupportedFeature(CallerError, ValueError):
     """The model or its provider has no place for what was asked."""
+
+
+class UnsupportedOption(UnsupportedFeature):
+    """The provider's wire has no place for an option.
+
+    Attributes: ``provider``, ``option``, ``known`` (the options it has).
+    """
+
+    def __init__(self, *, provider: str, option: str, known: list[str]) -> None:
+        self.provider, self.option, self.known = provider, option, known
+        super().__init__(
+            f"{provider} has no option {option!r} (encoding the request). "
+            f"Use one of {', '.join(known)}, or pass it untouched in extra_body."
+        )
 
 
 class StateError(CallerError, ValueError):
@@ -213,6 +231,12 @@ class ContextWindowExceededError(LMInvalidRequestError):
     """The request is longer than the model can read; shorten it or use a model with a larger context."""
 
     code = "context_length"
+
+
+class LMContentFilteredError(LMInvalidRequestError):
+    """The provider's content filter refuses the request; change what is sent."""
+
+    code = "content_filter"
 
 
 class LMUnsupportedModelError(LMInvalidRequestError):
