@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, Protocol, TypeAlias, cast
 
 from typing_extensions import TypeVar
@@ -68,11 +68,14 @@ __all__ = [
     "effort_for_budget",
     "finish",
     "fit_effort",
+    "headers_for",
+    "is_invented",
     "merge",
     "name_map",
     "offer",
     "place_options",
     "provider_data",
+    "put",
     "settle",
     "supports",
     "usage_of",
@@ -98,6 +101,10 @@ class Dialect:
     repair: RepairRules = RepairRules()
     tool_schema: SchemaRules = AS_IS
     output_schema: SchemaRules = AS_IS
+
+    def __post_init__(self) -> None:
+        # One truth: a row that changes its family must not go on replaying the items of its base.
+        object.__setattr__(self, "repair", replace(self.repair, family=self.family))
 
 
 D = TypeVar("D", bound=Dialect, covariant=True, default=Dialect)

@@ -150,9 +150,10 @@ def read_body(body: bytes | str) -> JsonValue:
     """
     text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     try:
-        return loads(text.lstrip("\ufeff"))
+        data: JsonValue = loads(text.lstrip("\ufeff"))
     except ValueError:
         return text
+    return data
 
 
 def read_fault(status: int | None, headers: Mapping[str, str], body: bytes | str | JsonValue) -> Fault:

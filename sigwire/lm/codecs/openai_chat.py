@@ -1,0 +1,828 @@
+"""OpenAI chat completions wire, spoken by OpenAI and by the hosts in ``dialects``: Request -> dict, dict -> Response.
+
+Pure: no network, clock or environment. What differs between hosts is a ``ChatDialect``; what differs between models is in the
+target's facts. Reads top to bottom: the dialect, tables, encode(), decode(), decode_error(), read_request().
+
+Surprises of this wire:
+    - Arguments travel as a JSON *string*, and the model writes it: it may be no JSON at all, and is kept.
+    - Results are text only. Failures begin with ``ERROR: ``, media follow in a user turn.
+    - api.openai.com never returns or takes reasoning here; compatible hosts do, each under a name of its own. It is kept as a
+      ``ThinkingPart`` of the host's family and goes back only where the host wants it (``ChatDialect.replay``).
+    - What we do not model is kept as ``OpaquePart``: in an assistant turn its data are fields of the message
+      (``reasoning_details``), elsewhere a content part. Unknown fields of a call are its provider data (``extra_content``).
+    - A host may answer status 200 with an error, and with a finish reason that contradicts the content.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.messages import (
+    AudioPart,
+    FilePart,
+    ImagePart,
+    Message,
+    OpaquePart,
+    Part,
+    Role,
+    TextPart,
+    ThinkingPart,
+)
+from sigwire.core.names import NameMap
+from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
+from sigwire.core.tools import ToolCall, ToolResult, number_calls
+from sigwire.errors import (
+    ContextWindowExceededError,
+    LMBillingError,
+    LMContentFilteredError,
+    LMError,
+    LMInvalidRequestError,
+    LMRateLimitError,
+    LMServerError,
+    LMUnexpectedError,
+    LMUnsupportedModelError,
+    UnsupportedFeature,
+)
+from sigwire.lm.codecs.base import (
+    Encoded,
+    Offer,
+    OptionTable,
+    Place,
+    Skip,
+    Target,
+    asked_reasoning,
+    drop_options,
+    finish,
+    fit_effort,
+    headers_for,
+    merge,
+    name_map,
+    offer,
+    place_options,
+    provider_data,
+    put,
+    settle,
+    supports,
+    usage_of,
+)
+from sigwire.lm.codecs.dialects import ChatDialect, ReasoningWords
+from sigwire.lm.codecs.faults import CONTEXT_TEXTS, Rule, lm_error, read_fault
+from sigwire.lm.codecs.repair import error_text, read_error_text, repair
+from sigwire.lm.codecs.schema_rules import compile_schema
+
+__all__ = [
+    "ERRORS",
+    "FINISH_REASONS",
+    "OPTIONS",
+    "USAGE",
+    "decode",
+    "decode_error",
+    "encode",
+    "read_request",
+]
+
+
+# --- tables ------------------------------------------------------------------------------------------------
+
+_SAMPLING = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs")
+
+OPTIONS: OptionTable = {
+    "cache": Skip(),  # automatic; a key is encoded with the rest of the cache hints
+    "frequency_penalty": Place("frequency_penalty"),
+    "logprobs": Place("logprobs"),
+    "max_tokens": Place("max_completion_tokens"),
+    "metadata": Place("metadata"),
+    "n": Place("n"),
+    "presence_penalty": Place("presence_penalty"),
+    "reasoning": Skip(),
+    "seed": Place("seed"),
+    "service_tier": Place("service_tier"),
+    "stop": Place("stop"),
+    "temperature": Place("temperature"),
+    "top_logprobs": Place("top_logprobs"),
+    "top_p": Place("top_p"),
+    "user": Place("user"),
+}
+
+FINISH_REASONS: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "length": "length",
+    "model_length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "content_filter",
+    "error": "error",
+    "insufficient_system_resource": "error",
+}
+
+USAGE: Mapping[str, str | tuple[str, ...]] = {
+    "input_tokens": "prompt_tokens",
+    "output_tokens": "completion_tokens",
+    "cached_tokens": (
+        "prompt_tokens_details.cached_tokens",
+        "prompt_cache_hit_tokens",
+        "num_cached_tokens",
+        "cached_tokens",
+    ),
+    "cache_write_tokens": "prompt_tokens_details.cache_write_tokens",
+    "reasoning_tokens": "completion_tokens_details.reasoning_tokens",
+    "cost": "cost",
+}
+
+_BILLING = frozenset({"insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached", "402"})
+_ANY: frozenset[int] = frozenset()
+
+ERRORS: tuple[Rule, ...] = (
+    Rule(
+        ContextWindowExceededError,
+        codes=frozenset({"context_length_exceeded", "exceed_context_size_error"}),
+        hint="Shorten the request or use a model with a larger context.",
+    ),
+    Rule(ContextWindowExceededError, frozenset({400, 413, 422, 500}), texts=CONTEXT_TEXTS),
+    Rule(LMBillingError, codes=_BILLING, hint="Check the account's balance and limits; trying again does not help."),
+    Rule(
+        LMContentFilteredError,
+        codes=frozenset({"content_filter", "content_policy_violation"}),
+        hint="Change what is sent; trying again does not help.",
+    ),
+    Rule(
+        LMUnsupportedModelError,
+        codes=frozenset({"model_not_found"}),
+        hint="Check the model's name: {provider} does not serve {model!r} to this key.",
+    ),
+    # The host's own check of a call failed. The model may write a better one when it is asked again.
+    Rule(LMInvalidRequestError, codes=frozenset({"tool_use_failed"}), retry=True),
+    Rule(LMRateLimitError, codes=frozenset({"rate_limit_exceeded", "rate_limit_error"}), statuses=frozenset({429})),
+    Rule(LMServerError, codes=frozenset({"server_error", "server_is_overloaded", "insufficient_system_resource"})),
+)
+
+
+# --- encode ------------------------------------------------------------------------------------------------
+
+
+def encode(request: Request, target: Target[ChatDialect], *, stream: bool = False) -> Encoded:
+    """The request as this host takes it. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
+
+    >>> from sigwire.core.messages import Message
+    >>> sent = encode(Request((Message.user("q"),)), Target("openai", "m", ChatDialect()))
+    >>> sent.path, sent.body
+    ('/chat/completions', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}]})
+    """
+    dialect = target.dialect
+    names = name_map(request, dialect.names)
+    history = repair(request.messages, dialect.repair)
+    tools = offer(request, names, target)
+    supports(not tools.builtin, "built-in tools such as web search", target, _NO_BUILTIN)
+    output, asked_in_words, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
+    thinking, thinks, thinking_warnings = _encode_reasoning(request, bool(tools.functions), target)
+    options, option_warnings = place_options(request.options, _option_table(thinks, request, target), target)
+    chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, thinks, target)
+    messages = [wire for message in history.messages for wire in _encode_message(message, names, target)]
+    if asked_in_words:
+        messages = _with_instruction(messages, asked_in_words)
+    body: JsonObject = {"model": target.model, "messages": cast(JsonValue, messages), **chosen, **output, **options}
+    body = merge(merge(body, _cache_key(request)), thinking)
+    if stream:
+        body |= {"stream": True, **({"stream_options": {"include_usage": True}} if dialect.usage_in_streams else {})}
+    return Encoded(
+        dialect.path.format(model=target.model),
+        finish(body, request),
+        {},
+        headers_for(request, dialect),
+        (*history.warnings, *tools.warnings, *tool_warnings, *format_warnings, *thinking_warnings, *option_warnings),
+        names,
+        history.call_ids,
+        1 if dialect.many else _wanted_choices(request),
+    )
+
+
+_NO_BUILTIN = (
+    "Use a provider that has it (openai-responses/..., anthropic/..., gemini/...), or a function tool of your own."
+)
+
+
+def _wanted_choices(request: Request) -> int:
+    n = request.options.get("n")
+    return n if isinstance(n, int) and n > 1 else 1
+
+
+def _cache_key(request: Request) -> JsonObject:
+    hints = request.options.get("cache")
+    key = hints.get("key") if isinstance(hints, dict) else None
+    return {"prompt_cache_key": key} if key is not None else {}
+
+
+# --- options and reasoning
+
+
+def _option_table(thinks: bool, request: Request, target: Target[ChatDialect]) -> OptionTable:
+    """The wire's table with the host's and the model's own rows over it."""
+    facts, dialect = target.facts, target.dialect
+    table = {**OPTIONS, **dialect.options}
+    if facts.sampling == "never" or (facts.sampling == "unless_reasoning" and thinks):
+        table |= drop_options(_SAMPLING, "a model that reasons takes no sampling options; it was left out.")
+    if not facts.stop:
+        table |= drop_options(["stop"], "a model that reasons takes no stop sequences; they were left out.")
+    if not dialect.many:
+        table["n"] = Skip() if _wanted_choices(request) > 1 else Place("n")
+    return {name: option for name, option in table.items() if option is not None}
+
+
+def _encode_reasoning(
+    request: Request, tools: bool, target: Target[ChatDialect]
+) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
+    """What asks for thinking, whether the model will think, and what could not be asked for."""
+    words, facts = target.dialect.reasoning, target.facts
+    asked = asked_reasoning(request)
+    efforts = words.efforts if facts.efforts is None else facts.efforts
+    if not facts.tools_with_reasoning and tools:
+        return _no_thinking_beside_tools(asked is not None, efforts, words, target)
+    if asked is None:
+        return {}, facts.default_effort not in (None, "off"), ()
+    if asked.off and not efforts:
+        return {}, False, ()  # it does not reason anyway
+    if asked.budget is not None and words.budget:
+        body: JsonObject = {}
+        put(body, words.budget, asked.budget)
+        return merge(words.on, body), True, ()
+    effort, warnings = fit_effort(asked, efforts, target)
+    if effort == "off":
+        return words.off, False, warnings
+    body = {}
+    put(body, words.effort, effort)
+    return merge(words.on, body), True, warnings
+
+
+def _no_thinking_beside_tools(
+    asked: bool, efforts: Sequence[str], words: ReasoningWords, target: Target[ChatDialect]
+) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
+    supports("off" in efforts, "tools together with reasoning on this wire", target, "Use openai-responses/... for it.")
+    detail = f"{target.provider}/{target.model} takes tools here only without reasoning; it was switched off."
+    return words.off, False, (LMWarning("reasoning", detail),) if asked else ()
+
+
+# --- structured output
+
+
+def _encode_output(
+    wanted: ResponseFormat | None, tools: bool, target: Target[ChatDialect]
+) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
+    """The output format for the body, or what has to be said in words instead."""
+    if wanted is None:
+        return {}, "", ()
+    schema, warnings = wanted.schema, _NONE_LOST
+    able = _output_modes(tools, target)
+    if schema is not None and "json_schema" in able:
+        schema, warnings = compile_schema(schema, target.dialect.output_schema, f"the output {wanted.name!r}")
+        return (
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": _output_name(wanted.name), "schema": schema},
+                }
+            },
+            "",
+            warnings,
+        )
+    native: JsonObject = {"response_format": {"type": "json_object"}} if "json_object" in able else {}
+    if schema is None and native:
+        return native, "", ()
+    lost = f"{target.provider}/{target.model} has no structured output by schema here; it was asked for in words."
+    return native, _in_words(schema), (LMWarning("response_format", lost),)
+
+
+_NONE_LOST: tuple[LMWarning, ...] = ()
+
+
+def _output_modes(tools: bool, target: Target[ChatDialect]) -> tuple[str, ...]:
+    able, dialect = target.capabilities, target.dialect
+    if tools and not (dialect.structured_with_tools and able.tools_with_json_schema):
+        return ()
+    return tuple(mode for mode in dialect.structured if getattr(able, mode))
+
+
+def _output_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "response"
+
+
+def _in_words(schema: JsonObject | None) -> str:
+    if schema is None:
+        return "Answer with one JSON object and nothing else."
+    return f"Answer with one JSON object and nothing else. It must fit this JSON Schema:\n{dumps(schema)}"
+
+
+def _with_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]:
+    """The instruction at the end of the first system turn, or as one."""
+    if messages and messages[0]["role"] == "system" and isinstance(messages[0]["content"], str):
+        return [{**messages[0], "content": f"{messages[0]['content']}\n\n{text}"}, *messages[1:]]
+    return [{"role": "system", "content": text}, *messages]
+
+
+# --- tools
+
+
+def _encode_tools(
+    tools: Offer, parallel: bool | None, thinks: bool, target: Target[ChatDialect]
+) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+    """``tools``, ``tool_choice`` and ``parallel_tool_calls``; all three are left out where there is no tool to call."""
+    dialect = target.dialect
+    if not tools.functions or (tools.choice == "none" and dialect.none == "drop"):
+        return {}, ()
+    choice, narrowed, warnings = _encode_choice(tools, thinks, target)
+    sent = tools.only_allowed() if narrowed else tools.functions
+    body: JsonObject = {"tools": [_encode_tool(*tool) for tool in sent]}
+    if choice is not None:
+        body["tool_choice"] = choice
+    wanted = dialect.parallel if parallel is None else parallel
+    if wanted is not None:
+        body["parallel_tool_calls"] = wanted
+    return body, warnings
+
+
+def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> JsonObject:
+    function: JsonObject = {"name": name, "description": description}
+    if parameters is not None:
+        function["parameters"] = parameters
+    return {"type": "function", "function": function}
+
+
+def _encode_choice(
+    tools: Offer, thinks: bool, target: Target[ChatDialect]
+) -> tuple[JsonValue, bool, tuple[LMWarning, ...]]:
+    """The choice's spelling, and whether the tools have to be narrowed to those it allows."""
+    dialect, mode = target.dialect, tools.choice
+    if mode is None or mode == "none":
+        return mode, False, ()
+    if mode == "required" and not _can_force(thinks, target):
+        detail = f"{target.provider}/{target.model} cannot be made to call a tool; the choice was left to the model."
+        return "auto", bool(tools.allowed), (LMWarning("tool_choice", detail),)
+    if tools.named and len(tools.functions) > 0:
+        return {"type": "function", "function": {"name": tools.named}}, False, ()
+    word = dialect.required if mode == "required" else mode
+    if not tools.allowed:
+        return word, False, ()
+    if not dialect.allowed_tools:
+        return word, True, ()
+    references: list[JsonValue] = [{"type": "function", "function": {"name": name}} for name in tools.allowed]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": references}}, False, ()
+
+
+def _can_force(thinks: bool, target: Target[ChatDialect]) -> bool:
+    facts = target.facts
+    return target.dialect.forced_choice and facts.forced_choice and (facts.forced_choice_with_reasoning or not thinks)
+
+
+# --- messages
+
+
+def _encode_message(message: Message, names: NameMap, target: Target[ChatDialect]) -> list[JsonObject]:
+    if message.role == "assistant":
+        return [_encode_assistant(message, names, target)]
+    if message.role == "tool":
+        return [_encode_result(result) for result in message.tool_results]
+    return [{"role": message.role, "content": _encode_content(message.parts, target)}]
+
+
+def _encode_result(result: ToolResult) -> JsonObject:
+    return {"role": "tool", "tool_call_id": result.id, "content": error_text(result)}
+
+
+def _encode_content(parts: tuple[Part, ...], target: Target[ChatDialect]) -> JsonValue:
+    """Plain text where there is only text: weak servers refuse lists."""
+    texts = [part.text for part in parts if isinstance(part, TextPart)]
+    if len(texts) == len(parts) and (len(parts) == 1 or not target.dialect.text_lists):
+        return "".join(texts)
+    return [_encode_part(part, target) for part in parts]
+
+
+def _encode_part(part: Part, target: Target[ChatDialect]) -> JsonObject:
+    encoder = _PARTS.get(type(part))
+    supports(encoder is not None, f"a {type(part).__name__} in this place", target, "Leave it out or send it as text.")
+    return cast("_PartEncoder", encoder)(part, target)
+
+
+def _encode_text(part: TextPart, target: Target[ChatDialect]) -> JsonObject:
+    return {"type": "text", "text": part.text}
+
+
+def _encode_image(part: ImagePart, target: Target[ChatDialect]) -> JsonObject:
+    _needs("image", target)
+    url = part.url or f"data:{part.media_type or 'image/png'};base64,{part.data or ''}"
+    image: JsonObject = {"url": url}
+    if part.detail is not None:
+        image["detail"] = part.detail
+    return {"type": "image_url", "image_url": image}
+
+
+def _encode_audio(part: AudioPart, target: Target[ChatDialect]) -> JsonObject:
+    _needs("audio", target)
+    supports(part.format in ("wav", "mp3"), f"audio as {part.format!r}", target, "Convert it to wav or mp3.")
+    return {"type": "input_audio", "input_audio": {"data": part.data, "format": part.format}}
+
+
+def _encode_file(part: FilePart, target: Target[ChatDialect]) -> JsonObject:
+    _needs("file", target)
+    if part.file_id is not None:
+        return {"type": "file", "file": {"file_id": part.file_id}}
+    supports(part.data is not None, "a document by URL", target, "Download it and pass its data.")
+    file: JsonObject = {"file_data": f"data:{part.media_type or 'application/pdf'};base64,{part.data}"}
+    if part.filename is not None:
+        file["filename"] = part.filename
+    return {"type": "file", "file": file}
+
+
+def _encode_opaque(part: OpaquePart, target: Target[ChatDialect]) -> JsonObject:
+    return cast(JsonObject, part.data)
+
+
+def _needs(kind: str, target: Target[ChatDialect]) -> None:
+    supports(kind in target.dialect.media, f"{kind} input", target, "Leave it out or use a provider that takes it.")
+
+
+_PartEncoder: TypeAlias = Callable[[Any, Target[ChatDialect]], JsonObject]
+_PARTS: Mapping[type, _PartEncoder] = {
+    TextPart: _encode_text,
+    ImagePart: _encode_image,
+    AudioPart: _encode_audio,
+    FilePart: _encode_file,
+    OpaquePart: _encode_opaque,
+}
+
+
+def _encode_assistant(message: Message, names: NameMap, target: Target[ChatDialect]) -> JsonObject:
+    """Text or ``null``, the calls, and what else the host left on the turn."""
+    fields: JsonObject = {}
+    for part in message.parts:
+        if isinstance(part, OpaquePart) and isinstance(part.data, dict):
+            fields |= part.data
+    calls = [_encode_call(call, names, target) for call in message.tool_calls]
+    wire: JsonObject = {"role": "assistant", "content": _assistant_content(message, fields, target)}
+    if calls:
+        wire["tool_calls"] = cast(JsonValue, calls)
+    thinking = "".join(part.text for part in message.parts if isinstance(part, ThinkingPart))
+    if thinking and target.dialect.replay in ("reasoning_content", "reasoning") and "reasoning_details" not in fields:
+        wire[target.dialect.replay] = thinking
+    return {**wire, **fields}
+
+
+def _assistant_content(message: Message, fields: JsonObject, target: Target[ChatDialect]) -> JsonValue:
+    for part in message.parts:
+        media = isinstance(part, ImagePart | FilePart) or (isinstance(part, AudioPart) and "audio" not in fields)
+        supports(not media, f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn.")
+    chunks = [_thinking_chunk(part) for part in message.parts if isinstance(part, ThinkingPart)]
+    if chunks and target.dialect.replay == "chunk":
+        text: list[JsonObject] = [{"type": "text", "text": message.text}] if message.text else []
+        return cast(JsonValue, chunks + text)
+    return message.text or ("" if not message.tool_calls and "audio" not in fields else None)
+
+
+def _thinking_chunk(part: ThinkingPart) -> JsonObject:
+    signed: JsonObject = {"signature": part.signature} if part.signature is not None else {}
+    return {"type": "thinking", "thinking": [{"type": "text", "text": part.text}], **signed, "closed": True}
+
+
+def _encode_call(call: ToolCall, names: NameMap, target: Target[ChatDialect]) -> JsonObject:
+    arguments = call.arguments_text
+    if call.arguments is None and not target.dialect.broken_arguments:
+        arguments = dumps({"invalid_arguments": arguments})  # its chat template would fail on text that is no JSON
+    function: JsonObject = {"name": names.to_wire(call.name), "arguments": arguments}
+    return {"id": call.id, "type": "function", "function": function, **provider_data(call, target.dialect.family)}
+
+
+# --- decode ------------------------------------------------------------------------------------------------
+
+
+def decode(body: JsonValue, sent: Encoded, target: Target[ChatDialect]) -> Response:
+    """The reply as a response. Raises an ``LMError`` for an error, or no answer at all, inside status 200."""
+    if not isinstance(body, dict) or (body.get("error") and not body.get("choices")):
+        raise _failed_inside(body, target)
+    choices = body.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise _failed_inside(body, target)
+    ordered = sorted(_objects(choices), key=_index)
+    decoded = [_decode_choice(choice, sent, target) for choice in ordered]
+    return Response(
+        tuple(choice for choice, _ in decoded),
+        _decode_usage(body),
+        _string(body, "model"),
+        _string(body, "id"),
+        (*sent.warnings, *(warning for _, warnings in decoded for warning in warnings)),
+        raw=body,
+    )
+
+
+def _index(choice: JsonObject) -> int:
+    index = choice.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def _failed_inside(body: JsonValue, target: Target[ChatDialect]) -> LMError:
+    """An error that came with status 200: its own code stands in for the status; without one the server failed."""
+    fault = read_fault(None, {}, body)
+    code = next((int(code) for code in fault.codes if code.isdigit() and len(code) == 3), None)
+    if isinstance(body, dict) and body.get("error"):
+        return decode_error(code or 500, {}, dumps(body), target)
+    said = f"The reply holds no choices: {fault.message or dumps(body)[:200]}"
+    spoke = isinstance(body, str) and body.strip() and body.lstrip()[:1] != "<"
+    error = LMUnexpectedError if spoke else LMServerError
+    return error(said, model=target.model, provider=target.provider, status=200)
+
+
+def _decode_choice(
+    choice: JsonObject, sent: Encoded, target: Target[ChatDialect]
+) -> tuple[Choice, tuple[LMWarning, ...]]:
+    message = choice.get("message")
+    message = message if isinstance(message, dict) else {}
+    thinking, text = _decode_content(message, target.dialect)
+    refusal = _string(message, "refusal")
+    found = number_calls(_decode_calls(message, sent, target), sent.call_ids)
+    reason, calls, warnings = settle(
+        choice.get("finish_reason"), FINISH_REASONS, text=text, calls=found, refusal=refusal
+    )
+    extras = _decode_extras(message, sent, target)
+    parts: tuple[Part, ...] = (*thinking, *extras, *((TextPart(text),) if text else ()), *calls)
+    rest: dict[str, Any] = {
+        "refusal": refusal,
+        "finish_reason": reason,
+        "logprobs": choice.get("logprobs"),
+        "citations": _objects(message.get("annotations")),
+        "raw": choice,
+    }
+    if thinking or extras:
+        return Choice.from_parts(parts, **rest), warnings
+    return Choice(text, calls, **rest), warnings
+
+
+def _decode_content(message: JsonObject, dialect: ChatDialect) -> tuple[tuple[ThinkingPart, ...], str]:
+    """Thinking, under whichever name it came, and the text."""
+    content = message.get("content")
+    chunks = _objects(content)
+    text = content if isinstance(content, str) else "".join(_string(chunk, "text") or "" for chunk in chunks)
+    thinking = [_decode_chunk(chunk, dialect.family) for chunk in chunks if chunk.get("type") == "thinking"]
+    told = _string(message, "reasoning_content") or _string(message, "reasoning") or _details_text(message)
+    if told and not thinking:
+        thinking = [ThinkingPart(told, provider=dialect.family)]
+    if dialect.think_tags and not thinking and (tagged := _THINK.match(text)):
+        thinking = [ThinkingPart(tagged.group(1).strip(), provider=dialect.family)]
+        text = text[tagged.end() :]
+    return tuple(thinking), text
+
+
+_THINK = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
+
+
+def _decode_chunk(chunk: JsonObject, family: str) -> ThinkingPart:
+    inner = chunk.get("thinking")
+    text = inner if isinstance(inner, str) else "".join(_string(item, "text") or "" for item in _objects(inner))
+    return ThinkingPart(text, signature=_string(chunk, "signature"), provider=family)
+
+
+def _details_text(message: JsonObject) -> str:
+    details = _objects(message.get("reasoning_details"))
+    return "".join(_string(detail, "text") or _string(detail, "summary") or "" for detail in details)
+
+
+def _decode_extras(message: JsonObject, sent: Encoded, target: Target[ChatDialect]) -> tuple[Part, ...]:
+    """What goes back as it came: reasoning details; and spoken output, which goes back by its id."""
+    extras: list[Part] = []
+    family = target.dialect.family
+    if details := _objects(message.get("reasoning_details")):
+        extras.append(OpaquePart(family, {"reasoning_details": list(details)}))
+    audio = message.get("audio")
+    if isinstance(audio, dict) and (data := _string(audio, "data")):
+        asked = sent.body.get("audio")
+        extras.append(AudioPart(data, _string(asked, "format") or "wav"))
+        extras.append(OpaquePart(family, {"audio": {"id": audio.get("id")}}))
+    return tuple(extras)
+
+
+def _decode_calls(message: JsonObject, sent: Encoded, target: Target[ChatDialect]) -> list[ToolCall]:
+    wires = _objects(message.get("tool_calls"))
+    old = message.get("function_call")
+    if not wires and isinstance(old, dict) and old.get("name"):  # the form before tool_calls
+        former: JsonObject = {"function": old}
+        wires = (former,)
+    return [_decode_call(wire, sent.names, target.dialect.family) for wire in wires]
+
+
+_CALL_FIELDS = frozenset({"id", "type", "function", "index", "custom"})
+
+
+def _decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
+    function = wire.get("function")
+    custom = wire.get("custom")
+    if wire.get("type") == "custom" and isinstance(custom, dict):
+        function = {"name": custom.get("name"), "arguments": {"input": custom.get("input")}}
+    function = function if isinstance(function, dict) else {}
+    call_id = _string(wire, "id") or ""
+    extra: JsonObject = {name: value for name, value in wire.items() if name not in _CALL_FIELDS and value is not None}
+    return ToolCall.read(
+        "" if call_id == "null" else call_id,
+        names.from_wire(_string(function, "name") or ""),
+        function.get("arguments"),
+        provider_data={family: extra} if extra else None,
+    )
+
+
+def _decode_usage(body: JsonObject) -> Usage:
+    usage = body.get("usage")
+    if not isinstance(usage, dict):
+        x_groq = body.get("x_groq")
+        usage = x_groq.get("usage") if isinstance(x_groq, dict) else None
+    return usage_of(usage, USAGE)
+
+
+def _string(data: JsonValue, name: str) -> str | None:
+    value = data.get(name) if isinstance(data, dict) else None
+    return value if isinstance(value, str) and value else None
+
+
+def _objects(value: JsonValue) -> tuple[JsonObject, ...]:
+    return tuple(item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
+
+
+def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[ChatDialect]) -> LMError:
+    """The error of a reply that is no success.
+
+    >>> body = '{"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}'
+    >>> error = decode_error(401, {"x-request-id": "r1"}, body, Target("openai", "m", ChatDialect()))
+    >>> type(error).__name__, error.provider_code, error.request_id, error.retryable
+    ('LMAuthenticationError', 'invalid_api_key', 'r1', False)
+    """
+    return lm_error(read_fault(status, headers, body), ERRORS, target)
+
+
+# --- read_request ------------------------------------------------------------------------------------------
+
+
+def read_request(body: JsonObject, dialect: ChatDialect | None = None) -> Request:
+    """The canonical request that this body is the encoding of. What is not modelled stays in opaque parts and extra_body."""
+    dialect = dialect or ChatDialect()
+    known = {
+        "model",
+        "messages",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "response_format",
+        "stream",
+        "stream_options",
+    }
+    rest = {name: value for name, value in body.items() if name not in known}
+    options = _read_options(rest, dialect)
+    wanted = _read_format(body.get("response_format"))
+    if wanted is None and body.get("response_format") is not None:
+        options.setdefault("extra_body", {})
+        cast(JsonObject, options["extra_body"])["response_format"] = body["response_format"]
+    return Request(
+        tuple(_read_messages(_objects(body.get("messages")), dialect)),
+        tuple(_read_tool(tool) for tool in _objects(body.get("tools"))),
+        _read_choice(body.get("tool_choice"), dialect),
+        cast("bool | None", body.get("parallel_tool_calls")),
+        wanted,
+        options,
+    )
+
+
+def _read_options(rest: JsonObject, dialect: ChatDialect) -> JsonObject:
+    places = {**OPTIONS, **dialect.options}
+    names = {option.path: name for name, option in places.items() if isinstance(option, Place)}
+    options: JsonObject = {names[key]: value for key, value in rest.items() if key in names and value is not None}
+    extra = {key: value for key, value in rest.items() if key not in names}
+    words = dialect.reasoning
+    effort = extra.get(words.effort)
+    if extra and words.off and all(extra.get(key) == value for key, value in words.off.items()):
+        options["reasoning"] = "off"
+        extra = {key: value for key, value in extra.items() if key not in words.off}
+    elif isinstance(effort, str) and effort in words.efforts and not words.on:
+        options["reasoning"] = effort
+        del extra[words.effort]
+    return {**options, "extra_body": extra} if extra else options
+
+
+def _read_tool(tool: JsonObject) -> JsonObject:
+    return tool if "type" in tool else {"type": "function", **tool}
+
+
+def _read_choice(choice: JsonValue, dialect: ChatDialect) -> ToolChoice | None:
+    if isinstance(choice, str):
+        words: Mapping[str, ToolChoice] = {
+            "auto": ToolChoice.AUTO, "none": ToolChoice.NONE, "required": ToolChoice.REQUIRED,
+            dialect.required: ToolChoice.REQUIRED,
+        }  # fmt: skip
+        return words.get(choice)
+    if not isinstance(choice, dict):
+        return None
+    allowed = choice.get("allowed_tools")
+    if isinstance(allowed, dict):
+        names = tuple(_string(tool.get("function"), "name") or "" for tool in _objects(allowed.get("tools")))
+        return ToolChoice("required" if allowed.get("mode") == "required" else "auto", names)
+    name = _string(choice.get("function"), "name")
+    return ToolChoice.named(name) if name else None
+
+
+def _read_format(wire: JsonValue) -> ResponseFormat | None:
+    if not isinstance(wire, dict):
+        return None
+    if wire.get("type") == "json_object":
+        return ResponseFormat()
+    inner = wire.get("json_schema")
+    if isinstance(inner, dict) and isinstance(inner.get("schema"), dict) and not inner.keys() - {"name", "schema"}:
+        return ResponseFormat(cast(JsonObject, inner["schema"]), _string(inner, "name") or "response")
+    return None
+
+
+_ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+
+
+def _read_messages(wires: Iterable[JsonObject], dialect: ChatDialect) -> list[Message]:
+    messages: list[Message] = []
+    names: dict[str, str] = {}
+    for wire in wires:
+        role = _string(wire, "role") or "user"
+        if role == "tool":
+            result = _read_result(wire, names)
+            together = messages[-1].tool_results if messages and messages[-1].role == "tool" else ()
+            messages[len(messages) - bool(together) :] = [Message.tool(*together, result)]
+        elif role == "assistant":
+            message = _read_assistant(wire, dialect)
+            names |= {call.id: call.name for call in message.tool_calls}
+            messages.append(message)
+        else:
+            messages.append(Message(_ROLES.get(role, "user"), _read_parts(wire.get("content"), dialect)))
+    return messages
+
+
+def _read_result(wire: JsonObject, names: Mapping[str, str]) -> ToolResult:
+    content = wire.get("content")
+    text = content if isinstance(content, str) else "".join(_string(part, "text") or "" for part in _objects(content))
+    call_id = _string(wire, "tool_call_id") or ""
+    value, failed = read_error_text(text)
+    return ToolResult(call_id, names.get(call_id, ""), value, failed)
+
+
+def _read_assistant(wire: JsonObject, dialect: ChatDialect) -> Message:
+    thinking, text = _decode_content({**wire, "reasoning": wire.get("reasoning") or ""}, dialect)
+    calls = [
+        _decode_call(call, NameMap((), dialect.names), dialect.family) for call in _objects(wire.get("tool_calls"))
+    ]
+    modelled = {"role", "content", "tool_calls", "reasoning", "reasoning_content"}
+    rest: JsonObject = {name: value for name, value in wire.items() if name not in modelled and value is not None}
+    opaque: tuple[Part, ...] = (OpaquePart(dialect.family, rest),) if rest else ()
+    return Message("assistant", (*thinking, *opaque, *((TextPart(text),) if text else ()), *number_calls(calls)))
+
+
+def _read_parts(content: JsonValue, dialect: ChatDialect) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (TextPart(content),)
+    return tuple(_read_part(wire, dialect) for wire in _objects(content))
+
+
+def _read_part(wire: JsonObject, dialect: ChatDialect) -> Part:
+    """A content part; whatever would not be written the same again is kept as it is."""
+    bare: JsonObject = {name: value for name, value in wire.items() if value is not None}
+    reader = _READERS.get(_string(bare, "type") or "")
+    part = reader(bare) if reader else None
+    target = Target("", "", dialect)
+    try:
+        same = part is not None and _encode_part(part, target) == bare
+    except UnsupportedFeature:
+        same = False
+    return part if part is not None and same else OpaquePart(dialect.family, wire)
+
+
+def _read_image(wire: JsonObject) -> Part:
+    image = wire.get("image_url")
+    url, detail = _string(image, "url") or "", _string(image, "detail")
+    media_type, data = _split_data_url(url)
+    return ImagePart(None if data is not None else url, data, media_type, detail)
+
+
+def _read_audio(wire: JsonObject) -> Part:
+    audio = wire.get("input_audio")
+    return AudioPart(_string(audio, "data") or "", _string(audio, "format") or "wav")
+
+
+def _read_file(wire: JsonObject) -> Part:
+    file = wire.get("file")
+    media_type, data = _split_data_url(_string(file, "file_data") or "")
+    return FilePart(data, None, _string(file, "file_id"), _string(file, "filename"), media_type)
+
+
+def _split_data_url(url: str) -> tuple[str | None, str | None]:
+    matched = re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL)
+    return (matched.group(1), matched.group(2)) if matched else (None, None)
+
+
+_READERS: Mapping[str, Callable[[JsonObject], Part]] = {
+    "text": lambda wire: TextPart(_string(wire, "text") or ""),
+    "image_url": _read_image,
+    "input_audio": _read_audio,
+    "file": _read_file,
+}

@@ -1,0 +1,275 @@
+"""Recorded chat completions of many hosts, read in place: replies decode to the recorded reading, requests come out again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.names import NameMap, NameRules
+from sigwire.core.request import Request
+from sigwire.core.response import Choice, Response
+from sigwire.core.tools import ToolCall
+from sigwire.errors import LMError
+from sigwire.lm.codecs import openai_chat
+from sigwire.lm.codecs.base import Encoded, Target
+from sigwire.lm.codecs.dialects import COMPATIBLE, DIALECTS, OPENAI, ChatDialect
+
+FIXTURES = Path(os.environ.get("SIGWIRE_FIXTURES", Path(__file__).parents[3] / "shared" / "fixtures"))
+FILE = FIXTURES / "wire" / "openai-chat.jsonl"
+EXCHANGES: list[dict[str, Any]] = [json.loads(line) for line in FILE.open(encoding="utf-8")] if FILE.exists() else []
+ABLE = Capabilities(
+    json_schema=True, json_object=True, tools_with_json_schema=True, native_tools=True, tool_choice=True
+)
+
+pytestmark = pytest.mark.skipif(not EXCHANGES, reason=f"no recorded traffic at {FILE}; set SIGWIRE_FIXTURES")
+
+
+HOSTS: dict[str, ChatDialect] = {
+    **DIALECTS,
+    "ollama": DIALECTS["ollama-chat"],
+    "zai": replace(COMPATIBLE, family="zai", replay="reasoning_content"),
+}
+
+
+def target_of(exchange: dict[str, Any]) -> Target[ChatDialect]:
+    dialect = HOSTS.get(exchange["provider"], COMPATIBLE)
+    return Target(exchange["provider"], exchange["model"], dialect, ABLE)
+
+
+def sent_of(exchange: dict[str, Any]) -> Encoded:
+    return Encoded("", exchange["request"] or {}, {}, {}, (), NameMap((), NameRules()))
+
+
+def decoded(exchange: dict[str, Any]) -> Response:
+    return openai_chat.decode(exchange["response"], sent_of(exchange), target_of(exchange))
+
+
+def ids(exchanges: list[dict[str, Any]]) -> list[str]:
+    return [f"{exchange['id']}-{exchange['provider']}" for exchange in exchanges]
+
+
+ANSWERS = [exchange for exchange in EXCHANGES if "error" not in exchange["expected"]]
+FAILURES = [exchange for exchange in EXCHANGES if "error" in exchange["expected"]]
+
+
+# --- replies -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
+def test_a_recorded_answer_decodes_to_its_recorded_reading(exchange: dict[str, Any]) -> None:
+    expected, response = exchange["expected"], decoded(exchange)
+    readings = expected.get("choices") or [expected]
+    assert len(response.choices) == expected["n_choices"] == len(readings)
+    for choice, reading in zip(response.choices, readings, strict=True):
+        assert choice.text == (reading["text"] or "")
+        assert without_space(choice.reasoning) == without_space(reading["reasoning"])
+        assert choice.refusal == reading["refusal"]
+        assert [read_call(call) for call in choice.tool_calls] == [
+            expected_call(call) for call in reading["tool_calls"]
+        ]
+        assert choice.finish_reason == expected_finish(choice, reading)
+    assert response.model == (expected["response_model"] or None)
+    assert response.id == (expected["response_id"] or None)
+    assert used(response) == {name: expected["usage"][name] for name in USED}
+    assert response.raw is exchange["response"]
+
+
+def without_space(text: str | None) -> str:
+    return "".join((text or "").split())
+
+
+def read_call(call: ToolCall) -> tuple[str, str, Any]:
+    return call.id, call.name, call.arguments
+
+
+def expected_call(call: dict[str, Any]) -> tuple[str, str, Any]:
+    return call["id"], call["name"], call["arguments"]
+
+
+def expected_finish(choice: Choice, reading: dict[str, Any]) -> str:
+    """The native reason in our words; an empty or foreign one follows from the content."""
+    if choice.tool_calls:
+        return "tool_calls"
+    if reading["refusal"]:
+        return "content_filter"
+    return {"": "stop", None: "stop"}.get(reading["finish_reason"], reading["finish_reason"])
+
+
+USED = ("input", "output", "cached_input", "cache_write", "reasoning")
+
+
+def used(response: Response) -> dict[str, Any]:
+    usage = response.usage
+    numbers = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens)
+    return dict(zip(USED, (*numbers, usage.reasoning_tokens), strict=True))
+
+
+@pytest.mark.parametrize("exchange", FAILURES, ids=ids(FAILURES))
+def test_a_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict[str, Any]) -> None:
+    expected, body = exchange["expected"]["error"], exchange["response"]
+    if exchange["status"] == 200:
+        with pytest.raises(LMError) as caught:
+            decoded(exchange)
+        error = caught.value
+    else:
+        text = body if isinstance(body, str) else json.dumps(body)
+        error = openai_chat.decode_error(exchange["status"], {}, text, target_of(exchange))
+    assert expected["message"].rstrip(".") in error.message
+    assert error.provider_code == (expected["code"] or expected["type"])
+    assert error.status == expected["status"]
+
+
+# --- requests ----------------------------------------------------------------------------------------------
+
+Rule = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def each_message(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Rule:
+    return lambda body: {**body, "messages": [change(message) for message in body["messages"]]}
+
+
+def without_stream(body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name != "stream" or value}
+
+
+def without_empty_fields(body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if value is not None and (name, value) != ("tools", [])}
+
+
+def without_nulls(message: dict[str, Any]) -> dict[str, Any]:
+    message = {
+        name: value for name, value in message.items() if value is not None and (name, value) != ("tool_calls", [])
+    }
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    parts = [{name: value for name, value in part.items() if value is not None} for part in content]
+    return {**message, "content": parts or None}
+
+
+def plain_text(message: dict[str, Any]) -> dict[str, Any]:
+    content = message.get("content")
+    if isinstance(content, list) and len(content) == 1 and content[0].keys() == {"type", "text"}:
+        return {**message, "content": content[0]["text"]}
+    return message
+
+
+def content_named(message: dict[str, Any]) -> dict[str, Any]:
+    return {"content": None, **message} if message.get("tool_calls") else message
+
+
+def without_prefix(message: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in message.items() if (name, value) != ("prefix", False)}
+
+
+def calls_bare(message: dict[str, Any]) -> dict[str, Any]:
+    if not message.get("tool_calls"):
+        return message
+    calls = [{name: call[name] for name in call if name != "index"} for call in message["tool_calls"]]
+    return {**message, "tool_calls": calls}
+
+
+def arguments_compact(message: dict[str, Any]) -> dict[str, Any]:
+    if not message.get("tool_calls"):
+        return message
+    calls = [
+        {**c, "function": {**c["function"], "arguments": compact(c["function"]["arguments"])}}
+        for c in message["tool_calls"]
+    ]
+    return {**message, "tool_calls": calls}
+
+
+def compact(arguments: str) -> str:
+    return json.dumps(json.loads(arguments or "{}"), ensure_ascii=False, separators=(",", ":"))
+
+
+def tools_typed(body: dict[str, Any]) -> dict[str, Any]:
+    return {**body, **({"tools": [{"type": "function", **tool} for tool in body["tools"]]} if "tools" in body else {})}
+
+
+def without_strict(body: dict[str, Any]) -> dict[str, Any]:
+    def bare(tool: dict[str, Any]) -> dict[str, Any]:
+        return {**tool, "function": {name: value for name, value in tool["function"].items() if name != "strict"}}
+
+    return {**body, **({"tools": [bare(tool) for tool in body["tools"]]} if "tools" in body else {})}
+
+
+def choice_typed(body: dict[str, Any]) -> dict[str, Any]:
+    choice = body.get("tool_choice")
+    return {**body, "tool_choice": {"type": "function", **choice}} if isinstance(choice, dict) else body
+
+
+EQUAL_FORMS: dict[str, Rule] = {
+    "stream: false is the default": without_stream,
+    "null fields and empty lists of tools say nothing": without_empty_fields,
+    "null fields and empty lists of calls or content say nothing": each_message(without_nulls),
+    "a list of one text is the text": each_message(plain_text),
+    "absent content beside calls is null": each_message(content_named),
+    "prefix: false is the default": each_message(without_prefix),
+    "a call's index is its place": each_message(calls_bare),
+    "arguments are compared as JSON": each_message(arguments_compact),
+    "a tool's type is function unless said": tools_typed,
+    "a named choice's type is function": choice_typed,
+    "strict is never sent for a caller's schema": without_strict,
+}
+"""Differences between a recorded request and ours that mean the same, and are undone before comparing."""
+
+CACHED_TOOL = "a cache mark on a single tool or result is not modelled; extra_body has to carry such tools"
+BUILT_IN = "the host's own web search is refused on this wire; extra_body has to carry it"
+EXCEPTIONS: dict[str, str] = {
+    "oc-14fb32ed5f": CACHED_TOOL,
+    "oc-7a7ca3c456": CACHED_TOOL,
+    "oc-d6a993fed6": CACHED_TOOL,
+    "oc-e7bfa8f073": CACHED_TOOL,
+    "oc-608b46c0e2": BUILT_IN,
+    "oc-f4fe38b545": BUILT_IN,
+}
+"""Requests we do not write the same, each with the reason."""
+
+
+def same_form(body: dict[str, Any]) -> dict[str, Any]:
+    for rule in EQUAL_FORMS.values():
+        body = rule(body)
+    return body
+
+
+REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not None]
+
+
+def rewritten(exchange: dict[str, Any]) -> tuple[Request, dict[str, Any]]:
+    target = target_of(exchange)
+    # What the recorded program called the cap is up to it; ours follows the host.
+    if "max_completion_tokens" in exchange["request"] and target.dialect.options.get("max_tokens"):
+        target = replace(target, dialect=replace(target.dialect, options={}))
+    request = openai_chat.read_request(exchange["request"], target.dialect)
+    return request, openai_chat.encode(request, target).body
+
+
+@pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
+def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) -> None:
+    if exchange["id"] in EXCEPTIONS:
+        pytest.skip(EXCEPTIONS[exchange["id"]])
+    request, body = rewritten(exchange)
+    assert same_form(body) == same_form(exchange["request"])
+    assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
+
+
+def test_counts_per_provider_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    answers, requests = (Counter(exchange["provider"] for exchange in part) for part in (ANSWERS, REQUESTS))
+    missing = {exchange["id"] for exchange in REQUESTS} & EXCEPTIONS.keys()
+    with capsys.disabled():
+        print(
+            f"\nopenai-chat: {len(ANSWERS)} answers, {len(FAILURES)} failures, {len(REQUESTS) - len(missing)} requests"
+        )
+        print("  " + ", ".join(f"{name} {answers[name]}/{requests[name]}" for name in sorted(requests)))
+    assert len(ANSWERS) + len(FAILURES) == len(EXCHANGES)
+    assert EXCEPTIONS.keys() == missing
+    assert OPENAI is DIALECTS["openai"]
