@@ -1,4 +1,4 @@
-"""Recorded chat completions of many hosts, read in place: replies decode to the recorded reading, requests come out again."""
+"""Recorded chat completions of many hosts: replies decode to the recorded reading, requests come out again."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Hosts that speak OpenAI's chat completions: one ``ChatDialect`` each, as data. The codec is ``openai_chat``.
 
-A row says only where a host differs from its base: ``OPENAI`` for OpenAI's own service, ``COMPATIBLE`` for everybody else.
-A new host is ``dataclasses.replace(COMPATIBLE, family="my-host", ...)``. Base URLs, keys and what models can do are in the
-provider table, not here.
+A row says only where a host differs from its base: ``OPENAI`` for OpenAI's own service, ``COMPATIBLE`` for everybody
+else. A new host is ``dataclasses.replace(COMPATIBLE, family="my-host", ...)``. Base URLs, keys and what models can do
+are in the provider table, not here.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ _NAMES = NameRules()
 class ChatDialect(Dialect):
     """How one host speaks chat completions. The defaults are api.openai.com.
 
-    ``options``: over the wire's table, ``None`` for an option the host refuses. ``required``: its word for a forced call.
-    ``none``: how calls are forbidden, by that word or by sending no tools. ``forced_choice``: whether a call can be forced.
-    ``allowed_tools``: whether the choice can name several tools, else the others are not sent. ``parallel``: sent as
-    ``parallel_tool_calls`` when tools are offered and the caller left it open. ``structured``: the output formats the
-    host has. ``structured_with_tools``: whether beside tools. ``many``: whether it takes ``n``. ``media``: what a user
-    turn may hold beside text. ``text_lists``: whether content may be a list where there is only text. ``reasoning``: how
-    thinking is asked for. ``replay``: where thinking goes back ("chunk": a content part). ``broken_arguments``: whether a
-    call's arguments may be text that is no JSON. ``think_tags``: whether thinking may come as ``<think>`` in the text.
-    ``usage_in_streams``: whether a stream can be asked for usage.
+    ``options``: over the wire's table, ``None`` for an option the host refuses. ``required``: its word for a forced
+    call. ``none``: how calls are forbidden, by that word or by sending no tools. ``forced_choice``: whether a call
+    can be forced. ``allowed_tools``: whether the choice can name several tools, else the others are not sent.
+    ``parallel``: sent as ``parallel_tool_calls`` when tools are offered and the caller left it open. ``structured``:
+    the output formats the host has. ``structured_with_tools``: whether beside tools. ``many``: whether it takes
+    ``n``. ``media``: what a user turn may hold beside text. ``text_lists``: whether content may be a list where there
+    is only text. ``reasoning``: how thinking is asked for. ``replay``: where thinking goes back ("chunk": a content
+    part). ``broken_arguments``: whether a call's arguments may be text that is no JSON. ``think_tags``: whether
+    thinking may come as ``<think>`` in the text. ``usage_in_streams``: whether a stream can be asked for usage.
     """
 
     family: str = "openai-chat"

@@ -3,8 +3,9 @@
     fault = read_fault(status, headers, body)       tolerant of every shape seen in the wild, HTML included
     error = lm_error(fault, RULES, target)          first rule that fits; STATUS_RULES after the wire's own
 
-A rule fits when everything it names fits: status, code or type, and a piece of the message. Its ``hint`` is the last sentence
-of the message: what to do next. No clock: an HTTP date to retry after is measured against the reply's own ``date`` header.
+A rule fits when everything it names fits: status, code or type, and a piece of the message. Its ``hint`` is the last
+sentence of the message: what to do next. No clock: an HTTP date to retry after is measured against the reply's own
+``date`` header.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ __all__ = ["CONTEXT_TEXTS", "STATUS_RULES", "Fault", "Rule", "lm_error", "read_b
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What an error reply says. ``codes`` are its machine words (``code``, ``type``, ``status``), lower case, in that order.
+    """What an error reply says. ``codes`` are its machine words in lower case: ``code``, ``type``, ``status``.
 
     ``retry`` is the server's own word on whether to try again; ``retry_after`` is in seconds.
     """
@@ -159,8 +160,9 @@ def read_body(body: bytes | str) -> JsonValue:
 def read_fault(status: int | None, headers: Mapping[str, str], body: bytes | str | JsonValue) -> Fault:
     """What an error reply says, whichever of the usual shapes it has; of text without a shape the first 500 characters.
 
-    >>> read_fault(400, {}, '{"error": {"message": "Bad tool", "type": "invalid_request_error", "code": null}}')
-    Fault(status=400, message='Bad tool', codes=('invalid_request_error',), request_id=None, retry_after=None, retry=None)
+    >>> fault = read_fault(400, {}, '{"error": {"message": "Bad tool", "type": "invalid_request_error", "code": null}}')
+    >>> fault.message, fault.codes
+    ('Bad tool', ('invalid_request_error',))
     """
     lower = {name.lower(): value for name, value in headers.items()}
     data = read_body(body) if isinstance(body, bytes | str) else body

@@ -1,15 +1,16 @@
 """OpenAI chat completions wire, spoken by OpenAI and by the hosts in ``dialects``: Request -> dict, dict -> Response.
 
-Pure: no network, clock or environment. What differs between hosts is a ``ChatDialect``; what differs between models is in the
-target's facts. Reads top to bottom: the dialect, tables, encode(), decode(), decode_error(), read_request().
+Pure: no network, clock or environment. What differs between hosts is a ``ChatDialect``; what differs between models
+is in the target's facts. Reads top to bottom: tables, encode(), decode(), decode_error(), read_request().
 
 Surprises of this wire:
     - Arguments travel as a JSON *string*, and the model writes it: it may be no JSON at all, and is kept.
     - Results are text only. Failures begin with ``ERROR: ``, media follow in a user turn.
-    - api.openai.com never returns or takes reasoning here; compatible hosts do, each under a name of its own. It is kept as a
-      ``ThinkingPart`` of the host's family and goes back only where the host wants it (``ChatDialect.replay``).
+    - api.openai.com never returns or takes reasoning here; compatible hosts do, each under a name of its own. It is kept
+      as a ``ThinkingPart`` of the host's family and goes back only where the host wants it (``ChatDialect.replay``).
     - What we do not model is kept as ``OpaquePart``: in an assistant turn its data are fields of the message
-      (``reasoning_details``), elsewhere a content part. Unknown fields of a call are its provider data (``extra_content``).
+      (``reasoning_details``), elsewhere a content part. Unknown fields of a call are its provider data
+      (``extra_content``).
     - A host may answer status 200 with an error, and with a finish reason that contradicts the content.
 """
 
@@ -662,7 +663,7 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, tar
 
 
 def read_request(body: JsonObject, dialect: ChatDialect | None = None) -> Request:
-    """The canonical request that this body is the encoding of. What is not modelled stays in opaque parts and extra_body."""
+    """The request that this body is the encoding of. What is not modelled stays in opaque parts and ``extra_body``."""
     dialect = dialect or ChatDialect()
     known = {
         "model",

@@ -10,9 +10,9 @@
     media        images in results moved to a user turn after them, where the wire's results are text only
     turns        system turns gathered, same-role neighbours merged, a user turn put first, each where the wire wants it
 
-Everything that changes what the model sees is a warning. Rewritten ids are not mapped back: a provider answers with new
-ids, and the caller's conversation keeps its own. Nothing is changed in place. A part that cannot stand in its turn (a call
-in a user turn) is an ``InputError``.
+Everything that changes what the model sees is a warning. Rewritten ids are not mapped back: a provider answers with
+new ids, and the caller's conversation keeps its own. Nothing is changed in place. A part that cannot stand in its
+turn (a call in a user turn) is an ``InputError``.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ NOT_EXECUTED = "tool was not executed"
 class IdRules:
     """Which call ids a wire takes: ``allowed`` characters (inside a regular expression's brackets) and how many.
 
-    With ``exact`` an id that does not fit is replaced by a digest of it, otherwise its forbidden characters become ``_``.
+    With ``exact`` an id that does not fit is replaced by a digest of it, otherwise its forbidden characters become
+    ``_``.
     """
 
     allowed: str = "A-Za-z0-9_-"
@@ -96,10 +97,10 @@ def _digest(text: str) -> str:
 class RepairRules:
     """How a wire wants its history.
 
-    ``family``: whose thinking and opaque items are kept; untagged thinking is left to the encoder. ``ids``: ``None`` takes
-    any non-empty id. ``system``: "keep" system turns where they stand, or "front": all of them as one, first.
-    ``merge``: roles whose neighbouring turns become one. ``first_user``: the text of a user turn to put first when another
-    role would be. ``result_media``: "keep" in the result, or "user": in a user turn after the results.
+    ``family``: whose thinking and opaque items are kept; untagged thinking is left to the encoder. ``ids``: ``None``
+    takes any non-empty id. ``system``: "keep" system turns where they stand, or "front": all of them as one, first.
+    ``merge``: roles whose neighbouring turns become one. ``first_user``: the text of a user turn to put first when
+    another role would be. ``result_media``: "keep" in the result, or "user": in a user turn after the results.
     """
 
     family: str = ""
@@ -123,7 +124,8 @@ def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
     """Make a conversation fit for a wire.
 
     >>> call = ToolCall("call_0", "f", {})
-    >>> repaired = repair([Message.user("q"), Message.assistant(tool_calls=[call]), Message.user("and?")], RepairRules())
+    >>> asked = [Message.user("q"), Message.assistant(tool_calls=[call]), Message.user("and?")]
+    >>> repaired = repair(asked, RepairRules())
     >>> [message.role for message in repaired.messages], repaired.messages[2].tool_results[0].content
     (['user', 'assistant', 'tool', 'user'], 'tool was not executed')
     """

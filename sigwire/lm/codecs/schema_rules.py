@@ -1,19 +1,20 @@
 """JSON Schema, compiled to what a wire takes. The rules are data: each codec has its table, the mechanism is here.
 
-``compile_schema(schema, rules, where)`` gives the schema to send and the warnings to attach. Three things can happen to a
-keyword that a wire does not take, and which one is decided by the table, never by code that knows a provider:
+``compile_schema(schema, rules, where)`` gives the schema to send and the warnings to attach. Three things can happen
+to a keyword that a wire does not take, and which one is decided by the table, never by code that knows a provider:
 
     rewritten   without loss (const -> enum, oneOf -> anyOf, type list -> anyOf, $ref -> its target): no warning
     dropped     its meaning is written into ``description`` for the model to read: one warning naming path and keyword
-    refused     nothing honest can be sent (recursion, an open map, a root that is no object): UnsupportedFeature with the path
+    refused     nothing honest can be sent (recursion, an open map, a root that is no object): UnsupportedFeature
 
 A table for a wire that knows only a few keywords:
 
     TOOLS = SchemaRules(keep=frozenset({"type", "properties", "required", "items", "enum", "description"}),
                         rewrite=(const_to_enum, one_of_to_any_of), inline_refs=True, recursion="refuse")
 
-The caller's schema is never changed; where nothing has to be done it is returned as it is, not copied. Compiled schemas are
-cached by their text: do not change them either. Whatever a wire does not enforce is still validated after the answer.
+The caller's schema is never changed; where nothing has to be done it is returned as it is, not copied. Compiled
+schemas are cached by their text: do not change them either. Whatever a wire does not enforce is still validated after
+the answer.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ __all__ = [
 Rewrite: TypeAlias = Callable[[JsonObject], JsonObject]
 """One schema object -> an equal one in other words. It gets a copy, may change it, and does not look below it."""
 
-_SILENT = frozenset({"$schema", "$id", "$comment", "$anchor", "$vocabulary", "title", "examples", "deprecated", "readOnly",
-                     "writeOnly", "discriminator", "$defs", "definitions"})  # fmt: skip
+_SILENT = frozenset({"$schema", "$id", "$comment", "$anchor", "$vocabulary", "title", "examples", "deprecated",
+                     "readOnly", "writeOnly", "discriminator", "$defs", "definitions"})  # fmt: skip
 _MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _SINGLE = frozenset({"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames",
@@ -55,16 +56,16 @@ _SHAPES = frozenset({"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf",
 class SchemaRules:
     """What one place of a wire takes. The default takes every schema as it is.
 
-    ``keep``: the keywords it knows, ``None`` for all; the others are dropped into the description (``silent`` ones without a
-    word or warning). ``values``: per keyword the values it takes, the others being dropped (``format``, ``minItems``).
-    ``rewrite``: applied to each schema object in order, before anything is dropped.
-    ``inline_refs``: put the target where the ``$ref`` is. ``ref_siblings``: whether keywords may stand beside ``$ref``;
-    where not, they are left out, descriptions without a warning.
-    ``recursion``: "keep" it, "open" it where it recurs (any object, described in words, warned about), "optional": kept
-    where the recurring property is not required, refused elsewhere, or "refuse" it.
-    ``closed``: ``additionalProperties: false`` where an object leaves it out. ``open_maps``: whether an object may allow
-    undeclared keys by schema; "open" sends it without saying so, with a warning. ``untyped``: whether ``{}`` may be sent.
-    ``root``: "any", or "object": the root is an object schema without a union.
+    ``keep``: the keywords it knows, ``None`` for all; the others are dropped into the description (``silent`` ones
+    without a word or warning). ``values``: per keyword the values it takes, the others being dropped (``format``,
+    ``minItems``). ``rewrite``: applied to each schema object in order, before anything is dropped. ``inline_refs``:
+    put the target where the ``$ref`` is. ``ref_siblings``: whether keywords may stand beside ``$ref``; where not,
+    they are left out, descriptions without a warning. ``recursion``: "keep" it, "open" it where it recurs (any
+    object, described in words, warned about), "optional": kept where the recurring property is not required, refused
+    elsewhere, or "refuse" it. ``closed``: ``additionalProperties: false`` where an object leaves it out.
+    ``open_maps``: whether an object may allow undeclared keys by schema; "open" sends it without saying so, with a
+    warning. ``untyped``: whether ``{}`` may be sent. ``root``: "any", or "object": the root is an object schema
+    without a union.
     """
 
     keep: frozenset[str] | None = None
@@ -339,7 +340,7 @@ class _Compiler:
         if self.rules.keep is not None and name not in self.rules.keep:
             return False
         allowed = self.rules.values.get(name)
-        return allowed is None or isinstance(value, str | int) and value in allowed
+        return allowed is None or (isinstance(value, str | int) and value in allowed)
 
     def below(self, name: str, value: JsonValue, path: str, inside: tuple[str, ...]) -> JsonValue:
         """What a keyword holds: schemas are compiled, data passes as it is."""
@@ -366,7 +367,7 @@ class _Compiler:
         if node.get("type") != "object":
             return node
         extra = node.get("additionalProperties")
-        opens = isinstance(extra, dict) or extra is True or extra is None and "properties" not in node
+        opens = isinstance(extra, dict) or extra is True or (extra is None and "properties" not in node)
         if opens and path and self.rules.open_maps == "refuse":
             raise self.refusal(path, "it is a map of undeclared keys; declare the keys, or use a list of key and value")
         if opens and extra and self.rules.open_maps == "open":
