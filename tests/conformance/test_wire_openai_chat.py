@@ -202,6 +202,14 @@ def without_strict(body: dict[str, Any]) -> dict[str, Any]:
     return {**body, **({"tools": [bare(tool) for tool in body["tools"]]} if "tools" in body else {})}
 
 
+def without_empty_descriptions(body: dict[str, Any]) -> dict[str, Any]:
+    def bare(tool: dict[str, Any]) -> dict[str, Any]:
+        function = tool["function"].items()
+        return {**tool, "function": {name: value for name, value in function if (name, value) != ("description", "")}}
+
+    return {**body, **({"tools": [bare(tool) for tool in body["tools"]]} if "tools" in body else {})}
+
+
 def choice_typed(body: dict[str, Any]) -> dict[str, Any]:
     choice = body.get("tool_choice")
     return {**body, "tool_choice": {"type": "function", **choice}} if isinstance(choice, dict) else body
@@ -218,6 +226,7 @@ EQUAL_FORMS: dict[str, Rule] = {
     "arguments are compared as JSON": each_message(arguments_compact),
     "a tool's type is function unless said": tools_typed,
     "a named choice's type is function": choice_typed,
+    "an empty description says nothing": without_empty_descriptions,
     "strict is never sent for a caller's schema": without_strict,
 }
 """Differences between a recorded request and ours that mean the same, and are undone before comparing."""

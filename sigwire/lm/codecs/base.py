@@ -14,7 +14,7 @@ The steps, in the order in which encode() takes them (each is optional, all are 
     repair.repair(messages, rules)             history made fit for the wire: ids, order, answers, foreign thinking
     name_map(request, rules)                   tool names both ways
     offer(request, target)                     the tools that may be sent, compiled, and what the choice means
-    place_options(options, table, target)      sampling and limits: each has a place, is dropped with a warning, or fails
+    place_options(options, table, target)      sampling and limits: placed, dropped with a warning, or refused
     asked_reasoning / fit_effort               the option ``reasoning`` in the model's own words
     finish(body, request)                      extra_body merged last
 
@@ -23,10 +23,13 @@ dialect's ``family``; ``ToolCall.provider_data`` is ``{family: data}`` (``provid
 what other families left, so that an encoder only ever sees its own.
 
 decode() uses ``settle`` (finish reason against content) and ``usage_of`` (counts by path); errors are in ``faults``.
+A choice's ``logprobs`` have OpenAI's shape ({"content": [{"token", "logprob", "top_logprobs"}]}); its ``citations``
+are flat objects with ``type`` and, where known, ``url``, ``title``, ``start_index``, ``end_index`` and ``text``.
 """
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,6 +40,7 @@ from typing_extensions import TypeVar
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import StreamEvent
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import FilePart
 from sigwire.core.names import NameMap, NameRules
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import FinishReason, LMWarning, Response, Usage
@@ -78,6 +82,7 @@ __all__ = [
     "put",
     "settle",
     "supports",
+    "text_of_file",
     "usage_of",
 ]
 
@@ -308,6 +313,21 @@ def headers_for(request: Request, dialect: Dialect) -> dict[str, str]:
     if not isinstance(extra, dict):
         raise InputError(f"extra_headers must be an object of header names and values, not {extra!r:.80}.")
     return {**dialect.headers, **{name: str(value) for name, value in extra.items()}}
+
+
+def text_of_file(part: FilePart) -> str | None:
+    """The text of a text document that came as data, for wires that have no place for documents; ``None`` for others.
+
+    >>> text_of_file(FilePart(data="aGk=", media_type="text/plain", filename="a.txt"))
+    'a.txt:\\nhi'
+    """
+    if part.data is None or not (part.media_type or "").startswith("text/"):
+        return None
+    try:
+        text = base64.b64decode(part.data, validate=True).decode("utf-8", "replace")
+    except ValueError:
+        return None
+    return f"{part.filename}:\n{text}" if part.filename else text
 
 
 def supports(condition: bool, feature: str, target: Target[Dialect], instead: str) -> None:

@@ -72,6 +72,8 @@ class ChatDialect(Dialect):
     is only text. ``reasoning``: how thinking is asked for. ``replay``: where thinking goes back ("chunk": a content
     part). ``broken_arguments``: whether a call's arguments may be text that is no JSON. ``think_tags``: whether
     thinking may come as ``<think>`` in the text. ``usage_in_streams``: whether a stream can be asked for usage.
+    ``cache_key``: whether ``prompt_cache_key`` is taken. ``cache_mark``: the field that marks the end of a cached
+    prefix, for models that take marks.
     """
 
     family: str = "openai-chat"
@@ -94,6 +96,8 @@ class ChatDialect(Dialect):
     broken_arguments: bool = True
     think_tags: bool = False
     usage_in_streams: bool = True
+    cache_key: bool = True
+    cache_mark: str = "prompt_cache_breakpoint"
 
 
 # --- rows --------------------------------------------------------------------------------------------------
@@ -111,6 +115,8 @@ COMPATIBLE = ChatDialect(
     text_lists=False,
     reasoning=_USUAL_EFFORTS,
     broken_arguments=False,
+    cache_key=False,
+    cache_mark="cache_control",
 )
 GROQ = replace(
     COMPATIBLE,
@@ -135,7 +141,8 @@ MISTRAL = replace(
 DEEPSEEK = replace(
     COMPATIBLE,
     family="deepseek",
-    options={**_CAP, "n": None, "seed": Drop("the host has no seed; it was left out.")},
+    options={**_CAP, "seed": Drop("the host has no seed; it was left out.")},
+    many=False,
     structured=("json_object",),
     media=frozenset[str](),
     reasoning=ReasoningWords(
@@ -189,7 +196,7 @@ LM_STUDIO = replace(
 OLLAMA_CHAT = replace(
     COMPATIBLE,
     family="ollama-chat-completions",
-    options={**_CAP, "n": None, "service_tier": None, "metadata": None},
+    options={**_CAP, "service_tier": None, "metadata": None},
     none="drop",
     forced_choice=False,
     many=False,

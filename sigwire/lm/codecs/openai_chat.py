@@ -6,7 +6,7 @@ is in the target's facts. Reads top to bottom: tables, encode(), decode(), decod
 Surprises of this wire:
     - Arguments travel as a JSON *string*, and the model writes it: it may be no JSON at all, and is kept.
     - Results are text only. Failures begin with ``ERROR: ``, media follow in a user turn.
-    - api.openai.com never returns or takes reasoning here; compatible hosts do, each under a name of its own. It is kept
+    - api.openai.com never returns or takes reasoning here; compatible hosts do, under names of their own. It is kept
       as a ``ThinkingPart`` of the host's family and goes back only where the host wants it (``ChatDialect.replay``).
     - What we do not model is kept as ``OpaquePart``: in an assistant turn its data are fields of the message
       (``reasoning_details``), elsewhere a content part. Unknown fields of a call are its provider data
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
@@ -38,6 +39,7 @@ from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usa
 from sigwire.core.tools import ToolCall, ToolResult, number_calls
 from sigwire.errors import (
     ContextWindowExceededError,
+    InputError,
     LMBillingError,
     LMContentFilteredError,
     LMError,
@@ -53,6 +55,7 @@ from sigwire.lm.codecs.base import (
     Offer,
     OptionTable,
     Place,
+    Reasoning,
     Skip,
     Target,
     asked_reasoning,
@@ -68,9 +71,10 @@ from sigwire.lm.codecs.base import (
     put,
     settle,
     supports,
+    text_of_file,
     usage_of,
 )
-from sigwire.lm.codecs.dialects import ChatDialect, ReasoningWords
+from sigwire.lm.codecs.dialects import ChatDialect
 from sigwire.lm.codecs.faults import CONTEXT_TEXTS, Rule, lm_error, read_fault
 from sigwire.lm.codecs.repair import error_text, read_error_text, repair
 from sigwire.lm.codecs.schema_rules import compile_schema
@@ -137,7 +141,6 @@ USAGE: Mapping[str, str | tuple[str, ...]] = {
 }
 
 _BILLING = frozenset({"insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached", "402"})
-_ANY: frozenset[int] = frozenset()
 
 ERRORS: tuple[Rule, ...] = (
     Rule(
@@ -159,7 +162,7 @@ ERRORS: tuple[Rule, ...] = (
     ),
     # The host's own check of a call failed. The model may write a better one when it is asked again.
     Rule(LMInvalidRequestError, codes=frozenset({"tool_use_failed"}), retry=True),
-    Rule(LMRateLimitError, codes=frozenset({"rate_limit_exceeded", "rate_limit_error"}), statuses=frozenset({429})),
+    Rule(LMRateLimitError, codes=frozenset({"rate_limit_exceeded", "rate_limit_error", "slow_down"})),
     Rule(LMServerError, codes=frozenset({"server_error", "server_is_overloaded", "insufficient_system_resource"})),
 )
 
@@ -187,8 +190,10 @@ def encode(request: Request, target: Target[ChatDialect], *, stream: bool = Fals
     messages = [wire for message in history.messages for wire in _encode_message(message, names, target)]
     if asked_in_words:
         messages = _with_instruction(messages, asked_in_words)
+    if request.options.get("cache") and target.facts.cache_breakpoints:
+        messages = _with_cache_mark(messages, target.dialect.cache_mark)
     body: JsonObject = {"model": target.model, "messages": cast(JsonValue, messages), **chosen, **output, **options}
-    body = merge(merge(body, _cache_key(request)), thinking)
+    body = merge({**body, **_cache_fields(request, target)}, thinking)
     if stream:
         body |= {"stream": True, **({"stream_options": {"include_usage": True}} if dialect.usage_in_streams else {})}
     return Encoded(
@@ -196,7 +201,15 @@ def encode(request: Request, target: Target[ChatDialect], *, stream: bool = Fals
         finish(body, request),
         {},
         headers_for(request, dialect),
-        (*history.warnings, *tools.warnings, *tool_warnings, *format_warnings, *thinking_warnings, *option_warnings),
+        (
+            *history.warnings,
+            *tools.warnings,
+            *tool_warnings,
+            *format_warnings,
+            *thinking_warnings,
+            *option_warnings,
+            *_repeat_warning(request, target),
+        ),
         names,
         history.call_ids,
         1 if dialect.many else _wanted_choices(request),
@@ -213,10 +226,44 @@ def _wanted_choices(request: Request) -> int:
     return n if isinstance(n, int) and n > 1 else 1
 
 
-def _cache_key(request: Request) -> JsonObject:
+def _repeat_warning(request: Request, target: Target[ChatDialect]) -> tuple[LMWarning, ...]:
+    n = _wanted_choices(request)
+    if target.dialect.many or n == 1:
+        return ()
+    return (LMWarning("n", f"{target.provider} gives one choice at a time; the request is sent {n} times."),)
+
+
+# --- caching: automatic, but for a key and marks where they are taken
+
+
+def _cache_fields(request: Request, target: Target[ChatDialect]) -> JsonObject:
     hints = request.options.get("cache")
-    key = hints.get("key") if isinstance(hints, dict) else None
-    return {"prompt_cache_key": key} if key is not None else {}
+    fields: JsonObject = {}
+    if isinstance(hints, dict) and hints.get("key") is not None and target.dialect.cache_key:
+        fields["prompt_cache_key"] = hints["key"]
+    if hints and target.facts.cache_breakpoints and target.dialect.cache_mark in _CACHE_MODES:
+        fields |= _CACHE_MODES[target.dialect.cache_mark]
+    return fields
+
+
+_CACHE_MARKS: Mapping[str, JsonObject] = {
+    "prompt_cache_breakpoint": {"mode": "explicit"},
+    "cache_control": {"type": "ephemeral"},
+}
+_CACHE_MODES: Mapping[str, JsonObject] = {
+    "prompt_cache_breakpoint": {"prompt_cache_options": {"mode": "explicit"}},
+}
+
+
+def _with_cache_mark(messages: list[JsonObject], mark: str) -> list[JsonObject]:
+    """The first system turn, which with the tools before it is the part that stays, ends with a mark."""
+    first = messages[0] if messages else {}
+    if first.get("role") != "system":
+        return messages
+    content = first["content"]
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(_objects(content))
+    marked = [*parts[:-1], {**parts[-1], mark: _CACHE_MARKS[mark]}]
+    return [{**first, "content": cast("JsonValue", marked)}, *messages[1:]]
 
 
 # --- options and reasoning
@@ -242,8 +289,9 @@ def _encode_reasoning(
     words, facts = target.dialect.reasoning, target.facts
     asked = asked_reasoning(request)
     efforts = words.efforts if facts.efforts is None else facts.efforts
+    efforts = () if facts.thinking == "none" else efforts
     if not facts.tools_with_reasoning and tools:
-        return _no_thinking_beside_tools(asked is not None, efforts, words, target)
+        return _no_thinking_beside_tools(asked, efforts, target)
     if asked is None:
         return {}, facts.default_effort not in (None, "off"), ()
     if asked.off and not efforts:
@@ -261,11 +309,15 @@ def _encode_reasoning(
 
 
 def _no_thinking_beside_tools(
-    asked: bool, efforts: Sequence[str], words: ReasoningWords, target: Target[ChatDialect]
+    asked: Reasoning | None, efforts: Sequence[str], target: Target[ChatDialect]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
+    by_itself = target.facts.default_effort not in (None, "off")
+    if not by_itself and (asked is None or asked.off):
+        return {}, False, ()
     supports("off" in efforts, "tools together with reasoning on this wire", target, "Use openai-responses/... for it.")
     detail = f"{target.provider}/{target.model} takes tools here only without reasoning; it was switched off."
-    return words.off, False, (LMWarning("reasoning", detail),) if asked else ()
+    off = target.dialect.reasoning.off if by_itself else {}
+    return off, False, () if asked is not None and asked.off else (LMWarning("reasoning", detail),)
 
 
 # --- structured output
@@ -347,7 +399,7 @@ def _encode_tools(
 
 
 def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> JsonObject:
-    function: JsonObject = {"name": name, "description": description}
+    function: JsonObject = {"name": name, "description": description} if description else {"name": name}
     if parameters is not None:
         function["parameters"] = parameters
     return {"type": "function", "function": function}
@@ -384,10 +436,14 @@ def _can_force(thinks: bool, target: Target[ChatDialect]) -> bool:
 
 def _encode_message(message: Message, names: NameMap, target: Target[ChatDialect]) -> list[JsonObject]:
     if message.role == "assistant":
-        return [_encode_assistant(message, names, target)]
+        wire = _encode_assistant(message, names, target)
+        return [] if wire == _NOTHING_SAID else [wire]
     if message.role == "tool":
         return [_encode_result(result) for result in message.tool_results]
     return [{"role": message.role, "content": _encode_content(message.parts, target)}]
+
+
+_NOTHING_SAID: JsonObject = {"role": "assistant", "content": ""}  # some hosts refuse such a turn
 
 
 def _encode_result(result: ToolResult) -> JsonObject:
@@ -414,6 +470,8 @@ def _encode_text(part: TextPart, target: Target[ChatDialect]) -> JsonObject:
 
 def _encode_image(part: ImagePart, target: Target[ChatDialect]) -> JsonObject:
     _needs("image", target)
+    if part.url is None and part.data is None:
+        raise InputError("An image needs a url or data.")
     url = part.url or f"data:{part.media_type or 'image/png'};base64,{part.data or ''}"
     image: JsonObject = {"url": url}
     if part.detail is not None:
@@ -428,6 +486,8 @@ def _encode_audio(part: AudioPart, target: Target[ChatDialect]) -> JsonObject:
 
 
 def _encode_file(part: FilePart, target: Target[ChatDialect]) -> JsonObject:
+    if (text := text_of_file(part)) is not None:
+        return {"type": "text", "text": text}
     _needs("file", target)
     if part.file_id is not None:
         return {"type": "file", "file": {"file_id": part.file_id}}
@@ -480,7 +540,9 @@ def _assistant_content(message: Message, fields: JsonObject, target: Target[Chat
     if chunks and target.dialect.replay == "chunk":
         text: list[JsonObject] = [{"type": "text", "text": message.text}] if message.text else []
         return cast(JsonValue, chunks + text)
-    return message.text or ("" if not message.tool_calls and "audio" not in fields else None)
+    if "audio" in fields:
+        return None  # its text is the transcript of what goes back by id
+    return message.text or (None if message.tool_calls else "")
 
 
 def _thinking_chunk(part: ThinkingPart) -> JsonObject:
@@ -501,12 +563,12 @@ def _encode_call(call: ToolCall, names: NameMap, target: Target[ChatDialect]) ->
 
 def decode(body: JsonValue, sent: Encoded, target: Target[ChatDialect]) -> Response:
     """The reply as a response. Raises an ``LMError`` for an error, or no answer at all, inside status 200."""
-    if not isinstance(body, dict) or (body.get("error") and not body.get("choices")):
+    choices = _objects(body.get("choices")) if isinstance(body, dict) else ()
+    if not isinstance(body, dict) or not choices or body.get("error"):
         raise _failed_inside(body, target)
-    choices = body.get("choices")
-    if not isinstance(choices, list) or not choices:
-        raise _failed_inside(body, target)
-    ordered = sorted(_objects(choices), key=_index)
+    if choices[0].get("error") and not choices[1:]:
+        raise _failed_inside(choices[0], target)
+    ordered = sorted(choices, key=_index)
     decoded = [_decode_choice(choice, sent, target) for choice in ordered]
     return Response(
         tuple(choice for choice, _ in decoded),
@@ -525,10 +587,10 @@ def _index(choice: JsonObject) -> int:
 
 def _failed_inside(body: JsonValue, target: Target[ChatDialect]) -> LMError:
     """An error that came with status 200: its own code stands in for the status; without one the server failed."""
-    fault = read_fault(None, {}, body)
-    code = next((int(code) for code in fault.codes if code.isdigit() and len(code) == 3), None)
+    fault = read_fault(200, {}, body)
     if isinstance(body, dict) and body.get("error"):
-        return decode_error(code or 500, {}, dumps(body), target)
+        code = next((int(code) for code in fault.codes if code.isdigit() and len(code) == 3), 200)
+        return lm_error(replace(fault, status=code), (*ERRORS, Rule(LMServerError, frozenset({200}))), target)
     said = f"The reply holds no choices: {fault.message or dumps(body)[:200]}"
     spoke = isinstance(body, str) and body.strip() and body.lstrip()[:1] != "<"
     error = LMUnexpectedError if spoke else LMServerError
@@ -547,12 +609,14 @@ def _decode_choice(
         choice.get("finish_reason"), FINISH_REASONS, text=text, calls=found, refusal=refusal
     )
     extras = _decode_extras(message, sent, target)
+    if reason == "stop" and not text:
+        warnings = (*warnings, LMWarning("content", "The model stopped without text and without calls."))
     parts: tuple[Part, ...] = (*thinking, *extras, *((TextPart(text),) if text else ()), *calls)
     rest: dict[str, Any] = {
         "refusal": refusal,
         "finish_reason": reason,
         "logprobs": choice.get("logprobs"),
-        "citations": _objects(message.get("annotations")),
+        "citations": tuple(map(_decode_citation, _objects(message.get("annotations")))),
         "raw": choice,
     }
     if thinking or extras:
@@ -566,6 +630,8 @@ def _decode_content(message: JsonObject, dialect: ChatDialect) -> tuple[tuple[Th
     chunks = _objects(content)
     text = content if isinstance(content, str) else "".join(_string(chunk, "text") or "" for chunk in chunks)
     thinking = [_decode_chunk(chunk, dialect.family) for chunk in chunks if chunk.get("type") == "thinking"]
+    if not text and (spoken := _string(message.get("audio"), "transcript")):
+        text = spoken
     told = _string(message, "reasoning_content") or _string(message, "reasoning") or _details_text(message)
     if told and not thinking:
         thinking = [ThinkingPart(told, provider=dialect.family)]
@@ -573,6 +639,13 @@ def _decode_content(message: JsonObject, dialect: ChatDialect) -> tuple[tuple[Th
         thinking = [ThinkingPart(tagged.group(1).strip(), provider=dialect.family)]
         text = text[tagged.end() :]
     return tuple(thinking), text
+
+
+def _decode_citation(annotation: JsonObject) -> JsonObject:
+    """Flat, as on the other wires: this one nests the facts under the citation's type."""
+    kind = _string(annotation, "type") or ""
+    inner = annotation.get(kind)
+    return {"type": kind, **inner} if isinstance(inner, dict) else annotation
 
 
 _THINK = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
