@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from sigwire.core.json import JsonObject, JsonValue, loads
@@ -256,16 +255,24 @@ def _number(text: str | None, scale: float) -> float | None:
 
 
 def _until(date: str | None, now: str | None) -> float | None:
+    then, start = _http_date(date or ""), _http_date(now or "")
+    return max(0.0, (then - start).total_seconds()) if then and start else None
+
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_HTTP_DATE = re.compile(r"\w{3}, (\d\d) (\w{3}) (\d{4}) (\d\d):(\d\d):(\d\d) GMT")
+
+
+def _http_date(text: str) -> datetime | None:
+    found = _HTTP_DATE.fullmatch(text)
+    if not found or found.group(2) not in _MONTHS:
+        return None
+    day, month, *rest = found.groups()
     try:
-        then, start = (parsedate_to_datetime(text) for text in (date or "", now or ""))
+        year, hour, minute, second = map(int, rest)
+        return datetime(year, _MONTHS.index(month) + 1, int(day), hour, minute, second)
     except ValueError:
         return None
-    return max(0.0, _seconds_between(start, then))
-
-
-def _seconds_between(start: datetime, end: datetime) -> float:
-    # A date without a zone cannot be compared with one that has it.
-    return (end.replace(tzinfo=None) - start.replace(tzinfo=None)).total_seconds()
 
 
 def _retry_info(detail: JsonObject) -> float | None:
