@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.messages import Message
 from sigwire.core.names import NameMap, NameRules
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
@@ -24,7 +25,8 @@ from sigwire.lm.codecs.dialects import COMPATIBLE, DIALECTS, OPENAI, ChatDialect
 
 FIXTURES = Path(os.environ.get("SIGWIRE_FIXTURES", Path(__file__).parents[3] / "shared" / "fixtures"))
 FILE = FIXTURES / "wire" / "openai-chat.jsonl"
-EXCHANGES: list[dict[str, Any]] = [json.loads(line) for line in FILE.open(encoding="utf-8")] if FILE.exists() else []
+LINES = FILE.read_text(encoding="utf-8").splitlines() if FILE.exists() else []
+EXCHANGES: list[dict[str, Any]] = [json.loads(line) for line in LINES]
 ABLE = Capabilities(
     json_schema=True, json_object=True, tools_with_json_schema=True, native_tools=True, tool_choice=True
 )
@@ -100,7 +102,7 @@ def expected_finish(choice: Choice, reading: dict[str, Any]) -> str:
         return "tool_calls"
     if reading["refusal"]:
         return "content_filter"
-    return {"": "stop", None: "stop"}.get(reading["finish_reason"], reading["finish_reason"])
+    return str(reading["finish_reason"] or "stop")
 
 
 USED = ("input", "output", "cached_input", "cache_write", "reasoning")
@@ -125,6 +127,34 @@ def test_a_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict
     assert expected["message"].rstrip(".") in error.message
     assert error.provider_code == (expected["code"] or expected["type"])
     assert error.status == expected["status"]
+
+
+@pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
+def test_a_recorded_answer_put_into_history_is_sent_as_it_came(exchange: dict[str, Any]) -> None:
+    target = target_of(exchange)
+    target = replace(target, dialect=replace(target.dialect, repair=replace(target.dialect.repair, ids=None)))
+    came = exchange["response"]["choices"][0]["message"]
+    choice = openai_chat.decode(exchange["response"], sent_of(exchange), target).choices[0]
+    written: Any = openai_chat.encode(Request((Message.user("q"), choice.message())), target).body["messages"]
+    replayed: dict[str, Any] = next((message for message in written if message["role"] == "assistant"), {})
+    assert sent_back(replayed, target) == sent_back(came, target)
+
+
+def sent_back(message: dict[str, Any], target: Target[ChatDialect]) -> dict[str, Any]:
+    """What has to survive: the content, the calls with their ids, and the thinking that the host wants back."""
+    content = message.get("content")
+    calls = [
+        {
+            "id": call["id"],
+            "name": call["function"]["name"],
+            "arguments": compact(call["function"].get("arguments", "")),
+        }
+        for call in message.get("tool_calls") or ()
+    ]
+    field = target.dialect.replay
+    details = message.get("reasoning_details") or None
+    told = message.get(field) if field in ("reasoning", "reasoning_content") and not details else None
+    return {"content": content or None, "calls": calls, "details": details, "thinking": told or None}
 
 
 # --- requests ----------------------------------------------------------------------------------------------

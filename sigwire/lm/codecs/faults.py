@@ -148,9 +148,9 @@ def read_body(body: bytes | str) -> JsonValue:
     >>> read_body(b'{"error": "no"}'), read_body("<html>Bad gateway</html>")
     ({'error': 'no'}, '<html>Bad gateway</html>')
     """
-    text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
+    text = (body.decode("utf-8", "replace") if isinstance(body, bytes) else body).removeprefix("\ufeff")
     try:
-        data: JsonValue = loads(text.lstrip("\ufeff"))
+        data: JsonValue = loads(text)
     except ValueError:
         return text
     return data

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -77,18 +78,18 @@ class IdRules:
         ('call_1', 'call_1_2', 9)
         """
         if self.exact:
-            return _digest(f"{attempt}:{call_id}")[: self.exact]
+            alphabet = "".join(re.findall(f"[{self.allowed}]", string.digits + string.ascii_letters))
+            return _digest(f"{attempt}:{call_id}", alphabet)[: self.exact]
         clean = re.sub(f"[^{self.allowed}]", "_", call_id) or "call"
         suffix = f"_{attempt + 1}" if attempt else ""
         return (clean[: self.max_length - len(suffix)] if self.max_length else clean) + suffix
 
 
-def _digest(text: str) -> str:
-    alphabet = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+def _digest(text: str, alphabet: str) -> str:
     number = int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest(), "big")
     digits: list[str] = []
     while number:
-        number, digit = divmod(number, 62)
+        number, digit = divmod(number, len(alphabet))
         digits.append(alphabet[digit])
     return "".join(digits)
 
