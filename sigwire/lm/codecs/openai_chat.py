@@ -689,11 +689,7 @@ _CALL_FIELDS = frozenset({"id", "type", "function", "index", "custom"})
 
 
 def _decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
-    function = wire.get("function")
-    custom = wire.get("custom")
-    if wire.get("type") == "custom" and isinstance(custom, dict):
-        function = {"name": custom.get("name"), "arguments": {"input": custom.get("input")}}
-    function = function if isinstance(function, dict) else {}
+    function = _called(wire)
     call_id = _string(wire, "id") or ""
     extra: JsonObject = {name: value for name, value in wire.items() if name not in _CALL_FIELDS and value is not None}
     return ToolCall.read(
@@ -702,6 +698,14 @@ def _decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
         function.get("arguments"),
         provider_data={family: extra} if extra else None,
     )
+
+
+def _called(wire: JsonObject) -> JsonObject:
+    """Name and arguments. A custom tool's input is free text; it becomes the one argument ``input``."""
+    function, custom = wire.get("function"), wire.get("custom")
+    if wire.get("type") == "custom" and isinstance(custom, dict):
+        return {"name": custom.get("name"), "arguments": {"input": custom.get("input")}}
+    return function if isinstance(function, dict) else {}
 
 
 def _decode_usage(body: JsonObject) -> Usage:

@@ -296,14 +296,12 @@ def _window(calls: tuple[ToolCall, ...], following: Sequence[Message], warnings:
 
 def _take(call: ToolCall, results: list[ToolResult]) -> ToolResult | None:
     """The call's result, taken off the list: the one with its id, else one without an id that has its name."""
-    for fits in (
-        lambda result: result.id == call.id,
-        lambda result: not result.id and result.name in ("", call.name),
-    ):
-        for number, result in enumerate(results):
-            if fits(result):
-                return results.pop(number)
-    return None
+    by_id = (result for result in results if result.id == call.id)
+    by_name = (result for result in results if not result.id and result.name in ("", call.name))
+    found = next(by_id, None) or next(by_name, None)
+    if found is not None:
+        results.remove(found)
+    return found
 
 
 def _named(result: ToolResult, call: ToolCall) -> ToolResult:

@@ -181,9 +181,13 @@ _TYPE_OF_KEYWORD: Mapping[str, str] = {
 }  # fmt: skip
 
 
+_TYPE_NAMES: Mapping[type, str] = {
+    bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object",
+}  # fmt: skip
+
+
 def _json_type(value: JsonValue) -> str:
-    names = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
-    return names.get(type(value), "null")
+    return _TYPE_NAMES.get(type(value), "null")
 
 
 def drop_type_beside_enum(node: JsonObject) -> JsonObject:
