@@ -412,8 +412,10 @@ def name_map(request: Request, rules: NameRules) -> NameMap:
     """Every tool name of the request, of offered tools first and of old calls after, mapped for the wire and back."""
     names = [tool_name(tool) for tool in request.tools]
     for message in request.messages:
-        names.extend(call.name for call in message.tool_calls)
-        names.extend(result.name for result in message.tool_results)
+        if message.role == "assistant":
+            names.extend(call.name for call in message.tool_calls)
+        elif message.role != "system":
+            names.extend(result.name for result in message.tool_results)
     return NameMap(list(dict.fromkeys(name for name in names if name)), rules)
 
 
@@ -466,12 +468,14 @@ def fit_effort(asked: Reasoning, efforts: Sequence[str], target: Target[Dialect]
     """The nearest of the efforts that the model takes, the stronger of two as near; a warning when it is another.
 
     ``efforts`` are words of ``EFFORTS``. "off" is only chosen when it was asked for; where a model cannot be switched
-    off its weakest effort is.
+    off its weakest effort is. Raises ``UnsupportedFeature`` where there is no effort to choose.
     """
     wanted = asked.effort or effort_for_budget(asked.budget or 0)
     order = {name: number for number, name in enumerate(EFFORTS)}
-    able = [effort for effort in efforts if effort == wanted or effort != "off"] or list(efforts)
-    supports(bool(able), "reasoning", target, "Leave the option out or use a model that reasons.")
+    able = [effort for effort in efforts if effort != "off" or asked.off]
+    supports(
+        bool(able), f"reasoning effort {wanted!r}", target, "Leave the option out or use a model that has efforts."
+    )
     chosen = min(able, key=lambda effort: (abs(order[effort] - order[wanted]), -order[effort]))
     if asked.budget is not None:
         return chosen, (

@@ -15,6 +15,7 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.names import NameRules
 from sigwire.lm.codecs.base import Dialect, Drop, Option, Place
 from sigwire.lm.codecs.repair import IdRules, RepairRules
+from sigwire.lm.codecs.schema_rules import SchemaRules
 
 __all__ = [
     "AZURE",
@@ -57,6 +58,7 @@ class ReasoningWords:
 _EVERY_EFFORT = ReasoningWords(efforts=("off", "minimal", "low", "medium", "high", "xhigh", "max"))
 _USUAL_EFFORTS = ReasoningWords(efforts=("off", "low", "medium", "high"))
 _NAMES = NameRules()
+_OBJECT_ROOT = SchemaRules(root="union")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +81,7 @@ class ChatDialect(Dialect):
     family: str = "openai-chat"
     path: str = "/chat/completions"
     names: NameRules = _NAMES
+    output_schema: SchemaRules = _OBJECT_ROOT
     repair: RepairRules = RepairRules(result_media="user")
     options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])
     required: str = "required"

@@ -64,8 +64,8 @@ class SchemaRules:
     object, described in words, warned about), "optional": kept where the recurring property is not required, refused
     elsewhere, or "refuse" it. ``closed``: ``additionalProperties: false`` where an object leaves it out.
     ``open_maps``: whether an object may allow undeclared keys by schema; "open" sends it without saying so, with a
-    warning. ``untyped``: whether ``{}`` may be sent. ``root``: "any", or "object": the root is an object schema
-    without a union.
+    warning. ``untyped``: whether ``{}`` may be sent. ``root``: "any" schema, an "object" schema without a union, or an
+    object schema or a "union".
     """
 
     keep: frozenset[str] | None = None
@@ -78,7 +78,7 @@ class SchemaRules:
     closed: bool = False
     open_maps: Literal["keep", "open", "refuse"] = "keep"
     untyped: Literal["keep", "refuse"] = "keep"
-    root: Literal["any", "object"] = "any"
+    root: Literal["any", "object", "union"] = "any"
 
 
 AS_IS = SchemaRules()
@@ -260,11 +260,14 @@ class _Compiler:
 
     def root(self) -> JsonObject:
         start, reference = self.document, self.document.get("$ref")
-        if self.rules.root == "object" and isinstance(reference, str) and (target := _resolve(start, reference)):
+        if self.rules.root != "any" and isinstance(reference, str) and (target := _resolve(start, reference)):
             start = {**target, **{name: value for name, value in start.items() if name != "$ref"}}
         node = self.node(start, "", ())
-        if self.rules.root == "object" and (node.get("type") != "object" or "anyOf" in node):
+        union = "anyOf" in node
+        if self.rules.root == "object" and (union or node.get("type") != "object"):
             raise self.refusal("", "the root must be an object schema without a union")
+        if self.rules.root == "union" and not union and node.get("type") != "object":
+            raise self.refusal("", "the root must be an object schema")
         if self.rules.inline_refs and not any(_refs(node)):
             return {name: value for name, value in node.items() if name not in ("$defs", "definitions")}
         return node

@@ -214,7 +214,6 @@ NEAREST: dict[tuple[str, tuple[str, ...]], str] = {
     ("off", ("low", "high")): "low",
     ("off", ("off", "high")): "off",
     ("low", ("off", "high")): "high",
-    ("low", ("off",)): "off",
 }
 
 
@@ -226,15 +225,17 @@ def test_the_nearest_effort_is_chosen_and_a_change_is_a_warning(case: tuple[str,
     assert len(warnings) == (asked != chosen)
 
 
-def test_a_model_without_efforts_cannot_be_asked_to_reason() -> None:
-    with pytest.raises(UnsupportedFeature, match="home/m has no place for reasoning"):
-        fit_effort(Reasoning("low"), (), TARGET)
+@pytest.mark.parametrize("efforts", [(), ("off",)])
+def test_a_model_without_efforts_cannot_be_asked_for_one(efforts: tuple[str, ...]) -> None:
+    with pytest.raises(UnsupportedFeature, match="home/m has no place for reasoning effort 'low'"):
+        fit_effort(Reasoning("low"), efforts, TARGET)
 
 
 @given(st.integers(1, 100_000), st.lists(st.sampled_from(EFFORTS), min_size=1, unique=True))
 def test_a_budget_is_always_turned_into_an_effort_with_a_warning(budget: int, efforts: list[str]) -> None:
-    effort, warnings = fit_effort(Reasoning(budget=budget), efforts, TARGET)
-    assert effort in efforts
+    effort, warnings = fit_effort(Reasoning(budget=budget), ["high", *efforts], TARGET)
+    assert effort in ["high", *efforts]
+    assert effort != "off"
     assert [warning.feature for warning in warnings] == ["reasoning"]
 
 

@@ -658,6 +658,11 @@ def test_row_34_structured_output_and_row_35_its_name() -> None:
     assert named == {"type": "json_schema", "json_schema": {"name": "my_answer", "schema": SCHEMA}}
 
 
+def test_structured_output_that_is_no_object_is_refused_before_it_is_sent() -> None:
+    with pytest.raises(UnsupportedFeature, match=r"schema of the output 'response'.*the root must be an object"):
+        encoded(Request((ASKED,), response_format=ResponseFormat({"type": "array"})))
+
+
 def test_any_object_is_asked_for_without_a_schema() -> None:
     request = Request((ASKED,), response_format=ResponseFormat())
     sent = encoded(request)

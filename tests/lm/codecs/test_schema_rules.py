@@ -216,6 +216,8 @@ def test_the_root_can_have_to_be_an_object() -> None:
     rules = SchemaRules(root="object")
     assert "at the root the root must be an object" in refused({"type": "array"}, rules)
     assert "the root must be" in refused({"anyOf": [obj(), obj()]}, rules)
+    assert compiled({"anyOf": [obj(), obj()]}, SchemaRules(root="union"))[1] == []
+    assert "the root must be an object" in refused({"type": "array"}, SchemaRules(root="union"))
     recursive: JsonObject = {"$ref": "#/$defs/N", "$defs": {"N": NODE}}
     assert compiled(recursive, rules) == (NODE | {"$defs": {"N": NODE}}, [])
 
