@@ -16,6 +16,7 @@ Surprises of this wire:
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -183,41 +184,40 @@ def encode(request: Request, target: Target[ChatDialect], *, stream: bool = Fals
     history = repair(request.messages, dialect.repair)
     tools = offer(request, names, target)
     supports(not tools.builtin, "built-in tools such as web search", target, _NO_BUILTIN)
-    output, asked_in_words, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
+    output, in_words, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
     thinking, thinks, thinking_warnings = _encode_reasoning(request, bool(tools.functions), target)
     options, option_warnings = place_options(request.options, _option_table(thinks, request, target), target)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, thinks, target)
     messages = [wire for message in history.messages for wire in _encode_message(message, names, target)]
-    if asked_in_words:
-        messages = _with_instruction(messages, asked_in_words)
-    if request.options.get("cache") and target.facts.cache_breakpoints:
-        messages = _with_cache_mark(messages, target.dialect.cache_mark)
-    body: JsonObject = {"model": target.model, "messages": cast(JsonValue, messages), **chosen, **output, **options}
-    body = merge({**body, **_cache_fields(request, target)}, thinking)
-    if stream:
-        body |= {"stream": True, **({"stream_options": {"include_usage": True}} if dialect.usage_in_streams else {})}
+    body: JsonObject = {
+        "model": target.model,
+        "messages": cast(JsonValue, _with_cache_mark(_with_instruction(messages, in_words), request, target)),
+        **chosen,
+        **output,
+        **options,
+        **_cache_fields(request, target),
+        **thinking,
+        **(_stream_fields(dialect) if stream else {}),
+    }
+    lost = (history.warnings, tools.warnings, tool_warnings, format_warnings, thinking_warnings, option_warnings)
     return Encoded(
         dialect.path.format(model=target.model),
         finish(body, request),
         {},
         headers_for(request, dialect),
-        (
-            *history.warnings,
-            *tools.warnings,
-            *tool_warnings,
-            *format_warnings,
-            *thinking_warnings,
-            *option_warnings,
-            *_repeat_warning(request, target),
-        ),
+        (*itertools.chain(*lost), *_repeat_warning(request, target)),
         names,
         history.call_ids,
         1 if dialect.many else _wanted_choices(request),
     )
 
 
+def _stream_fields(dialect: ChatDialect) -> JsonObject:
+    return {"stream": True, **({"stream_options": {"include_usage": True}} if dialect.usage_in_streams else {})}
+
+
 _NO_BUILTIN = (
-    "Use a provider that has it (openai-responses/..., anthropic/..., gemini/...), or a function tool of your own."
+    "Use a model whose provider has it (OpenAI's Responses API, Anthropic, Gemini), or a function tool of your own."
 )
 
 
@@ -255,8 +255,11 @@ _CACHE_MODES: Mapping[str, JsonObject] = {
 }
 
 
-def _with_cache_mark(messages: list[JsonObject], mark: str) -> list[JsonObject]:
+def _with_cache_mark(messages: list[JsonObject], request: Request, target: Target[ChatDialect]) -> list[JsonObject]:
     """The first system turn, which with the tools before it is the part that stays, ends with a mark."""
+    if not request.options.get("cache") or not target.facts.cache_breakpoints:
+        return messages
+    mark = target.dialect.cache_mark
     first = messages[0] if messages else {}
     if first.get("role") != "system":
         return messages
@@ -314,7 +317,9 @@ def _no_thinking_beside_tools(
     by_itself = target.facts.default_effort not in (None, "off")
     if not by_itself and (asked is None or asked.off):
         return {}, False, ()
-    supports("off" in efforts, "tools together with reasoning on this wire", target, "Use openai-responses/... for it.")
+    supports(
+        "off" in efforts, "tools together with reasoning on this wire", target, "OpenAI's Responses API takes both."
+    )
     detail = f"{target.provider}/{target.model} takes tools here only without reasoning; it was switched off."
     off = target.dialect.reasoning.off if by_itself else {}
     return off, False, () if asked is not None and asked.off else (LMWarning("reasoning", detail),)
@@ -372,6 +377,8 @@ def _in_words(schema: JsonObject | None) -> str:
 
 def _with_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]:
     """The instruction at the end of the first system turn, or as one."""
+    if not text:
+        return messages
     if messages and messages[0]["role"] == "system" and isinstance(messages[0]["content"], str):
         return [{**messages[0], "content": f"{messages[0]['content']}\n\n{text}"}, *messages[1:]]
     return [{"role": "system", "content": text}, *messages]

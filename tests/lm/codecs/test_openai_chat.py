@@ -475,7 +475,7 @@ def test_a_choice_of_a_tool_that_is_not_offered_is_an_input_error() -> None:
 
 def test_row_49_web_search_is_refused_with_where_to_find_it() -> None:
     search: JsonObject = {"type": "web_search", "web_search": {}}
-    with pytest.raises(UnsupportedFeature, match=r"openai-chat/m has no place for built-in tools.*openai-responses"):
+    with pytest.raises(UnsupportedFeature, match=r"openai-chat/m has no place for built-in tools.*Responses API"):
         encoded(Request((ASKED,), (search,)))
 
 
@@ -616,7 +616,7 @@ def test_row_45_tools_and_reasoning_that_exclude_each_other_switch_reasoning_off
     assert features(sent.warnings) == ["reasoning"]
     quiet = encoded(replace(request, options={}), target(tools_with_reasoning=False))
     assert quiet.body == body(WIRE_ASKED, tools=[TOOL])
-    with pytest.raises(UnsupportedFeature, match="openai-responses"):
+    with pytest.raises(UnsupportedFeature, match="Responses API takes both"):
         encoded(request, target(tools_with_reasoning=False, default_effort="high", efforts=("low", "high")))
 
 
