@@ -9,6 +9,7 @@
     │   ├── ToolDefinitionError         a tool cannot be offered as it is defined
     │   ├── UnsupportedFeature          the model or provider has no place for what was asked
     │   └── StateError                  a saved program does not fit the program that loads it
+    │       └── MissingState              it has nothing for some of the program's parts
     ├── LMError                       the provider, or the way to it
     │   ├── LMTransportError            no usable answer arrived: refused, reset, cut off
     │   ├── LMTimeoutError              nothing arrived in time
@@ -59,6 +60,7 @@ __all__ = [
     "LMTransportError",
     "LMUnexpectedError",
     "LMUnsupportedModelError",
+    "MissingState",
     "ModelError",
     "OutputTruncated",
     "Refused",
@@ -121,6 +123,12 @@ class UnsupportedFeature(CallerError, ValueError):
 
 class StateError(CallerError, ValueError):
     """A saved program does not fit the program that loads it; nothing was changed."""
+
+
+class MissingState(StateError, KeyError):
+    """A saved program has nothing for some parts of the program that loads it; nothing was changed."""
+
+    __str__ = Exception.__str__  # KeyError would show the message as a quoted key
 
 
 # --- the provider, or the way to it ------------------------------------------------------------
