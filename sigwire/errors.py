@@ -5,6 +5,7 @@
     │   ├── ConfigurationError          settings, model strings, missing extras
     │   │   └── LMNotConfigured           no language model was given anywhere
     │   ├── SignatureError              a signature cannot mean what it says
+    │   │   └── FieldDefinitionError        an attribute of a signature class is not a usable field
     │   ├── InputError                  a call's inputs do not fit its signature
     │   ├── ToolDefinitionError         a tool cannot be offered as it is defined
     │   ├── UnsupportedFeature          the model or provider has no place for what was asked
@@ -48,6 +49,7 @@ __all__ = [
     "ContentFiltered",
     "ContextWindowExceededError",
     "EmptyResponse",
+    "FieldDefinitionError",
     "InputError",
     "LMAuthenticationError",
     "LMBillingError",
@@ -107,6 +109,10 @@ class LMNotConfigured(ConfigurationError):
 
 class SignatureError(CallerError, ValueError):
     """A signature's text, types or roles contradict each other."""
+
+
+class FieldDefinitionError(SignatureError, TypeError):
+    """An attribute of a signature class is not a usable field."""
 
 
 class InputError(CallerError, ValueError):
