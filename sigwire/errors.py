@@ -27,6 +27,7 @@
     │   ├── OutputTruncated             cut off by the token limit
     │   ├── EmptyResponse               neither text nor tool calls
     │   ├── ContentFiltered             stopped by the provider's filter
+    │   ├── MalformedToolCall           a tool call that not even the provider could read
     │   └── Refused                     the model declined
     ├── AgentStopped                  a tool loop ended without its declared outputs
     └── ToolSignal                    raised *by* a tool, for the model to read
@@ -62,6 +63,7 @@ __all__ = [
     "LMTransportError",
     "LMUnexpectedError",
     "LMUnsupportedModelError",
+    "MalformedToolCall",
     "MissingState",
     "ModelError",
     "OutputTruncated",
@@ -334,6 +336,10 @@ class EmptyResponse(ModelError):
 
 class ContentFiltered(ModelError):
     """The provider's content filter stopped the answer."""
+
+
+class MalformedToolCall(ModelError):
+    """The model tried to call a tool and the provider could not read the call; nothing of it arrived."""
 
 
 class Refused(ModelError):

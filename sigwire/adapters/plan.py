@@ -1,0 +1,443 @@
+"""Plan: an adapter made ready for one signature and one model. Compiled once; a call only fills in values.
+
+    format(inputs, demos, options) -> Request      messages in order: system, demos, history, the current inputs
+    normalize(response, tools) -> Response         calls that the model wrote as text become calls; warnings are added
+    parse(choice) -> Parsed                        why the model stopped first, then the fields, strictly, then leniently
+    repair(request, choice, error) -> Request      the same question again, with what was wrong
+    follow_up(choice) -> FollowUp | None           a second question that the adapter needs (TwoStep)
+
+A plan runs no tool and asks no model. What it keeps between calls (demos and turns as written, the last offer of tools) is
+only a memory of its inputs: the same inputs always give the same request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from sigwire.adapters.demos import EXAMPLES_NOTE, Examples
+from sigwire.adapters.history import Replay
+from sigwire.adapters.layout import ABSENT, Layout, Reading
+from sigwire.adapters.native_tools import read_tool_choice
+from sigwire.adapters.text_tools import read_calls
+from sigwire.adapters.text_tools.render import instructions
+from sigwire.adapters.turns import Speaker
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.messages import Message, TextPart
+from sigwire.core.json import JsonObject
+from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.response import Choice, LMWarning, Repair, Response
+from sigwire.core.tools import Tool, ToolCall, ToolCalls, ToolResult, number_calls
+from sigwire.errors import (
+    AdapterParseError,
+    ContentFiltered,
+    EmptyResponse,
+    InputError,
+    MalformedToolCall,
+    ModelError,
+    OutputTruncated,
+    Refused,
+    UnsupportedFeature,
+)
+
+if TYPE_CHECKING:
+    from sigwire.adapters.base import Adapter
+
+__all__ = ["FollowUp", "Parsed", "Plan", "ToolsMode"]
+
+ToolsMode: TypeAlias = Literal["native", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """The fields of one choice, and what had to be repaired to read them."""
+
+    fields: dict[str, Any]
+    repairs: tuple[Repair, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """A second question: which model to ask, what, and the plan that reads the answer."""
+
+    lm: object
+    plan: Plan
+    request: Request
+
+
+@dataclass(slots=True)
+class _Offer:
+    """Some tools as they are offered: their specs, and the texts that depend on them. Written once for the same tools."""
+
+    tools: tuple[Tool, ...]
+    names: frozenset[str]
+    specs: tuple[JsonObject, ...]
+    remind: str
+    system: Message
+    system_with_examples: Message
+
+
+class Plan:
+    """How one signature is asked of one kind of model by one adapter.
+
+    ``mode`` is how outputs are asked for: "native_schema", "native_json" or "prompt"; ``tools_mode`` how tools are: "native",
+    "text", or ``None`` when the signature has none. ``warnings`` says what was asked for and cannot be had.
+    """
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        signature: Any,
+        capabilities: Capabilities,
+        layout: Layout,
+        tools_mode: ToolsMode | None,
+        mode: str = "prompt",
+        warnings: tuple[LMWarning, ...] = (),
+    ) -> None:
+        spec = signature.spec
+        self.adapter = adapter
+        self.signature = signature
+        self.capabilities = capabilities
+        self.layout = layout
+        self.tools_mode = tools_mode
+        self.mode = mode
+        self.warnings = warnings
+        self._instructions: str = spec.instructions
+        self._tools_name: str | None = spec.tools_field.name if spec.tools_field else None
+        self._calls_name: str | None = spec.calls_field.name if spec.calls_field else None
+        self._history_name: str | None = spec.history_field.name if spec.history_field else None
+        self._thoughts = tuple(
+            field for field in spec.outputs if field.role == "reasoning" and field.name not in layout.codecs
+        )
+        self._scans = layout.visible.calls
+        self._response_format: ResponseFormat | None = layout.response_format() if mode != "prompt" else None
+        speaker = Speaker(layout, self._calls_name, capabilities.native_tools and tools_mode != "text")
+        in_system = adapter.demos == "system"
+        self._examples = Examples(replace(speaker, native=False) if in_system else speaker)
+        self._demos_in_system = in_system
+        self._replay = Replay(speaker, frozenset(spec.by_name))
+        self._speaker = speaker
+        self._bare = self._write_offer(())
+        self._offer = self._bare
+
+    def __repr__(self) -> str:
+        return f"Plan({type(self.adapter).__name__}, {self.signature.__name__}, {self.mode}, tools={self.tools_mode})"
+
+    # --- tools ---------------------------------------------------------------------------------------
+
+    def tools_of(self, inputs: Mapping[str, Any]) -> tuple[Tool, ...]:
+        """The tools that a call's inputs offer. Functions are taken as tools. Raises ``InputError`` on two of one name."""
+        if self._tools_name is None:
+            return ()
+        return self._offered(inputs.get(self._tools_name)).tools
+
+    def _offered(self, value: Any) -> _Offer:
+        if not value:
+            return self._bare
+        tools: tuple[Any, ...]
+        if isinstance(value, Mapping):
+            tools = tuple(value.values())
+        else:
+            tools = tuple(value) if isinstance(value, Iterable) else (value,)
+        offer = self._offer
+        if tools == offer.tools:  # the same objects as last time: compared by identity first, so cheap
+            return offer
+        self._offer = offer = self._write_offer(tuple(t if isinstance(t, Tool) else Tool(t) for t in tools))
+        return offer
+
+    def _write_offer(self, tools: tuple[Tool, ...]) -> _Offer:
+        names = frozenset(tool.name for tool in tools)
+        if len(names) < len(tools):
+            twice = sorted({tool.name for tool in tools if [t.name for t in tools].count(tool.name) > 1})
+            raise InputError(f"Two tools are called {twice[0]!r}. Give one of them another name: Tool(f, name=...).")
+        specs = tuple(tool.spec for tool in tools)
+        system = self._system_text(specs)
+        native = self.tools_mode == "native"
+        return _Offer(
+            tools,
+            names,
+            specs if native else (),
+            self._remind(bool(tools)),
+            Message.system(system.replace(_EXAMPLES_SLOT, "")),
+            Message.system(system.replace(_EXAMPLES_SLOT, EXAMPLES_NOTE + "\n\n")),
+        )
+
+    def _system_text(self, specs: Sequence[JsonObject]) -> str:
+        parts = [self.layout.teach()]
+        if specs and self.tools_mode == "text":
+            self._refuse_built_in(specs)
+            parts.append(instructions(specs, self.adapter.tool_schemas))
+        if specs and self.layout.outputs:
+            parts.append(_CALLS_FIRST)
+        parts.append(f"{_EXAMPLES_SLOT}Your task:\n{self._instructions}")
+        return "\n\n".join(part for part in parts if part)
+
+    def _refuse_built_in(self, specs: Sequence[JsonObject]) -> None:
+        for spec in specs:
+            if spec.get("type") != "function":
+                raise UnsupportedFeature(
+                    f"The tool {spec.get('type')!r} is run by the provider, and this model is offered tools as text. "
+                    "Use a model with native tools, or a function of your own."
+                )
+
+    def _remind(self, has_tools: bool) -> str:
+        remind = self.layout.remind()
+        if not has_tools:
+            return remind or _ANSWER_PLAINLY
+        if not remind:
+            return _CALL_OR_SAY
+        return f"{remind} To call tools, do that instead."
+
+    # --- format --------------------------------------------------------------------------------------
+
+    def format(
+        self, inputs: Mapping[str, Any], demos: Sequence[Any] = (), options: Mapping[str, Any] | None = None
+    ) -> Request:
+        """The request for these inputs. ``options`` are the request's, with ``tool_choice`` and ``parallel_tool_calls``."""
+        offer = self._bare if self._tools_name is None else self._offered(inputs.get(self._tools_name))
+        choice = parallel = None
+        settings: dict[str, Any] = dict(options) if options else {}
+        if options:
+            choice = read_tool_choice(settings.pop("tool_choice", None))
+            parallel = settings.pop("parallel_tool_calls", None)
+        if parallel is None:
+            parallel = self.adapter.parallel_tool_calls
+        if self.tools_mode == "text" and choice is ToolChoice.NONE:
+            offer = self._bare
+        messages: list[Message] = []
+        if not demos:
+            messages.append(offer.system)
+        elif self._demos_in_system:
+            messages.append(Message.system(f"{self._examples.text(demos)}\n\n{offer.system_with_examples.text}"))
+        else:
+            messages.append(offer.system_with_examples)
+            messages += self._examples.messages(demos)
+        history = inputs.get(self._history_name) if self._history_name is not None else None
+        if history:
+            self._replay.extend(messages, history)
+        self._ask(messages, inputs, offer.remind if choice is None else self._insist(offer, choice))
+        if not offer.specs:
+            return Request(tuple(messages), response_format=self._response_format, options=settings)
+        return Request(tuple(messages), offer.specs, choice, parallel, self._response_format, settings)
+
+    def _ask(self, messages: list[Message], inputs: Mapping[str, Any], remind: str) -> None:
+        """Add the current inputs. Without any, a conversation that already ends with its turn is left to go on."""
+        if any(name in inputs for name in self.layout.input_names) or messages[-1].role not in ("tool", "user"):
+            messages.append(Message("user", self.layout.write_inputs(inputs, after=remind)))
+
+    def _insist(self, offer: _Offer, choice: ToolChoice) -> str:
+        """The last line of a request that forces a call on a model which takes no such option."""
+        if self.tools_mode != "text" or choice.mode != "required" or not offer.tools:
+            return offer.remind
+        return f"You must call {' or '.join(choice.allowed) or 'a tool'} now."
+
+    # --- normalize -----------------------------------------------------------------------------------
+
+    def normalize(
+        self, response: Response, tools: Iterable[Tool] = (), *, taken: Iterable[str] = ()
+    ) -> Response:
+        """The same response, with calls that were written as text taken out of the text, and the plan's warnings.
+
+        ``tools`` are the offered ones; without any, no text is read for calls. ``taken`` are call ids already used in the
+        conversation. A provider that runs its own tools is taken at its word: its text is never read.
+        """
+        warnings = list(self.warnings)
+        choices = response.choices
+        if self._scans and any(not choice.tool_calls and choice.text for choice in choices):
+            names = frozenset(tool.name for tool in tools)
+            if names:
+                choices = tuple(self._find_calls(choice, names, taken, warnings) for choice in choices)
+        if any(choice.finish_reason == "length" and choice.tool_calls for choice in choices):
+            choices = tuple(_without_cut_call(choice, warnings) for choice in choices)
+        if not warnings and choices is response.choices:
+            return response
+        return replace(response, choices=choices, warnings=response.warnings + tuple(warnings))
+
+    def _find_calls(
+        self, choice: Choice, names: frozenset[str], taken: Iterable[str], warnings: list[LMWarning]
+    ) -> Choice:
+        if choice.tool_calls or not choice.text:
+            return choice
+        found = read_calls(choice.text, names, strict=self.adapter.strict)
+        if not found.calls:
+            return choice
+        if self.tools_mode == "native":
+            warnings.append(
+                LMWarning("native_tools", f"the model wrote its calls as text; they were read as {found.dialect}")
+            )
+        warnings += [LMWarning("text_tools", note) for note in found.notes]
+        return _with_calls(choice, found.text, number_calls(_new_ids(found.calls, taken), taken))
+
+    # --- parse ---------------------------------------------------------------------------------------
+
+    def parse(self, choice: Choice) -> Parsed:
+        """The fields of a normalized choice.
+
+        Raises ``OutputTruncated``, ``ContentFiltered``, ``Refused``, ``EmptyResponse``, ``MalformedToolCall``, or
+        ``AdapterParseError`` with what is wrong by field.
+        """
+        if choice.finish_reason not in ("stop", "tool_calls") or choice.refusal:
+            _check_finish(choice)
+        calls = choice.tool_calls if self._calls_name is not None else ()
+        if calls:
+            return self._parse_beside_calls(choice, calls)
+        if not choice.text.strip():
+            raise EmptyResponse(_EMPTY, choice=choice)
+        if not self.layout.outputs:
+            return self._parsed(choice, Reading(), ToolCalls((), choice.text))
+        reading = self._read(choice.text)
+        if reading.problems:
+            self._fail(choice, reading)
+        return self._parsed(choice, reading, ToolCalls())
+
+    def _read(self, text: str) -> Reading:
+        strict = self.layout.read(text, True)
+        if not strict.problems or self.adapter.strict:
+            return strict
+        return self.layout.read(_without_thoughts(text), False)
+
+    def _parse_beside_calls(self, choice: Choice, calls: tuple[ToolCall, ...]) -> Parsed:
+        """Fields that stand beside calls are welcome; the ones that do not are left out or take their default."""
+        reading = Reading()
+        if choice.finish_reason == "length":
+            what = "the answer was cut off by the token limit after its calls"
+            if self.adapter.strict:
+                raise OutputTruncated(_TRUNCATED, choice=choice)
+            reading.repairs.append(Repair(None, what))
+        elif choice.text.strip() and self.layout.outputs:
+            reading = self.layout.read(choice.text, False)
+            for name, problem in reading.problems.items():
+                if problem != ABSENT:
+                    reading.repairs.append(Repair(name or None, f"left out beside the tool calls: {problem}"))
+        for name, codec in self.layout.outputs:
+            if name not in reading.values and codec.field.has_default:
+                reading.values[name] = codec.field.default_value()
+        return self._parsed(choice, reading, ToolCalls(calls, choice.text))
+
+    def _parsed(self, choice: Choice, reading: Reading, calls: ToolCalls) -> Parsed:
+        fields = reading.values
+        if self._calls_name is not None:
+            fields[self._calls_name] = calls
+        for field in self._thoughts:
+            self._add_thought(field, choice.reasoning, fields)
+        return Parsed(fields, tuple(reading.repairs))
+
+    def _add_thought(self, field: Any, reasoning: str | None, fields: dict[str, Any]) -> None:
+        if reasoning is not None or not field.has_default:
+            fields[field.name] = field.adapter.validate_python(reasoning or "")
+        else:
+            fields[field.name] = field.default_value()
+
+    def _fail(self, choice: Choice, reading: Reading) -> None:
+        raise AdapterParseError(
+            type(self.adapter).__name__,
+            self.signature,
+            choice.text,
+            parsed_result=reading.values,
+            problems={name or "answer": problem for name, problem in reading.problems.items()},
+            choice=choice,
+        )
+
+    # --- again -----------------------------------------------------------------------------------------
+
+    def repair(self, request: Request, choice: Choice, error: ModelError | None = None) -> Request:
+        """The request that asks again: the conversation, the answer, and exactly what was wrong with it.
+
+        Wrong calls are answered as calls are, by results that carry the error; anything else by a user's message.
+        """
+        said = self._speaker.message(choice.message())
+        messages = list(request.messages)
+        if said.parts:
+            messages.append(said)
+        if any(call.error for call in choice.tool_calls):
+            messages.append(self._speaker.results([_answer(call) for call in choice.tool_calls]))
+        else:
+            messages.append(Message.user(self._complaint(error)))
+        return replace(request, messages=tuple(messages))
+
+    def _complaint(self, error: ModelError | None) -> str:
+        problems = error.problems if isinstance(error, AdapterParseError) else {}
+        lines = [f"- {name}: {problem}" for name, problem in problems.items()]
+        if not lines:
+            lines = [f"- {error.message if error else 'it gave no usable answer'}"]
+        remind = self.layout.remind() or _ANSWER_PLAINLY
+        return "\n".join(["Your answer could not be used:", *lines, "", f"Give the whole answer again. {remind}"])
+
+    def follow_up(self, choice: Choice) -> FollowUp | None:
+        """A second question that this answer needs; ``None`` for adapters that read answers themselves."""
+        return None
+
+
+_EXAMPLES_SLOT = "\x00"
+_CALLS_FIRST = "Call tools while you need their results. Write the outputs once no further call is needed."
+_CALL_OR_SAY = "Call the tools that are needed; if none fits, say so in plain text."
+_ANSWER_PLAINLY = "Answer in plain text."
+_EMPTY = "The model returned neither text nor tool calls. Ask again, or look at choice.raw for the provider's reason."
+_TRUNCATED = "The answer was cut off by the token limit. Raise max_tokens or ask for less; the partial text is in error.text."
+
+
+def _check_finish(choice: Choice) -> None:
+    """Raise what the finish reason says, before any text is read. Whole calls survive a cut and an odd end."""
+    if choice.refusal:
+        raise Refused(f"The model declined: {choice.refusal}", choice=choice)
+    if choice.finish_reason == "content_filter":
+        raise ContentFiltered(
+            "The provider's content filter stopped the answer. Change the inputs, or the provider's safety settings.",
+            choice=choice,
+        )
+    if choice.tool_calls:
+        return
+    if choice.finish_reason == "length":
+        raise OutputTruncated(_TRUNCATED, choice=choice)
+    if choice.finish_reason == "error" and not choice.text.strip():
+        raise MalformedToolCall(
+            "The provider could not read the tool call that the model wrote. Ask again, or simplify the tool's schema.",
+            choice=choice,
+        )
+
+
+def _without_cut_call(choice: Choice, warnings: list[LMWarning]) -> Choice:
+    """Drop a last call that the token limit cut: half an argument may be another command."""
+    if choice.finish_reason != "length" or not choice.tool_calls:
+        return choice
+    last = choice.tool_calls[-1]
+    if last.error is None or last.error.code != "malformed_json":
+        return choice
+    warnings.append(LMWarning("tool_calls", f"the call {last.name or 'at the end'!r} was cut off and left out"))
+    return _with_calls(choice, choice.text, choice.tool_calls[:-1])
+
+
+def _with_calls(choice: Choice, text: str, calls: tuple[ToolCall, ...]) -> Choice:
+    kept = tuple(part for part in choice.parts if not isinstance(part, (TextPart, ToolCall)))
+    parts = (*kept, *((TextPart(text),) if text else ()), *calls) if kept else ()
+    reason = "tool_calls" if calls and choice.finish_reason == "stop" else choice.finish_reason
+    return replace(choice, text=text, tool_calls=calls, finish_reason=reason, parts=parts)
+
+
+def _new_ids(calls: Iterable[ToolCall], taken: Iterable[str]) -> list[ToolCall]:
+    """Calls without the ids that a model made up twice."""
+    used = set(taken)
+    fresh: list[ToolCall] = []
+    for call in calls:
+        fresh.append(replace(call, id="") if call.id in used else call)
+        used.add(call.id)
+    return fresh
+
+
+def _answer(call: ToolCall) -> ToolResult:
+    if call.error is None:
+        return ToolResult(call.id, call.name, "Not run, because another call of this turn was wrong.", is_error=True)
+    return ToolResult(call.id, call.name, f"{call.error.message} Nothing was run; call again.", is_error=True)
+
+
+_THOUGHTS = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]"))
+
+
+def _without_thoughts(text: str) -> str:
+    """The text after a thinking block that stands at its start."""
+    start = text.lstrip()
+    for opening, closing in _THOUGHTS:
+        if start.startswith(opening) and closing in start:
+            return start.partition(closing)[2]
+    return text
