@@ -28,7 +28,9 @@
     │   ├── EmptyResponse               neither text nor tool calls
     │   ├── ContentFiltered             stopped by the provider's filter
     │   ├── MalformedToolCall           a tool call that not even the provider could read
-    │   └── Refused                     the model declined
+    │   ├── Refused                     the model declined
+    │   └── ValueReadError              a text or JSON value does not fit the declared type
+    │       └── JsonReadError             a text is not JSON, and no repair makes it so
     ├── AgentStopped                  a tool loop ended without its declared outputs
     └── ToolSignal                    raised *by* a tool, for the model to read
         ├── RetryTool                   wrong arguments or a passing fault: try again
@@ -52,6 +54,7 @@ __all__ = [
     "EmptyResponse",
     "FieldDefinitionError",
     "InputError",
+    "JsonReadError",
     "LMAuthenticationError",
     "LMBillingError",
     "LMError",
@@ -76,6 +79,7 @@ __all__ = [
     "ToolFailed",
     "ToolSignal",
     "UnsupportedFeature",
+    "ValueReadError",
     "is_retryable_lm_error",
 ]
 
@@ -344,6 +348,23 @@ class MalformedToolCall(ModelError):
 
 class Refused(ModelError):
     """The model declined to answer; ``choice.refusal`` has its words."""
+
+
+class ValueReadError(ModelError, ValueError):
+    """A text or JSON value does not fit the declared type; the message is written for the model to read."""
+
+
+class JsonReadError(ValueReadError):
+    """A text is not JSON, and no repair makes it so.
+
+    Attributes: ``code`` (``"not_json"``, ``"malformed"``, ``"truncated"``, ``"too_deep"``, ``"number"`` or ``"ambiguous"``)
+    and ``position`` (the character where reading stopped).
+    """
+
+    def __init__(self, message: str, *, code: str, position: int = 0) -> None:
+        self.code = code
+        self.position = position
+        super().__init__(message)
 
 
 class AgentStopped(SigwireError):
