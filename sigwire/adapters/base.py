@@ -29,7 +29,7 @@ _LEAST = Capabilities()
 _PLANS_KEPT = 256
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Adapter(ABC):
     """Base of the adapters; a subclass gives the layout of fields.
 
@@ -66,7 +66,8 @@ class Adapter(ABC):
 
         Raises ``UnsupportedFeature`` when ``strict`` and the model lacks what the options ask for.
         """
-        key = (signature, capabilities)
+        # A signature that is edited gets a new spec, so the spec says which signature this is; the plan keeps it alive.
+        key = (id(signature.spec), capabilities)
         plan = self._plans.get(key)
         if plan is None:
             plan = self.compile(signature, capabilities)
@@ -90,7 +91,7 @@ class Adapter(ABC):
         layout = self.layout(visible, capabilities, offers_tools=tools_mode)
         mode, why = self.mode(layout, capabilities, tools_mode)
         if why is not None:
-            self._degrade("structured_output", why, warnings)
+            warnings.append(LMWarning("structured_output", why))
         return self.make_plan(signature, capabilities, layout, tools_mode, mode, tuple(warnings))
 
     def make_plan(

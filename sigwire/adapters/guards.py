@@ -8,8 +8,9 @@ a guarded value. Most texts hold no mark and pass untouched after a substring te
 from __future__ import annotations
 
 import re
+from typing import TypeAlias
 
-__all__ = ["HEADER_MARK", "Guard", "line_guard", "tag_guard"]
+__all__ = ["HEADER_MARK", "AnyGuard", "Guard", "GuardPair", "line_guard", "tag_guard"]
 
 HEADER_MARK = r"\[\[[ \t]*##"
 _CALL_MARKS = r"~~~|```tool_(?:call|result)"
@@ -45,6 +46,26 @@ class Guard:
             if hint in text:
                 return self._off.sub(r"\1\2", text)
         return text
+
+
+class GuardPair:
+    """Two guards whose marks never overlap, as one."""
+
+    __slots__ = ("_first", "_second")
+
+    def __init__(self, first: Guard, second: Guard) -> None:
+        self._first, self._second = first, second
+
+    def on(self, text: str) -> str:
+        """The text with the marks of both protected."""
+        return self._second.on(self._first.on(text))
+
+    def off(self, text: str) -> str:
+        """The text as it was before ``on``."""
+        return self._first.off(self._second.off(text))
+
+
+AnyGuard: TypeAlias = Guard | GuardPair
 
 
 def line_guard(*, calls: bool, headers: bool = True) -> Guard:

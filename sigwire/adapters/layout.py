@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from sigwire.adapters.guards import Guard, line_guard
+from sigwire.adapters.guards import AnyGuard, line_guard
 from sigwire.adapters.type_text import field_type_text
 from sigwire.adapters.values import FieldCodec, ValueReadError
 from sigwire.core.messages import Part, TextPart
@@ -49,7 +49,7 @@ class Layout(ABC):
 
     def __init__(self, visible: Visible) -> None:
         self.visible = visible
-        self.guard: Guard = self.make_guard()
+        self.guard: AnyGuard = self.make_guard()
         self.outputs = tuple((spec.name, FieldCodec(spec)) for spec in visible.outputs)
         self.codecs = dict(self.outputs)
         self._inputs = tuple(
@@ -87,7 +87,7 @@ class Layout(ABC):
         """What stands after an input's value."""
         return ""
 
-    def make_guard(self) -> Guard:
+    def make_guard(self) -> AnyGuard:
         """What keeps values apart from marks."""
         return line_guard(calls=self.visible.calls)
 

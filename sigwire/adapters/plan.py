@@ -13,6 +13,7 @@ only a memory of its inputs: the same inputs always give the same request.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -44,7 +45,7 @@ from sigwire.errors import (
 if TYPE_CHECKING:
     from sigwire.adapters.base import Adapter
 
-__all__ = ["FollowUp", "Parsed", "Plan", "ToolsMode"]
+__all__ = ["FollowUp", "Parsed", "Plan", "ToolsMode", "check_usable"]
 
 ToolsMode: TypeAlias = Literal["native", "text"]
 
@@ -95,7 +96,7 @@ class Plan:
         mode: str = "prompt",
         warnings: tuple[LMWarning, ...] = (),
     ) -> None:
-        spec = signature.spec
+        self.spec = spec = signature.spec
         self.adapter = adapter
         self.signature = signature
         self.capabilities = capabilities
@@ -107,7 +108,7 @@ class Plan:
         self._tools_name: str | None = spec.tools_field.name if spec.tools_field else None
         self._calls_name: str | None = spec.calls_field.name if spec.calls_field else None
         self._history_name: str | None = spec.history_field.name if spec.history_field else None
-        self._thoughts = tuple(
+        self._thinking = tuple(
             field for field in spec.outputs if field.role == "reasoning" and field.name not in layout.codecs
         )
         self._scans = layout.visible.calls
@@ -120,6 +121,8 @@ class Plan:
         self._speaker = speaker
         self._bare = self._write_offer(())
         self._offer = self._bare
+        self._added: Mapping[str, Any] = {}
+        self._has_beside = bool(self._calls_name or self._thinking)
 
     def __repr__(self) -> str:
         return f"Plan({type(self.adapter).__name__}, {self.signature.__name__}, {self.mode}, tools={self.tools_mode})"
@@ -187,7 +190,7 @@ class Plan:
             return remind or _ANSWER_PLAINLY
         if not remind:
             return _CALL_OR_SAY
-        return f"{remind} To call tools, do that instead."
+        return f"{remind[:-1]}, unless you call tools first."
 
     # --- format --------------------------------------------------------------------------------------
 
@@ -277,27 +280,35 @@ class Plan:
         Raises ``OutputTruncated``, ``ContentFiltered``, ``Refused``, ``EmptyResponse``, ``MalformedToolCall``, or
         ``AdapterParseError`` with what is wrong by field.
         """
-        if choice.finish_reason not in ("stop", "tool_calls") or choice.refusal:
-            _check_finish(choice)
-        calls = choice.tool_calls if self._calls_name is not None else ()
-        if calls:
-            return self._parse_beside_calls(choice, calls)
-        if not choice.text.strip():
-            raise EmptyResponse(_EMPTY, choice=choice)
+        has_calls = bool(choice.tool_calls) and self._calls_name is not None
+        check_usable(choice, has_calls=has_calls)
+        if has_calls:
+            return self._parse_beside_calls(choice)
         if not self.layout.outputs:
-            return self._parsed(choice, Reading(), ToolCalls((), choice.text))
+            return self._parsed(choice, Reading())
         reading = self._read(choice.text)
         if reading.problems:
             self._fail(choice, reading)
-        return self._parsed(choice, reading, ToolCalls())
+        return self._parsed(choice, reading)
 
     def _read(self, text: str) -> Reading:
-        strict = self.layout.read(text, True)
-        if not strict.problems or self.adapter.strict:
-            return strict
-        return self.layout.read(_without_thoughts(text), False)
+        """The outputs in a text. Thinking that a model leaves before its answer may hold drafts of it, so it goes first."""
+        if self.adapter.strict or text[:1] not in "<[ \n":
+            return self.layout.read(text, self.adapter.strict)
+        answer = self._without_thoughts(text)
+        reading = self.layout.read(answer, False)
+        if answer is not text:
+            reading.repairs.insert(0, Repair(None, "reasoning before the answer was left out"))
+        return reading
 
-    def _parse_beside_calls(self, choice: Choice, calls: tuple[ToolCall, ...]) -> Parsed:
+    def _without_thoughts(self, text: str) -> str:
+        start = text.lstrip()
+        for name, opening, closing in _THOUGHTS:
+            if start.startswith(opening) and closing in start and name not in self.layout.codecs:
+                return start.partition(closing)[2]
+        return text
+
+    def _parse_beside_calls(self, choice: Choice) -> Parsed:
         """Fields that stand beside calls are welcome; the ones that do not are left out or take their default."""
         reading = Reading()
         if choice.finish_reason == "length":
@@ -313,21 +324,25 @@ class Plan:
         for name, codec in self.layout.outputs:
             if name not in reading.values and codec.field.has_default:
                 reading.values[name] = codec.field.default_value()
-        return self._parsed(choice, reading, ToolCalls(calls, choice.text))
+        return self._parsed(choice, reading)
 
-    def _parsed(self, choice: Choice, reading: Reading, calls: ToolCalls) -> Parsed:
+    def _parsed(self, choice: Choice, reading: Reading) -> Parsed:
         fields = reading.values
-        if self._calls_name is not None:
-            fields[self._calls_name] = calls
-        for field in self._thoughts:
-            self._add_thought(field, choice.reasoning, fields)
+        if self._has_beside:
+            fields.update(self.beside_text(choice))
         return Parsed(fields, tuple(reading.repairs))
 
-    def _add_thought(self, field: Any, reasoning: str | None, fields: dict[str, Any]) -> None:
-        if reasoning is not None or not field.has_default:
-            fields[field.name] = field.adapter.validate_python(reasoning or "")
-        else:
-            fields[field.name] = field.default_value()
+    def beside_text(self, choice: Choice) -> dict[str, Any]:
+        """The fields that do not stand in the text: calls, and what the model thought."""
+        fields = dict(self._added)
+        if self._calls_name is not None:
+            calls = choice.tool_calls
+            fields[self._calls_name] = ToolCalls(calls, choice.text if calls or not self.layout.outputs else "")
+        for spec in self._thinking:
+            thought = choice.reasoning
+            given = thought is not None or not spec.has_default
+            fields[spec.name] = spec.adapter.validate_python(thought or "") if given else spec.default_value()
+        return fields
 
     def _fail(self, choice: Choice, reading: Reading) -> None:
         raise AdapterParseError(
@@ -364,6 +379,12 @@ class Plan:
         remind = self.layout.remind() or _ANSWER_PLAINLY
         return "\n".join(["Your answer could not be used:", *lines, "", f"Give the whole answer again. {remind}"])
 
+    def adding(self, fields: Mapping[str, Any]) -> Plan:
+        """The same plan; what it parses has these fields as well."""
+        plan = copy(self)
+        plan._added, plan._has_beside = dict(fields), True
+        return plan
+
     def follow_up(self, choice: Choice) -> FollowUp | None:
         """A second question that this answer needs; ``None`` for adapters that read answers themselves."""
         return None
@@ -374,27 +395,28 @@ _CALLS_FIRST = "Call tools while you need their results. Write the outputs once 
 _CALL_OR_SAY = "Call the tools that are needed; if none fits, say so in plain text."
 _ANSWER_PLAINLY = "Answer in plain text."
 _EMPTY = "The model returned neither text nor tool calls. Ask again, or look at choice.raw for the provider's reason."
+_FILTERED = "The provider's content filter stopped the answer. Change the inputs, or the provider's safety settings."
+_MALFORMED = (
+    "The provider could not read the tool call that the model wrote; nothing of it arrived. Ask again, or simplify the "
+    "tools' schemas. choice.raw has the provider's reason."
+)
 _TRUNCATED = "The answer was cut off by the token limit. Raise max_tokens or ask for less; the partial text is in error.text."
 
 
-def _check_finish(choice: Choice) -> None:
+def check_usable(choice: Choice, *, has_calls: bool = False) -> None:
     """Raise what the finish reason says, before any text is read. Whole calls survive a cut and an odd end."""
     if choice.refusal:
         raise Refused(f"The model declined: {choice.refusal}", choice=choice)
     if choice.finish_reason == "content_filter":
-        raise ContentFiltered(
-            "The provider's content filter stopped the answer. Change the inputs, or the provider's safety settings.",
-            choice=choice,
-        )
-    if choice.tool_calls:
+        raise ContentFiltered(_FILTERED, choice=choice)
+    if has_calls:
         return
     if choice.finish_reason == "length":
         raise OutputTruncated(_TRUNCATED, choice=choice)
-    if choice.finish_reason == "error" and not choice.text.strip():
-        raise MalformedToolCall(
-            "The provider could not read the tool call that the model wrote. Ask again, or simplify the tool's schema.",
-            choice=choice,
-        )
+    if not choice.text or choice.text.isspace():
+        if choice.finish_reason == "error":
+            raise MalformedToolCall(_MALFORMED, choice=choice)
+        raise EmptyResponse(_EMPTY, choice=choice)
 
 
 def _without_cut_call(choice: Choice, warnings: list[LMWarning]) -> Choice:
@@ -431,13 +453,8 @@ def _answer(call: ToolCall) -> ToolResult:
     return ToolResult(call.id, call.name, f"{call.error.message} Nothing was run; call again.", is_error=True)
 
 
-_THOUGHTS = (("<think>", "</think>"), ("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]"))
-
-
-def _without_thoughts(text: str) -> str:
-    """The text after a thinking block that stands at its start."""
-    start = text.lstrip()
-    for opening, closing in _THOUGHTS:
-        if start.startswith(opening) and closing in start:
-            return start.partition(closing)[2]
-    return text
+_THOUGHTS = (
+    ("think", "<think>", "</think>"),
+    ("thinking", "<thinking>", "</thinking>"),
+    ("", "[THINK]", "[/THINK]"),
+)

@@ -93,7 +93,10 @@ def _read_text(id: str, name: str, raw: str) -> ToolCall:
     return _broken(raw, "not_an_object", 'The text in "arguments" is not a JSON object', name, id)
 
 
-def _broken(raw: str, code: CallErrorKind, what: str, name: str = "", id: str = "") -> ToolCall:
+_NAMELESS = "tool_call"  # what a call is called whose name could not be read; no wire takes an empty name
+
+
+def _broken(raw: str, code: CallErrorKind, what: str, name: str = _NAMELESS, id: str = "") -> ToolCall:
     return ToolCall(id, name, None, raw, CallError(code, f"{what}. Write {_FORM} between {CALL_FENCE} and {FENCE}."))
 
 
