@@ -10,7 +10,7 @@ misspelt output is an error); ``Example`` and ``Prediction`` answer any attribut
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import Self
@@ -55,7 +55,8 @@ class Record:
         completions: Any
 
     def __init__(self, base: Record | Mapping[str, Any] | None = None, /, **fields: Any) -> None:
-        _fill(self, {**_fields_of(base), **fields}, _input_keys_of(base))
+        known = base.__dict__ if isinstance(base, Record) else base or {}
+        _fill(self, {**known, **fields}, base._input_keys if isinstance(base, Record) else None)
 
     # --- fields by item ---
 
@@ -111,7 +112,10 @@ class Record:
         >>> Example(question="2+2?", answer="4").with_inputs("question").inputs()
         Example(question='2+2?').with_inputs('question')
         """
-        return _copy(self, self.__dict__, frozenset(keys))
+        return self._with(self.__dict__, frozenset(keys))
+
+    def _with(self, fields: Mapping[str, Any], input_keys: frozenset[str] | None) -> Self:
+        return cast(Self, _new_record(type(self), dict(fields), input_keys, self._meta))
 
     def toDict(self) -> dict[str, Any]:  # noqa: N802  (DSPy's name)
         """The fields as a dict; nested records, pydantic models and sigwire's own values become plain data."""
@@ -127,7 +131,7 @@ class Record:
         """
         data: JsonObject = {"fields": {name: to_plain(value) for name, value in self.__dict__.items()}}
         if self._input_keys is not None:
-            data["input_keys"] = cast("list[Any]", sorted(self._input_keys))
+            data["input_keys"] = [*sorted(self._input_keys)]
         return data
 
     @classmethod
@@ -139,7 +143,7 @@ class Record:
         """
         fields = data["fields"] if signature is None else signature.spec.load(data["fields"])
         keys = data.get("input_keys")
-        return _new_record(cls, dict(fields), None if keys is None else frozenset(keys))
+        return cast(Self, _new_record(cls, dict(fields), None if keys is None else frozenset(keys)))
 
     # --- usage ---
 
@@ -205,20 +209,6 @@ def _new_record(
     return record
 
 
-def _copy(record: Any, fields: Mapping[str, Any], input_keys: frozenset[str] | None) -> Any:
-    return _new_record(type(record), dict(fields), input_keys, record._meta)
-
-
-def _fields_of(base: Record | Mapping[str, Any] | None) -> Mapping[str, Any]:
-    if base is None:
-        return {}
-    return base.__dict__ if isinstance(base, Record) else base
-
-
-def _input_keys_of(base: object) -> frozenset[str] | None:
-    return base._input_keys if isinstance(base, Record) else None
-
-
 def _has(record: Record) -> str:
     return f"it has {', '.join(record.__dict__) or 'no fields'}"
 
@@ -266,21 +256,21 @@ class Example(Record):
 
     def copy(self, **changes: Any) -> Self:
         """A copy with some fields changed or added; input keys and metadata stay."""
-        return cast(Self, _copy(self, {**self.__dict__, **changes}, self._input_keys))
+        return self._with({**self.__dict__, **changes}, self._input_keys)
 
     def without(self, *names: str) -> Self:
         """A copy that lacks some fields."""
-        return cast(Self, _copy(self, {k: v for k, v in self.__dict__.items() if k not in names}, self._input_keys))
+        return self._with({k: v for k, v in self.__dict__.items() if k not in names}, self._input_keys)
 
     def inputs(self) -> Self:
         """The input fields only. Raises ``ValueError`` when ``with_inputs`` was not called."""
         chosen = self._known_inputs()
-        return cast(Self, _copy(self, {k: v for k, v in self.__dict__.items() if k in chosen}, chosen))
+        return self._with({k: v for k, v in self.__dict__.items() if k in chosen}, chosen)
 
     def labels(self) -> Self:
         """The fields that are not inputs. Raises ``ValueError`` when ``with_inputs`` was not called."""
         chosen = self._known_inputs()
-        return cast(Self, _copy(self, {k: v for k, v in self.__dict__.items() if k not in chosen}, None))
+        return self._with({k: v for k, v in self.__dict__.items() if k not in chosen}, None)
 
     def _known_inputs(self) -> frozenset[str]:
         if self._input_keys is None:
@@ -375,12 +365,18 @@ class Prediction(Example):
         attempts = _FromMeta(lambda record: _attempts(record._meta))
         warnings = _FromMeta(lambda record: record._meta.response.warnings if record._meta.response else ())
         usage = _FromMeta(lambda record: _usage(record._meta))
-        completions = _FromMeta(lambda record: _completions(record))
+        completions = _FromMeta(lambda record: record._candidates())
 
         def __getattr__(self, name: str) -> Any:
             if name.startswith("__"):
                 raise AttributeError(name)
-            raise AttributeError(_missing(self, name))
+            raise AttributeError(_missing(self, self._meta, name))
+
+    def _candidates(self) -> Completions:
+        given = self._meta.completions
+        if isinstance(given, Completions):
+            return given
+        return Completions([self.__dict__] if given is None else given)
 
     # --- a prediction as a number ---
 
@@ -439,7 +435,7 @@ class Prediction(Example):
             "repairs": [repair.to_json() for repair in meta.repairs],
             "mode": meta.mode,
             "attempts": [attempt.to_json() for attempt in meta.attempts],
-            "completions": None if meta.completions is None else to_plain(_completions(self).rows),
+            "completions": None if meta.completions is None else to_plain(self._candidates().rows),
             "lm_usage": meta.lm_usage and to_plain(meta.lm_usage),
         }
         return {**data, **{name: value for name, value in extra.items() if value is not None and value != []}}
@@ -450,7 +446,8 @@ class Prediction(Example):
         from sigwire.core.response import Attempt, Choice, Repair, Response
 
         record = super().from_json(data, signature=signature)
-        rows = data.get("completions")
+        rows: Any = data.get("completions")
+        load: Callable[[Any], Any] = dict if signature is None else signature.spec.load
         record._meta = _Meta(
             signature,
             Response.from_json(data["response"]) if "response" in data else None,
@@ -458,7 +455,7 @@ class Prediction(Example):
             tuple(Repair.from_json(repair) for repair in data.get("repairs", ())),
             data.get("mode"),
             tuple(Attempt.from_json(attempt) for attempt in data.get("attempts", ())),
-            None if rows is None else Completions([signature.spec.load(row) for row in rows] if signature else rows),
+            None if rows is None else Completions([load(row) for row in rows]),
             data.get("lm_usage"),
         )
         return record
@@ -474,17 +471,10 @@ def _usage(meta: _Meta) -> Any:
     return meta.response.usage if meta.response is not None else Usage()
 
 
-def _completions(record: Record) -> Completions:
-    given = record._meta.completions
-    if isinstance(given, Completions):
-        return given
-    return Completions([record.__dict__] if given is None else given)
-
-
-def _missing(record: Record, name: str) -> str:
+def _missing(record: Record, meta: _Meta, name: str) -> str:
     """Why a prediction lacks an attribute, as far as it can be known."""
-    meta, kind = record._meta, type(record).__name__
-    declared = meta.signature is not None and name in meta.signature.spec.by_name
+    kind, signature = type(record).__name__, meta.signature
+    declared = signature is not None and name in signature.spec.by_name
     calls = meta.choice.tool_calls if meta.choice is not None else ()
     if declared and calls:
         asked = ", ".join(call.name for call in calls)
@@ -493,7 +483,7 @@ def _missing(record: Record, name: str) -> str:
             f"results (ReAct does that), or read them; {_has(record)}."
         )
     if declared:
-        return f"The answer gave no {name!r}, which {meta.signature.spec.name} declares; {_has(record)}."
+        return f"The answer gave no {name!r}, which {signature.spec.name} declares; {_has(record)}."
     return f"{kind} has no field {name!r}; {_has(record)}."
 
 
@@ -565,13 +555,14 @@ def to_plain(value: Any) -> Any:
     >>> to_plain({"on": datetime.date(2026, 1, 2), "tags": {"a"}})
     {'on': '2026-01-02', 'tags': ['a']}
     """
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _SCALARS:
         return value
     if kind in (list, tuple):
         return [to_plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {_key(name): to_plain(item) for name, item in value.items()}
+        named: Mapping[Any, Any] = value
+        return {_key(name): to_plain(item) for name, item in named.items()}
     if isinstance(value, Record):
         return {name: to_plain(item) for name, item in value.__dict__.items()}
     if callable(write := getattr(value, "to_json", None)) and not isinstance(value, type):
@@ -597,7 +588,8 @@ def _plain_inside(value: Any) -> Any:
     if isinstance(value, Record):
         return value.toDict()
     if isinstance(value, Mapping):
-        return {name: _plain_inside(item) for name, item in value.items()}
+        named: Mapping[Any, Any] = value
+        return {name: _plain_inside(item) for name, item in named.items()}
     if type(value) in (list, tuple):
         return type(value)(_plain_inside(item) for item in value)
     if hasattr(value, "model_dump") or (hasattr(value, "to_json") and not isinstance(value, type)):

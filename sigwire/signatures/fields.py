@@ -13,10 +13,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, cast
 
 from sigwire.errors import FieldDefinitionError
 from sigwire.signatures.roles import Role, allows_none, role_of, validated_as
+from sigwire.signatures.types.base import as_mapping
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -148,8 +149,8 @@ def direction_of(value: object) -> Direction | None:
     >>> direction_of(OutputField()), direction_of(3)
     ('output', None)
     """
-    extra = getattr(value, "json_schema_extra", None)
-    direction = extra.get(DIRECTION_KEY) if isinstance(extra, dict) else None
+    extra = as_mapping(getattr(value, "json_schema_extra", None)) or {}
+    direction = extra.get(DIRECTION_KEY)
     return direction if direction in ("input", "output") else None
 
 
@@ -190,9 +191,11 @@ class FieldSpec:
     @property
     def adapter(self) -> TypeAdapter[Any]:
         """The validator of the field's values, constraints included; built on first use."""
-        if self._adapter is None:
-            object.__setattr__(self, "_adapter", self._build_adapter())
-        return self._adapter  # type: ignore[return-value]  # set just above
+        adapter = self._adapter
+        if adapter is None:
+            adapter = self._build_adapter()
+            object.__setattr__(self, "_adapter", adapter)
+        return adapter
 
     def _build_adapter(self) -> TypeAdapter[Any]:
         from pydantic import Field, TypeAdapter
@@ -202,8 +205,9 @@ class FieldSpec:
         if self.info.discriminator is not None:
             metadata = (*metadata, Field(discriminator=self.info.discriminator))
         target = validated_as(self.annotation, self.role)
+        annotated: Any = Annotated
         try:
-            return TypeAdapter(Annotated[(target, *metadata)] if metadata else target)  # type: ignore[arg-type]
+            return TypeAdapter(annotated[(target, *metadata)] if metadata else target)
         except (PydanticUserError, TypeError) as fault:
             raise FieldDefinitionError(
                 f"Field {self.name!r}: values of {self.annotation!r} cannot be validated: {fault}. "
@@ -278,7 +282,8 @@ def _shared_info(info: FieldInfo, name: str, direction: Direction) -> FieldInfo:
 
 
 def _extra(info: FieldInfo) -> dict[str, Any]:
-    return info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}  # type: ignore[return-value]
+    extra: Any = info.json_schema_extra
+    return cast("dict[str, Any]", extra) if isinstance(extra, dict) else {}
 
 
 def _given_description(info: FieldInfo, name: str) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
+import inspect
 import re
 import types
 import typing
@@ -23,7 +24,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 from sigwire.errors import SignatureError
 from sigwire.signatures import types as field_types
 
-__all__ = ["Fields", "Names", "caller_scope", "parse_signature"]
+__all__ = ["Fields", "Names", "caller_frame", "caller_scope", "parse_signature", "scope_of"]
 
 Fields: TypeAlias = "list[tuple[str, Any]]"
 
@@ -119,7 +120,8 @@ class _Parser:
         taken: set[str] = set()
         inputs = self._fields(taken)
         if not self._skip("->"):
-            self._fail("Expected ',' or '->' here: a signature is 'inputs -> outputs'.")
+            expected = "'->'" if self._next.kind == "end" else "',' or '->'"
+            self._fail(f"Expected {expected} here: a signature is 'inputs -> outputs'.")
         outputs = self._fields(taken)
         if self._next.text == "->":
             self._fail("A signature has one arrow; this is the second.")
@@ -164,7 +166,7 @@ class _Parser:
             )
         kind = self._names.resolve_type(self._dotted(), self._fault_at(start))
         if not self._skip("["):
-            return kind
+            return self._fail(f"{start.text} needs [...] after it.", start.at) if kind in _INCOMPLETE else kind
         arguments = self._constants() if _is_literal(kind) else self._types(kind)
         return self._apply(kind, arguments, start.at)
 
@@ -193,8 +195,8 @@ class _Parser:
             return ...
         if not first and kind is typing.Annotated:
             return self._constant()
-        if first and self._next.kind == "string" and getattr(kind, "__name__", "") == "Code":
-            return self._constant()
+        if kind is field_types.Code:
+            return self._take().text if self._next.kind == "name" else self._constant()  # Code[java], Code["java"]
         return self._type()
 
     def _constants(self) -> tuple[Any, ...]:
@@ -218,14 +220,15 @@ class _Parser:
 
     def _apply(self, kind: Any, arguments: tuple[Any, ...], at: int) -> Any:
         try:
-            if isinstance(kind, type) and issubclass(kind, field_types.Code):
-                return kind[str(arguments[0] if isinstance(arguments[0], str) else arguments[0].__name__)]
             return kind[arguments if len(arguments) != 1 else arguments[0]]
         except (TypeError, ValueError, IndexError, AttributeError) as fault:
             return self._fail(f"This type cannot be built: {fault}.", at)
 
 
 _CONSTANTS: Mapping[str, Any] = {"True": True, "False": False, "None": None}
+
+
+_INCOMPLETE = (typing.Optional, typing.Union, typing.Literal, typing.Annotated, typing.ClassVar, typing.Final)
 
 
 def _is_literal(kind: Any) -> bool:
@@ -235,15 +238,16 @@ def _is_literal(kind: Any) -> bool:
 # --- names ---------------------------------------------------------------------------------------
 
 _BUILTINS = "int str float bool list tuple dict set frozenset complex bytes bytearray object type".split()
+_TYPING: Mapping[str, Any] = {name: vars(typing)[name] for name in vars(typing)["__all__"] if name in vars(typing)}
 _KNOWN: Mapping[str, Any] = {
-    **{name: getattr(typing, name) for name in typing.__all__ if hasattr(typing, name)},
+    **_TYPING,
     **{name: getattr(field_types, name) for name in field_types.__all__},
     **{name: getattr(builtins, name) for name in _BUILTINS},
     "None": type(None),
     "NoneType": type(None),
 }
 _NAMESPACES: Mapping[str, Mapping[str, Any]] = {
-    "typing": {name: getattr(typing, name) for name in typing.__all__ if hasattr(typing, name)},
+    "typing": _TYPING,
     **dict.fromkeys(("dspy", "sigwire"), {name: getattr(field_types, name) for name in field_types.__all__}),
 }
 _MEANT: Mapping[str, str] = {
@@ -333,13 +337,35 @@ def _path(kind: Any) -> str:
     return f"{getattr(kind, '__module__', '?')}.{getattr(kind, '__qualname__', kind)}"
 
 
-def caller_scope(frame: types.FrameType | None) -> Mapping[str, Any]:
-    """The names visible in one frame: its locals, then its module's globals. One frame, never the ones behind it.
-
-    Code that makes signatures for *its* caller passes that caller's frame: ``caller_scope(sys._getframe(1))``.
-    """
+def caller_frame(levels: int = 1) -> types.FrameType:
+    """The frame that called the function which calls this one; ``levels=2`` is that one's caller."""
+    frame = inspect.currentframe()
+    for _ in range(levels + 1):
+        if frame is None:
+            break
+        frame = frame.f_back
     if frame is None:
-        return {}
+        raise SignatureError("There is no calling code to look names up in. Pass custom_types={...}.")
+    return frame
+
+
+def caller_scope(levels: int = 1) -> Mapping[str, Any]:
+    """The names visible to the caller of the function that calls this one. One frame, never the ones behind it.
+
+    A function that makes signatures from its caller's text passes them on:
+
+    >>> from sigwire.signatures.signature import ensure_signature
+    >>> def module(text):
+    ...     return ensure_signature(text, scope=caller_scope())
+    >>> class City: ...
+    >>> module("where -> city: City").spec.outputs[0].annotation.__name__
+    'City'
+    """
+    return scope_of(caller_frame(levels + 1))
+
+
+def scope_of(frame: types.FrameType) -> Mapping[str, Any]:
+    """The names visible in one frame: its locals, then its module's globals."""
     if frame.f_locals is frame.f_globals:
         return frame.f_globals
-    return ChainMap(cast("dict[str, Any]", frame.f_locals), frame.f_globals)
+    return ChainMap(frame.f_locals, frame.f_globals)

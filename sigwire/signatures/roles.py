@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from sigwire.core.tools import Tool, ToolCall, ToolCalls, ToolResult
 from sigwire.errors import SignatureError
 from sigwire.signatures.types import Audio, Code, File, History, Image, Reasoning
+from sigwire.signatures.types.base import as_items, as_mapping
 
 if TYPE_CHECKING:
     from sigwire.signatures.fields import Direction, FieldSpec
@@ -23,7 +24,7 @@ __all__ = ["Role", "allows_none", "check_roles", "contains", "members_of", "role
 Role: TypeAlias = Literal["value", "tools", "tool_calls", "history", "media", "reasoning", "code"]
 
 MEDIA = (Image, Audio, File)
-_TOOL_CONTAINERS = (list, tuple, dict, Sequence, Iterable, Mapping)
+_TOOL_CONTAINERS = (list, tuple, dict, Sequence, Mapping)
 _WHOLE: Mapping[type, Role] = {ToolCalls: "tool_calls", History: "history", Reasoning: "reasoning", Code: "code"}
 
 
@@ -75,20 +76,37 @@ def _is_tools(kind: Any) -> bool:
     if kind is Tool:
         return True
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if not any(origin is getattr(container, "__origin__", container) for container in _TOOL_CONTAINERS) and not (
-        isinstance(origin, type) and origin in _ABSTRACT
-    ):
+    if origin not in _TOOL_CONTAINERS:
         return False
-    items = arguments[1:] if origin is not None and issubclass(origin, Mapping) else arguments
+    items = arguments[1:] if issubclass(origin, Mapping) else arguments
     return bool(items) and all(strip(item) is Tool for item in items if item is not Ellipsis)
-
-
-_ABSTRACT = (Sequence, Iterable, Mapping)
 
 
 def validated_as(annotation: Any, role: Role) -> Any:
     """The type whose pydantic validator fits the role. Tools are checked where they are offered, so any value passes."""
-    return Any if role == "tools" else annotation
+    if role == "tools":
+        return Any
+    return (
+        _calls_type() if role == "tool_calls" and not hasattr(ToolCalls, "__get_pydantic_core_schema__") else annotation
+    )
+
+
+def _calls_type() -> Any:
+    from pydantic import PlainSerializer, PlainValidator
+
+    return typing.Annotated[Any, PlainValidator(_read_calls), PlainSerializer(lambda calls: calls and calls.to_json())]
+
+
+def _read_calls(value: Any) -> ToolCalls | None:
+    """Calls from whatever stands for them: our JSON, DSPy's ``{"tool_calls": [...]}``, a list, one call."""
+    if value is None or isinstance(value, ToolCalls):
+        return value
+    if (data := as_mapping(value)) is not None:
+        whole = "tool_calls" in data
+        return ToolCalls(data["tool_calls"], str(data.get("text") or "")) if whole else ToolCalls([data])
+    if (calls := as_items(value)) is not None:
+        return ToolCalls(calls)
+    raise ValueError(f"Tool calls are a list of calls, not {type(value).__name__}.")
 
 
 def check_roles(signature: str, fields: Iterable[FieldSpec]) -> None:
@@ -190,13 +208,13 @@ def contains(annotation: Any, wanted: type) -> bool:
 
 def members_of(annotation: Any) -> Iterator[Any]:
     """The type and every type it is made of, each once."""
-    seen: set[int] = set()
+    seen: dict[int, Any] = {}  # holds the types, so that no id is used twice
     pending = [annotation]
     while pending:
         current = pending.pop()
-        if id(current) in seen or isinstance(current, (str, int, bytes)) or current is None:
+        if id(current) in seen or current is None:
             continue
-        seen.add(id(current))
+        seen[id(current)] = current
         yield current
         pending += _parts_of(current)
 
@@ -211,7 +229,8 @@ def _parts_of(annotation: Any) -> list[Any]:
         return [origin, *(arguments[:1] if origin is typing.Annotated else arguments)]
     if not isinstance(annotation, type) or annotation.__module__ in ("builtins", "typing"):
         return []
-    return next((list(read(annotation)) for applies, read in _RECORDS if applies(annotation)), [])
+    nothing: list[Any] = []
+    return next((list(read(annotation)) for applies, read in _RECORDS if applies(annotation)), nothing)
 
 
 def _pydantic_types(model: Any) -> Iterator[Any]:
@@ -225,10 +244,10 @@ def _hinted_types(record: Any) -> Iterator[Any]:
         return iter(())
 
 
+_HINTED = ("__dataclass_fields__", "__total__", "_fields")  # dataclasses, TypedDicts, NamedTuples
 _RECORDS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Iterator[Any]]], ...] = (
     (lambda kind: hasattr(kind, "model_fields"), _pydantic_types),
-    (lambda kind: hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__total__"), _hinted_types),
-    (lambda kind: issubclass(kind, tuple) and hasattr(kind, "_fields"), _hinted_types),
+    (lambda kind: any(hasattr(kind, mark) for mark in _HINTED), _hinted_types),
 )
 
 

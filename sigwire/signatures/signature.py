@@ -16,9 +16,9 @@ import sys
 import types
 import typing
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transform, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transform
 
 from sigwire.core.example import Record
 from sigwire.errors import FieldDefinitionError, InputError, SignatureError, StateError
@@ -31,8 +31,9 @@ from sigwire.signatures.fields import (
     declaration,
     direction_of,
 )
-from sigwire.signatures.grammar import Names, caller_scope, parse_signature
+from sigwire.signatures.grammar import Names, caller_frame, caller_scope, parse_signature, scope_of
 from sigwire.signatures.roles import check_roles
+from sigwire.signatures.types.base import as_items, as_mapping
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -41,7 +42,7 @@ __all__ = ["Signature", "SignatureMeta", "ensure_signature", "make_signature"]
 
 M = TypeVar("M", bound="SignatureMeta")
 
-_SPEC, _DECLARED, _OWN_ATTRIBUTES = "__sigwire_spec__", "__sigwire_declared__", ("__slots__",)
+_SPEC, _DECLARED = "__sigwire_spec__", "__sigwire_declared__"
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(InputField, OutputField))
@@ -54,8 +55,8 @@ class SignatureMeta(type):
         if spec is not None:
             return super().__new__(mcs, name, bases, {**namespace, _SPEC: spec})
         if not any(isinstance(base, SignatureMeta) for base in bases):
-            return super().__new__(mcs, name, bases, {**namespace, _SPEC: SignatureSpec(name, "", ())})
-        frame = sys._getframe(1)
+            return super().__new__(mcs, name, bases, {**namespace, _SPEC: SignatureSpec(name, "", (), False)})
+        frame = caller_frame()
         declared = {key: value for key, value in namespace.items() if direction_of(value) is not None}
         rest = {key: value for key, value in namespace.items() if key not in declared}
         cls = super().__new__(mcs, name, bases, rest)
@@ -72,7 +73,7 @@ class SignatureMeta(type):
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
             if cls is Signature:
-                kwargs.setdefault("scope", caller_scope(sys._getframe(1)))
+                kwargs.setdefault("scope", caller_scope())
                 return make_signature(*args, **kwargs)
             return super().__call__(*args, **kwargs)
 
@@ -117,7 +118,7 @@ class SignatureMeta(type):
 
     def with_instructions(cls: M, instructions: str) -> M:
         """The same fields with other instructions."""
-        return _derive(cls, replace(cls.spec, instructions=instructions, instructions_given=True))
+        return cast(M, _derive(cls, replace(cls.spec, instructions=instructions, instructions_given=True)))
 
     def append_instructions(cls: M, instructions: str) -> M:
         """The old instructions, a blank line, and more."""
@@ -155,8 +156,8 @@ class SignatureMeta(type):
         'a, x, b -> c'
         """
         new = _compile(name, field, str if type_ is None else type_)
-        spec = cls.delete(name).spec if name in cls.spec.by_name else cls.spec
-        sides = {"input": list(spec.inputs), "output": list(spec.outputs)}
+        others = [spec for spec in cls.spec.fields if spec.name != name]
+        sides = {"input": list(_side(others, "input")), "output": list(_side(others, "output"))}
         side = sides[new.direction]
         at = index if index >= 0 else len(side) + index + 1
         if not 0 <= at <= len(side):
@@ -165,7 +166,7 @@ class SignatureMeta(type):
                 f"Use {-len(side) - 1} to {len(side)}."
             )
         side.insert(at, new)
-        return _derive(cls, _with_fields(spec, [*sides["input"], *sides["output"]]))
+        return _derive(cls, _with_fields(cls.spec, [*sides["input"], *sides["output"]]))
 
     def delete(cls, name: str) -> Any:
         """The signature without a field; a name it does not have changes nothing."""
@@ -194,7 +195,8 @@ class SignatureMeta(type):
         saved = _by_name(cls.spec, state.get("fields", []))
         fields = [_restored(spec, saved[spec.name]) if spec.name in saved else spec for spec in cls.spec.fields]
         instructions = str(state.get("instructions", cls.spec.instructions))
-        return _derive(cls, replace(_with_fields(cls.spec, fields), instructions=instructions, instructions_given=True))
+        spec = replace(_with_fields(cls.spec, fields), instructions=instructions, instructions_given=True)
+        return cast(M, _derive(cls, spec))
 
     def _field(cls, name: str) -> FieldSpec:
         try:
@@ -254,7 +256,7 @@ class Signature(Record, metaclass=SignatureMeta):
 
 
 def make_signature(
-    signature: str | Mapping[str, Any],
+    signature: Any,
     instructions: str | None = None,
     signature_name: str | None = None,
     custom_types: Mapping[str, Any] | None = None,
@@ -271,12 +273,12 @@ def make_signature(
     """
     name = signature_name or "StringSignature"
     if isinstance(signature, str):
-        names = Names(custom_types, caller_scope(sys._getframe(1)) if scope is None else scope)
+        names = Names(custom_types, caller_scope() if scope is None else scope)
         inputs, outputs = parse_signature(signature, names)
         fields = [compile_field(key, kind, declaration("input")) for key, kind in inputs]
         fields += [compile_field(key, kind, declaration("output")) for key, kind in outputs]
-    elif isinstance(signature, Mapping):
-        fields = [_compile(key, *_info_and_type(key, value)) for key, value in signature.items()]
+    elif (declared := as_mapping(signature)) is not None:
+        fields = [_compile(key, *_info_and_type(value)) for key, value in declared.items()]
     else:
         raise SignatureError(
             f"A signature is made of text or of a dict of fields, not {type(signature).__name__}. "
@@ -297,11 +299,11 @@ def ensure_signature(
 ) -> Any:
     """The signature class that a module's argument stands for: a class as it is, text and dicts made into one.
 
-    ``scope`` is for modules that are called by users: ``caller_scope(sys._getframe(1))`` of their own caller.
+    ``scope`` is for modules, whose own caller wrote the text: they pass ``caller_scope()``.
     """
     if isinstance(signature, SignatureMeta):
         return signature if instructions is None else signature.with_instructions(instructions)
-    scope = caller_scope(sys._getframe(1)) if scope is None else scope
+    scope = caller_scope() if scope is None else scope
     return make_signature(signature, instructions, custom_types=custom_types, scope=scope)
 
 
@@ -349,9 +351,9 @@ def _derive(cls: Any, spec: SignatureSpec) -> Any:
     return type(cls)(cls.__name__, (origin,), namespace, spec=spec)
 
 
-def _info_and_type(name: str, value: Any) -> tuple[Any, Any]:
-    if isinstance(value, tuple) and len(value) == 2:
-        return value[1], value[0]
+def _info_and_type(value: Any) -> tuple[Any, Any]:
+    if (pair := as_items(value)) is not None and len(pair) == 2:
+        return pair[1], pair[0]
     annotation = getattr(value, "annotation", None)
     return value, str if annotation is None else annotation
 
@@ -363,7 +365,7 @@ def _compile(name: str, field: Any, annotation: Any) -> FieldSpec:
     return compile_field(name, annotation, field)
 
 
-def _check_name(name: str) -> None:
+def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
         raise FieldDefinitionError(f"{name!r} cannot name a field: names are identifiers without a leading underscore.")
 
@@ -406,7 +408,7 @@ def _refuse_strays(cls: type, rest: Mapping[str, Any], declared: Mapping[str, An
         if name.startswith("_") or name in declared or _is_class_variable(annotations.get(name)):
             continue
         value = rest.get(name)
-        if name in rest and (isinstance(value, _PLAIN_ATTRIBUTES) or hasattr(type(value), "__get__")):
+        if name in rest and (isinstance(value, _PLAIN_ATTRIBUTES) or hasattr(value, "__get__")):
             continue
         shown = f" = {value!r:.60}" if name in rest else ""
         raise FieldDefinitionError(
@@ -425,7 +427,7 @@ def _annotations(
     cls: type, declared: Mapping[str, Any], rest: Mapping[str, Any], frame: types.FrameType
 ) -> dict[str, Any]:
     """The fields' types. Text (``from __future__ import annotations``) is resolved where the class statement stands."""
-    scope = caller_scope(frame)
+    scope = scope_of(frame)
     written = {name: kind for name, kind in inspect.get_annotations(cls).items() if name in declared}
     for name, kind in written.items():
         # In ``date: date = InputField()`` Python assigns first, so the name already means the field.
@@ -464,7 +466,7 @@ def _instructions(cls: type, rest: Mapping[str, Any], frame: types.FrameType) ->
             stacklevel=4,
         )
     parents = (base.spec for base in cls.__mro__[1:] if isinstance(base, SignatureMeta))
-    return next((spec.instructions for spec in parents if spec.instructions_given and spec.fields), None)
+    return next((spec.instructions for spec in parents if spec.instructions_given), None)
 
 
 _F_STRING = re.compile(r"""\b(?:f|rf|fr)['"]""", re.IGNORECASE)

@@ -6,14 +6,15 @@ serializes and describes it like its own. Pydantic is imported only when it asks
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import Self
 
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
-__all__ = ["FieldType"]
+__all__ = ["FieldType", "as_items", "as_mapping"]
 
 
 class FieldType:
@@ -51,3 +52,16 @@ class FieldType:
 
 def _to_json(value: Any) -> Any:
     return value.to_json()
+
+
+# User values are ``Any``; these give checkers back what ``isinstance`` takes away from them.
+
+
+def as_mapping(value: Any) -> Mapping[str, Any] | None:
+    """The value, if it is a mapping."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else None
+
+
+def as_items(value: Any) -> Sequence[Any] | None:
+    """The value, if it is a list or a tuple."""
+    return cast("Sequence[Any]", value) if isinstance(value, (list, tuple)) else None

@@ -8,15 +8,16 @@ sigwire's own types, is written *beside* the turns: what a user's data looks lik
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, cast
 
 from typing_extensions import Self
 
+from sigwire.core.example import Record, to_plain
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.tools import ToolCalls
 from sigwire.errors import InputError
-from sigwire.signatures.types.base import FieldType
+from sigwire.signatures.types.base import FieldType, as_items, as_mapping
 from sigwire.signatures.types.media import Audio, File, Image
 from sigwire.signatures.types.text import Code, Reasoning
 
@@ -35,7 +36,7 @@ class Turn(Mapping[str, Any]):
     _fields: dict[str, Any]
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
-        if stray := next((name for name in fields if not isinstance(name, str)), None):
+        if stray := _stray(fields):
             raise InputError(f"A turn maps field names to values; {stray!r} is not a field name.")
         object.__setattr__(self, "_fields", dict(fields))
 
@@ -59,6 +60,10 @@ class Turn(Mapping[str, Any]):
 
 
 AnyTurn: TypeAlias = Turn | Message
+
+
+def _stray(names: Iterable[object]) -> object:
+    return next((name for name in names if not isinstance(name, str)), None)
 
 
 class _Turns(tuple[AnyTurn, ...]):
@@ -108,7 +113,7 @@ class History(FieldType):
     def __add__(self, other: Iterable[Mapping[str, Any] | Message]) -> History:
         return self.append(*other)
 
-    def __getitem__(self, index: slice) -> History:
+    def __getitem__(self, index: slice | object) -> History:
         """Part of the history, as in ``history[-10:]``. Single turns are in ``messages``."""
         if not isinstance(index, slice):
             raise TypeError("history[a:b] gives a shorter History; a single turn is history.messages[i].")
@@ -145,23 +150,23 @@ class History(FieldType):
         """
         data: JsonObject = {"messages": [_write(turn) for turn in self.messages]}
         if kinds := {str(at): kind for at, turn in enumerate(self.messages) if (kind := _kind(turn))}:
-            data["kinds"] = kinds
+            data["kinds"] = cast("JsonObject", kinds)
         return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Read what ``to_json`` wrote, or DSPy's ``{"messages": [...]}``."""
-        kinds = data.get("kinds") or {}
+        kinds = as_mapping(data.get("kinds")) or {}
         return cls([_read(turn, kinds.get(str(at))) for at, turn in enumerate(data["messages"])])
 
     @classmethod
     def read(cls, value: Any) -> Self:
         if isinstance(value, cls):
             return value
-        if isinstance(value, Mapping) and isinstance(value.get("messages"), (list, tuple)):
-            return cls(value["messages"]) if "kinds" not in value else cls.from_json(value)
-        if isinstance(value, (list, tuple)):
-            return cls(value)
+        if (data := as_mapping(value)) is not None and (turns := as_items(data.get("messages"))) is not None:
+            return cls.from_json(data) if "kinds" in data else cls(turns)
+        if (turns := as_items(value)) is not None:
+            return cls(turns)
         raise InputError(f"A History is read from its JSON or from a list of turns, not {type(value).__name__}.")
 
     @classmethod
@@ -180,14 +185,13 @@ def _from_turns(turns: Iterable[AnyTurn]) -> History:
     return history
 
 
-def _turn(turn: object) -> AnyTurn:
+def _turn(turn: Any) -> AnyTurn:
     if isinstance(turn, (Turn, Message)):
         return turn
-    if isinstance(turn, Mapping):
-        return Turn(turn)
-    to_dict = getattr(turn, "toDict", None)
-    if callable(to_dict):
-        return Turn(to_dict())
+    if (fields := as_mapping(turn)) is not None:
+        return Turn(fields)
+    if isinstance(turn, Record):
+        return Turn(turn.__dict__)
     raise InputError(f"A turn is a mapping of field names to values, or a Message, not {type(turn).__name__}.")
 
 
@@ -195,30 +199,35 @@ def _turn(turn: object) -> AnyTurn:
 _OWN: Mapping[str, Any] = {kind.__name__: kind for kind in (ToolCalls, Image, Audio, File, Code, Reasoning)}
 
 
+def _own_name(value: Any) -> str | None:
+    if isinstance(value, Code) and type(value) is not Code:
+        return f"Code.{value.language}"
+    name = type(value).__name__
+    return name if _OWN.get(name) is type(value) else None
+
+
 def _kind(turn: AnyTurn) -> str | dict[str, str] | None:
     """What the JSON of a turn does not say: that it is a message, or which values are of our own types."""
     if isinstance(turn, Message):
         return "message"
-    return {
-        name: type(value).__name__ for name, value in turn.items() if _OWN.get(type(value).__name__) is type(value)
-    } or None
+    return {name: own for name, value in turn.items() if (own := _own_name(value))} or None
 
 
 def _write(turn: AnyTurn) -> JsonObject:
-    from sigwire.core.example import to_plain
-
     return turn.to_json() if isinstance(turn, Message) else {name: to_plain(value) for name, value in turn.items()}
 
 
 def _read(turn: Any, kind: Any) -> AnyTurn:
     if kind == "message":
         return Message.from_json(turn)
-    kinds = kind if isinstance(kind, Mapping) else {}
+    kinds = as_mapping(kind) or {}
     return Turn({name: _restore(value, kinds.get(name)) for name, value in turn.items()})
 
 
 def _restore(value: Any, kind: str | None) -> Any:
-    own = _OWN.get(kind) if kind else None
+    name, _, language = (kind or "").partition(".")
+    own = _OWN.get(name)
     if own is None:
         return value
+    own = own[language] if language else own
     return own.from_json(value) if hasattr(own, "from_json") else own.read(value)

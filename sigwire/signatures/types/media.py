@@ -24,7 +24,7 @@ from typing_extensions import Self
 from sigwire.core.json import JsonObject, Value
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
 from sigwire.errors import InputError
-from sigwire.signatures.types.base import FieldType
+from sigwire.signatures.types.base import FieldType, as_mapping
 
 __all__ = ["Audio", "File", "Image"]
 
@@ -100,7 +100,8 @@ class Image(Value, FieldType):
     def read(cls, value: Any) -> Self:
         if isinstance(value, cls):
             return value
-        return cls(**_keywords("Image", value)) if isinstance(value, Mapping) else cls(value)
+        fields = as_mapping(value)
+        return cls(value) if fields is None else cls(**_keywords("Image", fields))
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
@@ -170,7 +171,8 @@ class Audio(Value, FieldType):
     def read(cls, value: Any) -> Self:
         if isinstance(value, cls):
             return value
-        return cls(**_keywords("Audio", value)) if isinstance(value, Mapping) else cls(value)
+        fields = as_mapping(value)
+        return cls(value) if fields is None else cls(**_keywords("Audio", fields))
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
@@ -249,8 +251,8 @@ class File(Value, FieldType):
     def read(cls, value: Any) -> Self:
         if isinstance(value, cls):
             return value
-        if isinstance(value, Mapping):
-            return cls(**_keywords("File", value))
+        if (fields := as_mapping(value)) is not None:
+            return cls(**_keywords("File", fields))
         if isinstance(value, bytes) or (isinstance(value, str) and value.startswith("data:")):
             return cls(file_data=value)
         if isinstance(value, str):

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from typing_extensions import Self
 
-from sigwire.signatures.types.base import FieldType
+from sigwire.signatures.types.base import FieldType, as_mapping
 
 __all__ = ["Code", "Reasoning"]
 
@@ -40,8 +40,8 @@ class Reasoning(str, FieldType):
     def read(cls, value: Any) -> Self:
         if isinstance(value, str):
             return value if isinstance(value, cls) else cls(value)
-        if isinstance(value, dict) and isinstance(value.get("content"), str):
-            return cls(value["content"])
+        if (fields := as_mapping(value)) and isinstance(fields.get("content"), str):
+            return cls(fields["content"])
         raise ValueError(f"Reasoning is text, not {type(value).__name__}.")
 
     @classmethod
@@ -74,8 +74,8 @@ class Code(FieldType):
     def read(cls, value: Any) -> Self:
         if isinstance(value, Code):
             return value if isinstance(value, cls) else cls(value.code)
-        if isinstance(value, dict) and isinstance(value.get("code"), str):
-            return cls(value["code"])
+        if (fields := as_mapping(value)) and isinstance(fields.get("code"), str):
+            return cls(fields["code"])
         if isinstance(value, str):
             return cls(_unfence(value, cls.language))
         raise ValueError(f"Code is text, or an object with a text 'code', not {type(value).__name__}.")
