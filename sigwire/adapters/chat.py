@@ -78,9 +78,7 @@ class ChatLayout(Layout):
 
     def write(self, values: Mapping[str, Any]) -> str:
         guard = self.guard.on
-        sections = [
-            opening + guard(render(values[name])) for name, opening, render in self._sections if name in values
-        ]
+        sections = [opening + guard(render(values[name])) for name, opening, render in self._sections if name in values]
         if not sections:
             return ""
         sections.append(_DONE)
@@ -107,7 +105,9 @@ class ChatLayout(Layout):
 
     def _odd_section(self, name: str, strict: bool, reading: Reading) -> None:
         known = name in self.codecs
-        what = "the section came twice; the first one counts" if known else f"section {name!r} is not an output; left out"
+        what = (
+            "the section came twice; the first one counts" if known else f"section {name!r} is not an output; left out"
+        )
         if strict:
             reading.problems[name] = what
         else:

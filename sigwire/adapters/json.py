@@ -50,7 +50,9 @@ class JSONAdapter(Adapter):
         """The best that model and tools allow. Raises ``UnsupportedFeature`` when that is not what is required."""
         mode, why = _mode(capabilities, tools_mode) if layout.outputs else ("prompt", None)
         if why and self.require_schema:
-            raise UnsupportedFeature(f"No JSON Schema can hold the answer: {why}. Drop require_schema, or change the model.")
+            raise UnsupportedFeature(
+                f"No JSON Schema can hold the answer: {why}. Drop require_schema, or change the model."
+            )
         return mode, why
 
 

@@ -25,8 +25,8 @@ from sigwire.adapters.text_tools import read_calls
 from sigwire.adapters.text_tools.render import instructions
 from sigwire.adapters.turns import Speaker
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.messages import Message, TextPart
 from sigwire.core.json import JsonObject
+from sigwire.core.messages import Message, TextPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Repair, Response
 from sigwire.core.tools import Tool, ToolCall, ToolCalls, ToolResult, number_calls
@@ -237,9 +237,7 @@ class Plan:
 
     # --- normalize -----------------------------------------------------------------------------------
 
-    def normalize(
-        self, response: Response, tools: Iterable[Tool] = (), *, taken: Iterable[str] = ()
-    ) -> Response:
+    def normalize(self, response: Response, tools: Iterable[Tool] = (), *, taken: Iterable[str] = ()) -> Response:
         """The same response, with calls that were written as text taken out of the text, and the plan's warnings.
 
         ``tools`` are the offered ones; without any, no text is read for calls. ``taken`` are call ids already used in the
@@ -400,7 +398,9 @@ _MALFORMED = (
     "The provider could not read the tool call that the model wrote; nothing of it arrived. Ask again, or simplify the "
     "tools' schemas. choice.raw has the provider's reason."
 )
-_TRUNCATED = "The answer was cut off by the token limit. Raise max_tokens or ask for less; the partial text is in error.text."
+_TRUNCATED = (
+    "The answer was cut off by the token limit. Raise max_tokens or ask for less; the partial text is in error.text."
+)
 
 
 def check_usable(choice: Choice, *, has_calls: bool = False) -> None:

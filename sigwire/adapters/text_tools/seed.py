@@ -42,10 +42,11 @@ def _read(text: str, match: re.Match[str], strict: bool) -> Block | None:
     body = text[start : close.start() if close else len(text)]
     if close and close["close"]:
         return Block((read_block(body),), close.end())
-    # The fence is missing. Complete JSON says that the model had finished; anything less may be half of another command.
+    # The fence is missing, as a stop sequence leaves it. Complete JSON on a finished line says that the model was done;
+    # anything less may be half of another command.
     end = close.start() if close else len(text)
     call = read_block(body)
-    if call.error is None and not strict:
+    if call.error is None and body.endswith("\n") and not strict:
         return Block((call,), end, ("the closing fence of a tool_call block was missing",))
     return Block((_broken(body, "malformed_json", "The tool_call block was not closed", call.name),), end)
 
