@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import itertools
 import json
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, get_type_hints
 
-from pydantic import BaseModel, TypeAdapter, create_model
+from pydantic import BaseModel, create_model
 
 from benchmarks.timing import FLOOR, OURS, Job
 from sigwire import Tool, ToolCall
@@ -117,7 +116,6 @@ def floor_run() -> str:
 
 def jobs() -> Iterator[Job]:
     """e1 and e2."""
-    TypeAdapter(int)  # pydantic's own first use is nobody's cost
     yield Job(
         "e1",
         "schemas of 200 typed functions",
@@ -131,10 +129,8 @@ def jobs() -> Iterator[Job]:
     toolbox = Toolbox([Tool(book)])
 
     def run() -> str:
-        (result,) = toolbox.run([ToolCall.read("call_0", "book", ARGUMENTS)])
+        (result,) = toolbox([ToolCall.read("call_0", "book", ARGUMENTS)])
         return result.text
 
-    loop = asyncio.new_event_loop()
     assert run() == floor_run() == RESULT
     yield Job("e2", "validate and run one tool call", "≤ 2x", {FLOOR: floor_run, OURS: run})
-    loop.close()

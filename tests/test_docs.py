@@ -7,6 +7,7 @@ pinned by a ```text block directly after the program that prints it.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import io
 import re
@@ -73,7 +74,7 @@ def test_the_programs_of_a_page_run(
 def expected_error(source: str) -> type[BaseException] | None:
     """The error that a block's first line announces."""
     match = re.match(r"# error: (\w+)\n", source)
-    return getattr(sigwire, match[1], None) or getattr(__builtins__, match[1]) if match else None
+    return getattr(sigwire, match[1], None) or getattr(builtins, match[1]) if match else None
 
 
 def run(code: Any, namespace: dict[str, Any], error: type[BaseException] | None) -> str:
