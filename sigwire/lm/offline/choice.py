@@ -74,7 +74,7 @@ def rank(
         tool, bag = tools[-place], bags[-place]
         filling = fill(tool.parameters, text, habits.get(tool.name), known.get(tool.name))
         found.append(
-            Candidate(tool, filling, score + _filled(tool, filling), _relevance(text, asked, tool, bag, filling))
+            Candidate(tool, filling, score + _filled(tool, filling), _relevance(asked, tool, bag, filling))
         )
     return sorted(found, key=lambda candidate: -candidate.score)
 
@@ -136,19 +136,29 @@ def _filled(tool: OfferedTool, filling: Filling) -> float:
     return 0.15 * min(sure, 4) - 1.5 * lack
 
 
-def _relevance(
-    text: str, asked: Mapping[str, float], tool: OfferedTool, bag: Mapping[str, float], filling: Filling
-) -> float:
-    """How much of the text the tool speaks of, and how much of the tool's name the text speaks of."""
+def _relevance(asked: Mapping[str, float], tool: OfferedTool, bag: Mapping[str, float], filling: Filling) -> float:
+    """How surely the text asks for this tool at all."""
+    return _AT_NONE + sum(weight * value for weight, value in zip(_RELEVANCE, features(asked, tool, bag, filling), strict=True))
+
+
+# Weights of ``features``: from a logistic fit on questions with and without a fitting tool, rounded.
+_RELEVANCE = (1.3, 2.3, -1.75, -1.0, 1.7, 1.3)
+_AT_NONE = -1.9
+
+
+def features(
+    asked: Mapping[str, float], tool: OfferedTool, bag: Mapping[str, float], filling: Filling
+) -> tuple[float, ...]:
+    """What relevance is made of: how much of the text the tool's words cover, how much of the tool's name the text says, how many
+    required values are missing, weak and sure, and how many of the optional ones are sure."""
     total = sum(asked.values()) or 1.0
     covered = sum(weight * min(1.0, bag.get(one, 0.0) * 1.25) for one, weight in asked.items()) / total
     name = [s for s in name_words(tool.name) if s not in STOP_WORDS and s not in GENERIC]
     named = sum(1 for s in name if s in asked) / len(name) if name else 0.5
     required = tool.parameters.get("required") or ()
-    lack = len(filling.missing) / len(required) if required else 0.0
-    weak = (
-        sum(1 for n in required if n in filling.evidence and filling.evidence[n] < 0.5) / len(required)
-        if required
-        else 0.0
-    )
-    return covered + 0.5 * named - 0.8 * lack - 0.2 * weak
+    found = [filling.evidence.get(n, 0.0) for n in required if n in filling.arguments]
+    size = len(required) or 1
+    sure = sum(1 for score in found if score >= 1.5) / size
+    weak = sum(1 for score in found if score < 0.5) / size
+    beside = sum(1 for n, score in filling.evidence.items() if n not in required and score >= 1.5)
+    return covered, named, len(filling.missing) / size, weak, sure, min(beside, 2) / 2

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from sigwire.core.json import JsonValue
+from sigwire.lm.offline.places import CITIES, COUNTRIES
 from sigwire.lm.offline.words import STOP_WORDS
 
 __all__ = ["Date", "Kind", "Mention", "find_mentions", "read_date"]
 
 Kind: TypeAlias = Literal[
-    "object", "list", "url", "email", "quoted", "pair", "date", "time", "id", "number", "name", "phrase"
+    "object", "list", "url", "email", "quoted", "pair", "date", "time", "id", "number", "name", "phrase", "currency"
 ]
 
 
@@ -129,10 +130,10 @@ def _date(text: str, match: re.Match[str]) -> Mention | None:
 _DATE_FORMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), order)
     for pattern, order in [
-        (r"\b(\d{4})-(\d{1,2})-(\d{1,2})(?![\d])", "ymd"),
-        (r"\b(\d{4})/(\d{1,2})/(\d{1,2})\b", "ymd"),
+        (r"\b(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?![\d])", "y-md"),
+        (rf"\b(\d{{4}}),?\s+({_MONTH})\.?\s+(?:the\s+)?(\d{{1,2}})(?:st|nd|rd|th)?\b", "ymd"),
         (r"\b(\d{1,2})[/.-](\d{1,2})[/.-](\d{4})\b", "mdy"),
-        (rf"\b({_MONTH})\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?:\s*,?\s*(?:of\s+)?(\d{{4}}))?", "mdy"),
+        (rf"\b({_MONTH})(?:\.\s*|\s+)(?:the\s+)?(\d{{1,2}})(?:st|nd|rd|th)?\b(?:\s*,?\s*(?:of\s+)?(\d{{4}}))?", "mdy"),
         (rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\b\.?(?:\s*,?\s*(?:of\s+)?(\d{{4}}))?", "dmy"),
         (rf"\b({_MONTH})\.?\s*,?\s+(?:of\s+)?(\d{{4}})\b", "my"),
     ]
@@ -152,7 +153,7 @@ def read_date(text: str) -> Date | None:
 
 
 def _date_of(match: re.Match[str], order: str) -> Date | None:
-    parts = dict(zip(order, match.groups(), strict=True))
+    parts: dict[str, Any] = dict(zip(order, match.groups(), strict=True))
     month = MONTHS.get(parts["m"].lower()) or int(parts["m"])
     year = int(parts["y"]) if parts.get("y") else None
     day = int(parts["d"]) if parts.get("d") else None
@@ -177,6 +178,8 @@ def _number(text: str, match: re.Match[str]) -> Mention | None:
     scale, unit = (match["scale"] or "").lower(), (match["unit"] or "").strip()
     value = _number_value(match["number"].replace(",", ""))
     end = match.end("number")
+    if scale == "k" and not match["money"] and "temperat" in text.lower():
+        scale, unit = "", "k"
     if scale and (scale in _SCALES) and (len(scale) > 1 or match["money"] or match["scale"] in "kKMB"):
         value = _whole(value * _SCALES[scale])
         end = match.end("scale")
@@ -195,8 +198,8 @@ def _number(text: str, match: re.Match[str]) -> Mention | None:
 def _number_word(text: str, match: re.Match[str]) -> Mention | None:
     first, second, unit = match["tens"].lower(), (match["ones"] or "").lower(), (match["unit"] or "").lower()
     value = _NUMBER_WORDS[first] + (_NUMBER_WORDS[second] if second and _NUMBER_WORDS[first] >= 20 else 0)
-    if first in ("one", "half", "hundred", "thousand") and not unit.startswith(_TIME_UNITS):
-        return None  # "one of them", "half the price": seldom a value
+    if first in ("half", "hundred", "thousand") and not unit.startswith(_TIME_UNITS):
+        return None  # "half the price": seldom a value
     return Mention(
         "number", _whole(value), match.start(), match.end("tens"), match["tens"], "" if unit in STOP_WORDS else unit
     )
@@ -245,6 +248,13 @@ _OPENERS = frozenset(
     my also then and after before with suppose assume reserve schedule explain describe display locate track order""".split()
 )
 
+def _city(text: str, match: re.Match[str]) -> Mention | None:
+    """A known city written without capitals."""
+    return Mention("name", match[0].title(), match.start(), match.end(), match[0].title()) if match[0].islower() else None
+
+
+_KNOWN_CITIES = "|".join(re.escape(city) for city in sorted(CITIES, key=len, reverse=True) if len(city) > 3)
+_COUNTRY_NAMES = "|".join(country.title() for country in sorted(COUNTRIES) if len(country) > 3)
 _NAME_WORD = r"(?:[A-ZÀ-ÖØ-Þ][\w'’&.-]*[\w&]|[A-ZÀ-ÖØ-Þ]\b\.?)"
 _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (re.compile(r"\{[^{}]*\}"), _object),
@@ -263,7 +273,8 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (re.compile(
         rf"\b(?P<tens>{'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})\b(?:[\s-](?P<ones>one|two|three|four|five|six|seven|eight|nine)\b)?"
         r"(?:[\s-]+(?P<unit>[a-z]+))?", re.IGNORECASE), _number_word),
-    (re.compile(rf"{_NAME_WORD}(?:(?:\s|,\s(?=[A-Z]{{2}}\b)|\s(?:of|the|de|del|la|von|van|and the|du|di|al|for)\s)+{_NAME_WORD})*"), _name),
+    (re.compile(rf"\b(?:{_KNOWN_CITIES})\b"), _city),
+    (re.compile(rf"{_NAME_WORD}(?:(?:\s|,\s(?=(?:[A-Z]{{2,3}}|{_COUNTRY_NAMES})\b)|\s(?:of|the|de|del|la|von|van|and the|du|di|al|for)\s)+{_NAME_WORD})*(?:\s\d{{1,4}}\b(?!\s*[a-z%:]))?"), _name),
 )  # fmt: skip
 
 

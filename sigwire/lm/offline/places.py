@@ -21,7 +21,7 @@ CITIES: Mapping[str, str] = _table(
 NY: New York, New York City, NYC, Buffalo, Rochester | CA: Los Angeles, San Francisco, San Diego, San Jose, Sacramento, Oakland,
 Fresno, Berkeley, Long Beach, Santa Rosa, Anaheim, Santa Barbara, Monterey, Palo Alto, Livermore, Walnut Creek, Los Gatos, San Mateo,
 Cupertino, Sunnyvale, Mountain View, Santa Clara, Fremont, Hayward, Concord, Vacaville, Napa, Sausalito, Petaluma, San Rafael, Novato,
-Santa Cruz, Pleasanton, Dublin, Antioch, Richmond, Vallejo, Daly City, Redwood City, San Leandro, Alameda, Lafayette |
+Santa Cruz, Pleasanton, Antioch, Union City, San Ramon, Larkspur, Saratoga, Healdsburg, Campbell, Emeryville, Menlo Park, Burlingame, Richmond, Vallejo, Daly City, Redwood City, San Leandro, Alameda, Lafayette |
 IL: Chicago | TX: Houston, Dallas, Austin, San Antonio, Fort Worth, El Paso | AZ: Phoenix, Tucson | PA: Philadelphia, Pittsburgh |
 FL: Miami, Orlando, Tampa, Jacksonville | OH: Columbus, Cleveland, Cincinnati | NC: Charlotte, Raleigh | IN: Indianapolis |
 WA: Seattle, Spokane | CO: Denver, Boulder | MA: Boston, Cambridge | TN: Nashville, Memphis | MI: Detroit | OR: Portland |

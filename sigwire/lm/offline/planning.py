@@ -23,8 +23,8 @@ __all__ = ["Call", "finish_tool", "next_calls"]
 
 Call: TypeAlias = "tuple[str, JsonObject]"
 
-CALL_FROM = 0.75  # Relevance from which a tool is called at all; measured on cases with and without a fitting tool.
-GO_ON_FROM = 0.45  # The same for what is still open after the first results.
+CALL_FROM = -0.25  # Relevance from which a tool is called at all; measured on cases with and without a fitting tool.
+GO_ON_FROM = -0.25  # The same for what is still open after the first results.
 
 _FINISH_NAMES = frozenset({"submit", "submit_answer", "submit_final_answer", "finish", "final_answer"})
 
@@ -86,7 +86,7 @@ def _wanted(reading: Reading, tools: Sequence[OfferedTool], lessons: Lessons, fo
 
 def _lack(candidate: Candidate) -> float:
     required = candidate.tool.parameters.get("required") or ()
-    return 0.8 * len(candidate.filling.missing) / len(required) if required else 0.0
+    return 1.75 * len(candidate.filling.missing) / len(required) if required else 0.0
 
 
 def _helper(

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.lm.offline.mentions import Date, Mention, find_mentions
 from sigwire.lm.offline.places import CITIES, COLORS, COUNTRIES, CURRENCIES, LANGUAGES, MEASURES, UNITS
-from sigwire.lm.offline.words import STOP_WORDS, Word, content_stems, name_words, stem, words
+from sigwire.lm.offline.words import GENERIC, STOP_WORDS, Word, content_stems, name_words, stem, words
 
 __all__ = ["Filling", "Habit", "Known", "fill", "type_of"]
 
@@ -76,8 +76,9 @@ _ROLES: Mapping[str, str] = {
     "origin": "from start origin source departure starting begin old",
     "target": "to end destination arrival target dest finish new",
     "place": "city location place country state area region town address where county venue district territory destination origin",
-    "person": "person author artist player director actor singer student employee patient user cast by composer actress directed host "
-    "customer client owner recipient sender contact member painter sculptor doctor stylist therapist",
+    "maker": "author artist director singer composer by painter sculptor writer band creator maker",
+    "person": "person player actor student employee patient user cast host customer client owner recipient sender contact member doctor "
+    "stylist therapist",
     "date": "date day deadline birthday when",
     "time": "time hour clock",
     "query": "query question search text message prompt input keyword content sentence expression body topic comment statement "
@@ -88,7 +89,7 @@ _ROLES: Mapping[str, str] = {
     "color": "color colour",
     "id": "id identifier number code key zip phone isbn sku reference",
     "count": "count number num quantity amount total limit",
-    "year": "year",
+    "year": "year season",
 }
 _ROLE_OF_STEM: dict[str, set[str]] = {}
 for _role, _names in _ROLES.items():
@@ -214,6 +215,18 @@ def _until(tokens: Iterator[Word] | Sequence[Word], stops: str) -> list[Word]:
     return found
 
 
+_CURRENCY = re.compile(
+    rf"(?<![\w])(?:{'|'.join(re.escape(name) for name in sorted(CURRENCIES, key=len, reverse=True) if name.isascii() and name != '$')})\b",
+    re.IGNORECASE,
+)
+
+
+def _currencies(text: str) -> Iterator[Mention]:
+    """Currencies by name; they may stand inside other mentions ("150 euros")."""
+    for match in _CURRENCY.finditer(text):
+        yield Mention("currency", CURRENCIES[match[0].lower()], match.start(), match.end(), match[0])
+
+
 def _phrases(text: str, tokens: tuple[Word, ...], mentions: tuple[Mention, ...]) -> Iterator[Mention]:
     """Runs of plain content words between stop words, punctuation and mentions: the weakest candidates for a string."""
     run: list[Word] = []
@@ -242,13 +255,16 @@ def _fill(slots: Sequence[Slot], scene: _Scene, known: Known) -> Filling:
     arguments: JsonObject = {}
     evidence: dict[str, float] = {}
     used: list[Mention] = []
+    chosen: dict[str, list[Mention]] = {}
     for slot in slots:
         if slot.name in known and known[slot.name][1] >= _SURE:
             arguments[slot.name], evidence[slot.name] = known[slot.name]
         elif (found := _by_itself(slot, scene)) is not None:
             arguments[slot.name], evidence[slot.name] = found
     for score, slot, mention in _ranked([s for s in slots if s.name not in arguments], scene):
-        if slot.name in arguments or any(_touch(mention, other) for other in used):
+        shared = mention.kind in ("date", "time") and _family(slot) == "number"  # a time has an hour and a minute
+        shared = shared or mention.kind == "currency"
+        if slot.name in arguments or (not shared and any(_touch(mention, other) for other in used)):
             continue
         if slot.name in known and known[slot.name][1] > score:
             arguments[slot.name], evidence[slot.name] = known[slot.name]
@@ -256,9 +272,11 @@ def _fill(slots: Sequence[Slot], scene: _Scene, known: Known) -> Filling:
         if score < (0.0 if slot.required else 1.35):
             continue
         group = _group(slot, mention, scene, used)
-        arguments[slot.name] = _value(slot, group, scene)
-        evidence[slot.name] = score
+        chosen[slot.name] = group
+        arguments[slot.name], evidence[slot.name] = _value(slot, group, scene), score
         used.extend(group)
+    for slot, group in _in_reading_order(slots, chosen):
+        arguments[slot.name] = _value(slot, group, scene)
     missing = [name for name in (slot.name for slot in slots if slot.required) if name not in arguments]
     for slot in slots:
         if slot.name in missing and slot.name in known:
@@ -272,6 +290,20 @@ def _fill(slots: Sequence[Slot], scene: _Scene, known: Known) -> Filling:
 
 
 _SURE = 2.5
+_ORDINALS = frozenset(stem(word) for word in "first second third start end begin from to initial final min max".split())
+
+
+def _in_reading_order(slots: Sequence[Slot], chosen: Mapping[str, list[Mention]]) -> Iterator[tuple[Slot, list[Mention]]]:
+    """Slots that differ by a number or an ordinal only ("side1", "side2"; "start_year", "end_year") take values as they are read."""
+    families: dict[tuple[str, tuple[str, ...]], list[Slot]] = {}
+    for slot in slots:
+        if slot.name in chosen and not (slot.type == "string" and slot.roles & {"origin", "target"}):
+            base = tuple(part for part in slot.names if not part.isdigit() and part not in _ORDINALS)
+            families.setdefault((slot.type, base), []).append(slot)
+    for family in families.values():
+        if len(family) > 1 and all(len(chosen[slot.name]) == 1 for slot in family):
+            ordered = sorted((chosen[slot.name] for slot in family), key=lambda group: group[0].start)
+            yield from zip(sorted(family, key=slots.index), ordered, strict=True)
 
 
 def _touch(a: Mention, b: Mention) -> bool:
@@ -292,7 +324,7 @@ def _by_itself(slot: Slot, scene: _Scene) -> tuple[JsonValue, float] | None:
         return _array_of_options(slot, scene)
     if slot.type == "string" and "unit" in slot.roles:
         return _unit(slot, scene)
-    if slot.type == "string" and slot.soft and "place" not in slot.roles:
+    if slot.type == "string" and slot.soft and not slot.roles & {"place", "currency"}:
         return _option(slot, slot.soft, scene, exact=True)
     return None
 
@@ -314,7 +346,7 @@ def _mentioned(option: str, scene: _Scene, exact: bool) -> float:
     if exact:
         return 0.0
     stems = [s for s in name_words(option) if s not in STOP_WORDS]
-    hits = sum(1 for s in stems if s in scene.stems and len(s) > 1)
+    hits = sum(1 for s in stems if s in scene.stems and len(s) > 3)
     return 2.0 * hits / len(stems) if stems and hits * 2 > len(stems) - 1 else 0.0
 
 
@@ -406,7 +438,7 @@ def _fits(slot: Slot, mention: Mention) -> bool:
 
 _KINDS_OF_FAMILY: Mapping[str, frozenset[str]] = {
     "number": frozenset({"number", "date", "time", "id"}),
-    "string": frozenset({"quoted", "name", "id", "email", "url", "date", "time", "phrase", "number", "pair"}),
+    "string": frozenset({"quoted", "name", "id", "email", "url", "date", "time", "phrase", "number", "pair", "currency"}),
     "array": frozenset({"list", "pair", "number", "name", "quoted", "id", "phrase", "date", "url", "email"}),
 }
 
@@ -457,11 +489,20 @@ def _as_number(slot: Slot, mention: Mention) -> int | float | None:
 
 def _score(slot: Slot, mention: Mention, scene: _Scene) -> float:
     score = _near_cue(slot, mention, scene) + _BASE.get((_family(slot), mention.kind), 0.0)
-    if mention.kind == "number":
-        return score + _unit_score(slot, mention)
+    score += _list_score(slot, mention, scene)
+    if mention.kind == "number" and _family(slot) != "string":
+        # "the GCD of two numbers, say 36 and 48": a number in words is often no value.
+        return score + _unit_score(slot, mention) - (0.7 if mention.text[:1].isalpha() else 0.0)
     if _family(slot) == "number":
         return score + 1.0
     return score + _role_score(slot, mention, scene)
+
+
+def _list_score(slot: Slot, mention: Mention, scene: _Scene) -> float:
+    """Enumerations belong to arrays."""
+    if mention.kind in ("list", "pair", "phrase", "number") or len(enumeration(mention, scene.mentions, scene.text)) < 2:
+        return 0.0
+    return 0.8 if slot.type == "array" else -0.3
 
 
 _BASE: Mapping[tuple[str, str], float] = {
@@ -474,16 +515,20 @@ _BASE: Mapping[tuple[str, str], float] = {
 def _near_cue(slot: Slot, mention: Mention, scene: _Scene) -> float:
     """How much the words around a mention speak of the slot; nearer words count more, those behind it a little less."""
     score = 0.0
+    # A plain phrase modifies what follows it ("renewable energy"); a value follows what it is about ("radius of 5").
+    ahead, behind = (0.6, 1.1) if mention.kind == "phrase" else (1.0, 0.7)
     for distance, word in enumerate(scene.before(mention)):
         if word.text[0].isdigit() and distance:
             break  # what stands before another value speaks of that value
-        score += slot.cues.get(word.stem, 0.0) / (1 + 0.35 * distance)
+        score += ahead * slot.cues.get(word.stem, 0.0) / (1 + 0.35 * distance)
     for distance, word in enumerate(scene.after(mention)):
         if word.text[0].isdigit() or word.text.lower() == "and":
             break
-        score += 0.7 * slot.cues.get(word.stem, 0.0) / (1 + 0.5 * distance)
-    if mention.kind == "phrase":  # the phrase itself may hold the cue: "human cell" for cell_type is "human"
-        score -= 0.8 * sum(1 for part in name_words(mention.text) if part in slot.cues)
+        score += behind * slot.cues.get(word.stem, 0.0) / (1 + 0.5 * distance)
+    if mention.kind == "phrase" or (mention.kind == "name" and " " not in mention.text):
+        # A word that says what the slot is about is not its value: "user ID", "cell type".
+        score -= 0.8 * sum(1 for part in name_words(mention.text) if part in slot.cues or part in GENERIC)
+        score -= 0.4 * mention.text.endswith("ing")
     return min(score, 3.0)
 
 
@@ -505,12 +550,12 @@ _PREPOSITIONS: Mapping[str, tuple[tuple[str, float], ...]] = {
     "at": (("place", 1.0), ("time", 1.0)),
     "near": (("place", 1.8),),
     "around": (("place", 1.2),),
-    "by": (("person", 1.5),),
+    "by": (("maker", 1.5), ("person", 0.4)),
     "with": (("person", 0.8),),
     "for": (("person", 0.4), ("query", 0.3)),
     "on": (("date", 1.0),),
     "about": (("query", 1.5),),
-    "of": (("place", 0.2),),
+    "of": (("place", 0.2), ("maker", 0.4)),
 }
 
 
@@ -536,7 +581,11 @@ def _name_score(slot: Slot, mention: Mention) -> float:
         return -1.5
     if "currency" in slot.roles:
         return 1.5 if head in CURRENCIES else -0.5
-    return -0.8 if known_place else 0.2 if slot.roles & {"person"} else 0.0
+    return -0.8 if known_place else 0.3 if slot.roles & {"person", "maker"} else 0.0
+
+
+def _year_score(slot: Slot, mention: Mention) -> float:
+    return 1.8 if "year" in slot.roles and isinstance(mention.value, int) and 1000 <= mention.value <= 2100 else 0.0
 
 
 def _phrase_score(slot: Slot, mention: Mention) -> float:
@@ -547,7 +596,7 @@ def _phrase_score(slot: Slot, mention: Mention) -> float:
             return 2.0 if text in known else -1.0
     if slot.roles & {"date", "time"}:
         return 1.2 if text in ("today", "tomorrow", "tonight", "yesterday", "weekend", "noon", "midnight") else -2.0
-    return -0.6 if slot.roles & {"place", "person", "id"} else 0.0
+    return -0.6 if slot.roles & {"place", "person", "maker", "id"} else 0.0
 
 
 _KIND_SCORE: Mapping[str, Callable[[Slot, Mention], float]] = {
@@ -558,8 +607,9 @@ _KIND_SCORE: Mapping[str, Callable[[Slot, Mention], float]] = {
     "time": lambda slot, mention: 3.0 if "time" in slot.roles else 0.0,
     "email": lambda slot, mention: 3.5 if slot.cues.get("email") or slot.roles & {"person", "target"} else 0.0,
     "url": lambda slot, mention: 3.5 if {"url", "link", "uri", "site", "websit", "pag"} & slot.cues.keys() else 0.0,
+    "currency": lambda slot, mention: 2.5 if "currency" in slot.roles else -5.0,
     "id": lambda slot, mention: 1.2 if "id" in slot.roles else 0.0,
-    "number": lambda slot, mention: 0.8 if "id" in slot.roles else 0.0,
+    "number": lambda slot, mention: _year_score(slot, mention) + (0.8 if "id" in slot.roles else 0.0),
 }
 
 
@@ -599,7 +649,7 @@ def _value(slot: Slot, group: Sequence[Mention], scene: _Scene) -> JsonValue:
     mention = group[0]
     if slot.type in ("integer", "number"):
         return _number_for(slot, mention)
-    return _text_for(slot, mention)
+    return _text_for(slot, mention, scene)
 
 
 def _floats(slot: Slot, value: JsonValue) -> JsonValue:
@@ -623,16 +673,30 @@ _DATE_FORMATS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-def _text_for(slot: Slot, mention: Mention) -> str:
+def _text_for(slot: Slot, mention: Mention, scene: _Scene) -> str:
     if mention.kind == "date":
-        return _date_text(slot, cast(Date, mention.value), mention.text)
+        return _date_text(slot, _with_year(cast(Date, mention.value), slot, scene), mention.text)
     if mention.kind == "number" and mention.unit and "$€£¥₹".find(mention.unit) < 0:
         return mention.text if not slot.roles & {"id", "count"} else str(mention.value)
     if mention.kind == "name" and "place" in slot.roles:
         return _place_text(slot, mention.text)
     if mention.kind in ("name", "phrase") and "currency" in slot.roles:
         return CURRENCIES.get(mention.text.lower(), mention.text)
+    if mention.kind == "currency":
+        return str(mention.value)
     return str(mention.value)
+
+
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+
+def _with_year(date: Date, slot: Slot, scene: _Scene) -> Date:
+    """A date said without its year: the year that the text says elsewhere, else the one that examples have."""
+    if date.year is not None:
+        return date
+    sources = (scene.text, json.dumps(slot.habit.values), slot.description)
+    year = next((match[0] for source in sources if (match := _YEAR.search(source))), None)
+    return replace(date, year=int(year)) if year else date
 
 
 def _date_text(slot: Slot, date: Date, text: str) -> str:
@@ -649,10 +713,15 @@ _CITY_STATE = re.compile(r"city[ ,/]*(?:and|,)\s*(?:state|country)|[A-Z][a-z]+, 
 
 
 def _place_text(slot: Slot, text: str) -> str:
-    state = CITIES.get(text.lower())
-    if state and "," not in text and _CITY_STATE.search(slot.description):
-        return f"{text}, {state}"
-    return text
+    shown = [str(value) for value in slot.habit.values if isinstance(value, str)]
+    with_state = [value.rpartition(", ")[2] for value in shown if _ENDS_IN_STATE.search(value)]
+    if "," in text or (shown and not with_state) or not (with_state or _CITY_STATE.search(slot.description)):
+        return text
+    state = CITIES.get(text.lower()) or (max(with_state, key=with_state.count) if with_state else None)
+    return f"{text.title() if text.islower() else text}, {state}" if state else text
+
+
+_ENDS_IN_STATE = re.compile(r", [A-Z]{2}$")
 
 
 _DEFAULT_TEXT = re.compile(
