@@ -16,7 +16,7 @@ import sys
 import tempfile
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel
 from rich.console import Console
@@ -26,7 +26,7 @@ from rich.table import Table
 from shop import Shop
 
 import sigwire
-from sigwire import InputField, OutputField, Signature, Tool, ToolCalls
+from sigwire import AgentRun, InputField, OutputField, Signature, Tool, ToolCalls
 
 console = Console(highlight=False)
 failures: list[str] = []
@@ -119,19 +119,20 @@ def ask_shop(shop: Shop) -> None:
     for number, (question, query) in enumerate(QUESTIONS, start=1):
         result = agent(question=question)
         console.print(f"[bold]{number:2}. {question}[/]")
-        print_steps(result.steps)
-        console.print(f"   [bold]answer[/] {escape(result.answer)}  [dim]({result.termination_reason})[/]")
+        run = AgentRun.of(result)
+        print_steps(run)
+        console.print(f"   [bold]answer[/] {escape(result.answer)}  [dim]({run.termination_reason})[/]")
         if query is None:
-            failed = any(outcome.is_error for step in result.steps for outcome in step.results)
+            failed = any(outcome.is_error for step in run.steps for outcome in step.results)
             check(failed, "the tool failed, the model was told, and the run ended with an answer")
         else:
             (expected,) = shop.sql(query)[0].values()
             check(says(result.answer, expected), f"SQL says {expected}")
 
 
-def print_steps(steps: Any) -> None:
+def print_steps(run: AgentRun) -> None:
     """One line a call: what the model asked for and what it got."""
-    for step in steps:
+    for step in run.steps:
         if step.thought:
             console.print(f"   [dim italic]{escape(step.thought)}[/]")
         results = {result.id: result for result in step.results}

@@ -64,7 +64,8 @@ if TYPE_CHECKING:
     from sigwire.modules.chain_of_thought import ChainOfThought
     from sigwire.modules.module import Module
     from sigwire.modules.predict import Predict
-    from sigwire.modules.react import ReAct
+    from sigwire.modules.react import AgentRun, ReAct, ReActStep
+    from sigwire.modules.toolbox import Toolbox
     from sigwire.observe.callbacks import BaseCallback
     from sigwire.observe.usage import track_usage
     from sigwire.settings import configure, context, settings
@@ -78,6 +79,7 @@ __all__ = [
     "LM",
     "Adapter",
     "AdapterParseError",
+    "AgentRun",
     "AgentStopped",
     "Audio",
     "BaseCallback",
@@ -124,6 +126,7 @@ __all__ = [
     "Predict",
     "Prediction",
     "ReAct",
+    "ReActStep",
     "Reasoning",
     "Refused",
     "Repair",
@@ -142,6 +145,7 @@ __all__ = [
     "ToolDefinitionError",
     "ToolFailed",
     "ToolResult",
+    "Toolbox",
     "TwoStepAdapter",
     "UnsupportedFeature",
     "Usage",
@@ -183,7 +187,8 @@ _HOMES = {
     "sigwire.modules.chain_of_thought": "ChainOfThought",
     "sigwire.modules.module": "Module",
     "sigwire.modules.predict": "Predict",
-    "sigwire.modules.react": "ReAct",
+    "sigwire.modules.react": "AgentRun ReAct ReActStep",
+    "sigwire.modules.toolbox": "Toolbox",
     "sigwire.observe.callbacks": "BaseCallback",
     "sigwire.observe.usage": "track_usage",
     "sigwire.settings": "configure context settings",
