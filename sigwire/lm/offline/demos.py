@@ -16,7 +16,7 @@ from sigwire.core.json import JsonValue
 from sigwire.lm.offline.mentions import find_mentions
 from sigwire.lm.offline.reading import Demo
 from sigwire.lm.offline.slots import Habit
-from sigwire.lm.offline.words import content_stems, words
+from sigwire.lm.offline.words import GENERIC, STOP_WORDS, content_stems, words
 
 __all__ = ["Lessons", "habits_of", "learn", "similar"]
 
@@ -96,7 +96,8 @@ def _words_around(text: str, value: JsonValue) -> set[str]:
     tokens = words(text)
     before = [word for word in tokens if word.end <= place[0] and word.text[0].isalpha()][-2:]
     after = [word for word in tokens if word.start >= place[1] and word.text[0].isalpha()][:1]
-    return {word.stem for word in (*before, *after)}
+    near = [word for word in (*before, *after) if word.text.lower() not in STOP_WORDS]
+    return {word.stem for word in near} - GENERIC
 
 
 def _place_of(text: str, value: JsonValue) -> tuple[int, int] | None:

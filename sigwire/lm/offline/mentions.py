@@ -235,6 +235,12 @@ def _name(text: str, match: re.Match[str]) -> Mention | None:
     return Mention("name", value, start, start + len(value), value)
 
 
+def _is_name(word: str, after: str) -> bool:
+    """Whether a single word with a capital that begins a sentence is a name all the same."""
+    known = word.lower() in CITIES or word.lower() in COUNTRIES
+    return known or (word.isupper() and len(word) > 1) or after.startswith(("'s", "’s"))
+
+
 def _starts_sentence(text: str, start: int) -> bool:
     before = text[:start].rstrip()
     return not before or before[-1] in ".!?:\n" or text[:start].endswith("\n")
@@ -256,26 +262,48 @@ def _city(text: str, match: re.Match[str]) -> Mention | None:
 _KNOWN_CITIES = "|".join(re.escape(city) for city in sorted(CITIES, key=len, reverse=True) if len(city) > 3)
 _COUNTRY_NAMES = "|".join(country.title() for country in sorted(COUNTRIES) if len(country) > 3)
 _NAME_WORD = r"(?:[A-ZÀ-ÖØ-Þ][\w'’&.-]*[\w&]|[A-ZÀ-ÖØ-Þ]\b\.?)"
+_QUOTES = r"""\"([^"\n]+)\"|(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w))+)'(?!\w)|`([^`\n]+)`|“([^”\n]+)”|‘([^’\n]+)’|«([^»\n]+)»"""
+_URL = r"""https?://[^\s,'"<>)]+[^\s,'"<>).?!]"""
+_HOST = r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[\w-]+\.)+(?:com|org|net|io|gov|edu|dev|co)\b(?:/[\w./-]*\w)?"
+_COORDINATE = r"-?\d+(?:\.\d+)?\s*°?\s*[NSEW]?"
+_TIME = (
+    r"\b(?:(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::\d{2})?\s*(?P<half>[ap]\.?m\b\.?)?"
+    r"|(?P<only>\d{1,2})\s*(?P<half2>[ap]\.?m\b\.?))"
+)
+_ID = (
+    r"#\d+\b|\b\d{4}\s?[-–/]\s?\d{2,4}\b|\b\d+/[A-Z]+\d+\b"
+    r"|\b(?=[A-Za-z_-]*\d)(?=\d*[A-Z_-]*[A-Z])[A-Z0-9]+(?:[-_][A-Za-z0-9]+)*\b(?<![0-9][KMBG])(?<!\d[ckm]m)"
+)
+_NUMBER = (
+    r"(?P<money>[$€£¥₹])?\s?(?<![\w.])(?P<number>-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)"
+    r"(?:\s*-?(?P<scale>[kKMBm]\b(?!/|\^)|thousand\b|million\b|billion\b|trillion\b|mn\b|bn\b))?"
+    rf"(?:\s*-?\s*(?P<unit>{_UNIT}))?"
+)
+_IN_WORDS = (
+    rf"\b(?P<tens>{'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})\b"
+    r"(?:[\s-](?P<ones>one|two|three|four|five|six|seven|eight|nine)\b)?(?:[\s-]+(?P<unit>[a-z]+))?"
+)
+_NAME = (
+    rf"{_NAME_WORD}(?:(?:\s|,\s(?=(?:[A-Z]{{2,3}}|{_COUNTRY_NAMES})\b)|\s(?:of|the|de|del|la|von|van|and the|du|di|al|for)\s)+"
+    rf"{_NAME_WORD})*(?:\s\d{{1,4}}\b(?!\s*[a-z%:]))?"
+)
+
 _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (re.compile(r"\{[^{}]*\}"), _object),
-    (re.compile(r"https?://[^\s,'\"<>)]+[^\s,'\"<>).?!]"), _plain("url")),
-    (re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), _plain("email")),
     (re.compile(_BRACKETS), _list),
-    (re.compile(r"\"([^\"\n]+)\"|(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w))+)'(?!\w)|`([^`\n]+)`|“([^”\n]+)”|‘([^’\n]+)’|«([^»\n]+)»"), _quoted),
-    (re.compile(r"\(\s*-?\d+(?:\.\d+)?\s*°?\s*[NSEW]?\s*(?:,\s*-?\d+(?:\.\d+)?\s*°?\s*[NSEW]?\s*)+\)"), _pair),
+    (re.compile(_QUOTES), _quoted),
+    (re.compile(_URL), _plain("url")),
+    (re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), _plain("email")),
+    (re.compile(_HOST), _plain("url")),
+    (re.compile(rf"\(\s*{_COORDINATE}\s*(?:,\s*{_COORDINATE}\s*)+\)"), _pair),
     *((pattern, _date) for pattern, _ in _DATE_FORMS),
-    (re.compile(r"\b(?:(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::\d{2})?\s*(?P<half>[ap]\.?m\b\.?)?|(?P<only>\d{1,2})\s*(?P<half2>[ap]\.?m\b\.?))", re.IGNORECASE), _time),
-    (re.compile(r"#\d+\b|\b(?=[A-Za-z_-]*\d)(?=\d*[A-Z_-]*[A-Z])[A-Z0-9]+(?:[-_][A-Za-z0-9]+)*\b(?<![0-9][KMBG])(?<!\d[ckm]m)"), _plain("id")),
-    (re.compile(
-        r"(?P<money>[$€£¥₹])?\s?(?<![\w.])(?P<number>-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)"
-        rf"(?:\s*-?(?P<scale>[kKMBm]\b(?!/|\^)|thousand\b|million\b|billion\b|trillion\b|mn\b|bn\b))?(?:\s*-?\s*(?P<unit>{_UNIT}))?",
-        re.IGNORECASE), _number),
-    (re.compile(
-        rf"\b(?P<tens>{'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})\b(?:[\s-](?P<ones>one|two|three|four|five|six|seven|eight|nine)\b)?"
-        r"(?:[\s-]+(?P<unit>[a-z]+))?", re.IGNORECASE), _number_word),
+    (re.compile(_TIME, re.IGNORECASE), _time),
+    (re.compile(_ID), _plain("id")),
+    (re.compile(_NUMBER, re.IGNORECASE), _number),
+    (re.compile(_IN_WORDS, re.IGNORECASE), _number_word),
     (re.compile(rf"\b(?:{_KNOWN_CITIES})\b"), _city),
-    (re.compile(rf"{_NAME_WORD}(?:(?:\s|,\s(?=(?:[A-Z]{{2,3}}|{_COUNTRY_NAMES})\b)|\s(?:of|the|de|del|la|von|van|and the|du|di|al|for)\s)+{_NAME_WORD})*(?:\s\d{{1,4}}\b(?!\s*[a-z%:]))?"), _name),
-)  # fmt: skip
+    (re.compile(_NAME), _name),
+)
 
 
 @functools.lru_cache(maxsize=128)

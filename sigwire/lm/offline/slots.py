@@ -87,7 +87,7 @@ _ROLES: Mapping[str, str] = {
     "language": "language lang",
     "currency": "currency",
     "color": "color colour",
-    "id": "id identifier number code key zip phone isbn sku reference",
+    "id": "id identifier number code key zip phone isbn sku reference password pin token account",
     "count": "count number num quantity amount total limit",
     "year": "year season",
 }
@@ -103,8 +103,9 @@ _EXAMPLES = re.compile(r"\b(?:e\.?g\.?|such as|for example|for instance|like|exa
 def slots_of(parameters: Mapping[str, Any], habits: Mapping[str, Habit]) -> list[Slot]:
     """The slots of an object schema, required ones first in their own order."""
     required = set(cast("Sequence[str]", parameters.get("required") or ()))
+    never = Habit(shown=max((habit.shown for habit in habits.values()), default=0))
     slots = [
-        _slot(name, schema, name in required, habits.get(name, Habit()))
+        _slot(name, schema, name in required, habits.get(name, never))
         for name, schema in (parameters.get("properties") or {}).items()
         if isinstance(schema, Mapping)
     ]
@@ -261,6 +262,7 @@ def _fill(slots: Sequence[Slot], scene: _Scene, known: Known) -> Filling:
             arguments[slot.name], evidence[slot.name] = known[slot.name]
         elif (found := _by_itself(slot, scene)) is not None:
             arguments[slot.name], evidence[slot.name] = found
+            used.extend(_said_as(found[0], scene))
     for score, slot, mention in _ranked([s for s in slots if s.name not in arguments], scene):
         shared = mention.kind in ("date", "time") and _family(slot) == "number"  # a time has an hour and a minute
         shared = shared or mention.kind == "currency"
@@ -269,7 +271,7 @@ def _fill(slots: Sequence[Slot], scene: _Scene, known: Known) -> Filling:
         if slot.name in known and known[slot.name][1] > score:
             arguments[slot.name], evidence[slot.name] = known[slot.name]
             continue
-        if score < (0.0 if slot.required else 1.35):
+        if score < _least(slot, mention):
             continue
         group = _group(slot, mention, scene, used)
         chosen[slot.name] = group
@@ -287,6 +289,24 @@ def _fill(slots: Sequence[Slot], scene: _Scene, known: Known) -> Filling:
             missing.remove(slot.name)
     ordered = {slot.name: arguments[slot.name] for slot in slots if slot.name in arguments}
     return Filling(ordered, evidence, tuple(missing), tuple(used))
+
+
+def _least(slot: Slot, mention: Mention) -> float:
+    """The score a mention needs: little where the slot must be filled, more where it may be left out or examples leave it out."""
+    if slot.required:
+        return 0.0
+    habit = slot.habit
+    if not habit.shown:
+        return 1.35
+    texts = [value for value in habit.values if isinstance(value, str)]
+    named = texts and mention.kind == "phrase" and all(value[:1].isupper() or value[:1].isdigit() for value in texts)
+    return 1.9 - 0.9 * habit.given / habit.shown + (1.0 if named else 0.0)
+
+
+def _said_as(value: JsonValue, scene: _Scene) -> list[Mention]:
+    """Where the text says an option word for word; no other slot takes it from there."""
+    at = scene.text.lower().find(value.lower()) if isinstance(value, str) and len(value) > 2 else -1
+    return [Mention("phrase", value, at, at + len(cast(str, value)), "")] if at >= 0 else []
 
 
 _SURE = 2.5
@@ -420,7 +440,7 @@ def _unit(slot: Slot, scene: _Scene) -> tuple[JsonValue, float] | None:
 def _ranked(slots: Sequence[Slot], scene: _Scene) -> list[tuple[float, Slot, Mention]]:
     scored: list[tuple[float, Slot, Mention]] = []
     for kind in ("number", "string", "array"):
-        own = [slot for slot in slots if _family(slot) == kind]
+        own = [slot for slot in slots if _family(slot) == kind and not slot.options]
         fitting = [(i, s, j, m) for i, s in enumerate(own) for j, m in enumerate(scene.mentions) if _fits(s, m)]
         for i, slot, j, mention in fitting:
             score = _score(slot, mention, scene) + (0.4 if slot.required else 0.0)
@@ -429,7 +449,11 @@ def _ranked(slots: Sequence[Slot], scene: _Scene) -> list[tuple[float, Slot, Men
 
 
 def _family(slot: Slot) -> str:
-    return {"integer": "number", "number": "number", "array": "array"}.get(slot.type, "string")
+    """Which mentions can fill the slot; flags and objects are filled by themselves."""
+    return _FAMILIES.get(slot.type, "string")
+
+
+_FAMILIES = {"integer": "number", "number": "number", "array": "array", "boolean": "none", "object": "none"}
 
 
 def _fits(slot: Slot, mention: Mention) -> bool:
@@ -437,6 +461,7 @@ def _fits(slot: Slot, mention: Mention) -> bool:
 
 
 _KINDS_OF_FAMILY: Mapping[str, frozenset[str]] = {
+    "none": frozenset(),
     "number": frozenset({"number", "date", "time", "id"}),
     "string": frozenset({"quoted", "name", "id", "email", "url", "date", "time", "phrase", "number", "pair", "currency"}),
     "array": frozenset({"list", "pair", "number", "name", "quoted", "id", "phrase", "date", "url", "email"}),
@@ -606,7 +631,7 @@ _KIND_SCORE: Mapping[str, Callable[[Slot, Mention], float]] = {
     "date": lambda slot, mention: 3.0 if slot.roles & {"date", "time", "year"} or slot.cues.get("dat") else 0.0,
     "time": lambda slot, mention: 3.0 if "time" in slot.roles else 0.0,
     "email": lambda slot, mention: 3.5 if slot.cues.get("email") or slot.roles & {"person", "target"} else 0.0,
-    "url": lambda slot, mention: 3.5 if {"url", "link", "uri", "site", "websit", "pag"} & slot.cues.keys() else 0.0,
+    "url": lambda slot, mention: 3.5 if {"url", "link", "uri", "site", "websit", "pag", "host", "server", "domain", "ip"} & slot.cues.keys() else 0.0,
     "currency": lambda slot, mention: 2.5 if "currency" in slot.roles else -5.0,
     "id": lambda slot, mention: 1.2 if "id" in slot.roles else 0.0,
     "number": lambda slot, mention: _year_score(slot, mention) + (0.8 if "id" in slot.roles else 0.0),
@@ -715,7 +740,7 @@ _CITY_STATE = re.compile(r"city[ ,/]*(?:and|,)\s*(?:state|country)|[A-Z][a-z]+, 
 def _place_text(slot: Slot, text: str) -> str:
     shown = [str(value) for value in slot.habit.values if isinstance(value, str)]
     with_state = [value.rpartition(", ")[2] for value in shown if _ENDS_IN_STATE.search(value)]
-    if "," in text or (shown and not with_state) or not (with_state or _CITY_STATE.search(slot.description)):
+    if "," in text or (len(shown) > 2 and not with_state) or not (with_state or _CITY_STATE.search(slot.description)):
         return text
     state = CITIES.get(text.lower()) or (max(with_state, key=with_state.count) if with_state else None)
     return f"{text.title() if text.islower() else text}, {state}" if state else text
@@ -732,7 +757,7 @@ _DEFAULT_TEXT = re.compile(
 
 def _last_resort(slot: Slot, scene: _Scene) -> tuple[JsonValue, float] | None:
     """A required value that nothing in the text speaks of: its default, a value that demos agree on, or the text itself."""
-    if slot.habit.values and slot.habit.given >= 2 and len({json.dumps(v) for v in slot.habit.values}) == 1:
+    if slot.habit.values and (slot.options or len({json.dumps(v) for v in slot.habit.values}) == 1):
         return slot.habit.values[0], 0.6
     if slot.has_default:
         return slot.schema["default"], 0.3

@@ -46,7 +46,7 @@ speed velocity | mass weight | house home apartment | job position | sum additio
 restaurant dining eat food cuisine | concert show event play performance | hotel accommodation lodging | trip travel journey |
 customer client | stock inventory | phone telephone mobile | country nation | town city | quick fast | biggest largest |
 company firm business corporation | update modify change edit | send transmit | theater theatre | convert conversion translate |
-answer reply response | director directed direct | actor acted actress star stars starring starred cast featuring featured feature | author wrote written writer |
+answer reply response | director directed direct | actor actress star stars starring starred cast featuring featured feature | author wrote written writer |
 highest maximum max top | lowest minimum min | schedule appointment | lawyer attorney | gps coordinate |
 gcd divisor | lcm multiple | hcf divisor | dollar usd | euro eur | pound gbp | yen jpy | spending spent spend | earning revenue
 """
