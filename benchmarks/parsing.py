@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, TypeAdapter
 
 from benchmarks.timing import FLOOR, OURS, Job
-from sigwire import ChatAdapter, Choice, InputField, JSONAdapter, OutputField, Signature
+from sigwire import Adapter, ChatAdapter, Choice, InputField, JSONAdapter, OutputField, Signature
 
 __all__ = ["jobs"]
 
@@ -49,22 +49,22 @@ ITEMS = [
 
 
 def jobs() -> Iterator[Job]:
-    """f, through both adapters."""
-    floor = TypeAdapter(dict[str, list[Item]])
+    """f, through two adapters."""
     rows = [item.model_dump() for item in ITEMS]
-    whole, alone = json.dumps({"items": rows}), json.dumps(rows)
-    json_plan: Any = JSONAdapter().plan(ReadCatalogue)
-    chat_plan: Any = ChatAdapter().plan(ReadCatalogue)
-    answers = {
-        "JSON": (json_plan, Choice(text=whole)),
-        "Chat": (chat_plan, Choice(text=f"[[ ## items ## ]]\n{alone}\n")),
-    }
-    for name, (plan, choice) in answers.items():
-        assert plan.parse(choice).fields["items"] == floor.validate_json(whole)["items"] == ITEMS
-        yield Job(
-            "f",
-            f"parse 200 nested items, {name}",
-            "≤ 1.1x",
-            {FLOOR: lambda: floor.validate_json(whole), OURS: lambda plan=plan, choice=choice: plan.parse(choice)},
-            unit="ms",
-        )
+    yield job("JSON", JSONAdapter(), json.dumps({"items": rows}))
+    yield job("Chat", ChatAdapter(), f"[[ ## items ## ]]\n{json.dumps(rows)}\n\n[[ ## completed ## ]]\n")
+
+
+def job(name: str, adapter: Adapter, text: str) -> Job:
+    """One adapter's reading of an answer, beside pydantic's of the same JSON."""
+    plan, choice = adapter.plan(ReadCatalogue), Choice(text=text)
+    floor, alone = TypeAdapter(list[Item]), json.dumps([item.model_dump() for item in ITEMS])
+
+    def ours() -> object:
+        return plan.parse(choice).fields["items"]
+
+    def by_hand() -> object:
+        return floor.validate_json(alone)
+
+    assert ours() == by_hand() == ITEMS
+    return Job("f", f"parse 200 nested items, {name}", "≤ 1.1x", {FLOOR: by_hand, OURS: ours}, unit="ms")

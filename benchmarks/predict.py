@@ -71,11 +71,11 @@ def floor_read(text: str) -> tuple[str, float]:
 
 def floor_call(demos: Sequence[dict[str, Any]] = ()) -> tuple[str, float]:
     """The whole call by hand."""
-    return floor_read(floor_reply(floor_messages(**INPUTS, demos=demos)))
+    return floor_read(floor_reply(floor_messages(INPUTS["context"], INPUTS["question"], demos)))
 
 
 async def floor_acall() -> tuple[str, float]:
-    return floor_read(await floor_areply(floor_messages(**INPUTS)))
+    return floor_read(await floor_areply(floor_messages(INPUTS["context"], INPUTS["question"])))
 
 
 # --- the jobs ----------------------------------------------------------------------------------------

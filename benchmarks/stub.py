@@ -20,8 +20,8 @@ class StubLM:
     ) -> None:
         self.model = "stub"
         self.capabilities = capabilities or Capabilities()
-        reason = "tool_calls" if calls else "stop"
-        self._response = Response((Choice(text=text, tool_calls=tuple(calls), finish_reason=reason),))
+        choice = Choice(text=text, tool_calls=tuple(calls), finish_reason="tool_calls" if calls else "stop")
+        self._response = Response((choice,))
 
     def respond(self, request: Request) -> Response:
         """The canned answer."""
