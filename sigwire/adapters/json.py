@@ -99,8 +99,7 @@ class JSONLayout(Layout):
 
     def read(self, text: str, strict: bool) -> Reading:
         found = self._object.read(text, strict=strict)
-        reading = Reading(dict(found.values), list(found.repairs), dict(found.problems))
-        return reading
+        return Reading(dict(found.values), list(found.repairs), dict(found.problems))
 
     def response_format(self) -> ResponseFormat | None:
         return ResponseFormat(output_schema(self.visible.outputs) if self._with_schema else None)

@@ -162,7 +162,7 @@ class Layout(ABC):
         if spec.required:
             reading.problems[name] = ABSENT
         else:
-            reading.values[name] = spec.default_value()
+            reading.values[name] = spec.default_value() if spec.has_default else None
 
 
 def _one_line(text: str | None) -> str:

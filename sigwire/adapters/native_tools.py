@@ -41,6 +41,6 @@ def _read_object(value: Mapping[str, Any]) -> ToolChoice:
     if isinstance(name, str):
         return ToolChoice.named(name)
     kind = value.get("type") or value.get("mode")
-    if kind in _MODES:
+    if isinstance(kind, str) and kind in _MODES:
         return ToolChoice(_MODES[kind].mode, tuple(value.get("allowed") or ()))
     raise InputError(f"tool_choice names no tool and no mode: {dict(value)!r:.120}.")

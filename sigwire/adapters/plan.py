@@ -71,6 +71,7 @@ class FollowUp:
 class _Offer:
     """Some tools as they are offered: their specs, and the texts that depend on them. Written once for the same tools."""
 
+    given: tuple[Any, ...]
     tools: tuple[Tool, ...]
     names: frozenset[str]
     specs: tuple[JsonObject, ...]
@@ -119,7 +120,7 @@ class Plan:
         self._demos_in_system = in_system
         self._replay = Replay(speaker, frozenset(spec.by_name))
         self._speaker = speaker
-        self._bare = self._write_offer(())
+        self._bare = self._write_offer((), ())
         self._offer = self._bare
         self._added: Mapping[str, Any] = {}
         self._has_beside = bool(self._calls_name or self._thinking)
@@ -138,18 +139,16 @@ class Plan:
     def _offered(self, value: Any) -> _Offer:
         if not value:
             return self._bare
-        tools: tuple[Any, ...]
-        if isinstance(value, Mapping):
-            tools = tuple(value.values())
-        else:
-            tools = tuple(value) if isinstance(value, Iterable) else (value,)
+        given = _listed(value)
         offer = self._offer
-        if tools == offer.tools:  # the same objects as last time: compared by identity first, so cheap
+        if given == offer.given:  # the same objects as last time; identity is compared first, so this is cheap
             return offer
-        self._offer = offer = self._write_offer(tuple(t if isinstance(t, Tool) else Tool(t) for t in tools))
+        self._offer = offer = self._write_offer(
+            given, tuple(tool if isinstance(tool, Tool) else Tool(tool) for tool in given)
+        )
         return offer
 
-    def _write_offer(self, tools: tuple[Tool, ...]) -> _Offer:
+    def _write_offer(self, given: tuple[Any, ...], tools: tuple[Tool, ...]) -> _Offer:
         names = frozenset(tool.name for tool in tools)
         if len(names) < len(tools):
             twice = sorted({tool.name for tool in tools if [t.name for t in tools].count(tool.name) > 1})
@@ -158,6 +157,7 @@ class Plan:
         system = self._system_text(specs)
         native = self.tools_mode == "native"
         return _Offer(
+            given,
             tools,
             names,
             specs if native else (),
@@ -401,6 +401,13 @@ _MALFORMED = (
 _TRUNCATED = (
     "The answer was cut off by the token limit. Raise max_tokens or ask for less; the partial text is in error.text."
 )
+
+
+def _listed(value: Any) -> tuple[Any, ...]:
+    """Tools or functions as users give them: one, several, or a dict by name."""
+    if isinstance(value, Mapping):
+        return tuple(value.values())
+    return tuple(value) if isinstance(value, Iterable) else (value,)
 
 
 def check_usable(choice: Choice, *, has_calls: bool = False) -> None:
