@@ -8,6 +8,8 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
 import sigwire
 from benchmarks import peers
 from benchmarks.stub import StubLM, sections
@@ -33,6 +35,11 @@ class Ask(Signature):
     question: str = InputField()
     answer: str = OutputField()
     confidence: float = OutputField()
+
+
+class Reply(BaseModel):
+    answer: str
+    confidence: float
 
 
 # --- by hand -----------------------------------------------------------------------------------------
@@ -66,7 +73,8 @@ def demo_pairs(demo: dict[str, Any]) -> list[dict[str, str]]:
 
 def floor_read(text: str) -> tuple[str, float]:
     _, _, answer, _, confidence, *_ = SECTION.split(text)
-    return answer.strip(), float(confidence)
+    reply = Reply.model_validate({"answer": answer.strip(), "confidence": confidence.strip()})
+    return reply.answer, reply.confidence
 
 
 def floor_call(demos: Sequence[dict[str, Any]] = ()) -> tuple[str, float]:
