@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
@@ -22,10 +21,11 @@ S = TypeVar("S")
 
 
 class ChainOfThought(StepsModule, Generic[P, S]):
-    """``Predict`` with a first output ``reasoning: str``. The predictor is the attribute ``predict``.
+    """``Predict`` with a first output ``reasoning``, a ``str``. The predictor is the attribute ``predict``.
 
-    A signature that has an output ``reasoning`` keeps it as it is. ``rationale_field`` and ``rationale_field_type`` replace the
-    field's declaration and type; with the type ``Reasoning``, a model that thinks natively is not asked to think twice.
+    A model that reasons natively is not asked to think twice: the field then holds what it thought, ``""`` where the provider
+    keeps that to itself. A signature that has an output ``reasoning`` keeps it as it is. ``rationale_field`` and
+    ``rationale_field_type`` replace the field's declaration and type; with the type ``str`` every model writes it out.
     Type checkers see the signature's own outputs: declare ``reasoning: str`` there to have it checked too.
 
     >>> from sigwire.lm.fake import FakeLM
@@ -40,7 +40,7 @@ class ChainOfThought(StepsModule, Generic[P, S]):
         self: ChainOfThought[..., Prediction],
         signature: str | Signature,
         rationale_field: Any = None,
-        rationale_field_type: Any = str,
+        rationale_field_type: Any = Reasoning,
         callbacks: Sequence[Any] | None = None,
         **config: Any,
     ) -> None: ...
@@ -49,7 +49,7 @@ class ChainOfThought(StepsModule, Generic[P, S]):
         self,
         signature: Callable[P, S],
         rationale_field: Any = None,
-        rationale_field_type: Any = str,
+        rationale_field_type: Any = Reasoning,
         callbacks: Sequence[Any] | None = None,
         **config: Any,
     ) -> None: ...
@@ -57,12 +57,12 @@ class ChainOfThought(StepsModule, Generic[P, S]):
         self,
         signature: Any,
         rationale_field: Any = None,
-        rationale_field_type: Any = str,
+        rationale_field_type: Any = Reasoning,
         callbacks: Sequence[Any] | None = None,
         **config: Any,
     ) -> None:
         super().__init__(callbacks)
-        scope = None if isinstance(signature, SignatureMeta) else caller_scope(sys._getframe(1))
+        scope = None if isinstance(signature, SignatureMeta) else caller_scope()
         self.predict: Predict[..., Any] = Predict(
             _thinking(ensure_signature(signature, scope=scope), rationale_field, rationale_field_type), **config
         )
@@ -100,4 +100,4 @@ def _thinking(signature: Any, field: Any, kind: Any) -> Any:
     if field is None and "reasoning" in outputs:
         return signature
     described = field or OutputField(desc="Think step by step before you answer.")
-    return signature.prepend("reasoning", described, kind or Reasoning)
+    return signature.prepend("reasoning", described, kind)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from sigwire.core.messages import Message
@@ -133,7 +133,9 @@ def _tools(value: Any) -> Any:
         return {name: tool if isinstance(tool, Tool) else Tool(tool, name=name) for name, tool in tools.items()}
     if callable(value):
         return _as_tool(value)
-    items = cast("Iterable[Any]", value)
+    items = cast("Sequence[Any]", value)
+    if isinstance(value, (list, tuple)) and all(isinstance(tool, Tool) for tool in items):
+        return value  # the same object each time: a plan that has seen it knows it
     return [tool if isinstance(tool, Tool) else _as_tool(tool) for tool in items]
 
 

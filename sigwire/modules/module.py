@@ -18,13 +18,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from os import PathLike
-from typing import Any, ClassVar, Literal, TextIO, TypeVar, overload
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TextIO, TypeVar, cast, overload
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
-from sigwire.errors import ConfigurationError, InputError, StateError
+from sigwire.errors import ConfigurationError, InputError
 from sigwire.modules import state as states
 from sigwire.modules.ask import remembering
 from sigwire.modules.copies import copy_value
@@ -33,6 +31,9 @@ from sigwire.observe.callbacks import call
 from sigwire.observe.usage import UsageTracker, track_usage
 from sigwire.settings import Settings, current
 from sigwire.steps import Gather, Program, arun, block_on, off_loop, run
+
+if TYPE_CHECKING:
+    from sigwire.lm.history import CallLog
 
 __all__ = ["Module", "StepsModule"]
 
@@ -57,13 +58,14 @@ class Module(Walkable):
 
     callbacks: list[Any]
     _compiled: bool
+    _log: CallLog | None
     _entries: ClassVar[frozenset[str]] = frozenset()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
         self.callbacks = []
         self._compiled = False
-        self._log: Any = None
+        self._log = None
         return self
 
     def __init__(self, callbacks: Sequence[Any] | None = None) -> None:
@@ -276,7 +278,8 @@ class Module(Walkable):
         programs = [self._one(_inputs_of(example), keep_errors) for example in examples]
         if not programs:
             return []
-        return (yield Gather(programs, limit=limit or current().num_threads))
+        results: list[Any] = yield Gather(programs, limit=limit or current().num_threads)
+        return results
 
     def _one(self, inputs: dict[str, Any], keep_error: bool) -> Program[Any]:
         try:
@@ -308,13 +311,15 @@ class Module(Walkable):
             )
         print_entries(self.history[-n:] if n > 0 else [], file)
 
-    def _history_log(self, values: Settings) -> Any:
+    def _history_log(self, values: Settings) -> CallLog | None:
         size = values.max_history_size
-        if size and (self._log is None or self._log.size != size):
+        if not size:
+            return None
+        if self._log is None or self._log.size != size:
             from sigwire.lm.history import CallLog
 
             self._log = CallLog(size)
-        return self._log if size else None
+        return self._log
 
     # --- state -----------------------------------------------------------------------------------------
 
@@ -343,7 +348,7 @@ class Module(Walkable):
         self.load_state(states.read(path), allow_unsafe_lm_state=allow_unsafe_lm_state)
 
     def __repr__(self) -> str:
-        lines = [f"{name} = {parameter!r}" for name, parameter in self.named_parameters() if parameter is not self]
+        lines = [f"{name} = {parameter!r}" for name, parameter in self.named_parameters()]
         return "\n".join(lines) or f"{type(self).__name__}()"
 
 

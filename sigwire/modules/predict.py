@@ -9,7 +9,6 @@ Statically ``Predict[P, S]`` takes the signature's inputs and gives the signatur
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast, overload
 
@@ -91,7 +90,7 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         **config: Any,
     ) -> None:
         super().__init__(callbacks)
-        scope = None if isinstance(signature, SignatureMeta) else caller_scope(sys._getframe(1))
+        scope = None if isinstance(signature, SignatureMeta) else caller_scope()
         self.signature: Any = ensure_signature(signature, scope=scope)
         self.config: dict[str, Any] = config
         self.max_repairs = max_repairs
