@@ -7,6 +7,7 @@ called first. A call is never repeated, so a loop always ends.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -17,7 +18,8 @@ from sigwire.lm.offline.demos import Lessons, learn
 from sigwire.lm.offline.facts import Fact, facts_of, known_for
 from sigwire.lm.offline.parallel import spread
 from sigwire.lm.offline.reading import Reading, Step
-from sigwire.lm.offline.words import GENERIC, STOP_WORDS, content_stems, name_words, stem
+from sigwire.lm.offline.slots import Known
+from sigwire.lm.offline.words import GENERIC, content_stems, name_words
 
 __all__ = ["Call", "finish_tool", "next_calls"]
 
@@ -26,14 +28,15 @@ Call: TypeAlias = "tuple[str, JsonObject]"
 CALL_FROM = -0.25  # Relevance from which a tool is called at all; measured on cases with and without a fitting tool.
 GO_ON_FROM = -0.25  # The same for what is still open after the first results.
 
+_FINISHES = re.compile(r"\bfinal (?:answer|output|result)s?\b|\bends the (?:task|conversation)\b", re.IGNORECASE)
 _FINISH_NAMES = frozenset({"submit", "submit_answer", "submit_final_answer", "finish", "final_answer"})
 
 
 def finish_tool(tools: Sequence[OfferedTool]) -> OfferedTool | None:
     """The tool that takes the final answer, if one is offered."""
+    described = (tool for tool in tools if _FINISHES.search(tool.description))
     named = (tool for tool in tools if tool.name in _FINISH_NAMES)
-    described = (tool for tool in tools if "final answer" in tool.description.lower())
-    return next(named, None) or next(described, None)
+    return next(described, None) or next(named, None)
 
 
 def next_calls(reading: Reading, choice: ToolChoice | None, parallel: bool) -> list[Call]:
@@ -58,8 +61,7 @@ def next_calls(reading: Reading, choice: ToolChoice | None, parallel: bool) -> l
 
 def _wanted(reading: Reading, tools: Sequence[OfferedTool], lessons: Lessons, forced: bool) -> Candidate | None:
     facts = facts_of(reading.steps)
-    known = {tool.name: known_for(tool, facts) for tool in tools} if facts else {}
-    done = {step.name for step in reading.steps}
+    known = {tool.name: known_for(tool, facts, reading.question) for tool in tools} if facts else {}
     ranked = rank(
         reading.question,
         tools,
@@ -78,8 +80,9 @@ def _wanted(reading: Reading, tools: Sequence[OfferedTool], lessons: Lessons, fo
                 return helper
         if candidate.relevance < least and not forced:
             continue
-        fresh = not _was_made((candidate.tool.name, candidate.filling.arguments), reading.steps)
-        if fresh and (candidate.tool.name not in done or _has_new_value(candidate, reading.steps)):
+        if candidate.filling.missing and reading.steps:
+            continue
+        if not reading.steps or _has_new_value(candidate, reading.steps, known.get(candidate.tool.name, {})):
             return candidate
     return None
 
@@ -93,12 +96,11 @@ def _helper(
     goal: Candidate, ranked: Sequence[Candidate], tools: Sequence[OfferedTool], reading: Reading, facts: Sequence[Fact]
 ) -> Candidate | None:
     """A tool that can be called now and whose name or description promises a value that the goal lacks."""
-    lacking = {s for name in goal.filling.missing for s in name_words(name) if s not in STOP_WORDS} - {
-        stem("id"),
-        stem("name"),
-    }
+    properties = goal.tool.parameters.get("properties") or {}
+    texts = [f"{' '.join(name_words(name))} {properties[name].get('description', '')}" for name in goal.filling.missing]
+    lacking = {s for text in texts for s in content_stems(text)} - GENERIC
     for candidate in rank(
-        reading.question, tools, known={t.name: known_for(t, facts) for t in tools}, fill_best=len(tools)
+        reading.question, tools, known={t.name: known_for(t, facts, reading.question) for t in tools}, fill_best=len(tools)
     ):
         if candidate.tool.name == goal.tool.name or candidate.filling.missing:
             continue
@@ -124,14 +126,13 @@ def _key(name: str, arguments: Mapping[str, Any]) -> str:
     return name + json.dumps(arguments, sort_keys=True, default=str)
 
 
-def _has_new_value(candidate: Candidate, steps: Sequence[Step]) -> bool:
-    """Whether a tool called before would be called with a value that the question gives and no call has had."""
-    before = {
-        json.dumps(v, default=str)
-        for step in steps
-        if step.name == candidate.tool.name
-        for v in step.arguments.values()
-    }
-    failed = any(step.failed for step in steps if step.name == candidate.tool.name)
-    new = [n for n, v in candidate.filling.arguments.items() if json.dumps(v, default=str) not in before]
-    return bool(new) and not failed and any(candidate.filling.evidence.get(n, 0.0) > 0.9 for n in new)
+def _has_new_value(candidate: Candidate, steps: Sequence[Step], known: Known) -> bool:
+    """Whether a further call would use something new: a result, or a value of the question that no call has had."""
+    if any(step.failed and step.name == candidate.tool.name for step in steps):
+        return False
+    before = {json.dumps(value, default=str) for step in steps for value in step.arguments.values()}
+    for name, value in candidate.filling.arguments.items():
+        fresh = json.dumps(value, default=str) not in before and candidate.filling.evidence.get(name, 0.0) > 0.9
+        if fresh and (name not in known or value == known[name][0]) and not _was_made((candidate.tool.name, candidate.filling.arguments), steps):
+            return True
+    return False

@@ -260,7 +260,7 @@ def _fill(slots: Sequence[Slot], scene: _Scene, known: Known) -> Filling:
     for slot in slots:
         if slot.name in known and known[slot.name][1] >= _SURE:
             arguments[slot.name], evidence[slot.name] = known[slot.name]
-        elif (found := _by_itself(slot, scene)) is not None:
+        elif (found := _by_itself(slot, scene, _taken(slot, slots, arguments))) is not None:
             arguments[slot.name], evidence[slot.name] = found
             used.extend(_said_as(found[0], scene))
     for score, slot, mention in _ranked([s for s in slots if s.name not in arguments], scene):
@@ -306,7 +306,9 @@ def _least(slot: Slot, mention: Mention) -> float:
 def _said_as(value: JsonValue, scene: _Scene) -> list[Mention]:
     """Where the text says an option word for word; no other slot takes it from there."""
     at = scene.text.lower().find(value.lower()) if isinstance(value, str) and len(value) > 2 else -1
-    return [Mention("phrase", value, at, at + len(cast(str, value)), "")] if at >= 0 else []
+    if at < 0 or any(m.kind == "number" and m.start <= at < m.end for m in scene.mentions):
+        return []  # the unit of a number stays with its number
+    return [Mention("phrase", value, at, at + len(cast(str, value)), "")]
 
 
 _SURE = 2.5
@@ -333,9 +335,15 @@ def _touch(a: Mention, b: Mention) -> bool:
 # Slots that are not filled by a mention: the whole text decides.
 
 
-def _by_itself(slot: Slot, scene: _Scene) -> tuple[JsonValue, float] | None:
+def _taken(slot: Slot, slots: Sequence[Slot], arguments: JsonObject) -> list[JsonValue]:
+    """Options that slots with the same options have already: from one unit to the same one is never meant."""
+    pairs = slot.options and slot.roles & {"origin", "target"}
+    return [arguments[o.name] for o in slots if pairs and o.options == slot.options and o.name in arguments]
+
+
+def _by_itself(slot: Slot, scene: _Scene, taken: Sequence[JsonValue]) -> tuple[JsonValue, float] | None:
     if slot.options:
-        return _option(slot, slot.options, scene)
+        return _option(slot, [option for option in slot.options if option not in taken], scene)
     if slot.type == "boolean":
         return _flag(slot, scene)
     if slot.type == "object":
@@ -352,11 +360,23 @@ def _by_itself(slot: Slot, scene: _Scene) -> tuple[JsonValue, float] | None:
 def _option(
     slot: Slot, options: Sequence[Any], scene: _Scene, *, exact: bool = False
 ) -> tuple[JsonValue, float] | None:
+    if not options:
+        return None
     scored = [(_mentioned(str(option), scene, exact), -place, option) for place, option in enumerate(options)]
-    score, _, best = max(scored, key=lambda item: item[:2])
+    if slot.roles & {"origin", "target"} and not exact:
+        scored = [(score + _direction(slot, str(option), scene), place, option) for score, place, option in scored if score]
+    score, _, best = max(scored, key=lambda item: item[:2], default=(0.0, 0, None))
     if score <= 0 and not exact and (pick := _number_option(options, slot, scene)) is not None:
         return pick, 2.0
     return (best, score) if score > (0 if slot.required else 0.9) else None
+
+
+def _direction(slot: Slot, option: str, scene: _Scene) -> float:
+    """Whether an option stands where the slot wants it: "to pounds" for a target, "12 kilograms" or "from ..." for an origin."""
+    at = scene.text.lower().find(option.lower())
+    before = next((word.text.lower() for word in reversed(scene.tokens) if word.end <= at), "")
+    role = "target" if before in ("to", "in", "into", "as") else "origin" if before == "from" or before[:1].isdigit() else ""
+    return 0.0 if not role else 1.0 if role in slot.roles else -9.0
 
 
 def _mentioned(option: str, scene: _Scene, exact: bool) -> float:
@@ -517,6 +537,7 @@ def _score(slot: Slot, mention: Mention, scene: _Scene) -> float:
     score += _list_score(slot, mention, scene)
     if mention.kind == "number" and _family(slot) != "string":
         # "the GCD of two numbers, say 36 and 48": a number in words is often no value.
+        score -= 1.8 if "year" not in slot.roles and _is_year(mention, scene) else 0.0
         return score + _unit_score(slot, mention) - (0.7 if mention.text[:1].isalpha() else 0.0)
     if _family(slot) == "number":
         return score + 1.0
@@ -557,6 +578,16 @@ def _near_cue(slot: Slot, mention: Mention, scene: _Scene) -> float:
     return min(score, 3.0)
 
 
+_YEAR_WORDS = frozenset({"in", "since", "during", "year", "of", "until", "by"})
+
+
+def _is_year(mention: Mention, scene: _Scene) -> bool:
+    if mention.unit or not isinstance(mention.value, int) or not 1900 <= mention.value <= 2100:
+        return False
+    before = scene.before(mention, 1)
+    return bool(before) and before[0].text.lower() in _YEAR_WORDS
+
+
 def _unit_score(slot: Slot, mention: Mention) -> float:
     unit = UNITS.get(mention.unit)
     if unit is None:
@@ -592,12 +623,24 @@ def _role_score(slot: Slot, mention: Mention, scene: _Scene) -> float:
     score = sum(gain for role, gain in _PREPOSITIONS.get(word, ()) if role in slot.roles)
     if ("origin" in slot.roles and word == "to") or ("target" in slot.roles and word == "from"):
         score -= 1.5
+    if "place" in slot.roles and mention.kind == "name" and word not in _PLACE_WORDS and not _is_place(mention.text):
+        score -= 0.8
+    if not slot.roles and mention.kind in ("phrase", "name") and word in ("of", "for", "about"):
+        score += 0.6
     return score + _KIND_SCORE.get(mention.kind, lambda s, m: 0.0)(slot, mention)
+
+
+_PLACE_WORDS = frozenset("in at near around from to of for".split())
+
+
+def _is_place(text: str) -> bool:
+    head = text.lower().partition(",")[0]
+    return head in CITIES or head in COUNTRIES
 
 
 def _name_score(slot: Slot, mention: Mention) -> float:
     head = mention.text.lower().partition(",")[0]
-    known_place = head in CITIES or head in COUNTRIES
+    known_place = _is_place(mention.text)
     if "place" in slot.roles:
         return 0.9 if known_place else 0.1
     if "language" in slot.roles:

@@ -30,13 +30,13 @@ STOP_WORDS = frozenset(
     on once only or other our ours out over own per please re s same she should so some such t than thank thanks that the
     their theirs them then there these they this those through to too under until up us ve very via want was we were what when
     where whether which while who whom whose why will with would you your yours
-    give tell show know help d m us using use used given""".split()
+    give tell show know help d m us using use used given many much several few""".split()
 )
 
 # Verbs and nouns that say that something is asked for, not what: they decide nothing between tools.
 _GENERIC_WORDS = """get find search retrieve fetch lookup look calculate compute determine provide list return display check
     information info detail data value result function specific certain particular based number name type various different
-    parameter optional default format set total example new current"""
+    parameter optional default format set example new current id"""
 
 SYNONYM_GROUPS = """
 movie film cinema | buy purchase order | book reserve reservation booking | cost price expense | begin start starting origin departure |
