@@ -1,8 +1,9 @@
 """Example and Prediction: the records users hold. Fields by attribute and by item; metadata beside them.
 
 The fields are the instance's ``__dict__``, so a field named like a method (``items``, ``keys``, ``copy``) is what its
-attribute gives; the library itself reads ``__dict__`` and never trips over it. Everything that is not a field lives in slots
-with an underscore. Nothing public on the classes is a data descriptor, or it would win over the field of that name.
+attribute gives; the library itself reads ``__dict__`` and never trips over it. Everything that is not a field lives in
+slots with an underscore. Nothing public on the classes is a data descriptor, or it would win over the field of that
+name.
 
 For type checkers there are three views: ``Record`` has the methods and no fields (a signature class inherits it, so a
 misspelt output is an error); ``Example`` and ``Prediction`` answer any attribute with ``Any``.
@@ -11,9 +12,7 @@ misspelt output is an error); ``Example`` and ``Prediction`` answer any attribut
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
@@ -28,7 +27,8 @@ _META = ("_input_keys", "_meta", "_version")
 class Record:
     """What every record can do; the static base of signature classes.
 
-    Methods whose name is a likely field are ``Any`` to type checkers here, so that a signature may declare such a field.
+    Methods whose name is a likely field are ``Any`` to type checkers here, so that a signature may declare such a
+    field.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_input_keys", "_meta", "_version")
@@ -115,7 +115,7 @@ class Record:
         return self._with(self.__dict__, frozenset(keys))
 
     def _with(self, fields: Mapping[str, Any], input_keys: frozenset[str] | None) -> Self:
-        return cast(Self, _new_record(type(self), dict(fields), input_keys, self._meta))
+        return cast("Self", _new_record(type(self), dict(fields), input_keys, self._meta))
 
     def toDict(self) -> dict[str, Any]:  # noqa: N802  (DSPy's name)
         """The fields as a dict; nested records, pydantic models and sigwire's own values become plain data."""
@@ -143,7 +143,7 @@ class Record:
         """
         fields = data["fields"] if signature is None else signature.spec.load(data["fields"])
         keys = data.get("input_keys")
-        return cast(Self, _new_record(cls, dict(fields), None if keys is None else frozenset(keys)))
+        return cast("Self", _new_record(cls, dict(fields), None if keys is None else frozenset(keys)))
 
     # --- usage ---
 
@@ -296,9 +296,9 @@ class _FromMeta:
 class Prediction(Example):
     """What a module gives back: the output fields, and how they came about.
 
-    Beside the fields: ``response`` and ``choice`` (what the model answered), ``usage``, ``warnings``, ``repairs`` (what was
-    mended while parsing), ``attempts`` (every request made), ``mode`` (how outputs were asked for), ``completions`` (all
-    candidates). A field of the same name wins over each of them.
+    Beside the fields: ``response`` and ``choice`` (what the model answered), ``usage``, ``warnings``, ``repairs`` (what
+    was mended while parsing), ``attempts`` (every request made), ``mode`` (how outputs were asked for), ``completions``
+    (all candidates). A field of the same name wins over each of them.
 
     A prediction with a field ``score`` counts as that number: in ``float()``, ``+``, ``/``, ``sum``, comparisons with
     numbers and predictions, and in truth tests, so a metric that returns ``Prediction(score=0)`` has failed.
@@ -442,12 +442,12 @@ class Prediction(Example):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], *, signature: Any = None) -> Self:
-        """Read what ``to_json`` wrote. With ``signature``, fields come back as its declared types, else as plain data."""
+        """Read what ``to_json`` wrote; with ``signature``, fields come back as its declared types."""
         from sigwire.core.response import Attempt, Choice, Repair, Response
 
         record = super().from_json(data, signature=signature)
         rows: Any = data.get("completions")
-        load: Callable[[Any], Any] = dict if signature is None else signature.spec.load
+        load: Callable[[Any], dict[str, Any]] = signature.spec.load if signature is not None else dict[str, Any]
         record._meta = _Meta(
             signature,
             Response.from_json(data["response"]) if "response" in data else None,
@@ -473,18 +473,18 @@ def _usage(meta: _Meta) -> Any:
 
 def _missing(record: Record, meta: _Meta, name: str) -> str:
     """Why a prediction lacks an attribute, as far as it can be known."""
-    kind, signature = type(record).__name__, meta.signature
-    declared = signature is not None and name in signature.spec.by_name
+    spec: Any = meta.signature.spec if meta.signature is not None else None
+    declared_by = spec.name if spec is not None and name in spec.by_name else None
     calls = meta.choice.tool_calls if meta.choice is not None else ()
-    if declared and calls:
+    if declared_by and calls:
         asked = ", ".join(call.name for call in calls)
         return (
             f"The model gave no {name!r}: it asked for tools instead ({asked}). Run the calls and ask again with their "
             f"results (ReAct does that), or read them; {_has(record)}."
         )
-    if declared:
-        return f"The answer gave no {name!r}, which {signature.spec.name} declares; {_has(record)}."
-    return f"{kind} has no field {name!r}; {_has(record)}."
+    if declared_by:
+        return f"The answer gave no {name!r}, which {declared_by} declares; {_has(record)}."
+    return f"{type(record).__name__} has no field {name!r}; {_has(record)}."
 
 
 class Completions:
@@ -546,7 +546,7 @@ class Completions:
 _SCALARS = (str, int, float, bool, type(None))
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: object) -> Any:
     """Any field value as JSON data: our own values by ``to_json``, everything else as pydantic writes it.
 
     Raises ``ValueError`` for what has no JSON form.
@@ -555,14 +555,12 @@ def to_plain(value: Any) -> Any:
     >>> to_plain({"on": datetime.date(2026, 1, 2), "tags": {"a"}})
     {'on': '2026-01-02', 'tags': ['a']}
     """
-    kind: Any = type(value)
-    if kind in _SCALARS:
+    if type(value) in _SCALARS:
         return value
-    if kind in (list, tuple):
-        return [to_plain(item) for item in value]
+    if isinstance(value, (list, tuple)):
+        return [to_plain(item) for item in cast("list[object]", value)]
     if isinstance(value, Mapping):
-        named: Mapping[Any, Any] = value
-        return {_key(name): to_plain(item) for name, item in named.items()}
+        return {_key(name): to_plain(item) for name, item in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, Record):
         return {name: to_plain(item) for name, item in value.__dict__.items()}
     if callable(write := getattr(value, "to_json", None)) and not isinstance(value, type):
@@ -574,7 +572,7 @@ def _key(name: Any) -> str:
     return name if type(name) is str else str(to_plain(name))
 
 
-def _by_pydantic(value: Any) -> Any:
+def _by_pydantic(value: object) -> Any:
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     try:
@@ -588,8 +586,7 @@ def _plain_inside(value: Any) -> Any:
     if isinstance(value, Record):
         return value.toDict()
     if isinstance(value, Mapping):
-        named: Mapping[Any, Any] = value
-        return {name: _plain_inside(item) for name, item in named.items()}
+        return {name: _plain_inside(item) for name, item in cast("Mapping[str, Any]", value).items()}
     if type(value) in (list, tuple):
         return type(value)(_plain_inside(item) for item in value)
     if hasattr(value, "model_dump") or (hasattr(value, "to_json") and not isinstance(value, type)):

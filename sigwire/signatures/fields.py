@@ -1,8 +1,8 @@
 """Fields: what a user declares (InputField, OutputField) and what the library reads (FieldSpec, SignatureSpec).
 
-A declaration is a pydantic ``FieldInfo`` marked with its direction, so every pydantic constraint works as it does there.
-``compile_field`` turns name, annotation and declaration into a ``FieldSpec``; from then on nobody needs pydantic until a
-value is validated: ``FieldSpec.adapter`` builds its validator on first use, constraints included.
+A declaration is a pydantic ``FieldInfo`` marked with its direction, so every pydantic constraint works as it does
+there. ``compile_field`` turns name, annotation and declaration into a ``FieldSpec``; from then on nobody needs pydantic
+until a value is validated: ``FieldSpec.adapter`` builds its validator on first use, constraints included.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def InputField(  # noqa: N802  (DSPy's and dataclass_transform's name for it)
 ) -> Any:
     """Declare an input of a signature class.
 
-    ``desc`` (or pydantic's ``description``) tells the model what the field means. ``default`` or ``default_factory`` makes
-    it optional. ``constraints`` are pydantic's: ``gt ge lt le multiple_of min_length max_length pattern ...``; they are
-    shown to the model. Any other keyword is kept in ``json_schema_extra``. ``init`` is for type checkers only.
+    ``desc`` (or pydantic's ``description``) tells the model what the field means. ``default`` or ``default_factory``
+    makes it optional. ``constraints`` are pydantic's: ``gt ge lt le multiple_of min_length max_length pattern ...``;
+    they are shown to the model. Any other keyword is kept in ``json_schema_extra``. ``init`` is for type checkers only.
 
     >>> from sigwire.signatures.signature import Signature
     >>> class Search(Signature):
@@ -97,16 +97,17 @@ def OutputField(  # noqa: N802
 ) -> Any:
     """Declare an output of a signature class; keywords as for ``InputField``.
 
-    Constraints are shown to the model *and* enforced on its answer. A default stands in where the answer lacks the field.
+    Constraints are shown to the model *and* enforced on its answer. A default stands in where the answer lacks the
+    field.
     """
     return declaration("output", desc=desc, default=default, default_factory=default_factory, **constraints)
 
 
 _LEGACY = ("prefix", "format", "parser")
 _PYDANTIC = frozenset(
-    "alias alias_priority validation_alias serialization_alias title field_title_generator examples exclude discriminator "
-    "deprecated frozen validate_default repr pattern strict coerce_numbers_to_str gt ge lt le multiple_of allow_inf_nan "
-    "max_digits decimal_places min_length max_length union_mode fail_fast".split()
+    "alias alias_priority validation_alias serialization_alias title field_title_generator examples exclude "
+    "discriminator deprecated frozen validate_default repr pattern strict coerce_numbers_to_str gt ge lt le "
+    "multiple_of allow_inf_nan max_digits decimal_places min_length max_length union_mode fail_fast".split()
 )
 
 
@@ -161,9 +162,10 @@ def direction_of(value: object) -> Direction | None:
 class FieldSpec:
     """One field, resolved and immutable.
 
-    ``annotation`` is the type without ``Annotated`` around it; ``info`` is pydantic's ``FieldInfo`` with the constraints.
-    ``description`` is ``""`` when none was given, ``default`` is ``UNSET`` when there is none. ``required`` is false for a
-    field with a default and for an output whose type admits ``None``. ``constraints`` says the limits in words.
+    ``annotation`` is the type without ``Annotated`` around it; ``info`` is pydantic's ``FieldInfo`` with the
+    constraints. ``description`` is ``""`` when none was given, ``default`` is ``UNSET`` when there is none.
+    ``required`` is false for a field with a default and for an output whose type admits ``None``. ``constraints`` says
+    the limits in words.
 
     >>> from sigwire.signatures.signature import Signature
     >>> score = Signature("text -> score: float").spec.outputs[0]
@@ -220,7 +222,7 @@ class FieldSpec:
         return self.default is not UNSET or self.default_factory is not None
 
     def default_value(self) -> Any:
-        """A fresh default: a copy of ``default``, or what ``default_factory`` makes; ``UNSET`` when there is neither."""
+        """A fresh default: a copy of ``default``, or what the factory makes; ``UNSET`` when there is neither."""
         if self.default_factory is not None:
             return self.default_factory()
         if self.default is None or type(self.default) in _IMMUTABLE:
@@ -317,7 +319,7 @@ def _in_words(metadata: list[Any]) -> Iterator[str]:
                 yield text.format(getattr(value, "pattern", value))
 
 
-_WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\dA-Za-z_]+")
+_LETTERS_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")
 
 
 def infer_prefix(name: str) -> str:
@@ -326,15 +328,27 @@ def infer_prefix(name: str) -> str:
     >>> infer_prefix("camelCaseName"), infer_prefix("URLAddress"), infer_prefix("modelT45Enhanced")
     ('Camel Case Name', 'URL Address', 'Model T 45 Enhanced')
     """
-    return " ".join(word if word.isupper() else word.capitalize() for word in _WORDS.findall(name))
+    words = [word for run in _LETTERS_OR_DIGITS.findall(name) for word in _camel_words(run)]
+    return " ".join(word[:1].upper() + word[1:] for word in words)
+
+
+def _camel_words(run: str) -> Iterator[str]:
+    """Words of a run of letters: "camelCase" at the C, "URLAddress" before the A."""
+    start = 0
+    for at in range(1, len(run)):
+        ends_capitals = run[at - 1].isupper() and run[at + 1 : at + 2].islower()
+        if run[at].isupper() and (run[at - 1].islower() or ends_capitals):
+            yield run[start:at]
+            start = at
+    yield run[start:]
 
 
 @dataclass(frozen=True, slots=True)
 class SignatureSpec:
     """A signature, compiled: inputs first, then outputs, and which field has which special role.
 
-    ``instructions_given`` is false when the instructions were made up from the field names. An edit makes a new spec, so
-    a spec's identity is a safe cache key.
+    ``instructions_given`` is false when the instructions were made up from the field names. An edit makes a new spec,
+    so a spec's identity is a safe cache key.
     """
 
     name: str

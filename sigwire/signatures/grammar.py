@@ -4,14 +4,14 @@
     fields    := [field ("," field)*]        member := NAME ("." NAME)* ["[" arguments "]"]
     field     := NAME [":" type]             arguments of Literal are constants, of anything else types
 
-Reads top to bottom: tokens, the parser, then where names come from (``Names``). Every error shows the place in the text.
+Reads top to bottom: tokens, the parser, then where names come from (``Names``). Every error shows the place in the
+text.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-import difflib
 import inspect
 import re
 import types
@@ -69,7 +69,7 @@ def _tokens(text: str) -> list[_Token]:
             at = len(text) - len(text[position:].lstrip())
             quoted = text[at] in "'\""
             _fail(text, at, "This quote is not closed." if quoted else f"{text[at]!r} has no meaning in a signature.")
-        kind = cast(str, match.lastgroup)
+        kind = cast("str", match.lastgroup)
         found.append(_Token(kind, match[kind], match.start(kind)))
         position = match.end()
     return found
@@ -304,6 +304,8 @@ class Names:
         return known
 
     def _unknown(self, name: str) -> str:
+        import difflib
+
         reachable = {*_KNOWN, *(self.custom_types or {})}
         close = _MEANT.get(name.lower()) or next(iter(difflib.get_close_matches(name, sorted(reachable), 1)), None)
         meant = f"Did you mean {close!r}? Otherwise pass" if close else "Pass"

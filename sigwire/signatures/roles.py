@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from sigwire.core.tools import Tool, ToolCall, ToolCalls, ToolResult
+from sigwire.core.typed_dicts import portable
 from sigwire.errors import SignatureError
 from sigwire.signatures.types import Audio, Code, File, History, Image, Reasoning
 from sigwire.signatures.types.base import as_items, as_mapping
@@ -38,7 +39,8 @@ def role_of(annotation: Any, name: str, direction: Direction) -> Role:
     role: Role = _role(kind)
     if role == "value" and (stray := next((t for t in _TOOL_TYPES if contains(kind, t)), None)):
         raise SignatureError(
-            f"Field {name!r} has the type {_show(annotation)}, in which {stray.__name__} has no meaning. {_TOOL_TYPES[stray]}"
+            f"Field {name!r} has the type {_show(annotation)}, in which {stray.__name__} has no meaning. "
+            f"{_TOOL_TYPES[stray]}"
         )
     if fault := _MISPLACED.get((role, direction)):
         raise SignatureError(f"Field {name!r} has the type {_show(annotation)} as an {direction}: {fault}")
@@ -83,18 +85,41 @@ def _is_tools(kind: Any) -> bool:
 
 
 def validated_as(annotation: Any, role: Role) -> Any:
-    """The type whose pydantic validator fits the role. Tools are checked where they are offered, so any value passes."""
+    """The type whose pydantic validator fits the role. Tools are checked where they are offered, so anything passes."""
     if role == "tools":
         return Any
-    return (
-        _calls_type() if role == "tool_calls" and not hasattr(ToolCalls, "__get_pydantic_core_schema__") else annotation
-    )
+    return _calls_type() if role == "tool_calls" else portable(annotation)
 
 
 def _calls_type() -> Any:
-    from pydantic import PlainSerializer, PlainValidator
+    from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-    return typing.Annotated[Any, PlainValidator(_read_calls), PlainSerializer(lambda calls: calls and calls.to_json())]
+    return typing.Annotated[
+        Any,
+        PlainValidator(_read_calls),
+        PlainSerializer(_write_calls, when_used="json"),
+        WithJsonSchema(_CALLS_SCHEMA),
+    ]
+
+
+_CALLS_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "tool_calls": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "args": {"type": "object"}},
+                "required": ["name", "args"],
+            },
+        }
+    },
+    "required": ["tool_calls"],
+}
+
+
+def _write_calls(calls: ToolCalls | None) -> Any:
+    return None if calls is None else calls.to_json()
 
 
 def _read_calls(value: Any) -> ToolCalls | None:
@@ -252,4 +277,4 @@ _RECORDS: tuple[tuple[Callable[[Any], bool], Callable[[Any], Iterator[Any]]], ..
 
 
 def _show(annotation: Any) -> str:
-    return cast(str, getattr(annotation, "__name__", None)) if isinstance(annotation, type) else str(annotation)
+    return cast("str", getattr(annotation, "__name__", None)) if isinstance(annotation, type) else str(annotation)

@@ -1,11 +1,12 @@
 """Signature: a task as typed inputs and outputs, declared as a class or as a string.
 
-A signature is a class, and is not a pydantic model: its metaclass compiles the fields once into ``spec`` (fields.py), and
-adapters read only that. Every edit gives a new class. Instances are plain records; what ``Predict`` returns for a class
-signature is one, as far as type checkers are concerned.
+A signature is a class, and is not a pydantic model: its metaclass compiles the fields once into ``spec`` (fields.py),
+and adapters read only that. Every edit gives a new class. Instances are plain records; what ``Predict`` returns for a
+class signature is one, as far as type checkers are concerned.
 
 Names are looked up in one frame: the body of the ``class`` statement's surroundings, or the direct caller of
-``Signature("...")``. Type checkers see ``dataclass_transform``: inputs are constructor keywords, outputs are attributes.
+``Signature("...")``. Type checkers see ``dataclass_transform``: inputs are constructor keywords, outputs are
+attributes.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ _SPEC, _DECLARED = "__sigwire_spec__", "__sigwire_declared__"
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(InputField, OutputField))
 class SignatureMeta(type):
-    """What signature classes can do as classes. Methods live here and not on instances, so a field may have their names."""
+    """What signature classes can do as classes. Methods live here and not on instances, so a field may have their
+    names.
+    """
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], *, spec: SignatureSpec | None = None
@@ -82,7 +85,7 @@ class SignatureMeta(type):
     @property
     def spec(cls) -> SignatureSpec:
         """The compiled signature: what adapters read."""
-        return cast(SignatureSpec, cls.__dict__[_SPEC])
+        return cast("SignatureSpec", cls.__dict__[_SPEC])
 
     @property
     def instructions(cls) -> str:
@@ -118,7 +121,7 @@ class SignatureMeta(type):
 
     def with_instructions(cls: M, instructions: str) -> M:
         """The same fields with other instructions."""
-        return cast(M, _derive(cls, replace(cls.spec, instructions=instructions, instructions_given=True)))
+        return cast("M", _derive(cls, replace(cls.spec, instructions=instructions, instructions_given=True)))
 
     def append_instructions(cls: M, instructions: str) -> M:
         """The old instructions, a blank line, and more."""
@@ -149,8 +152,8 @@ class SignatureMeta(type):
     def insert(cls, index: int, name: str, field: Any, type_: Any = None) -> Any:
         """A new field at ``index`` among the inputs, or outputs; negative counts from the end (-1 is after the last).
 
-        ``field`` is an ``InputField`` or ``OutputField``; ``type_`` defaults to ``str``. A field of the same name is replaced.
-        Raises ``SignatureError`` for an index out of range.
+        ``field`` is an ``InputField`` or ``OutputField``; ``type_`` defaults to ``str``. A field of the same name is
+        replaced. Raises ``SignatureError`` for an index out of range.
 
         >>> Signature("a, b -> c").insert(1, "x", InputField()).signature
         'a, x, b -> c'
@@ -189,14 +192,14 @@ class SignatureMeta(type):
         return {"instructions": cls.spec.instructions, "fields": fields}
 
     def load_state(cls: M, state: Mapping[str, Any]) -> M:
-        """A signature with the instructions and texts that ``dump_state`` wrote. Fields are matched by name; files without
-        names (DSPy's) by position. Raises ``StateError`` when they do not fit.
+        """A signature with the instructions and texts that ``dump_state`` wrote. Fields are matched by name; files
+        without names (DSPy's) by position. Raises ``StateError`` when they do not fit.
         """
         saved = _by_name(cls.spec, state.get("fields", []))
         fields = [_restored(spec, saved[spec.name]) if spec.name in saved else spec for spec in cls.spec.fields]
         instructions = str(state.get("instructions", cls.spec.instructions))
         spec = replace(_with_fields(cls.spec, fields), instructions=instructions, instructions_given=True)
-        return cast(M, _derive(cls, spec))
+        return cast("M", _derive(cls, spec))
 
     def _field(cls, name: str) -> FieldSpec:
         try:
@@ -221,9 +224,9 @@ class Signature(Record, metaclass=SignatureMeta):
     >>> Rate.instructions, Rate.spec.field("stars").constraints
     ('Rate the review.', 'at least 1, at most 5')
 
-    As a string, ``Signature(text, instructions=None, *, custom_types=None, signature_name=None)``; a type that is missing
-    is ``str``, and names are looked up in ``custom_types``, then among known types, then where the call stands. A dict of
-    ``{name: InputField() or (type, InputField())}`` works too. The result is a class:
+    As a string, ``Signature(text, instructions=None, *, custom_types=None, signature_name=None)``; a type that is
+    missing is ``str``, and names are looked up in ``custom_types``, then among known types, then where the call stands.
+    A dict of ``{name: InputField() or (type, InputField())}`` works too. The result is a class:
 
     >>> Signature("question, k: int -> answers: list[str]").signature
     'question, k -> answers'
@@ -461,9 +464,9 @@ def _instructions(cls: type, rest: Mapping[str, Any], frame: types.FrameType) ->
         return inspect.cleandoc(own)
     if _has_lost_docstring(cls.__name__, frame):
         warnings.warn(
-            f"{cls.__name__} begins with an f-string, which Python does not keep as a docstring, so it has no instructions. "
-            "Use a plain string, or with_instructions(f'...').",
-            stacklevel=4,
+            f"{cls.__name__} begins with an f-string, which Python does not keep as a docstring, so it has no "
+            "instructions. Use a plain string, or with_instructions(f'...').",
+            stacklevel=3,
         )
     parents = (base.spec for base in cls.__mro__[1:] if isinstance(base, SignatureMeta))
     return next((spec.instructions for spec in parents if spec.instructions_given), None)
@@ -473,7 +476,7 @@ _F_STRING = re.compile(r"""\b(?:f|rf|fr)['"]""", re.IGNORECASE)
 
 
 def _has_lost_docstring(name: str, frame: types.FrameType) -> bool:
-    """Whether the class body starts with an f-string. Reads the source only where one stands close to the class line."""
+    """Whether the class body starts with an f-string. Parses the source only where one stands near."""
     import linecache
 
     lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)[frame.f_lineno - 1 :]

@@ -6,30 +6,13 @@ a comment that is not needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar, assert_type, overload
+from typing import Any, assert_type
 
 from sigwire.core.example import Example, Prediction
+from sigwire.modules.predict import Predict
 from sigwire.signatures.fields import InputField, OutputField
 from sigwire.signatures.signature import Signature, make_signature
 from sigwire.signatures.types import History, Image, Reasoning, Tool, ToolCalls
-
-P = ParamSpec("P")
-S = TypeVar("S")
-
-
-class Predict(Generic[P, S]):
-    """The shape every module around a signature has."""
-
-    @overload
-    def __init__(self: Predict[..., Prediction], signature: str | Signature, **config: Any) -> None: ...
-    @overload
-    def __init__(self, signature: Callable[P, S], **config: Any) -> None: ...
-    def __init__(self, signature: Any, **config: Any) -> None: ...
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> S: ...  # type: ignore[empty-body]
-
-    async def acall(self, *args: P.args, **kwargs: P.kwargs) -> S: ...  # type: ignore[empty-body]
 
 
 class QA(Signature):
@@ -97,12 +80,12 @@ async def asynchronously() -> None:
 # --- inputs ---
 
 predict(question="2+2?", k=4, context=["a"])
-predict()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-predict(k=4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-predict(question=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-predict(qestion="2+2?")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-predict(question="2+2?", answer="4")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-predict("2+2?")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+predict()  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+predict(k=4)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+predict(question=3)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
+predict(qestion="2+2?")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+predict(question="2+2?", answer="4")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+predict("2+2?")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 
 # --- edits that keep the fields keep the types ---
 

@@ -7,9 +7,7 @@ serializes and describes it like its own. Pydantic is imported only when it asks
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema

@@ -1,16 +1,14 @@
 """History: the turns before this one. Immutable, and JSON in and out without loss.
 
-A turn is either a mapping of a signature's field names to values (an adapter renders it like a demo), or a ``Message`` of
-the canonical conversation (tool turns, replayed as they are). Which of the two a turn in JSON is, and which values are of
-sigwire's own types, is written *beside* the turns: what a user's data looks like never decides how it is read.
+A turn is either a mapping of a signature's field names to values (an adapter renders it like a demo), or a ``Message``
+of the canonical conversation (tool turns, replayed as they are). Which of the two a turn in JSON is, and which values
+are of sigwire's own types, is written *beside* the turns: what a user's data looks like never decides how it is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NoReturn, TypeAlias, cast
-
-from typing_extensions import Self
+from typing import Any, NoReturn, Self, TypeAlias, cast
 
 from sigwire.core.example import Record, to_plain
 from sigwire.core.json import JsonObject

@@ -1,25 +1,20 @@
 """Image, Audio, File: media as references or base64 data.
 
-Nothing here opens a file or a URL by itself: ``from_path`` reads a file because it was asked to, a URL goes to the provider
-as it is. What a string means is never guessed: a plain path is refused, with the name of the method that reads paths.
+Nothing here opens a file or a URL by itself: ``from_path`` reads a file because it was asked to, a URL goes to the
+provider as it is. What a string means is never guessed: a plain path is refused, with the name of the method that reads
+paths.
 """
 
 from __future__ import annotations
 
-import array
 import base64
 import binascii
 import io
-import mimetypes
 import os
 import re
-import wave
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
-from typing_extensions import Self
+from typing import Any, Self
 
 from sigwire.core.json import JsonObject, Value
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
@@ -132,7 +127,7 @@ class Audio(Value, FieldType):
     def from_path(cls, path: str | os.PathLike[str]) -> Self:
         """Read a sound file; the format is its suffix."""
         content, _ = _read_file(path)
-        return cls(data=content, audio_format=Path(path).suffix.lstrip(".").lower() or None)
+        return cls(data=content, audio_format=os.path.splitext(path)[1].lstrip(".").lower() or None)
 
     @classmethod
     def from_url(cls, url: str) -> Self:
@@ -150,13 +145,16 @@ class Audio(Value, FieldType):
         >>> Audio.from_array([0.0, 0.5], 8000).audio_format
         'wav'
         """
-        frames = array.array("h", (round(max(-1.0, min(1.0, float(sample))) * 32767) for sample in samples))
+        frames = [round(max(-1.0, min(1.0, float(sample))) * 32767) for sample in samples]
+        import struct
+        import wave
+
         buffer = io.BytesIO()
         with wave.open(buffer, "wb") as file:
             file.setnchannels(1)
             file.setsampwidth(2)
             file.setframerate(sampling_rate)
-            file.writeframes(frames.tobytes())
+            file.writeframes(struct.pack(f"<{len(frames)}h", *frames))
         return cls(data=buffer.getvalue(), audio_format="wav")
 
     def part(self) -> AudioPart:
@@ -186,7 +184,8 @@ class Audio(Value, FieldType):
 class File(Value, FieldType):
     """A document: its data, its address, or the id of a file that the provider already has.
 
-    ``file_data`` is a data URI, base64 text with ``media_type``, or bytes. At least one of data, id, url and name is needed.
+    ``file_data`` is a data URI, base64 text with ``media_type``, or bytes. At least one of data, id, url and name is
+    needed.
 
     >>> File(file_id="file-1", filename="a.pdf").part().file_id
     'file-1'
@@ -221,7 +220,7 @@ class File(Value, FieldType):
     def from_path(cls, path: str | os.PathLike[str], *, filename: str | None = None) -> Self:
         """Read a file; its name goes along."""
         content, media_type = _read_file(path)
-        return cls(file_data=content, filename=filename or Path(path).name, media_type=media_type)
+        return cls(file_data=content, filename=filename or os.path.basename(path), media_type=media_type)
 
     @classmethod
     def from_bytes(cls, content: bytes, *, filename: str | None = None, media_type: str | None = None) -> Self:
@@ -369,7 +368,8 @@ def _checked_base64(text: str) -> str:
         base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as fault:
         raise InputError(
-            f"{_shorten(text)!r} is not base64 data ({fault}). Files are read by from_path(...), bytes are given as bytes."
+            f"{_shorten(text)!r} is not base64 data ({fault}). "
+            "Files are read by from_path(...), bytes are given as bytes."
         ) from None
     return text
 
@@ -383,10 +383,13 @@ def _split(uri: str) -> tuple[str, str]:
 
 
 def _read_file(path: str | os.PathLike[str]) -> tuple[bytes, str]:
-    return Path(path).read_bytes(), _guess(str(path)) or "application/octet-stream"
+    with open(path, "rb") as file:
+        return file.read(), _guess(os.fspath(path)) or "application/octet-stream"
 
 
 def _guess(filename: str | None) -> str | None:
+    import mimetypes
+
     return mimetypes.guess_type(filename)[0] if filename else None
 
 

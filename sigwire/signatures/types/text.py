@@ -1,7 +1,8 @@
 """Reasoning and Code: text with a meaning.
 
 Both are read from what a model writes. Code comes in fences more often than not, so ``Code.read`` unwraps them, and
-``Code.to_json`` wraps the rare code that would itself be taken for fenced: reading what was written gives it back exactly.
+``Code.to_json`` wraps the rare code that would itself be taken for fenced: reading what was written gives it back
+exactly.
 """
 
 from __future__ import annotations
@@ -9,9 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
-
-from typing_extensions import Self
+from typing import Any, ClassVar, Self
 
 from sigwire.signatures.types.base import FieldType, as_mapping
 
