@@ -158,7 +158,8 @@ _ASKS: tuple[tuple[str, Callable[[Any], bool]], ...] = (
 
 def _best(facts: Sequence[Fact], reading: Reading, name: str = "") -> Fact:
     """The fact that answers the question: by what it is called, by the kind of value asked for, by how late it came."""
-    asked = set(content_stems(reading.question)) | set(name_words(name))
+    called = {s for step in reading.steps for s in name_words(step.name)}
+    asked = (set(content_stems(reading.question)) - called) | set(name_words(name))
     wants = [check for pattern, check in _ASKS if re.search(pattern, reading.question, re.IGNORECASE)]
     given = {json.dumps(value, default=str) for step in reading.steps for value in step.arguments.values()}
 

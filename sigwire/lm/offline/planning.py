@@ -7,6 +7,7 @@ called first. A call is never repeated, so a loop always ends.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -52,14 +53,21 @@ def next_calls(reading: Reading, choice: ToolChoice | None, parallel: bool) -> l
     lessons = learn(reading.question, reading.demos)
     if lessons.abstain and not forced and not reading.steps:
         return []
-    found = _wanted(reading, tools, lessons, forced and finish is None and not reading.steps)
+    found = _wanted(reading, tools, lessons, _least(reading, finish is not None, forced))
     if found is None:
         return []
     calls = spread(found, reading.question, reading.steps) if parallel else [(found.tool.name, found.filling.arguments)]
     return [call for call in calls if not _was_made(call, reading.steps)]
 
 
-def _wanted(reading: Reading, tools: Sequence[OfferedTool], lessons: Lessons, forced: bool) -> Candidate | None:
+def _least(reading: Reading, has_finish: bool, forced: bool) -> float:
+    """The relevance from which to call. Who has a tool for the answer is meant to use the others first."""
+    if reading.steps:
+        return GO_ON_FROM
+    return -math.inf if forced and not has_finish else CALL_FROM - 1.5 * has_finish
+
+
+def _wanted(reading: Reading, tools: Sequence[OfferedTool], lessons: Lessons, least: float) -> Candidate | None:
     facts = facts_of(reading.steps)
     known = {tool.name: known_for(tool, facts, reading.question) for tool in tools} if facts else {}
     ranked = rank(
@@ -70,15 +78,14 @@ def _wanted(reading: Reading, tools: Sequence[OfferedTool], lessons: Lessons, fo
         known=known,
         said=_said(reading.steps, tools),
     )
-    least = GO_ON_FROM if reading.steps else CALL_FROM
     for candidate in ranked:
-        if candidate.relevance + _lack(candidate) < least and not forced:
+        if candidate.relevance + _lack(candidate) < least:
             continue
-        if candidate.filling.missing:
+        if candidate.filling.missing and not any(step.failed for step in reading.steps):
             helper = _helper(candidate, ranked, tools, reading, facts)
             if helper is not None and not _was_made((helper.tool.name, helper.filling.arguments), reading.steps):
                 return helper
-        if candidate.relevance < least and not forced:
+        if candidate.relevance < least:
             continue
         if candidate.filling.missing and reading.steps:
             continue
@@ -115,6 +122,18 @@ def _said(steps: Sequence[Step], tools: Sequence[OfferedTool]) -> frozenset[str]
     called = {step.name for step in steps}
     texts = [f"{' '.join(name_words(tool.name))} {tool.description}" for tool in tools if tool.name in called]
     return frozenset(s for text in texts for s in content_stems(text)) - GENERIC
+
+
+def _open(question: str, steps: Sequence[Step], tools: Sequence[OfferedTool], facts: Sequence[Fact]) -> frozenset[str]:
+    """The stems of the question that no call so far has dealt with, by its tool, its arguments or its result."""
+    given = {s for step in steps for value in step.arguments.values() for s in content_stems(str(value))}
+    keys = {s for fact in facts for s in name_words(fact.key)}
+    return frozenset(content_stems(question)) - GENERIC - _said(steps, tools) - given - keys
+
+
+def _speaks_of(tool: OfferedTool) -> frozenset[str]:
+    options = " ".join(str(o) for s in (tool.parameters.get("properties") or {}).values() for o in s.get("enum") or ())
+    return frozenset((*name_words(tool.name), *content_stems(f"{tool.description} {options}")))
 
 
 def _was_made(call: Call, steps: Sequence[Step]) -> bool:

@@ -616,10 +616,8 @@ _PREPOSITIONS: Mapping[str, tuple[tuple[str, float], ...]] = {
 
 
 def _role_score(slot: Slot, mention: Mention, scene: _Scene) -> float:
-    before = scene.before(mention, 2)
-    word = before[0].text.lower() if before else ""
-    if word == "the" and len(before) > 1:
-        word = before[1].text.lower()
+    before = [word.text.lower() for word in scene.before(mention, 4)]
+    word = next((text for text in before if text not in _DETERMINERS and not text[0].isdigit()), "")
     score = sum(gain for role, gain in _PREPOSITIONS.get(word, ()) if role in slot.roles)
     if ("origin" in slot.roles and word == "to") or ("target" in slot.roles and word == "from"):
         score -= 1.5
@@ -630,6 +628,7 @@ def _role_score(slot: Slot, mention: Mention, scene: _Scene) -> float:
     return score + _KIND_SCORE.get(mention.kind, lambda s, m: 0.0)(slot, mention)
 
 
+_DETERMINERS = frozenset("the a an one each all every this that my our its".split())
 _PLACE_WORDS = frozenset("in at near around from to of for".split())
 
 

@@ -42,7 +42,7 @@ SYNONYM_GROUPS = """
 movie film cinema | buy purchase order | book reserve reservation booking | cost price expense | begin start starting origin departure |
 end finish final destination arrival | delete remove erase | create add make new insert | weather forecast climate temperature |
 song music track tune | person people individual passenger guest | doctor physician | photo picture image | vehicle car |
-speed velocity | mass weight | house home apartment | job position | sum addition total | average mean | email mail |
+speed velocity | mass weight weigh heavy | price expensive | house home apartment | job position | sum addition total | average mean | email mail |
 restaurant dining eat food cuisine | concert show event play performance | hotel accommodation lodging | trip travel journey |
 customer client | stock inventory | phone telephone mobile | country nation | town city | quick fast | biggest largest |
 company firm business corporation | update modify change edit | send transmit | theater theatre | convert conversion translate |
