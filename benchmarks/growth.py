@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from pydantic import create_model
+
 import sigwire
 from benchmarks import peers
 from benchmarks.predict import INPUTS, REPLY, floor_call, ours
@@ -40,12 +42,15 @@ def fields(count: int, target: str) -> Job:
     reply = sections(**{name: f"value of {name}" for name in names_out})
     expected = {name: f"value of {name}" for name in names_out}
     system = "Reply with the sections " + ", ".join(names_out)
+    fields_out: dict[str, Any] = dict.fromkeys(names_out, (str, ...))
+    reply_model = create_model("Reply", **fields_out)
 
-    def floor() -> dict[str, str]:
+    def floor() -> dict[str, Any]:
         ask = "\n\n".join([f"[[ ## {name} ## ]]\n{value}" for name, value in inputs.items()])
         answer(({"role": "system", "content": system}, {"role": "user", "content": ask}))
         pieces = SECTION.split(reply)
-        return {name: pieces[at + 1].strip() for at, name in enumerate(pieces) if name in expected}
+        found = {name: pieces[at + 1].strip() for at, name in enumerate(pieces) if name in expected}
+        return reply_model.model_validate(found).__dict__
 
     def answer(messages: tuple[dict[str, str], ...]) -> str:
         return reply
@@ -117,7 +122,7 @@ class Choose(Signature):
 
 def tools(count: int) -> Contestant:
     """Predict with so many native tools, and an answer that calls one."""
-    parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    parameters: Any = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     offered = [Tool.from_schema(f"tool_{n}", f"Does the thing of number {n}.", parameters) for n in range(count)]
     predict: Any = sigwire.Predict(Choose)
     predict.lm = StubLM(

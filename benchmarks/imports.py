@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -20,11 +21,19 @@ class Ask(sigwire.Signature):
     answer: str = sigwire.OutputField()
 predict = sigwire.Predict(Ask)
 """
-PEAK = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+# Not resource.ru_maxrss: a child starts with its parent's.
+PEAK = "print(next(int(line.split()[1]) for line in open('/proc/self/status') if line.startswith('VmHWM')) / 1024)"
 
 
 def process(program: str) -> Contestant:
-    return lambda: subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT, capture_output=True)
+    return lambda: output(program)
+
+
+def output(program: str) -> str:
+    """What a fresh interpreter prints. Bytecode is cached, as it is for everybody who installed the package."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, check=True, cwd=ROOT, env=environment, capture_output=True, text=True).stdout
 
 
 def wall_seconds(contestant: Contestant) -> float:
@@ -38,10 +47,7 @@ def megabytes(contestant: Contestant) -> float:
 
 
 def peak(program: str) -> Contestant:
-    script = f"{program}\n{PEAK}"
-    return lambda: (
-        subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT, capture_output=True, text=True).stdout
-    )
+    return process(f"{program}\n{PEAK}")
 
 
 def jobs() -> Iterator[Job]:
@@ -62,11 +68,6 @@ def jobs() -> Iterator[Job]:
         unit="ms",
         sample=wall_seconds,
     )
-    yield Job(
-        "a1",
-        "the same, peak memory",
-        "≤ 45 MB",
-        {FLOOR: peak("pass"), OURS: peak(FIRST_CLASS)},
-        unit="MB",
-        sample=megabytes,
-    )
+    if Path("/proc/self/status").exists():
+        contestants = {FLOOR: peak("pass"), OURS: peak(FIRST_CLASS)}
+        yield Job("a1", "the same, peak memory", "≤ 45 MB", contestants, unit="MB", sample=megabytes)
