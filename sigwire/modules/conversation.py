@@ -89,15 +89,14 @@ def completed(history: History) -> History:
 def _completed(turns: Sequence[AnyTurn]) -> Iterator[AnyTurn]:
     waiting: tuple[ToolCall, ...] = ()
     for turn in turns:
-        is_message = isinstance(turn, Message)
-        if is_message and turn.role == "tool":
+        if isinstance(turn, Message) and turn.role == "tool":
             if waiting:
                 yield _answered(waiting, turn)
                 waiting = ()
             continue
         if waiting:
             yield _answered(waiting, Message.tool())
-        waiting = turn.tool_calls if is_message and turn.role == "assistant" else ()
+        waiting = turn.tool_calls if isinstance(turn, Message) and turn.role == "assistant" else ()
         yield turn
     if waiting:
         yield _answered(waiting, Message.tool())

@@ -331,7 +331,7 @@ def _extracted(trip: _Trip, follow_up: FollowUp, repairs: int) -> Program[Parsed
     second = _Trip(lm, follow_up.plan)
     second.attempts = trip.attempts
     prediction = yield from _answer(second, follow_up.request, repairs, "extract")
-    return Parsed(prediction.__dict__, prediction._meta.repairs)
+    return Parsed(prediction.__dict__, tuple(prediction._meta.repairs))
 
 
 # --- small parts --------------------------------------------------------------------------------------
@@ -361,10 +361,12 @@ def _remember(values: Settings, entry: tuple[Any, ...]) -> None:
 
 
 def _list_of(name: str, state: Mapping[str, Any]) -> list[Any]:
-    value = state.get(name) or []
+    value = state.get(name)
+    if value is None:
+        return []
     if not isinstance(value, list):
         raise StateError(f"{name} is a list, not {type(value).__name__}.")
-    return list(cast("list[Any]", value))
+    return list(value)
 
 
 def _loaded_lm(state: Any, unsafe: bool) -> Any:

@@ -36,7 +36,7 @@ class Submit:
     >>> submit.name, submit.read(ToolCall("call_0", "submit_answer", {"answer": 4})).outputs
     ('submit_answer', {'answer': 4})
     >>> submit.read(ToolCall("call_0", "submit_answer", {"result": 4})).problem
-    "Not accepted. answer: missing; result: not an output. Call submit_answer again with the outputs answer."
+    'Not accepted. answer: missing; result: not an output. Call submit_answer again with the outputs answer.'
     """
 
     def __init__(self, spec: SignatureSpec, taken: Container[str] = ()) -> None:

@@ -52,7 +52,7 @@ def _without_media(value: Any, media: list[MediaPart]) -> Any:
     if type(value) in (list, tuple):
         return [_without_media(item, media) for item in value]
     if type(value) is dict:
-        return {key: _without_media(item, media) for key, item in cast("dict[Any, Any]", value).items()}
+        return {key: _without_media(item, media) for key, item in value.items()}
     part = _media_part(value)
     if part is None:
         return value
@@ -64,9 +64,10 @@ def _jsonable(value: Any) -> JsonValue:
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     try:
-        return to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="strings", fallback=_own_value)
+        made: JsonValue = to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="strings", fallback=_own_value)
     except (PydanticSerializationError, RecursionError, ValueError) as fault:
         raise ValueError(f"a value of the type {type(value).__name__} has no JSON form") from fault
+    return made
 
 
 def _own_value(value: Any) -> Any:
@@ -74,7 +75,7 @@ def _own_value(value: Any) -> Any:
         return value.toDict()
     write: Callable[[], Any] | None = getattr(value, "to_json", None)
     if isinstance(value, Mapping):
-        return dict(cast("Mapping[Any, Any]", value))
+        return dict(value)
     if isinstance(value, type) or not callable(write):
         raise ValueError(type(value).__name__)
     return write()

@@ -280,7 +280,8 @@ class _Running:
 def _handler(tool: Tool) -> Callable[..., Any]:
     if tool.handler is None:
         raise RuntimeError(f"{tool.name} is run by the provider, not here")
-    return tool.handler
+    handler: Callable[..., Any] = tool.handler
+    return handler
 
 
 def _captured(handler: Callable[..., Any], bound: Any) -> Callable[[], Any]:

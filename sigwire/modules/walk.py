@@ -7,7 +7,7 @@ found is not entered here; whoever walks decides that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -56,11 +56,11 @@ def _reversed(attributes: dict[str, Any]) -> list[tuple[str, Any]]:
     return list(attributes.items())[::-1]
 
 
-def _entries(container: Any) -> list[tuple[Key | int, Any]]:
+def _entries(container: Any) -> Sequence[tuple[Key | int, Any]]:
     """A container's items, last first: the stack gives them back in order."""
     if isinstance(container, dict):
-        return [(Key(key), item) for key, item in cast("dict[Any, Any]", container).items()][::-1]
-    return [(index, item) for index, item in enumerate(cast("list[Any]", container))][::-1]
+        return [(Key(key), item) for key, item in reversed(container.items())]
+    return [(index, container[index]) for index in reversed(range(len(container)))]
 
 
 def name_of(path: Path, *, quoted: bool = True) -> str:
