@@ -27,7 +27,6 @@ from sigwire.core.response import Repair
 __all__ = ["ChatAdapter", "ChatLayout"]
 
 _HEADER = re.compile(r"^[ \t]*\[\[[ \t]*##[ \t]*(\w+)[ \t]*##[ \t]*\]\]", re.MULTILINE)
-_DONE = "[[ ## completed ## ]]"
 _LONG_TYPE = 40
 
 
@@ -56,6 +55,8 @@ class ChatLayout(Layout):
 
     def __init__(self, visible: Visible) -> None:
         super().__init__(visible)
+        self._end = "end_of_answer" if "completed" in self.codecs else "completed"
+        self._done = f"[[ ## {self._end} ## ]]"
         self._object = ObjectCodec(visible.outputs)
         self._sections = tuple((name, f"[[ ## {name} ## ]]\n", codec.render) for name, codec in self.outputs)
 
@@ -65,7 +66,7 @@ class ChatLayout(Layout):
         if shown:
             form += (
                 " Answer with these sections, in this order and with nothing outside them. "
-                "Text stands as it is; values of other types are JSON.\n\n" + "\n\n".join([*shown, _DONE])
+                "Text stands as it is; values of other types are JSON.\n\n" + "\n\n".join([*shown, self._done])
             )
         return "\n\n".join([*self.describe_fields(), form])
 
@@ -74,14 +75,14 @@ class ChatLayout(Layout):
             return ""
         names = ", ".join(f"[[ ## {spec.name} ## ]]{_short_type(spec)}" for spec in self.visible.outputs)
         noun = "section" if len(self.outputs) == 1 else "sections"
-        return f"Answer with the {noun} {names}, then {_DONE}."
+        return f"Answer with the {noun} {names}, then {self._done}."
 
     def write(self, values: Mapping[str, Any]) -> str:
         guard = self.guard.on
         sections = [opening + guard(render(values[name])) for name, opening, render in self._sections if name in values]
         if not sections:
             return ""
-        sections.append(_DONE)
+        sections.append(self._done)
         return "\n\n".join(sections)
 
     def read(self, text: str, strict: bool) -> Reading:
@@ -94,7 +95,7 @@ class ChatLayout(Layout):
             name = pieces[position]
             if name in self.codecs and name not in texts:
                 texts[name] = pieces[position + 1]
-            elif name != "completed":
+            elif name != self._end:
                 self._odd_section(name, strict, reading)
             elif position + 2 < len(pieces) or pieces[position + 1].strip():
                 self._outside("after the end mark", strict, reading)

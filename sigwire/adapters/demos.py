@@ -124,4 +124,4 @@ def _is_current(written: _Written, demo: Any, position: int) -> bool:
     if isinstance(state, dict):
         fields = fields_of(demo)
         return state.keys() == fields.keys() and all(fields[name] is value for name, value in state.items())
-    return bool(state == demo._version)
+    return state == getattr(demo, "_version", None)

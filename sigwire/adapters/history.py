@@ -11,6 +11,7 @@ from typing import Any
 from sigwire.adapters.turns import Speaker
 from sigwire.core.messages import Message
 from sigwire.errors import InputError
+from sigwire.signatures.types.history import Turn
 
 __all__ = ["Replay"]
 
@@ -49,13 +50,21 @@ class Replay:
     def _write(self, turn: Any) -> tuple[Message, ...]:
         if isinstance(turn, Message):
             return (self._speaker.message(turn),)
-        if not isinstance(turn, Mapping):
-            raise InputError(f"A history holds mappings of fields and messages, not {type(turn).__name__}.")
-        if not self._fields.isdisjoint(turn):
-            return tuple(self._speaker.turn(turn))
-        if isinstance(turn.get("role"), str) and isinstance(turn.get("content"), str):
-            return (Message(turn["role"], Message.user(turn["content"]).parts),)
+        values = _fields(turn)
+        if not self._fields.isdisjoint(values):
+            return self._speaker.turn(values)
+        if isinstance(values.get("role"), str) and isinstance(values.get("content"), str):
+            return (Message(values["role"], Message.user(values["content"]).parts),)
         raise InputError(
             f"A turn of the history has none of the signature's fields ({', '.join(sorted(self._fields))}); "
-            f"it has {', '.join(map(str, turn)) or 'nothing'}."
+            f"it has {', '.join(map(str, values)) or 'nothing'}."
         )
+
+
+def _fields(turn: Any) -> Mapping[str, Any]:
+    """A turn's values as a dict: reading a mapping of another kind key by key would cost more than writing the turn."""
+    if isinstance(turn, Turn):
+        return turn._fields
+    if isinstance(turn, Mapping):
+        return dict(turn)
+    raise InputError(f"A history holds mappings of fields and messages, not {type(turn).__name__}.")

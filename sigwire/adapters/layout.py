@@ -55,7 +55,7 @@ class Layout(ABC):
         self._inputs = tuple(
             (spec.name, self.opening(spec.name), self.closing(spec.name), FieldCodec(spec)) for spec in visible.inputs
         )
-        self.input_names = tuple(name for name, *_ in self._inputs)
+        self.input_names = frozenset(name for name, *_ in self._inputs)
         self._has_media = any(codec.has_media for *_, codec in self._inputs)
         self._plain: tuple[tuple[str, str, str, Callable[[Any], str]], ...] = tuple(
             (name, opening, closing, codec.render_input) for name, opening, closing, codec in self._inputs

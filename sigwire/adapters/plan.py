@@ -226,7 +226,7 @@ class Plan:
 
     def _ask(self, messages: list[Message], inputs: Mapping[str, Any], remind: str) -> None:
         """Add the current inputs. Without any, a conversation that already ends with its turn is left to go on."""
-        if any(name in inputs for name in self.layout.input_names) or messages[-1].role not in ("tool", "user"):
+        if not self.layout.input_names.isdisjoint(inputs) or messages[-1].role not in ("tool", "user"):
             messages.append(Message("user", self.layout.write_inputs(inputs, after=remind)))
 
     def _insist(self, offer: _Offer, choice: ToolChoice) -> str:
@@ -246,7 +246,8 @@ class Plan:
         warnings = list(self.warnings)
         choices = response.choices
         if self._scans and any(not choice.tool_calls and choice.text for choice in choices):
-            names = frozenset(tool.name for tool in tools)
+            tools = tuple(tools)
+            names = self._offer.names if tools == self._offer.tools else frozenset(tool.name for tool in tools)
             if names:
                 choices = tuple(self._find_calls(choice, names, taken, warnings) for choice in choices)
         if any(choice.finish_reason == "length" and choice.tool_calls for choice in choices):

@@ -18,6 +18,7 @@ from sigwire.core.tools import ToolCall, ToolCalls, ToolResult
 __all__ = ["Speaker", "read_calls_value", "read_results"]
 
 _RESULT_KEYS = ("tool_results", "tool_call_results")
+_TRAFFIC = frozenset(_RESULT_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +29,27 @@ class Speaker:
     calls_name: str | None
     native: bool
 
-    def turn(self, values: Mapping[str, Any], before: str = "", after: str = "", prefix: str = "") -> Iterator[Message]:
+    def turn(
+        self, values: Mapping[str, Any], before: str = "", after: str = "", prefix: str = ""
+    ) -> tuple[Message, ...]:
         """The messages of one exchange: inputs, outputs with calls, results. What has no values makes no message.
 
         ``before`` and ``after`` stand around the inputs; call ids start with ``prefix``.
         """
-        if before or any(name in values for name in self.layout.input_names):
-            yield Message("user", self.layout.write_inputs(values, before, after))
+        layout = self.layout
+        asked: tuple[Message, ...] = ()
+        if before or not layout.input_names.isdisjoint(values):
+            asked = (Message("user", layout.write_inputs(values, before, after)),)
+        text = layout.write(values)
+        if not _TRAFFIC.isdisjoint(values) or (self.calls_name is not None and values.get(self.calls_name)):
+            return (*asked, *self._traffic(values, text, prefix))
+        return (*asked, Message("assistant", (TextPart(text),))) if text else asked
+
+    def _traffic(self, values: Mapping[str, Any], text: str, prefix: str) -> Iterator[Message]:
+        """What was said with its calls, and what the tools answered."""
         calls = read_calls_value(values.get(self.calls_name)) if self.calls_name else ToolCalls()
         ids = {call.id: f"{prefix}{number}" if prefix else call.id for number, call in enumerate(calls)}
-        text = self.layout.write(values) or (calls.text if calls else "")
+        text = text or calls.text
         if text or calls:
             yield self.assistant(text, tuple(replace(call, id=ids[call.id]) for call in calls))
         results = tuple(replace(result, id=ids.get(result.id, result.id)) for result in read_results(values))
