@@ -134,7 +134,9 @@ def _tools(value: Any) -> Any:
     if callable(value):
         return _as_tool(value)
     items = cast("Sequence[Any]", value)
-    if isinstance(value, (list, tuple)) and all(isinstance(tool, Tool) for tool in items):
+    if isinstance(value, (list, tuple)) and (
+        set(map(type, items)) <= {Tool} or all(isinstance(i, Tool) for i in items)
+    ):
         return value  # the same object each time: a plan that has seen it knows it
     return [tool if isinstance(tool, Tool) else _as_tool(tool) for tool in items]
 
