@@ -193,7 +193,9 @@ class _Writer:
         values = schema.get("additionalProperties", {})
         if values is False:
             return "{}"
-        return f"{{ [key: {self._text(schema.get('propertyNames', {'type': 'string'}))}]: {self._text(values)} }}"
+        keys: Any = schema.get("propertyNames", {})
+        key = self._text(keys if "$ref" in keys else {"type": "string", **keys})
+        return f"{{ [key: {key}]: {self._text(values)} }}"
 
     def _member(self, name: str, schema: Any, required: bool) -> str:
         shown = name if name.isidentifier() else dumps(name)

@@ -19,34 +19,25 @@ validators always have the last word.
 from __future__ import annotations
 
 import dataclasses
-import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from json.encoder import encode_basestring_ascii
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn, TypeAlias
+from typing import Annotated, Any, cast
 
+from sigwire.adapters.edges import EDGES, guarded, null_guarded, null_unguarded, unguarded
 from sigwire.adapters.json_text import read_json, unwrapped
-from sigwire.adapters.shapes import Compiled, compiled, fit
+from sigwire.adapters.shapes import compiled
+from sigwire.adapters.typed import Read, TypedJson, has_constants, problem_of, shown, untyped_json, validated
 from sigwire.core.json import JsonValue, dumps, loads
 from sigwire.core.messages import Part
 from sigwire.core.response import Repair
 from sigwire.core.tools import ToolCalls
-from sigwire.errors import FieldDefinitionError, InputError, JsonReadError, ValueReadError
+from sigwire.errors import FieldDefinitionError, JsonReadError, ValueReadError
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.types import Audio, Code, File, Image, Reasoning
 
-if TYPE_CHECKING:
-    from pydantic import ValidationError
-
 __all__ = ["FieldCodec", "ObjectCodec", "ObjectRead", "Read", "ValueReadError"]
-
-
-class Read(NamedTuple):
-    """A value that was read, and what had to be repaired for it."""
-
-    value: Any
-    repairs: tuple[Repair, ...] = ()
 
 
 class FieldCodec:
@@ -97,13 +88,11 @@ class FieldCodec:
         """The value among the inputs as texts and media, in order."""
         return (self.render_input(value),)
 
-    def _repairs(self, changes: Sequence[str]) -> tuple[Repair, ...]:
-        if len(changes) > _MOST_REPAIRS:
-            changes = [*changes[:_MOST_REPAIRS], f"and {len(changes) - _MOST_REPAIRS} more of the kind"]
-        return tuple(Repair(self.field.name, what) for what in changes)
+    def _untyped(self, value: Any) -> JsonValue:
+        return cast(JsonValue, loads(untyped_json(value, self.field.name)))
 
-
-_MOST_REPAIRS = 20
+    def _repair(self, what: str) -> tuple[Repair, ...]:
+        return (Repair(self.field.name, what),)
 
 
 def _codec_for(field: FieldSpec) -> type[FieldCodec]:
@@ -119,35 +108,6 @@ def _codec_for(field: FieldSpec) -> type[FieldCodec]:
         if field.direction == "input":
             return _UntypedCodec
         raise
-
-
-# --- edges: what would be lost where a text begins and ends ------------------------------------------
-
-_EDGES = frozenset(chr(code) for code in range(0x3001) if chr(code).isspace()) | {"\\"}
-_OPEN, _OPENED = re.compile(r"\\*(?:\s|\Z)"), re.compile(r"\\+(?:\s|\Z)")
-_CLOSE, _CLOSED = re.compile(r"\s\\*\Z"), re.compile(r"\s\\+\Z")
-_NULL, _NULLED = re.compile(r"\\*(?:null|None)\Z"), re.compile(r"\\+(?:null|None)\Z")
-
-
-def _guarded(text: str) -> str:
-    if text and text[0] not in _EDGES and text[-1] not in _EDGES:
-        return text
-    before = "\\" if _OPEN.match(text) else ""
-    after = "\\" if _CLOSE.search(text, _tail(text)) else ""
-    return f"{before}{text}{after}"
-
-
-def _unguarded(text: str) -> str:
-    if text and text[0] == "\\" and _OPENED.match(text):
-        text = text[1:]
-    if text and text[-1] == "\\" and _CLOSED.search(text, _tail(text)):
-        text = text[:-1]
-    return text
-
-
-def _tail(text: str) -> int:
-    """Where the last blank before the closing backslashes can stand at the earliest; keeps the search short."""
-    return max(0, len(text.rstrip("\\")) - 1)
 
 
 # --- text --------------------------------------------------------------------------------------------
@@ -167,16 +127,16 @@ class _TextCodec(FieldCodec):
             if value is None:
                 return "null"
             value = self._text(value)
-        if self._nullable and _NULL.match(value):
-            return "\\" + value
-        return value if value and value[0] not in _EDGES and value[-1] not in _EDGES else _guarded(value)
+        if self._nullable:
+            value = null_guarded(value)
+        return value if value and value[0] not in EDGES and value[-1] not in EDGES else guarded(value)
 
     def read(self, text: str, *, strict: bool = False) -> Read:
         text = text.strip()
         if self._nullable and text in ("null", "None"):
             return self._none(text, strict)
         if text and (text[0] == "\\" or text[-1] == "\\"):
-            text = text[1:] if self._nullable and _NULLED.match(text) else _unguarded(text)
+            text = unguarded(null_unguarded(text) if self._nullable else text)
         return self._read_text(text, strict)
 
     def _none(self, text: str, strict: bool) -> Read:
@@ -184,10 +144,10 @@ class _TextCodec(FieldCodec):
             return Read(None)
         if strict:
             raise ValueReadError("None is written null")
-        return Read(None, self._repairs(["None was read as null"]))
+        return Read(None, self._repair("None was read as null"))
 
     def _text(self, value: Any) -> str:
-        return str.__str__(value) if isinstance(value, str) else _untyped_json(value, self.field)
+        return str.__str__(value) if isinstance(value, str) else untyped_json(value, self.field.name)
 
     def _read_text(self, text: str, strict: bool) -> Read:
         raise NotImplementedError
@@ -209,10 +169,10 @@ class _StringCodec(_TextCodec):
         return Read(text)
 
     def render_input(self, value: Any) -> str:
-        return _guarded(_numbered(value)) if isinstance(value, (list, tuple)) else self.render(value)
+        return guarded(_numbered(value)) if isinstance(value, (list, tuple)) else self.render(value)
 
     def dump(self, value: Any) -> JsonValue:
-        return str.__str__(value) if isinstance(value, str) else _untyped_value(value, self.field)
+        return str.__str__(value) if isinstance(value, str) else self._untyped(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> Read:
         if isinstance(value, str):
@@ -221,11 +181,11 @@ class _StringCodec(_TextCodec):
             return Read(None)
         if type(value) is int and not strict:
             read = self._read_text(str(value), strict)
-            return Read(read.value, (*self._repairs(["a number was read as text"]), *read.repairs))
-        raise ValueReadError(f"this should be a string, not {_shown(value)}")
+            return Read(read.value, (*self._repair("a number was read as text"), *read.repairs))
+        raise ValueReadError(f"this should be a string, not {shown(value)}")
 
     def _read_text(self, text: str, strict: bool) -> Read:
-        return Read(_validated(self.field.adapter.validate_python, text) if self._validate else text)
+        return Read(validated(self.field.adapter.validate_python, text) if self._validate else text)
 
 
 def _numbered(items: Sequence[Any]) -> str:
@@ -237,7 +197,7 @@ def _numbered(items: Sequence[Any]) -> str:
     """
     if not items:
         return "[]"
-    texts = [item if isinstance(item, str) else _untyped_json(item, None) for item in items]
+    texts = [item if isinstance(item, str) else untyped_json(item) for item in items]
     return "\n".join(
         f"[{number}] «««\n{text}\n»»»" if "\n" in text else f"[{number}] «{text}»"
         for number, text in enumerate(texts, 1)
@@ -248,13 +208,13 @@ class _ReasoningCodec(_TextCodec):
     __slots__ = ()
 
     def dump(self, value: Any) -> JsonValue:
-        return str.__str__(value) if isinstance(value, str) else _untyped_value(value, self.field)
+        return str.__str__(value) if isinstance(value, str) else self._untyped(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> Read:
-        return Read(None) if value is None and self._nullable else Read(_validated(Reasoning.read, value))
+        return Read(None) if value is None and self._nullable else Read(validated(Reasoning.read, value))
 
     def _read_text(self, text: str, strict: bool) -> Read:
-        return Read(_validated(self.field.adapter.validate_python, text))
+        return Read(validated(self.field.adapter.validate_python, text))
 
 
 class _CodeCodec(_TextCodec):
@@ -266,14 +226,14 @@ class _CodeCodec(_TextCodec):
         if not isinstance(value, Code):
             return super()._text(value)
         text = value.to_json()
-        return value.fenced() if not text or text[0] in _EDGES or text[-1] in _EDGES else text
+        return value.fenced() if not text or text[0] in EDGES or text[-1] in EDGES else text
 
     def render(self, value: Any) -> str:
         # A dumped value is read first: a text and a Code must look alike.
         return super().render(value if value is None else self.load(_plain_code(value)).value)
 
     def dump(self, value: Any) -> JsonValue:
-        return value.to_json() if isinstance(value, Code) else _untyped_value(value, self.field)
+        return value.to_json() if isinstance(value, Code) else self._untyped(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> Read:
         if value is None and self._nullable:
@@ -285,10 +245,10 @@ class _CodeCodec(_TextCodec):
         outside = _outside_fences(text, read.value.code)
         if outside and strict:
             raise ValueReadError("there is text around the code; give only the code")
-        return Read(read.value, self._repairs(["text around the code was left out"])) if outside else read
+        return Read(read.value, self._repair("text around the code was left out")) if outside else read
 
     def _made(self, value: Any) -> Read:
-        return Read(_validated(self.field.adapter.validate_python, value))
+        return Read(validated(self.field.adapter.validate_python, value))
 
 
 def _plain_code(value: Any) -> Any:
@@ -307,39 +267,39 @@ def _outside_fences(text: str, code: str) -> bool:
 class _TextValueCodec(_TextCodec):
     """Types whose JSON is a string: dates, enums, UUIDs and the like."""
 
-    __slots__ = ("_type",)
+    __slots__ = ("typed",)
 
     def __init__(self, field: FieldSpec) -> None:
         super().__init__(field)
-        self._type = _Type(field)
-        self._nullable = self._type.compiled.shape.nullable
+        self.typed = TypedJson(field)
+        self._nullable = self.typed.compiled.shape.nullable
 
     def _text(self, value: Any) -> str:
-        dumped = self._type.dump(value)
-        return dumped if isinstance(dumped, str) else dumps(dumped)
+        text = self.typed.to_json(value)
+        if not text.startswith('"'):
+            return text
+        return text[1:-1] if "\\" not in text else str(loads(text))
 
     def _read_text(self, text: str, strict: bool) -> Read:
         try:
-            return Read(self._type.exactly(encode_basestring_ascii(text)))
+            return Read(self.typed.exactly(encode_basestring_ascii(text)))
         except ValueError as fault:
-            problem = _problem(fault)
+            problem = problem_of(fault)
         for candidate, change in _unquoted(text):
-            if strict and change:
-                break
             try:
-                made, changes, _ = self._type.accept(candidate)
+                made, changes, _ = self.typed.accept(candidate)
             except ValueReadError:
                 continue
-            if strict and changes:
+            if strict and (change or changes):
                 break
-            return Read(made, self._repairs([*filter(None, [change]), *changes]))
+            return Read(made, self.typed.repairs([*filter(None, [change]), *changes]))
         raise ValueReadError(problem)
 
     def dump(self, value: Any) -> JsonValue:
-        return self._type.dump(value)
+        return self.typed.dump(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> Read:
-        return self._type.load(value, strict, self._repairs)
+        return self.typed.load(value, strict)
 
 
 def _unquoted(text: str) -> Iterator[tuple[str, str]]:
@@ -356,58 +316,30 @@ def _unquoted(text: str) -> Iterator[tuple[str, str]]:
             yield text[len(mark) : -len(mark)].strip(), "quotes around the value were taken off"
 
 
-# --- JSON ----------------------------------------------------------------------------------------------
+# --- JSON --------------------------------------------------------------------------------------------
 
 
 class _JsonCodec(FieldCodec):
     """Types whose JSON is never a string."""
 
-    __slots__ = ("_exactly", "_type")
+    __slots__ = ("_exactly", "typed")
 
     def __init__(self, field: FieldSpec) -> None:
         super().__init__(field)
-        self._type = _Type(field)
-        self._exactly = self._type.exactly
+        self.typed = TypedJson(field)
+        self._exactly = self.typed.exactly if self.typed.settled else None
 
     def render(self, value: Any) -> str:
-        return self._type.to_json(value)
+        return self.typed.to_json(value)
 
     def read(self, text: str, *, strict: bool = False) -> Read:
-        try:
-            if "NaN" not in text and "Infinity" not in text:
-                value = self._exactly(text)
-                return Read(value) if self._type.settled else self._settle(value, text, strict)
-        except ValueError:  # of pydantic, or of a text that is no Unicode
-            pass
-        try:
-            found, repairs = read_json(text, strict, kind=self._type.structure)
-        except JsonReadError as fault:
-            return self._read_bare(text, fault, strict)
-        read = self._type.load(found, strict, self._repairs)
-        return Read(read.value, (*(Repair(self.field.name, r.what) for r in repairs), *read.repairs))
-
-    def _read_bare(self, text: str, fault: JsonReadError, strict: bool) -> Read:
-        """A text that is no JSON: a word or a number in a spelling that the type's own table knows, or nothing."""
-        if strict or fault.code not in ("not_json", "malformed") or len(text) > _LONGEST_BARE:
-            raise fault
-        try:
-            return self._type.load(text.strip(), strict, self._repairs)
-        except ValueReadError:
-            raise fault from None
-
-    def _settle(self, value: Any, text: str, strict: bool) -> Read:
-        if self._type.compiled.forgiving is not None:
-            return self._type.load(loads(text), strict, self._repairs)
-        return Read(value, self._repairs(self._type.doubts(value, text, strict)))
+        return self.typed.read(text, strict)
 
     def dump(self, value: Any) -> JsonValue:
-        return self._type.dump(value)
+        return self.typed.dump(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> Read:
-        return self._type.load(value, strict, self._repairs)
-
-
-_LONGEST_BARE = 100
+        return self.typed.load(value, strict)
 
 
 class _MixedCodec(_JsonCodec):
@@ -416,32 +348,33 @@ class _MixedCodec(_JsonCodec):
     __slots__ = ()
 
     def render(self, value: Any) -> str:
-        text = self._type.to_json(value)
+        text = self.typed.to_json(value)
         if not text.startswith('"'):
             return text
-        string: str = loads(text)
+        string = text[1:-1] if "\\" not in text else str(loads(text))
         return string if string and string == string.strip() and not _is_json(string) else text
 
     def read(self, text: str, *, strict: bool = False) -> Read:
         text = text.strip()
         is_json = _is_json(text)
-        for candidate in ([text] if is_json else []) + [encode_basestring_ascii(text)]:
-            try:
-                value = self._exactly(candidate)
-            except ValueError:
-                continue
-            doubts = [] if self._type.settled else self._type.doubts(value, candidate, strict)
-            if is_json and candidate is not text:
-                doubts = ["JSON was read as text", *doubts]
-                if strict:
-                    break
-            return Read(value, self._repairs(doubts))
+        if is_json and (read := self._read_exactly(text, strict)):
+            return read
+        # Not JSON, or not of the declared types: the text itself may be the string that is declared.
+        if not (strict and is_json) and (read := self._read_exactly(encode_basestring_ascii(text), strict)):
+            return Read(read.value, (*self._repair("JSON was read as text"), *read.repairs)) if is_json else read
         if not is_json:
             try:
-                return self._type.load(text, strict, self._repairs)
+                return self.typed.load(text, strict)
             except ValueReadError:
                 pass
         return super().read(text, strict=strict)
+
+    def _read_exactly(self, text: str, strict: bool) -> Read | None:
+        try:
+            value = self.typed.exactly(text)
+        except ValueError:
+            return None
+        return Read(value, self.typed.repairs(self.typed.doubts(value, text, strict)))
 
 
 def _is_json(text: str) -> bool:
@@ -457,183 +390,6 @@ def _is_json(text: str) -> bool:
 _JSON_STARTS = frozenset('{["-0123456789tfn')
 
 
-# --- a type: pydantic, asked in the right order ----------------------------------------------------------
-
-_Repairer: TypeAlias = "Callable[[Sequence[str]], tuple[Repair, ...]]"
-
-
-class _Type:
-    """A compiled type at work. ``settled`` types need no second look at a value that fits exactly."""
-
-    __slots__ = ("_options", "_validator", "_writer", "compiled", "field", "settled")
-
-    def __init__(self, field: FieldSpec) -> None:
-        self.field = field
-        self.compiled: Compiled = compiled(field)
-        self.settled = self.compiled.forked is None and self.compiled.forgiving is None
-        self._options: dict[str, Any] = dict(self.compiled.read_options)
-        self._validator = self.compiled.adapter.validator
-        self._writer = self.compiled.adapter.serializer
-
-    @property
-    def structure(self) -> Any:
-        """The only kind of JSON structure that can be looked for in prose; ``None`` when there is not just one."""
-        kinds = self.compiled.shape.kinds & {"object", "array", "any"}
-        return next(iter(kinds)) if len(kinds) == 1 and "any" not in kinds else None
-
-    def exactly(self, text: str) -> Any:
-        """The value of a JSON text that fits without any conversion; else pydantic's error."""
-        return self._validator.validate_json(text, strict=True, **self._options)
-
-    def load(self, value: JsonValue, strict: bool, repairs: _Repairer) -> Read:
-        """The value in JSON, mended or unwrapped where that makes it fit."""
-        try:
-            made, changes, fitted = self.accept(value)
-            fault = None if not changes or not strict else ValueReadError(_changed(changes))
-        except ValueReadError as error:
-            fault = error
-        known = self.compiled.forgiving
-        foreign = known is not None and isinstance(value, dict) and bool(value) and not value.keys() & known
-        if fault is None and not foreign:
-            return Read(made, repairs([*changes, *self._doubts_of(made, fitted, strict)]))
-        inner = None if strict else self._unwrapped(value, repairs)
-        if inner is not None:
-            return inner
-        if fault is not None:
-            raise fault
-        if strict:
-            raise ValueReadError(f"none of the members {_names(value)} is known")
-        return Read(made, repairs([*changes, f"none of the members {_names(value)} is known; they were left out"]))
-
-    def _unwrapped(self, value: JsonValue, repairs: _Repairer) -> Read | None:
-        for inner, what in unwrapped(value):
-            try:
-                made, changes, fitted = self.accept(inner)
-            except ValueReadError:
-                continue
-            return Read(made, repairs([what, *changes, *self._doubts_of(made, fitted, strict=False)]))
-        return None
-
-    def accept(self, value: JsonValue) -> tuple[Any, list[str], JsonValue]:
-        """The typed value, what had to change for it, and the JSON that fitted in the end."""
-        try:
-            return self._validate(value, exact=True), [], value
-        except ValueError as fault:
-            problem = _problem(fault)
-        try:
-            fitted = fit(self.compiled.shape, value)
-            return self._accept_fitted(fitted.value, fitted.changes, fitted.misfit)
-        except RecursionError:
-            raise ValueReadError("the JSON is nested too deeply") from None
-        except ValueError as fault:
-            raise ValueReadError(_problem(fault) or problem) from None
-
-    def _accept_fitted(self, value: JsonValue, changes: list[str], misfit: bool) -> tuple[Any, list[str], JsonValue]:
-        if changes:
-            try:
-                return self._validate(value, exact=True), changes, value
-            except ValueError:
-                pass
-        if misfit and _NOT_A_NUMBER.search(dumps(value)):
-            raise ValueReadError("NaN and infinities are not JSON; give a number or null")
-        made = self._validate(value, exact=False)
-        # A type's own "before" validators see Python values, for which pydantic's strictness asks too much; then a value of
-        # the right JSON types is exact, though only the lax mode takes it.
-        exact = self.compiled.has_functions and not misfit
-        return made, changes if exact else [*changes, "the value was converted to the declared type"], value
-
-    def _validate(self, value: JsonValue, exact: bool) -> Any:
-        text = dumps(value)
-        try:
-            text.encode()
-        except UnicodeEncodeError:  # half a surrogate pair: a Python string holds it, JSON text does not
-            return self._validator.validate_python(value, **self._options)
-        return self._validator.validate_json(text, strict=True if exact else None, **self._options)
-
-    # --- unions ------------------------------------------------------------------------------------------
-
-    def _doubts_of(self, made: Any, value: JsonValue, strict: bool) -> list[str]:
-        return self.doubts(made, dumps(value), strict) if self.compiled.forked else []
-
-    def doubts(self, made: Any, text: str, strict: bool) -> list[str]:
-        """Whether another member of a union fits as well as the one that was taken."""
-        if self.compiled.forked is None:
-            return []
-        try:
-            other = self.compiled.forked.validate_json(text, strict=True, **self._options)
-        except ValueError:
-            return []
-        if other == made:
-            return []
-        if type(made) is type(other):
-            what, taken = "a part of the value fits several types alike", "the one declared first"
-        else:
-            what, taken = f"the value fits {type(made).__name__} and {type(other).__name__} alike", type(made).__name__
-        if strict:
-            raise ValueReadError(f"{what}; it must fit only one")
-        return [f"{what}; {taken} was taken"]
-
-    # --- writing -----------------------------------------------------------------------------------------
-
-    def to_json(self, value: Any) -> str:
-        """Compact JSON text of a value, or of its dump."""
-        try:
-            text = self._writer.to_json(value, by_alias=self.compiled.by_alias, warnings=False, fallback=str).decode()
-        except ValueError:  # half a surrogate pair, which only an escape can write
-            text = _escaped(dumps(self._plain(value)))
-        if "null" in text and self.compiled.has_floats:
-            _refuse_not_numbers(self._plain(value), self.field)
-        return text
-
-    def dump(self, value: Any) -> JsonValue:
-        return loads(self.to_json(value))  # type: ignore[no-any-return]  # JSON is what loads gives
-
-    def _plain(self, value: Any) -> Any:
-        return self._writer.to_python(value, mode="json", by_alias=self.compiled.by_alias, warnings=False, fallback=str)
-
-
-_NOT_A_NUMBER = re.compile(r'"\s*[+-]?(?:nan|inf(?:inity)?)\s*"', re.IGNORECASE)
-_LONE = re.compile("[\ud800-\udfff]")
-
-
-def _escaped(text: str) -> str:
-    return _LONE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def _refuse_not_numbers(value: Any, field: FieldSpec | None) -> None:
-    pending = [value]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, float) and not math.isfinite(current):
-            _raise_not_a_number(current, field)
-        if isinstance(current, dict):
-            pending += current.values()
-        elif isinstance(current, (list, tuple)):
-            pending += current
-
-
-def _raise_not_a_number(value: float, field: FieldSpec | None) -> NoReturn:
-    where = f"The field {field.name!r} holds" if field else "A value holds"
-    raise InputError(f"{where} {value!r}, which JSON cannot express. Use None, or a number.")
-
-
-def _untyped_json(value: Any, field: FieldSpec | None) -> str:
-    """JSON of a value whose type says nothing about its text; what is not JSON at all by its ``str``."""
-    from pydantic_core import to_json, to_jsonable_python
-
-    try:
-        text = to_json(value, fallback=str, inf_nan_mode="null", bytes_mode="base64").decode()
-    except ValueError:
-        text = _escaped(dumps(to_jsonable_python(value, fallback=str, bytes_mode="base64")))
-    if "null" in text:
-        _refuse_not_numbers(to_jsonable_python(value, fallback=str, bytes_mode="base64"), field)
-    return text
-
-
-def _untyped_value(value: Any, field: FieldSpec) -> JsonValue:
-    return loads(_untyped_json(value, field))  # type: ignore[no-any-return]  # JSON is what loads gives
-
-
 # --- the rest ------------------------------------------------------------------------------------------------
 
 
@@ -643,14 +399,14 @@ class _UntypedCodec(FieldCodec):
     __slots__ = ()
 
     def render(self, value: Any) -> str:
-        text = _untyped_json(value, self.field)
-        return _guarded(loads(text)) if text.startswith('"') else text
+        text = untyped_json(value, self.field.name)
+        return guarded(loads(text)) if text.startswith('"') else text
 
     def read(self, text: str, *, strict: bool = False) -> Read:
-        return Read(_unguarded(text.strip()))
+        return Read(unguarded(text.strip()))
 
     def dump(self, value: Any) -> JsonValue:
-        return _untyped_value(value, self.field)
+        return self._untyped(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> Read:
         return Read(value)
@@ -669,7 +425,7 @@ class _CallsCodec(FieldCodec):
         return Read(self.load(found, strict=strict).value, tuple(Repair(self.field.name, r.what) for r in repairs))
 
     def dump(self, value: Any) -> JsonValue:
-        return value.to_json() if isinstance(value, ToolCalls) else _untyped_value(value, self.field)
+        return value.to_json() if isinstance(value, ToolCalls) else self._untyped(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> Read:
         if value is None and self.field.nullable:
@@ -685,12 +441,12 @@ class _CallsCodec(FieldCodec):
 class _MediaCodec(FieldCodec):
     """An input with media, alone or somewhere inside: the media are parts of their own, the rest is JSON around them."""
 
-    __slots__ = ("_type",)
+    __slots__ = ("typed",)
     has_media = True
 
     def __init__(self, field: FieldSpec) -> None:
         super().__init__(field)
-        self._type = _Type(field)
+        self.typed = TypedJson(field)
 
     def parts(self, value: Any) -> tuple[str | Part, ...]:
         pieces: list[str | Part] = []
@@ -707,7 +463,7 @@ class _MediaCodec(FieldCodec):
     def _typed(self, value: Any) -> Any:
         """A value from a saved demo is JSON: its media are found by the field's type."""
         try:
-            return self._type.compiled.adapter.validate_python(value)
+            return self.typed.compiled.adapter.validate_python(value)
         except ValueError:
             return value
 
@@ -715,10 +471,10 @@ class _MediaCodec(FieldCodec):
         return self.load(read_json(text, strict)[0], strict=strict)
 
     def dump(self, value: Any) -> JsonValue:
-        return self._type.dump(value)
+        return self.typed.dump(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> Read:
-        return self._type.load(value, strict, self._repairs)
+        return self.typed.load(value, strict)
 
 
 def _written(value: Any) -> Iterator[str | Part]:
@@ -730,7 +486,7 @@ def _written(value: Any) -> Iterator[str | Part]:
     elif (members := _members(value)) is not None:
         yield from _joined("{", (((dumps(str(key)), ":"), item) for key, item in members.items()), "}")
     else:
-        yield _untyped_json(value, None)
+        yield untyped_json(value)
 
 
 def _joined(opening: str, items: Iterator[tuple[tuple[str, ...], Any]], closing: str) -> Iterator[str | Part]:
@@ -780,26 +536,22 @@ class ObjectCodec:
     {'name': 'Ada', 'age': 36}
     >>> read = codec.read('{"name": "Ada", "age": "old"}')
     >>> read.values, read.problems
-    ({'name': 'Ada'}, {'age': "should be a valid integer, not 'old'"})
+    ({'name': 'Ada'}, {'age': "should be a valid integer, unable to parse string as an integer, not 'old'"})
     """
 
-    __slots__ = ("_codecs", "_exactly", "_fields", "_forgiving", "_required", "_settled")
+    __slots__ = ("_codecs", "_exactly", "_settled")
 
     def __init__(self, fields: Sequence[FieldSpec]) -> None:
-        self._fields = tuple(fields)
         self._codecs = {spec.name: FieldCodec(spec) for spec in fields}
-        self._required = frozenset(spec.name for spec in fields if spec.required)
         self._settled = all(_is_settled(codec) for codec in self._codecs.values())
         self._exactly: Callable[[str], dict[str, Any]] | None = None
 
     def read(self, text: str, *, strict: bool = False) -> ObjectRead:
         """The fields in a text that is, or holds, a JSON object."""
-        if self._settled and "NaN" not in text and "Infinity" not in text:
-            found = self._read_exactly(text)
-            if found is not None:
-                return found
+        if self._settled and not has_constants(text) and (found := self._read_exactly(text)):
+            return found
         try:
-            value, repairs = read_json(text, strict, kind="object" if len(self._fields) != 1 else None)
+            value, repairs = read_json(text, strict, kind=None if len(self._codecs) == 1 else "object")
         except JsonReadError as fault:
             return ObjectRead(problems={"": str(fault)})
         return self._spread(value, repairs, strict)
@@ -810,54 +562,46 @@ class ObjectCodec:
             found = (self._exactly or self._compile())(text)
         except ValueError:
             return None
-        if len(found) != len(self._fields) or found.keys() != self._codecs.keys():
+        if found.keys() == self._codecs.keys():
+            return ObjectRead(found)
+        if not found or not found.keys() <= self._codecs.keys():
             return None
-        return ObjectRead(found)
+        return ObjectRead({name: found[name] if name in found else _default(c) for name, c in self._codecs.items()})
 
     def _compile(self) -> Callable[[str], dict[str, Any]]:
-        from pydantic import TypeAdapter
+        from pydantic import ConfigDict, TypeAdapter, with_config
         from typing_extensions import TypedDict
 
-        members = {spec.name: Annotated[(spec.annotation, *spec.metadata, spec.info)] for spec in self._fields}
-        record: Any = TypedDict("Outputs", members)  # type: ignore[operator]  # the names are data
-        record.__pydantic_config__ = {"extra": "allow", "ser_json_bytes": "base64", "val_json_bytes": "base64"}
-        validate = TypeAdapter(record).validator.validate_json
-        options = {name: value for spec in self._fields for name, value in _read_options(spec).items()}
-        self._exactly = lambda text: validate(text, strict=True, **options)
+        make: Any = TypedDict  # checkers want to know the members; here they are data
+        record = make("Outputs", {name: _member_type(codec.field) for name, codec in self._codecs.items()})
+        config = ConfigDict(extra="allow", ser_json_bytes="base64", val_json_bytes="base64")
+        adapter = TypeAdapter[dict[str, Any]](with_config(config)(record))
+        options: Any = {key: on for codec in self._codecs.values() for key, on in _read_options(codec.field).items()}
+        self._exactly = partial(adapter.validator.validate_json, strict=True, **options)
         return self._exactly
 
-    def _spread(self, value: JsonValue, repairs: tuple[Repair, ...], strict: bool) -> ObjectRead:
+    def _spread(self, value: JsonValue, repairs: Sequence[Repair], strict: bool) -> ObjectRead:
+        """The members of the object to their fields."""
         members, found = self._members(value, strict)
         if members is None:
-            return ObjectRead(problems={"": f"the answer should be a JSON object with {', '.join(self._codecs)}"})
-        read = ObjectRead({}, (), {})
+            names = ", ".join(map(repr, self._codecs))
+            return ObjectRead(problems={"": f"the answer should be a JSON object with the members {names}"})
+        values: dict[str, Any] = {}
+        problems: dict[str, str] = {}
         made = [*repairs, *found]
         for name, codec in self._codecs.items():
-            made += self._member(name, codec, members, strict, read)
-        for stray in members.keys() - self._codecs.keys():
-            if strict:
-                read.problems[""] = f"the member {stray[:80]!r} is not asked for"
+            try:
+                read = _member(codec, members, strict)
+            except ValueReadError as fault:
+                problems[name] = str(fault)
             else:
-                made.append(Repair(None, f"the member {stray[:80]!r} is not an output; it was left out"))
-        return ObjectRead(read.values, tuple(made), read.problems)
-
-    def _member(
-        self, name: str, codec: FieldCodec, members: Mapping[str, JsonValue], strict: bool, read: ObjectRead
-    ) -> tuple[Repair, ...]:
-        if name not in members:
-            if codec.field.required:
-                read.problems[name] = _ABSENT
-            else:
-                value = codec.field.default_value()
-                read.values[name] = value if codec.field.has_default else None
-            return ()
-        try:
-            made = codec.load(members[name], strict=strict)
-        except ValueReadError as fault:
-            read.problems[name] = str(fault)
-            return ()
-        read.values[name] = made.value
-        return made.repairs
+                values[name] = read.value
+                made += read.repairs
+        strays = [name for name in members if name not in self._codecs]
+        if strays and strict:
+            problems[""] = f"members that are not asked for: {', '.join(map(shown, strays))}"
+        made += [Repair(None, f"the member {shown(name)} is not an output; it was left out") for name in strays]
+        return ObjectRead(values, tuple(made), problems)
 
     def _members(self, value: JsonValue, strict: bool) -> tuple[dict[str, JsonValue] | None, tuple[Repair, ...]]:
         """The object with the fields: the value itself, or what it holds one level down."""
@@ -872,7 +616,7 @@ class ObjectCodec:
 
     def _bare(self, value: JsonValue) -> tuple[dict[str, JsonValue] | None, tuple[Repair, ...]]:
         """The value of the only field, standing alone."""
-        if len(self._fields) == 1:
+        if len(self._codecs) == 1:
             name, codec = next(iter(self._codecs.items()))
             try:
                 codec.load(value)
@@ -883,64 +627,34 @@ class ObjectCodec:
         return (value, ()) if isinstance(value, dict) else (None, ())
 
 
-_ABSENT = "the field is missing from the answer"
+def _member(codec: FieldCodec, members: Mapping[str, JsonValue], strict: bool) -> Read:
+    name = codec.field.name
+    if name in members:
+        return codec.load(members[name], strict=strict)
+    if codec.field.required:
+        raise ValueReadError("the field is missing from the answer")
+    return Read(_default(codec))
+
+
+def _default(codec: FieldCodec) -> Any:
+    return codec.field.default_value() if codec.field.has_default else None
+
+
+def _member_type(spec: FieldSpec) -> Any:
+    from pydantic import Field
+    from typing_extensions import NotRequired
+
+    chosen = () if spec.info.discriminator is None else (Field(discriminator=spec.info.discriminator),)
+    kind: Any = Annotated[(spec.annotation, *spec.metadata, *chosen)] if spec.metadata or chosen else spec.annotation
+    return kind if spec.required else NotRequired[kind]
 
 
 def _is_settled(codec: FieldCodec) -> bool:
     """Whether pydantic alone may read the field."""
     if isinstance(codec, _StringCodec):
         return True
-    return isinstance(codec, (_JsonCodec, _TextValueCodec)) and codec._type.settled
+    return isinstance(codec, (_JsonCodec, _TextValueCodec)) and codec.typed.settled
 
 
 def _read_options(spec: FieldSpec) -> Mapping[str, bool]:
     return {} if spec.annotation is str else compiled(spec).read_options
-
-
-# --- saying what is wrong -----------------------------------------------------------------------------------
-
-
-def _validated(validate: Callable[[Any], Any], value: Any) -> Any:
-    try:
-        return validate(value)
-    except ValueError as fault:
-        raise ValueReadError(_problem(fault)) from None
-
-
-_MOST_PROBLEMS = 5
-
-
-def _problem(fault: ValueError) -> str:
-    """A fault of pydantic in one line: where, what was expected, what was there."""
-    errors = getattr(fault, "errors", None)
-    if errors is None:
-        return str(fault)
-    return _lines(fault)  # type: ignore[arg-type]  # only pydantic's error has errors
-
-
-def _lines(fault: ValidationError) -> str:
-    found = fault.errors(include_url=False, include_context=False)
-    lines = [_line(error["loc"], error["msg"], error["type"], error["input"]) for error in found[:_MOST_PROBLEMS]]
-    more = len(found) - _MOST_PROBLEMS
-    return "; ".join(dict.fromkeys(lines)) + (f"; and {more} more" if more > 0 else "")
-
-
-def _line(location: tuple[int | str, ...], message: str, kind: str, value: Any) -> str:
-    where = ".".join(map(str, location))
-    said = message.removeprefix("Input ").removeprefix("Value error, ")
-    said = said[:1].lower() + said[1:] if message.startswith("Input ") else said
-    shown = "" if kind in ("missing", "json_invalid") else f", not {_shown(value)}"
-    return f"{where + ': ' if where else ''}{said}{shown}"
-
-
-def _changed(changes: list[str]) -> str:
-    return f"not exactly as declared: {'; '.join(changes[:_MOST_PROBLEMS])}"
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:56] + " ..."
-
-
-def _names(value: Any) -> str:
-    return ", ".join(repr(name) for name in list(value)[:5])
