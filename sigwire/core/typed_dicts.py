@@ -49,7 +49,7 @@ def _is_old_typed_dict(kind: Any) -> bool:
 
 def _modern(kind: Any, made: dict[Any, Any]) -> Any:
     """The same record by ``typing_extensions``. One that contains itself stays as it is: pydantic says what to do."""
-    from typing_extensions import NotRequired, Required, TypedDict
+    from typing_extensions import TypedDict
 
     if kind in made:
         return made[kind]
@@ -58,7 +58,7 @@ def _modern(kind: Any, made: dict[Any, Any]) -> Any:
     for name, hint in typing.get_type_hints(kind, include_extras=True).items():
         if typing.get_origin(hint) in (typing.Required, typing.NotRequired):
             hint = typing.get_args(hint)[0]
-        presence: Any = Required if name in kind.__required_keys__ else NotRequired
+        presence: Any = typing.Required if name in kind.__required_keys__ else typing.NotRequired
         members[name] = presence[_rewrite(hint, made)]
     build: Any = TypedDict
     made[kind] = build(kind.__name__, members)

@@ -239,16 +239,18 @@ def _is_literal(kind: Any) -> bool:
 
 _BUILTINS = "int str float bool list tuple dict set frozenset complex bytes bytearray object type".split()
 _TYPING: Mapping[str, Any] = {name: vars(typing)[name] for name in vars(typing)["__all__"] if name in vars(typing)}
+_OURS: Mapping[str, Any] = {name: getattr(field_types, name) for name in field_types.__all__}
 _KNOWN: Mapping[str, Any] = {
     **_TYPING,
-    **{name: getattr(field_types, name) for name in field_types.__all__},
+    **_OURS,
     **{name: getattr(builtins, name) for name in _BUILTINS},
     "None": type(None),
     "NoneType": type(None),
 }
 _NAMESPACES: Mapping[str, Mapping[str, Any]] = {
     "typing": _TYPING,
-    **dict.fromkeys(("dspy", "sigwire"), {name: getattr(field_types, name) for name in field_types.__all__}),
+    "dspy": _OURS,
+    "sigwire": _OURS,
 }
 _MEANT: Mapping[str, str] = {
     "any": "Any", "array": "list", "boolean": "bool", "number": "float", "integer": "int", "object": "dict",

@@ -99,6 +99,9 @@ class Code(FieldType):
         fence = "`" * (longest + 1)
         return f"{fence}{self.language}\n{self.code}\n{fence}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _code, (self.language, self.code)  # classes of other languages are not found by name
+
     def __str__(self) -> str:
         return self.code
 
@@ -112,6 +115,10 @@ def _code_in(language: str) -> type[Code]:
     if language == Code.language:
         return Code
     return type("Code", (Code,), {"__slots__": (), "__module__": Code.__module__, "language": language})
+
+
+def _code(language: str, code: str) -> Code:
+    return _code_in(language)(code)
 
 
 _FENCED = re.compile(
