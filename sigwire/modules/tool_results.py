@@ -61,12 +61,13 @@ def _without_media(value: Any, media: list[MediaPart]) -> Any:
 
 
 def _jsonable(value: Any) -> JsonValue:
-    from pydantic_core import PydanticSerializationError, to_jsonable_python
+    from pydantic_core import PydanticSerializationError, from_json, to_json
 
     try:
-        made: JsonValue = to_jsonable_python(value, bytes_mode="base64", inf_nan_mode="strings", fallback=_own_value)
+        text = to_json(value, bytes_mode="base64", inf_nan_mode="strings", fallback=_own_value)
     except (PydanticSerializationError, RecursionError, ValueError) as fault:
         raise ValueError(f"a value of the type {type(value).__name__} has no JSON form") from fault
+    made: JsonValue = from_json(text)
     return made
 
 
