@@ -72,7 +72,7 @@ def rank(
     found: list[Candidate] = []
     for score, place in scored[:fill_best]:
         tool, bag = tools[-place], bags[-place]
-        filling = fill(tool.parameters, text, habits.get(tool.name), known.get(tool.name))
+        filling = fill(tool.parameters, text, habits.get(tool.name), known.get(tool.name), frozenset(bag))
         found.append(
             Candidate(tool, filling, score + _filled(tool, filling), _relevance(asked, tool, bag, filling))
         )

@@ -64,7 +64,7 @@ def _least(reading: Reading, has_finish: bool, forced: bool) -> float:
     """The relevance from which to call. Who has a tool for the answer is meant to use the others first."""
     if reading.steps:
         return GO_ON_FROM
-    return -math.inf if forced and not has_finish else CALL_FROM - 1.5 * has_finish
+    return -math.inf if forced and not has_finish else CALL_FROM - 2.4 * has_finish
 
 
 def _wanted(reading: Reading, tools: Sequence[OfferedTool], lessons: Lessons, least: float) -> Candidate | None:
@@ -78,6 +78,9 @@ def _wanted(reading: Reading, tools: Sequence[OfferedTool], lessons: Lessons, le
         known=known,
         said=_said(reading.steps, tools),
     )
+    if reading.steps or least < CALL_FROM:
+        still_open = _open(reading.question, reading.steps, tools, facts)
+        ranked = [candidate for candidate in ranked if still_open & _speaks_of(candidate.tool)]
     for candidate in ranked:
         if candidate.relevance + _lack(candidate) < least:
             continue
@@ -87,7 +90,7 @@ def _wanted(reading: Reading, tools: Sequence[OfferedTool], lessons: Lessons, le
                 return helper
         if candidate.relevance < least:
             continue
-        if candidate.filling.missing and reading.steps:
+        if candidate.filling.missing and least > -math.inf:
             continue
         if not reading.steps or _has_new_value(candidate, reading.steps, known.get(candidate.tool.name, {})):
             return candidate

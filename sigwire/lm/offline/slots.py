@@ -169,15 +169,21 @@ Known: TypeAlias = "Mapping[str, tuple[JsonValue, float]]"
 
 
 def fill(
-    parameters: Mapping[str, Any], text: str, habits: Mapping[str, Habit] | None = None, known: Known | None = None
+    parameters: Mapping[str, Any],
+    text: str,
+    habits: Mapping[str, Habit] | None = None,
+    known: Known | None = None,
+    about: frozenset[str] = frozenset(),
 ) -> Filling:
     """Arguments for an object schema out of a text; ``known`` values win where the text's reason is weaker.
+
+    ``about`` has the stems of what the parameters are for; words that say it are seldom values.
 
     >>> schema = {"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city", "days"]}
     >>> fill(schema, "The weather in Rome for the next 3 days").arguments
     {'city': 'Rome', 'days': 3}
     """
-    return _fill(slots_of(parameters, habits or {}), _Scene.of(text), known or {})
+    return _fill(slots_of(parameters, habits or {}), _Scene.of(text, about), known or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,14 +194,14 @@ class _Scene:
     tokens: tuple[Word, ...]
     mentions: tuple[Mention, ...]
     stems: frozenset[str]
+    about: frozenset[str]
 
     @classmethod
-    def of(cls, text: str) -> _Scene:
+    def of(cls, text: str, about: frozenset[str]) -> _Scene:
         tokens = words(text)
         mentions = find_mentions(text)
-        return cls(
-            text, tokens, (*mentions, *_phrases(text, tokens, mentions)), frozenset(word.stem for word in tokens)
-        )
+        found = (*mentions, *_currencies(text), *_phrases(text, tokens, mentions))
+        return cls(text, tokens, found, frozenset(word.stem for word in tokens), about)
 
     def before(self, mention: Mention, limit: int = 7) -> list[Word]:
         """The tokens before a mention, nearest first, up to a sentence's end."""
@@ -242,9 +248,15 @@ def _phrases(text: str, tokens: tuple[Word, ...], mentions: tuple[Mention, ...])
             continue
         if run:
             yield _phrase(text, run)
-            if len(run) > 1:
-                yield from (_phrase(text, [part]) for part in run)
+            yield from (_phrase(text, part) for part in _parts(run))
         run = []
+
+
+def _parts(run: Sequence[Word]) -> Iterator[Sequence[Word]]:
+    """The shorter phrases in a run of a few words."""
+    for size in range(min(len(run) - 1, 3), 0, -1):
+        for start in range(len(run) - size + 1):
+            yield run[start : start + size]
 
 
 def _phrase(text: str, run: Sequence[Word]) -> Mention:
@@ -575,6 +587,8 @@ def _near_cue(slot: Slot, mention: Mention, scene: _Scene) -> float:
         # A word that says what the slot is about is not its value: "user ID", "cell type".
         score -= 0.8 * sum(1 for part in name_words(mention.text) if part in slot.cues or part in GENERIC)
         score -= 0.4 * mention.text.endswith("ing")
+        score -= 0.3 * sum(1 for part in name_words(mention.text) if part in scene.about)
+        score += 0.05 * min(3, mention.text.count(" "))
     return min(score, 3.0)
 
 
