@@ -47,7 +47,7 @@ class Adapter(ABC):
     demos: DemoLayout = "turns"
     parallel_tool_calls: bool | None = None
     use_native_function_calling: InitVar[bool | None] = None
-    _plans: dict[Any, Plan] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _plans: dict[Any, Plan] = field(default_factory=dict[Any, Plan], init=False, repr=False, compare=False)
 
     def __post_init__(self, use_native_function_calling: bool | None) -> None:
         if use_native_function_calling is not None:

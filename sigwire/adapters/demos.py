@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from sigwire.adapters.narrow import is_mapping
 from sigwire.adapters.turns import Speaker, read_calls_value, read_results
 from sigwire.core.messages import Message
 from sigwire.core.tools import ToolCalls, ToolResult
@@ -104,9 +105,9 @@ class Examples:
         return tuple(messages), complete, bool(calls) and speaker.native
 
 
-def fields_of(demo: Any) -> Mapping[str, Any]:
+def fields_of(demo: object) -> Mapping[str, Any]:
     """A demo's fields: of a mapping itself, of an ``Example`` its attributes."""
-    return demo if isinstance(demo, Mapping) else vars(demo)
+    return demo if is_mapping(demo) else vars(demo)
 
 
 def _state(demo: Any, values: Mapping[str, Any]) -> object:
@@ -121,7 +122,7 @@ def _is_current(written: _Written, demo: Any, position: int) -> bool:
     if written.demo is not demo or written.position not in (None, position):
         return False
     state = written.state
-    if isinstance(state, dict):
+    if is_mapping(state):
         fields = fields_of(demo)
         return state.keys() == fields.keys() and all(fields[name] is value for name, value in state.items())
     return state == getattr(demo, "_version", None)

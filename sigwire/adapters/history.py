@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sigwire.adapters.narrow import is_mapping
 from sigwire.adapters.turns import Speaker
 from sigwire.core.messages import Message
 from sigwire.errors import InputError
@@ -64,7 +65,7 @@ class Replay:
 def _fields(turn: Any) -> Mapping[str, Any]:
     """A turn's values as a dict: reading a mapping of another kind key by key would cost more than writing the turn."""
     if isinstance(turn, Turn):
-        return turn._fields
-    if isinstance(turn, Mapping):
+        return turn._fields  # pyright: ignore[reportPrivateUsage]  # the library's own record, read in place
+    if is_mapping(turn):
         return dict(turn)
     raise InputError(f"A history holds mappings of fields and messages, not {type(turn).__name__}.")

@@ -39,9 +39,9 @@ class Visible:
 class Reading:
     """What was read from a text: values by field, what was repaired, what is wrong by field."""
 
-    values: dict[str, Any] = field(default_factory=dict)
-    repairs: list[Repair] = field(default_factory=list)
-    problems: dict[str, str] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    repairs: list[Repair] = field(default_factory=list[Repair])
+    problems: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class Layout(ABC):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sigwire.adapters.narrow import is_mapping
 from sigwire.core.request import ToolChoice
 from sigwire.errors import InputError
 
@@ -30,14 +31,14 @@ def read_tool_choice(value: Any) -> ToolChoice | None:
         return value
     if isinstance(value, str):
         return _MODES.get(value) or ToolChoice.named(value)
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         return _read_object(value)
     raise InputError(f"tool_choice takes auto, required, none, a tool's name or a ToolChoice; got {value!r:.80}.")
 
 
 def _read_object(value: Mapping[str, Any]) -> ToolChoice:
     function = value.get("function")
-    name = function.get("name") if isinstance(function, Mapping) else value.get("name")
+    name = function.get("name") if is_mapping(function) else value.get("name")
     if isinstance(name, str):
         return ToolChoice.named(name)
     kind = value.get("type") or value.get("mode")

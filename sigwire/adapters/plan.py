@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from sigwire.adapters.demos import EXAMPLES_NOTE, Examples
 from sigwire.adapters.history import Replay
 from sigwire.adapters.layout import ABSENT, Layout, Reading
+from sigwire.adapters.narrow import is_mapping
 from sigwire.adapters.native_tools import read_tool_choice
 from sigwire.adapters.text_tools import read_calls
 from sigwire.adapters.text_tools.render import instructions
@@ -406,9 +407,9 @@ _TRUNCATED = (
 
 def _listed(value: Any) -> tuple[Any, ...]:
     """Tools or functions as users give them: one, several, or a dict by name."""
-    if isinstance(value, Mapping):
+    if is_mapping(value):
         return tuple(value.values())
-    return tuple(value) if isinstance(value, Iterable) else (value,)
+    return (value,) if isinstance(value, Tool) or callable(value) else tuple(value)
 
 
 def check_usable(choice: Choice, *, has_calls: bool = False) -> None:

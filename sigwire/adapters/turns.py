@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sigwire.adapters.layout import Layout
+from sigwire.adapters.narrow import is_mapping
 from sigwire.adapters.text_tools.render import call_text, result_text
 from sigwire.core.messages import Message, Part, TextPart
 from sigwire.core.tools import ToolCall, ToolCalls, ToolResult
@@ -112,23 +113,23 @@ def read_calls_value(value: Any) -> ToolCalls:
         return value
     if not value:
         return ToolCalls()
-    if isinstance(value, Mapping) and "tool_calls" in value:
+    if is_mapping(value) and "tool_calls" in value:
         return ToolCalls(value["tool_calls"], str(value.get("text") or ""))
-    return ToolCalls([value] if isinstance(value, (ToolCall, Mapping)) else value)
+    return ToolCalls([value] if isinstance(value, ToolCall) or is_mapping(value) else value)
 
 
 def read_results(values: Mapping[str, Any]) -> Iterator[ToolResult]:
     """The tool results of a turn: ``ToolResult`` objects, their JSON, or DSPy's items, under ``tool_results``."""
     for key in _RESULT_KEYS:
         found = values.get(key)
-        if isinstance(found, Mapping):
+        if is_mapping(found):
             found = found.get(key)
         for item in found or ():
             yield item if isinstance(item, ToolResult) else _result(item)
 
 
-def _result(item: Any) -> ToolResult:
-    data = item if isinstance(item, Mapping) else vars(item)
+def _result(item: object) -> ToolResult:
+    data: Mapping[str, Any] = item if is_mapping(item) else vars(item)
     content = data["content"] if "content" in data else data.get("value", "")
     id = data.get("id") or data.get("call_id") or ""
     return ToolResult(str(id), str(data.get("name") or ""), content, bool(data.get("is_error", False)))

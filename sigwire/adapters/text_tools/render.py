@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from sigwire.adapters.narrow import is_mapping, is_sequence
 from sigwire.adapters.text_tools.seed import CALL_FENCE, FENCE, RESULT_FENCE
 from sigwire.core.json import JsonObject
 from sigwire.core.tools import ToolCall, ToolResult
@@ -49,7 +50,7 @@ def instructions(specs: Sequence[JsonObject], schemas: ToolSchemas = "full") -> 
 
 def _function(spec: JsonObject) -> Mapping[str, Any]:
     function = spec.get("function")
-    return function if isinstance(function, Mapping) else spec
+    return function if is_mapping(function) else spec
 
 
 def _full(function: Mapping[str, Any]) -> str:
@@ -95,24 +96,24 @@ def tool_line(function: Mapping[str, Any]) -> str:
     add(a: integer, b?: integer): Add.
       a: the first
     """
-    parameters = function.get("parameters") or {}
+    parameters: Mapping[str, Any] = function.get("parameters") or {}
     properties: Mapping[str, Any] = parameters.get("properties") or {}
-    required = frozenset(parameters.get("required") or ())
-    definitions = parameters.get("$defs") or parameters.get("definitions") or {}
+    required: frozenset[str] = frozenset(parameters.get("required") or ())
+    definitions: Mapping[str, Any] = parameters.get("$defs") or parameters.get("definitions") or {}
     arguments = [_member(name, schema, name in required, definitions) for name, schema in properties.items()]
     if parameters.get("additionalProperties") not in (None, False):
         arguments.append("...")
     described = [
         f"\n  {name}: {_one_line(schema['description'])}"
         for name, schema in properties.items()
-        if isinstance(schema, Mapping) and schema.get("description")
+        if is_mapping(schema) and schema.get("description")
     ]
     description = _one_line(function.get("description") or "")
     return f"{function['name']}({', '.join(arguments)}){': ' + description if description else ''}{''.join(described)}"
 
 
 def _member(name: str, schema: object, required: bool, definitions: Mapping[str, Any]) -> str:
-    default = f" = {_json(schema['default'])}" if isinstance(schema, Mapping) and "default" in schema else ""
+    default = f" = {_json(schema['default'])}" if is_mapping(schema) and "default" in schema else ""
     return f"{name}{'' if required else '?'}: {schema_text(schema, definitions)}{default}"
 
 
@@ -130,24 +131,24 @@ def schema_text(schema: object, definitions: Mapping[str, Any] | None = None, de
     '("a" | "b")[]'
     """
     definitions = definitions or {}
-    if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
+    if not is_mapping(schema) or depth > _MAX_DEPTH:
         return "any"
     if "$ref" in schema:
         name = str(schema["$ref"]).rpartition("/")[2]
         return schema_text(definitions[name], definitions, depth + 1) if name in definitions else name
     if "const" in schema:
         return _json(schema["const"])
-    if isinstance(schema.get("enum"), Sequence):
+    if is_sequence(schema.get("enum")):
         return _union([_json(member) for member in schema["enum"]])
     for key in ("anyOf", "oneOf"):
-        if isinstance(schema.get(key), Sequence):
+        if is_sequence(schema.get(key)):
             return _union([schema_text(member, definitions, depth + 1) for member in schema[key]])
     return _typed(schema, definitions, depth)
 
 
 def _typed(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> str:
     kind = schema.get("type")
-    if isinstance(kind, Sequence) and not isinstance(kind, str):
+    if is_sequence(kind):
         return _union([_typed({**schema, "type": member}, definitions, depth) for member in kind])
     if kind == "array":
         items = schema_text(schema.get("items", {}), definitions, depth + 1)
@@ -159,7 +160,7 @@ def _typed(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int
 
 def _object(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> str:
     properties: Mapping[str, Any] = schema.get("properties") or {}
-    required = frozenset(schema.get("required") or ())
+    required: frozenset[str] = frozenset(schema.get("required") or ())
     if not properties:
         return "object"
     members = [

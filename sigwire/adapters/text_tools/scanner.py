@@ -142,6 +142,8 @@ class _Reading:
             case "stop" if self.calls:
                 self.end = match.start()
                 self.notes.append("what the model wrote in the tool's place was cut off")
+            case _:
+                pass  # quoted: not looked into
         return match.end()
 
     def _call(self, grammar: Grammar, match: re.Match[str]) -> int:

@@ -13,10 +13,12 @@ it were not there. Forgiven, and noted: a backtick fence with the same label, a 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
+from sigwire.adapters.narrow import is_mapping
 from sigwire.adapters.text_tools.scanner import Block, Grammar
-from sigwire.core.json import JsonObject, dumps, loads
+from sigwire.core.json import dumps, loads
 from sigwire.core.tools import CallError, CallErrorKind, ToolCall
 
 __all__ = ["CALL_FENCE", "FENCE", "RESULT_FENCE", "SEED", "read_block"]
@@ -63,12 +65,12 @@ def read_block(body: str) -> ToolCall:
         value = loads(body)
     except ValueError as fault:
         return _broken(body, "malformed_json", f"The tool_call block is not strict JSON ({fault})")
-    if not isinstance(value, dict):
+    if not is_mapping(value):
         return _broken(body, "malformed_json", "The tool_call block must hold one JSON object")
     return _read_object(value, body)
 
 
-def _read_object(value: JsonObject, body: str) -> ToolCall:
+def _read_object(value: Mapping[str, Any], body: str) -> ToolCall:
     name, id = value.get("name"), value.get("id")
     if not isinstance(name, str) or not name:
         return _broken(body, "malformed_json", 'The tool_call block has no "name"')
@@ -77,8 +79,8 @@ def _read_object(value: JsonObject, body: str) -> ToolCall:
         return _broken(body, "malformed_json", 'The tool_call block has no "arguments"', name)
     id = str(id) if isinstance(id, (str, int)) else ""
     raw = value.get("arguments", {})
-    if isinstance(raw, dict):
-        return ToolCall(id, name, raw)
+    if is_mapping(raw):
+        return ToolCall(id, name, dict(raw))
     if isinstance(raw, str):
         return _read_text(id, name, raw)
     return _broken(dumps(raw), "not_an_object", 'The "arguments" of a call must be a JSON object', name, id)
@@ -86,11 +88,11 @@ def _read_object(value: JsonObject, body: str) -> ToolCall:
 
 def _read_text(id: str, name: str, raw: str) -> ToolCall:
     try:
-        arguments = loads(raw) if raw else {}
+        arguments: object = loads(raw or "{}")
     except ValueError as fault:
         return _broken(raw, "malformed_json", f'The text in "arguments" is not JSON ({fault})', name, id)
-    if isinstance(arguments, dict):
-        return ToolCall(id, name, arguments, raw)
+    if is_mapping(arguments):
+        return ToolCall(id, name, dict(arguments), raw)
     return _broken(raw, "not_an_object", 'The text in "arguments" is not a JSON object', name, id)
 
 
