@@ -23,11 +23,13 @@ __all__ = ["Lessons", "habits_of", "learn", "similar"]
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What the examples teach for one question: a bonus by tool, habits by tool and parameter, and whether to call nothing."""
+    """What the examples teach for one question: a bonus by tool, habits by tool and parameter, whether to call nothing, and whether
+    there is never more than one call."""
 
     bonus: Mapping[str, float] = field(default_factory=dict)
     habits: Mapping[str, Mapping[str, Habit]] = field(default_factory=dict)
     abstain: bool = False
+    one_at_a_time: bool = False
 
 
 _CLOSE = 0.75
@@ -44,7 +46,9 @@ def learn(text: str, demos: Sequence[Demo]) -> Lessons:
             bonus[name] = max(bonus.get(name, 0.0), 3.0 * likeness)
     calls = [(demo.text, name, arguments) for _, demo in ranked for name, arguments in demo.calls]
     likeness, nearest = ranked[0]
-    return Lessons(bonus, _habits(calls), likeness > _CLOSE and not nearest.calls)
+    counts = [len(demo.calls) for demo in demos if demo.calls]
+    one_at_a_time = len(counts) > 1 and max(counts) == 1
+    return Lessons(bonus, _habits(calls), likeness > _CLOSE and not nearest.calls, one_at_a_time)
 
 
 def similar(text: str, demos: Sequence[Demo]) -> list[tuple[float, Demo]]:
@@ -81,11 +85,14 @@ def habits_of(shown: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Habit
 def _habit(name: str, shown: Sequence[tuple[str, Mapping[str, Any]]]) -> Habit:
     cues: Counter[str] = Counter()
     values: list[JsonValue] = []
+    unsaid: list[JsonValue] = []
     for text, arguments in shown:
         if name in arguments:
             values.append(arguments[name])
             cues.update(_words_around(text, arguments[name]))
-    return Habit(cues, tuple(values), len(shown), len(values))
+            if isinstance(arguments[name], str) and not set(words(str(arguments[name]))) & set(words(text)):
+                unsaid += [arguments[name]] * (_place_of(text, arguments[name]) is None)
+    return Habit(cues, tuple(values), len(shown), len(values), tuple(unsaid))
 
 
 def _words_around(text: str, value: JsonValue) -> set[str]:

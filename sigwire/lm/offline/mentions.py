@@ -80,7 +80,8 @@ _BRACKETS = r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]"
 
 def _quoted(text: str, match: re.Match[str]) -> Mention | None:
     value = next(group for group in match.groups() if group is not None)
-    return Mention("quoted", value, match.start(), match.end(), match[0])
+    kind: Kind = "url" if re.fullmatch(f"{_URL}|{_HOST}", value) else "quoted"
+    return Mention(kind, value, match.start(), match.end(), match[0])
 
 
 def _list(text: str, match: re.Match[str]) -> Mention | None:

@@ -17,7 +17,7 @@ from sigwire.core.request import ToolChoice
 from sigwire.lm.offline.choice import Candidate, OfferedTool, rank
 from sigwire.lm.offline.demos import Lessons, learn
 from sigwire.lm.offline.facts import Fact, facts_of, known_for
-from sigwire.lm.offline.parallel import spread
+from sigwire.lm.offline.parallel import clauses, spread
 from sigwire.lm.offline.reading import Reading, Step
 from sigwire.lm.offline.slots import Known
 from sigwire.lm.offline.words import GENERIC, content_stems, name_words
@@ -56,8 +56,31 @@ def next_calls(reading: Reading, choice: ToolChoice | None, parallel: bool) -> l
     found = _wanted(reading, tools, lessons, _least(reading, finish is not None, forced))
     if found is None:
         return []
-    calls = spread(found, reading.question, reading.steps) if parallel else [(found.tool.name, found.filling.arguments)]
+    calls = [(found.tool.name, found.filling.arguments)]
+    if parallel and not lessons.one_at_a_time:
+        calls = _several(reading, tools, lessons) or spread(found)
     return [call for call in calls if not _was_made(call, reading.steps)]
+
+
+def _several(reading: Reading, tools: Sequence[OfferedTool], lessons: Lessons) -> list[Call]:
+    """The calls of a question whose clauses each ask for one; none unless at least two do."""
+    parts = clauses(reading.question) if not reading.steps else []
+    if len(parts) < 2:
+        return []
+    calls: dict[str, Call] = {}
+    for part in parts:
+        best = rank(part, tools, bonus=lessons.bonus, habits=lessons.habits, fill_best=2)[0]
+        if best.relevance >= CALL_FROM and not best.filling.missing and _is_sure(best):
+            calls.update({_key(*call): call for call in spread(best)})
+    shapes = {(name, *arguments) for name, arguments in calls.values()}
+    one_shape_each = len(shapes) == len({name for name, _ in calls.values()})
+    return list(calls.values()) if len(calls) > 1 and one_shape_each else []
+
+
+def _is_sure(candidate: Candidate) -> bool:
+    """Whether the text itself gives every required value."""
+    required = candidate.tool.parameters.get("required") or ()
+    return bool(required) and all(candidate.filling.evidence.get(name, 0.0) >= 0.9 for name in required)
 
 
 def _least(reading: Reading, has_finish: bool, forced: bool) -> float:

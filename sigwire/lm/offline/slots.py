@@ -27,22 +27,29 @@ __all__ = ["Filling", "Habit", "Known", "fill", "type_of"]
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """What demos show about one parameter: stems that stood near its value, and values it had."""
+    """What demos show about one parameter: stems that stood near its value, the values it had, nearest demo first, how often it was
+    given, and the values that their texts did not say (placeholders)."""
 
     cues: Counter[str] = field(default_factory=lambda: Counter[str]())
     values: tuple[JsonValue, ...] = ()
     shown: int = 0
     given: int = 0
+    unsaid: tuple[JsonValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Arguments for a tool: ``evidence`` says per parameter how good the reason is, ``missing`` what had to be left out."""
+    """Arguments for a tool: ``evidence`` says per parameter how good the reason is, ``missing`` what had to be left out.
+
+    ``alternatives`` are all the values of a parameter that the text names in one enumeration; ``repeats`` further sets of values that the
+    text gives in the same order and kinds.
+    """
 
     arguments: JsonObject
     evidence: Mapping[str, float]
     missing: tuple[str, ...] = ()
-    used: tuple[Mention, ...] = ()
+    alternatives: Mapping[str, tuple[JsonValue, ...]] = field(default_factory=dict)
+    repeats: tuple[JsonObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +292,9 @@ def _fill(slots: Sequence[Slot], scene: _Scene, known: Known) -> Filling:
             continue
         if score < _least(slot, mention):
             continue
+        if slot.required and slot.habit.unsaid and mention.kind == "phrase" and score < 1.2:
+            arguments[slot.name], evidence[slot.name] = slot.habit.unsaid[0], 0.6
+            continue
         group = _group(slot, mention, scene, used)
         chosen[slot.name] = group
         arguments[slot.name], evidence[slot.name] = _value(slot, group, scene), score
@@ -300,7 +310,47 @@ def _fill(slots: Sequence[Slot], scene: _Scene, known: Known) -> Filling:
             arguments[slot.name], evidence[slot.name] = last
             missing.remove(slot.name)
     ordered = {slot.name: arguments[slot.name] for slot in slots if slot.name in arguments}
-    return Filling(ordered, evidence, tuple(missing), tuple(used))
+    several = _alternatives(slots, chosen, used, scene)
+    return Filling(ordered, evidence, tuple(missing), several, () if several else _repeats(slots, chosen, used, scene))
+
+
+_COUNTED = frozenset({"name", "quoted", "number", "id", "date", "list", "pair"})
+
+
+def _alternatives(
+    slots: Sequence[Slot], chosen: Mapping[str, list[Mention]], used: Sequence[Mention], scene: _Scene
+) -> dict[str, tuple[JsonValue, ...]]:
+    """For each parameter with one value out of an enumeration whose other values nothing has taken: all of them."""
+    found: dict[str, tuple[JsonValue, ...]] = {}
+    for slot in slots:
+        group = chosen.get(slot.name, ())
+        if len(group) != 1 or group[0].kind not in _COUNTED or slot.type == "array":
+            continue
+        peers = enumeration(group[0], scene.mentions, scene.text)
+        if len(peers) > 1 and all(peer is group[0] or not any(_touch(peer, other) for other in used) for peer in peers):
+            if all(_fits(slot, peer) for peer in peers):
+                found[slot.name] = tuple(_value(slot, [peer], scene) for peer in peers)
+    return found
+
+
+def _repeats(
+    slots: Sequence[Slot], chosen: Mapping[str, list[Mention]], used: Sequence[Mention], scene: _Scene
+) -> tuple[JsonObject, ...]:
+    """Further sets of values after the chosen ones, with the same kinds and units in the same order."""
+    own = sorted(((group[0], slot) for slot in slots if len(group := chosen.get(slot.name, [])) == 1), key=lambda p: p[0].start)
+    own = [(mention, slot) for mention, slot in own if mention.kind in _COUNTED]
+    if not own:
+        return ()
+    rest = [m for m in scene.mentions if m.kind in _COUNTED and m.start > own[-1][0].start and not any(_touch(m, u) for u in used)]
+    found: list[JsonObject] = []
+    while len(rest) >= len(own) and all(_alike(m, o) for m, (o, _) in zip(rest, own, strict=False)):
+        found.append({slot.name: _value(slot, [m], scene) for m, (_, slot) in zip(rest, own, strict=False)})
+        rest = rest[len(own) :]
+    return () if rest else tuple(found)
+
+
+def _alike(a: Mention, b: Mention) -> bool:
+    return a.kind == b.kind and UNITS.get(a.unit, a.unit) == UNITS.get(b.unit, b.unit)
 
 
 def _least(slot: Slot, mention: Mention) -> float:
@@ -312,7 +362,7 @@ def _least(slot: Slot, mention: Mention) -> float:
         return 1.35
     texts = [value for value in habit.values if isinstance(value, str)]
     named = texts and mention.kind == "phrase" and all(value[:1].isupper() or value[:1].isdigit() for value in texts)
-    return 1.9 - 0.9 * habit.given / habit.shown + (1.0 if named else 0.0)
+    return 1.9 - 0.9 * habit.given / (habit.shown + 1) + (1.0 if named else 0.0)
 
 
 def _said_as(value: JsonValue, scene: _Scene) -> list[Mention]:
@@ -398,8 +448,13 @@ def _mentioned(option: str, scene: _Scene, exact: bool) -> float:
     if exact:
         return 0.0
     stems = [s for s in name_words(option) if s not in STOP_WORDS]
-    hits = sum(1 for s in stems if s in scene.stems and len(s) > 3)
+    hits = sum(1 for s in stems if len(s) > 3 and (s in scene.stems or _begins(s, scene.stems)))
     return 2.0 * hits / len(stems) if stems and hits * 2 > len(stems) - 1 else 0.0
+
+
+def _begins(one: str, stems: frozenset[str]) -> bool:
+    """Whether a longer word is made from this one: "music", "musical"."""
+    return len(one) > 4 and any(other.startswith(one) for other in stems)
 
 
 def _number_option(options: Sequence[Any], slot: Slot, scene: _Scene) -> JsonValue | None:
