@@ -148,13 +148,17 @@ class Record:
     # --- usage ---
 
     def get_lm_usage(self) -> dict[str, Any]:
-        """Tokens by model: what ``set_lm_usage`` stored, else the usage of this record's response, else ``{}``."""
+        """Tokens by model: what ``set_lm_usage`` stored, else those of this record's attempts, else ``{}``."""
         meta = self._meta
         if meta.lm_usage is not None:
             return meta.lm_usage
         if meta.response is None:
             return {}
-        return {meta.response.model or "": meta.response.usage.to_json()}
+        totals: dict[str, Any] = {}
+        for attempt in meta.attempts or (meta.response,):
+            model = attempt.model or ""
+            totals[model] = totals[model] + attempt.usage if model in totals else attempt.usage
+        return {model: usage.to_json() for model, usage in totals.items()}
 
     def set_lm_usage(self, usage: Mapping[str, Any]) -> None:
         """Store tokens by model."""
@@ -223,7 +227,8 @@ def _hash(value: object) -> int:
 class Example(Record):
     """A record of named values: a training example, a demo.
 
-    ``base`` is another record or a mapping to start from. Fields are read and written by attribute or by item.
+    ``base`` is another record or a mapping to start from. Fields are read and written by attribute or by item. As a
+    keyword, ``base=`` is taken for that too when it is a record or a mapping, as DSPy does.
 
     >>> example = Example(question="2+2?", answer="4").with_inputs("question")
     >>> example.answer, example["answer"], "answer" in example, len(example)
@@ -237,6 +242,11 @@ class Example(Record):
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
+
+    def __init__(self, base: Record | Mapping[str, Any] | None = None, /, **fields: Any) -> None:
+        if base is None and isinstance(fields.get("base"), (Record, Mapping)):
+            base = fields.pop("base")
+        super().__init__(base, **fields)
 
     def keys(self, include_dspy: bool = False) -> list[str]:
         """The field names; those starting ``dspy_`` only on request."""
@@ -466,8 +476,11 @@ def _attempts(meta: _Meta) -> Sequence[Any]:
 
 
 def _usage(meta: _Meta) -> Any:
+    """What the whole call cost: every attempt counts, failed ones too."""
     from sigwire.core.response import Usage
 
+    if meta.attempts:
+        return sum((attempt.usage for attempt in meta.attempts), Usage())
     return meta.response.usage if meta.response is not None else Usage()
 
 

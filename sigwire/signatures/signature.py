@@ -208,6 +208,8 @@ class SignatureMeta(type):
             raise SignatureError(f"{cls.__name__} has no field {name!r}; it has {_names(cls.spec.fields)}.") from None
 
     def __repr__(cls) -> str:
+        if not cls.spec.fields:
+            return super().__repr__()
         fields = "".join(f"\n    {_line(spec)}" for spec in cls.spec.fields)
         return f"{cls.__name__}({cls.signature}\n    instructions={cls.spec.instructions!r}{fields}\n)"
 

@@ -89,6 +89,15 @@ def test_copies_know_their_inputs_and_leave_the_original(kind: type[Example]) ->
     assert pickle.loads(pickle.dumps(example)).inputs() == example.inputs()
 
 
+def test_a_base_may_be_given_either_way() -> None:
+    base = Example(a=1).with_inputs("a")
+    for made in (Example(base, b=2), Example(base=base, b=2)):
+        assert made.toDict() == {"a": 1, "b": 2}
+        assert made.inputs().toDict() == {"a": 1}
+    assert Example(base={"a": 1}) == Example({"a": 1}) == Example(a=1)
+    assert Example(base="camp").base == "camp"
+
+
 def test_every_change_counts_up_the_version() -> None:
     example = Example(a=1)
     versions = [example._version]
