@@ -50,7 +50,7 @@ def fields(count: int, target: str) -> Job:
         answer(({"role": "system", "content": system}, {"role": "user", "content": ask}))
         pieces = SECTION.split(reply)
         found = {name: pieces[at + 1].strip() for at, name in enumerate(pieces) if name in expected}
-        return dict(reply_model.model_validate(found))
+        return vars(reply_model.model_validate(found))
 
     def answer(messages: tuple[dict[str, str], ...]) -> str:
         return reply
