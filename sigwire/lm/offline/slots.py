@@ -290,7 +290,7 @@ def _fill(slots: Sequence[Slot], scene: _Scene, known: Known) -> Filling:
         if slot.name in known and known[slot.name][1] > score:
             arguments[slot.name], evidence[slot.name] = known[slot.name]
             continue
-        if score < _least(slot, mention):
+        if score < _least(slot):
             continue
         if slot.required and slot.habit.unsaid and mention.kind == "phrase" and score < 1.2:
             arguments[slot.name], evidence[slot.name] = slot.habit.unsaid[0], 0.6
@@ -353,16 +353,14 @@ def _alike(a: Mention, b: Mention) -> bool:
     return a.kind == b.kind and UNITS.get(a.unit, a.unit) == UNITS.get(b.unit, b.unit)
 
 
-def _least(slot: Slot, mention: Mention) -> float:
+def _least(slot: Slot) -> float:
     """The score a mention needs: little where the slot must be filled, more where it may be left out or examples leave it out."""
     if slot.required:
         return 0.0
     habit = slot.habit
     if not habit.shown:
         return 1.35
-    texts = [value for value in habit.values if isinstance(value, str)]
-    named = texts and mention.kind == "phrase" and all(value[:1].isupper() or value[:1].isdigit() for value in texts)
-    return 1.9 - 0.9 * habit.given / (habit.shown + 1) + (1.0 if named else 0.0)
+    return 1.9 - 0.9 * habit.given / (habit.shown + 1)
 
 
 def _said_as(value: JsonValue, scene: _Scene) -> list[Mention]:
@@ -726,6 +724,9 @@ def _year_score(slot: Slot, mention: Mention) -> float:
 
 def _phrase_score(slot: Slot, mention: Mention) -> float:
     text = mention.text.lower()
+    shown = [value for value in slot.habit.values if isinstance(value, str)]
+    if shown and all(value[:1].isupper() or value[:1].isdigit() for value in shown):
+        return -1.5  # examples have names here
     lexicon = {"color": COLORS, "currency": CURRENCIES, "language": LANGUAGES}
     for role, known in lexicon.items():
         if role in slot.roles:
