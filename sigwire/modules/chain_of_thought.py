@@ -100,4 +100,5 @@ def _thinking(signature: Any, field: Any, kind: Any) -> Any:
     if field is None and "reasoning" in outputs:
         return signature
     described = field or OutputField(desc="Think step by step before you answer.")
-    return signature.prepend("reasoning", described, kind)
+    # The instructions stay: ones made up from the field names would name a field that some models are not shown.
+    return signature.prepend("reasoning", described, kind).with_instructions(signature.instructions)

@@ -257,7 +257,7 @@ def _answer(trip: _Trip, request: Request, repairs: int, purpose: Purpose = "ask
         response = yield Ask(trip.lm, request)
         trip.attempts.extend(response.attempts or (Attempt(purpose, trip.lm.model, response.usage),))
         response = plan.normalize(response, trip.tools, taken=trip.taken)
-        readings = [_read(plan, choice) for choice in response.choices or (Choice(finish_reason="error"),)]
+        readings = [_read(plan, choice) for choice in response.choices or (Choice(),)]
         failure = _first_failure(readings)
         if failure is None and not (repairs > 0 and _has_wrong_calls(response)):
             break
