@@ -303,7 +303,7 @@ class _Reader:
             self._repaired("Python literal")
         return value
 
-    _READERS: ClassVar[Mapping[str, Callable[[_Reader], Any]]] = {
+    _READERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {
         "{": _object, "[": _array, '"': _string, "'": _string,
     }  # fmt: skip
 

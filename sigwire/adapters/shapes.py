@@ -9,14 +9,14 @@ with its place; what the table does not know stays as it is, and the validator h
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeGuard
 
 from sigwire.adapters.json_text import read_json
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.errors import FieldDefinitionError, JsonReadError
+from sigwire.errors import JsonReadError
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.roles import members_of
 from sigwire.signatures.types import Audio, File, Image
@@ -25,24 +25,34 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from pydantic_core import SchemaValidator
 
-__all__ = ["Compiled", "Fitted", "Shape", "Texts", "compiled", "fit"]
+__all__ = ["Compiled", "Fitted", "Shape", "Texts", "compiled", "fit", "is_array", "is_object"]
 
 Texts: TypeAlias = Literal["always", "never", "maybe"]
 """Whether the JSON of a type's values is a string."""
 
 
-@dataclass(frozen=True)
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: Any) -> TypeGuard[Sequence[Any]]:
+    """Whether a value is, or becomes in JSON, an array."""
+    return isinstance(value, (list, tuple))
+
+
+@dataclass(frozen=True, eq=False)
 class Shape:
     """A type's JSON Schema, with the definitions it refers to."""
 
-    schema: JsonObject
-    definitions: Mapping[str, JsonObject] = field(default_factory=dict)
+    schema: dict[str, Any]
+    definitions: Mapping[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
-    def resolve(self, schema: Any) -> JsonObject:
+    def resolve(self, schema: Any) -> dict[str, Any]:
         """The schema itself, where it is only a reference."""
-        while isinstance(schema, dict) and "$ref" in schema:
+        while is_object(schema) and "$ref" in schema:
             schema = self.definitions.get(str(schema["$ref"]).rpartition("/")[2], {})
-        return schema if isinstance(schema, dict) else {}
+        return schema if is_object(schema) else {}
 
     @cached_property
     def texts(self) -> Texts:
@@ -70,7 +80,7 @@ class Shape:
         if "enum" in schema or "const" in schema:
             return {_json_type(value) for value in _choices(schema)}
         kind = schema.get("type", "any")
-        return set(kind) if isinstance(kind, list) else {kind}
+        return set(kind) if is_array(kind) else {str(kind)}
 
 
 @dataclass(frozen=True)
@@ -99,10 +109,27 @@ class Compiled:
         return frozenset(known)
 
 
-@lru_cache(maxsize=1024)
 def compiled(spec: FieldSpec) -> Compiled:
     """The type of a field, compiled once. Raises ``FieldDefinitionError`` for a type that pydantic cannot validate."""
-    adapter = _adapter(spec)
+    return _compiled(_Same(spec))
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """A field by identity. Equal fields will not do: ``A | B == B | A``, and yet they are read differently."""
+
+    spec: FieldSpec
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.spec is self.spec
+
+    def __hash__(self) -> int:
+        return id(self.spec)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(same: _Same) -> Compiled:
+    adapter = _adapter(same.spec)
     core = _Core(adapter.core_schema)
     options = {"by_alias": True, "by_name": True} if core.has_aliases else {}
     return Compiled(
@@ -151,7 +178,7 @@ def _generator() -> Any:
         def generate_inner(self, schema: Any) -> Any:
             made = super().generate_inner(schema)
             reader = schema.get("function")
-            owner = getattr(reader.get("function") if isinstance(reader, dict) else None, "__self__", None)
+            owner = getattr(reader.get("function") if is_object(reader) else None, "__self__", None)
             return {**made, "medium": owner.__name__.lower()} if owner in _MEDIA else made
 
         def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> Any:
@@ -219,31 +246,29 @@ def _is_risky(node: Mapping[str, Any]) -> bool:
 
 
 def _choice(choice: Any) -> Any:
-    return choice[0] if isinstance(choice, tuple) else choice
+    return choice[0] if is_array(choice) else choice
 
 
 def _nodes(schema: Any) -> Iterator[Mapping[str, Any]]:
-    pending = [schema]
+    pending: list[Any] = [schema]
     while pending:
         current = pending.pop()
-        if isinstance(current, dict):
+        if is_object(current):
             if isinstance(current.get("type"), str):
                 yield current
             pending += [value for key, value in current.items() if key not in ("metadata", "serialization")]
-        elif isinstance(current, (list, tuple)):
+        elif is_array(current):
             pending += current
 
 
 def _reversed(schema: Any) -> Any:
-    if isinstance(schema, dict):
+    if is_object(schema):
         made = {key: value if key == "metadata" else _reversed(value) for key, value in schema.items()}
         if made.get("type") == "union" and made.get("mode") != "left_to_right":
             made["choices"] = made["choices"][::-1]
         return made
-    if isinstance(schema, list):
-        return [_reversed(item) for item in schema]
-    if type(schema) is tuple:
-        return tuple(_reversed(item) for item in schema)
+    if is_array(schema):
+        return type(schema)(map(_reversed, schema)) if type(schema) in (list, tuple) else schema  # type: ignore[call-arg]
     return schema
 
 
@@ -255,7 +280,7 @@ class Fitted:
     """A JSON value along a shape: the value, what was changed, and whether something still does not fit."""
 
     value: JsonValue
-    changes: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list[str])
     misfit: bool = False
 
 
@@ -272,7 +297,7 @@ def fit(shape: Shape, value: JsonValue) -> Fitted:
 
 
 _MAX_STEPS = 200_000  # unions of unions try members in turn; nothing real comes near
-_Mend: TypeAlias = "Callable[[_Fitter, JsonObject, Any, str], Any]"
+_Mend: TypeAlias = "Callable[[Any, JsonObject, Any, str], Any]"
 
 
 class _Fitter:
@@ -354,7 +379,7 @@ class _Fitter:
 
     def _array(self, schema: JsonObject, value: Any, path: str) -> Any:
         value = self._opened(value, list, path)
-        if not isinstance(value, list):
+        if not is_array(value):
             return self._no_fit(value)
         first: Any = schema.get("prefixItems") or []
         rest = schema.get("items", {})
@@ -364,7 +389,7 @@ class _Fitter:
 
     def _object(self, schema: JsonObject, value: Any, path: str) -> Any:
         value = self._opened(value, dict, path)
-        if not isinstance(value, dict):
+        if not is_object(value):
             return self._no_fit(value)
         known: Any = schema.get("properties") or {}
         rest = schema.get("additionalProperties", {})
@@ -372,7 +397,7 @@ class _Fitter:
             key: self.fit(known.get(key, rest), item, f"{path}.{key}" if path else key) for key, item in value.items()
         }
 
-    def _opened(self, value: Any, wanted: type, path: str) -> Any:
+    def _opened(self, value: Any, wanted: type[Any], path: str) -> Any:
         """JSON inside a string, where a structure is wanted."""
         if not isinstance(value, str):
             return value

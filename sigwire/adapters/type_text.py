@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from sigwire.adapters.shapes import Shape, compiled
+from sigwire.adapters.shapes import Shape, compiled, is_array, is_object
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.errors import FieldDefinitionError
 from sigwire.signatures.fields import FieldSpec
@@ -53,7 +53,6 @@ _BY_ROLE: Mapping[str, str] = {
 _STRING: Mapping[TypeStyle, str] = {"compact": "string", "schema": '{"type":"string"}'}
 
 
-@lru_cache(maxsize=1024)
 def _field_text(spec: FieldSpec, style: TypeStyle) -> str:
     try:
         shape = compiled(spec).shape
@@ -69,6 +68,7 @@ def _field_text(spec: FieldSpec, style: TypeStyle) -> str:
 # --- JSON Schema --------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1024)
 def schema_text(shape: Shape) -> str:
     """The shape as one line of JSON Schema, without what only programs read.
 
@@ -79,13 +79,13 @@ def schema_text(shape: Shape) -> str:
 
 
 def _without_titles(schema: Any) -> Any:
-    if isinstance(schema, list):
+    if is_array(schema):
         return [_without_titles(item) for item in schema]
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return schema
     return {
         key: {name: _without_titles(item) for name, item in value.items()}
-        if key in _NAMED and isinstance(value, dict)
+        if key in _NAMED and is_object(value)
         else value
         if key in _DATA
         else _without_titles(value)
@@ -102,6 +102,7 @@ _DATA = ("default", "enum", "const", "examples")
 # --- the compact notation -----------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1024)
 def compact_text(shape: Shape) -> str:
     """The shape in the compact notation.
 
@@ -111,7 +112,7 @@ def compact_text(shape: Shape) -> str:
     return _Writer(shape).whole()
 
 
-_Write: TypeAlias = "Callable[[_Writer, JsonObject], str]"
+_Write: TypeAlias = "Callable[[Any, JsonObject], str]"
 
 
 class _Writer:
@@ -135,7 +136,7 @@ class _Writer:
 
     def _text(self, schema: Any) -> str:
         """The type, its limits behind it."""
-        if not isinstance(schema, dict):
+        if not is_object(schema):
             return "any"
         if "$ref" in schema:
             return self._reference(schema)
@@ -170,7 +171,7 @@ class _Writer:
             item = self._text(schema.get("items", {}))
             return f"({item})[]" if " " in item and not item.startswith("{") else f"{item}[]"
         items = [self._text(item) for item in first]
-        if isinstance(schema.get("items"), dict):
+        if is_object(schema.get("items")):
             items.append(f"...{self._text(schema['items'])}[]")
         return f"[{', '.join(items)}]"
 
@@ -182,7 +183,7 @@ class _Writer:
         members = [
             (self._member(name, item, name in required), self._meaning(item)) for name, item in properties.items()
         ]
-        if isinstance(schema.get("additionalProperties"), dict):
+        if is_object(schema.get("additionalProperties")):
             members.append((f"[key: string]: {self._text(schema['additionalProperties'])}", ""))
         line = "{ " + ", ".join(text for text, _ in members) + " }"
         if len(line) <= _WIDE and "\n" not in line and not any(comment for _, comment in members):
@@ -199,7 +200,7 @@ class _Writer:
 
     def _member(self, name: str, schema: Any, required: bool) -> str:
         shown = name if name.isidentifier() else dumps(name)
-        default = schema.get("default") if isinstance(schema, dict) else None
+        default = schema.get("default") if is_object(schema) else None
         suffix = "" if default is None else f" = {dumps(default)}"
         return f"{shown}{'' if required else '?'}: {self._text(schema)}{suffix}"
 
@@ -208,7 +209,7 @@ class _Writer:
         return own or ("" if self._is_named(schema) else _comment(self._shape.resolve(schema)))
 
     def _is_named(self, schema: Any) -> bool:
-        return isinstance(schema, dict) and _key_of(schema.get("$ref", "")) in self._named
+        return is_object(schema) and _key_of(schema.get("$ref", "")) in self._named
 
     _WRITERS: ClassVar[Mapping[str, _Write]] = {
         "string": _string,
@@ -275,7 +276,7 @@ def _size(low: JsonValue, high: JsonValue, unit: str) -> Iterator[str]:
 
 
 def _comment(schema: Any) -> str:
-    text = schema.get("description") if isinstance(schema, dict) else None
+    text = schema.get("description") if is_object(schema) else None
     return f"  // {' '.join(str(text).split())}" if text else ""
 
 
@@ -287,13 +288,13 @@ def _indented(text: str) -> str:
 
 
 def _references(schema: Any) -> Iterator[str]:
-    if isinstance(schema, dict):
+    if is_object(schema):
         if isinstance(schema.get("$ref"), str):
             yield _key_of(schema["$ref"])
         for key, value in schema.items():
             if key != "$defs" and key not in _DATA:
                 yield from _references(value)
-    elif isinstance(schema, list):
+    elif is_array(schema):
         for item in schema:
             yield from _references(item)
 

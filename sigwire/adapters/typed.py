@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from sigwire.adapters.json_text import JsonKind, read_json, unwrapped
-from sigwire.adapters.shapes import Compiled, compiled, fit
+from sigwire.adapters.shapes import Compiled, compiled, fit, is_array, is_object
 from sigwire.core.json import JsonValue, dumps, loads
 from sigwire.core.response import Repair
 from sigwire.errors import InputError, JsonReadError, ValueReadError
@@ -98,7 +98,7 @@ class TypedJson:
     def _kind(self) -> JsonKind | None:
         """The only kind of JSON structure that can be looked for in prose; ``None`` when there is not just one."""
         kinds = self.compiled.shape.kinds & {"object", "array", "any"}
-        return cast(JsonKind, *kinds) if len(kinds) == 1 and "any" not in kinds else None
+        return cast(JsonKind, next(iter(kinds))) if len(kinds) == 1 and "any" not in kinds else None
 
     def load(self, value: JsonValue, strict: bool) -> Read:
         """The value in JSON, mended or unwrapped where that makes it fit."""
@@ -203,7 +203,7 @@ class TypedJson:
             text = self._writer.to_json(value, by_alias=self.compiled.by_alias, warnings=False, fallback=str).decode()
         except ValueError:  # half a surrogate pair, which only an escape can write
             text = _escaped(dumps(self._plain(value)))
-        if "null" in text and self.compiled.has_floats:
+        if self.compiled.has_floats and ("null" in text or has_constants(text)):
             _refuse_not_numbers(self._plain(value), self.field.name)
         return text
 
@@ -236,10 +236,10 @@ def _refuse_not_numbers(value: Any, field: str | None) -> None:
         if isinstance(current, float) and not math.isfinite(current):
             where = f"The field {field!r} holds" if field else "A value holds"
             raise InputError(f"{where} {current!r}, which JSON cannot express. Use None, or a number.")
-        if isinstance(current, dict):
-            pending += cast("dict[Any, Any]", current).values()
-        elif isinstance(current, (list, tuple)):
-            pending += cast("Sequence[Any]", current)
+        if is_object(current):
+            pending += current.values()
+        elif is_array(current):
+            pending += current
 
 
 def untyped_json(value: Any, field: str | None = None) -> str:
@@ -255,7 +255,7 @@ def untyped_json(value: Any, field: str | None = None) -> str:
         text = to_json(value, fallback=str, inf_nan_mode="null", bytes_mode=base64).decode()
     except ValueError:  # as in to_json above
         text = _escaped(dumps(to_jsonable_python(value, fallback=str, bytes_mode=base64)))
-    if "null" in text:
+    if "null" in text or has_constants(text):
         _refuse_not_numbers(to_jsonable_python(value, fallback=str, bytes_mode=base64), field)
     return text
 

@@ -18,8 +18,7 @@ validators always have the last word.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from json.encoder import encode_basestring_ascii
@@ -27,7 +26,7 @@ from typing import Annotated, Any, cast
 
 from sigwire.adapters.edges import EDGES, guarded, null_guarded, null_unguarded, unguarded
 from sigwire.adapters.json_text import read_json, unwrapped
-from sigwire.adapters.shapes import compiled
+from sigwire.adapters.shapes import compiled, is_array
 from sigwire.adapters.typed import Read, TypedJson, has_constants, problem_of, shown, untyped_json, validated
 from sigwire.core.json import JsonValue, dumps, loads
 from sigwire.core.messages import Part
@@ -169,7 +168,7 @@ class _StringCodec(_TextCodec):
         return Read(text)
 
     def render_input(self, value: Any) -> str:
-        return guarded(_numbered(value)) if isinstance(value, (list, tuple)) else self.render(value)
+        return guarded(_numbered(value)) if is_array(value) else self.render(value)
 
     def dump(self, value: Any) -> JsonValue:
         return str.__str__(value) if isinstance(value, str) else self._untyped(value)
@@ -481,31 +480,29 @@ def _written(value: Any) -> Iterator[str | Part]:
     """JSON text of a value, interrupted by the media in it."""
     if isinstance(value, (Image, Audio, File)):
         yield value.part()
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        yield from _joined("[", ((("",), item) for item in value), "]")
     elif (members := _members(value)) is not None:
-        yield from _joined("{", (((dumps(str(key)), ":"), item) for key, item in members.items()), "}")
+        yield from _joined("{", [(dumps(str(key)) + ":", item) for key, item in members.items()], "}")
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        yield from _joined("[", [("", item) for item in cast("Iterable[Any]", value)], "]")
     else:
         yield untyped_json(value)
 
 
-def _joined(opening: str, items: Iterator[tuple[tuple[str, ...], Any]], closing: str) -> Iterator[str | Part]:
+def _joined(opening: str, items: Sequence[tuple[str, Any]], closing: str) -> Iterator[str | Part]:
     yield opening
     for position, (before, item) in enumerate(items):
-        yield ("," if position else "") + "".join(before)
+        yield ("," if position else "") + before
         yield from _written(item)
     yield closing
 
 
 def _members(value: Any) -> Mapping[Any, Any] | None:
     if isinstance(value, Mapping):
-        return value
-    fields = getattr(type(value), "model_fields", None)
-    if fields is not None:
-        return {name: getattr(value, name) for name in fields}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-    return None
+        found: Mapping[Any, Any] = value
+        return found
+    kind: Any = type(value)
+    names = getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", None)
+    return None if names is None else {name: getattr(value, name) for name in names}
 
 
 _BY_ROLE: Mapping[str, type[FieldCodec]] = {
@@ -522,9 +519,9 @@ _BY_TEXTS: Mapping[str, type[FieldCodec]] = {"always": _TextValueCodec, "never":
 class ObjectRead:
     """Fields out of one JSON object: values by name, repairs, and what is wrong by name ("" for the whole answer)."""
 
-    values: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
     repairs: tuple[Repair, ...] = ()
-    problems: dict[str, str] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class ObjectCodec:
@@ -605,14 +602,20 @@ class ObjectCodec:
 
     def _members(self, value: JsonValue, strict: bool) -> tuple[dict[str, JsonValue] | None, tuple[Repair, ...]]:
         """The object with the fields: the value itself, or what it holds one level down."""
-        if isinstance(value, dict) and (strict or not value or value.keys() & self._codecs.keys()):
-            return value, ()
-        if strict:
-            return None, ()
-        for inner, what in unwrapped(value):
-            if isinstance(inner, dict) and inner.keys() & self._codecs.keys():
-                return inner, (Repair(None, what),)
-        return self._bare(value)
+        found: list[tuple[dict[str, JsonValue], tuple[Repair, ...]]] = []
+        if isinstance(value, dict):
+            found.append((value, ()))
+        if strict or found and (not value or self._is_whole(found[0][0])):
+            return found[0] if found else (None, ())
+        found += [(inner, (Repair(None, what),)) for inner, what in unwrapped(value) if isinstance(inner, dict)]
+        whole = [members for members in found if self._is_whole(members[0])]
+        some = [members for members in found if members[0].keys() & self._codecs.keys()]
+        return next(iter(whole or some), None) or self._bare(value)
+
+    def _is_whole(self, members: dict[str, JsonValue]) -> bool:
+        """Whether an object has every required field, and any field at all."""
+        known = members.keys() & self._codecs.keys()
+        return bool(known) and all(name in members for name, codec in self._codecs.items() if codec.field.required)
 
     def _bare(self, value: JsonValue) -> tuple[dict[str, JsonValue] | None, tuple[Repair, ...]]:
         """The value of the only field, standing alone."""
