@@ -141,12 +141,13 @@ class Toolbox:
 
     def _prepare(self, call: ToolCall) -> _Running:
         tool = self.tools.get(call.name)
+        if call.error is not None and call.error.code != "unknown_tool":
+            return _Running(self, call, tool, fault=call.error.message)
         if tool is None:
             names = ", ".join(self.tools) or "none"
             return _Running(self, call, fault=f"There is no tool {call.name!r}. The tools are: {names}.")
-        if call.error is not None or call.arguments is None:
-            fault = call.error.message if call.error else "The arguments must be a JSON object."
-            return _Running(self, call, tool, fault=fault)
+        if call.arguments is None:
+            return _Running(self, call, tool, fault="The arguments must be a JSON object.")
         try:
             return _Running(self, call, tool, bound=tool.bind(call.arguments))
         except Exception as fault:  # validators of users' types are users' code
