@@ -54,8 +54,8 @@ class Adapter(ABC):
             object.__setattr__(self, "native_tools", use_native_function_calling)
 
     @abstractmethod
-    def layout(self, visible: Visible, capabilities: Capabilities, *, offers_tools: str | None) -> Layout:
-        """The layout for these fields; ``offers_tools`` is the plan's tools mode."""
+    def layout(self, visible: Visible, capabilities: Capabilities) -> Layout:
+        """The layout for these fields."""
 
     def mode(self, layout: Layout, capabilities: Capabilities, tools_mode: ToolsMode | None) -> tuple[str, str | None]:
         """How outputs are asked for, and why in no better way; ``None`` when there is nothing to say."""
@@ -88,7 +88,7 @@ class Adapter(ABC):
             self.types,
             scans,
         )
-        layout = self.layout(visible, capabilities, offers_tools=tools_mode)
+        layout = self.layout(visible, capabilities)
         mode, why = self.mode(layout, capabilities, tools_mode)
         if why is not None:
             warnings.append(LMWarning("structured_output", why))

@@ -45,7 +45,7 @@ class ChatAdapter(Adapter):
     {'answer': 'Paris'}
     """
 
-    def layout(self, visible: Visible, capabilities: Capabilities, *, offers_tools: str | None) -> Layout:
+    def layout(self, visible: Visible, capabilities: Capabilities) -> Layout:
         """Sections, whatever the model can do."""
         return ChatLayout(visible)
 

@@ -42,7 +42,7 @@ class JSONAdapter(Adapter):
 
     require_schema: bool = False
 
-    def layout(self, visible: Visible, capabilities: Capabilities, *, offers_tools: str | None) -> Layout:
+    def layout(self, visible: Visible, capabilities: Capabilities) -> Layout:
         """One JSON object; with a schema where the model takes one."""
         return JSONLayout(visible, with_schema=capabilities.json_schema)
 

@@ -155,7 +155,6 @@ class Plan:
             twice = sorted({tool.name for tool in tools if [t.name for t in tools].count(tool.name) > 1})
             raise InputError(f"Two tools are called {twice[0]!r}. Give one of them another name: Tool(f, name=...).")
         specs = tuple(tool.spec for tool in tools)
-        system = self._system_text(specs)
         native = self.tools_mode == "native"
         return _Offer(
             given,
@@ -163,18 +162,18 @@ class Plan:
             names,
             specs if native else (),
             self._remind(bool(tools)),
-            Message.system(system.replace(_EXAMPLES_SLOT, "")),
-            Message.system(system.replace(_EXAMPLES_SLOT, EXAMPLES_NOTE + "\n\n")),
+            Message.system(self._system_text(specs)),
+            Message.system(self._system_text(specs, EXAMPLES_NOTE)),
         )
 
-    def _system_text(self, specs: Sequence[JsonObject]) -> str:
+    def _system_text(self, specs: Sequence[JsonObject], note: str = "") -> str:
         parts = [self.layout.teach()]
         if specs and self.tools_mode == "text":
             self._refuse_built_in(specs)
             parts.append(instructions(specs, self.adapter.tool_schemas))
         if specs and self.layout.outputs:
             parts.append(_CALLS_FIRST)
-        parts.append(f"{_EXAMPLES_SLOT}Your task:\n{self._instructions}")
+        parts += [note, f"Your task:\n{self._instructions}"]
         return "\n\n".join(part for part in parts if part)
 
     def _refuse_built_in(self, specs: Sequence[JsonObject]) -> None:
@@ -207,7 +206,7 @@ class Plan:
             parallel = settings.pop("parallel_tool_calls", None)
         if parallel is None:
             parallel = self.adapter.parallel_tool_calls
-        if self.tools_mode == "text" and choice is ToolChoice.NONE:
+        if self.tools_mode == "text" and choice is not None and choice.mode == "none":
             offer = self._bare
         messages: list[Message] = []
         if not demos:
@@ -248,7 +247,8 @@ class Plan:
         choices = response.choices
         if self._scans and any(not choice.tool_calls and choice.text for choice in choices):
             tools = tuple(tools)
-            names = self._offer.names if tools == self._offer.tools else frozenset(tool.name for tool in tools)
+            offer = self._offer
+            names = offer.names if tools == offer.tools else frozenset(tool.name for tool in tools)
             if names:
                 choices = tuple(self._find_calls(choice, names, taken, warnings) for choice in choices)
         if any(choice.finish_reason == "length" and choice.tool_calls for choice in choices):
@@ -270,7 +270,8 @@ class Plan:
                 LMWarning("native_tools", f"the model wrote its calls as text; they were read as {found.dialect}")
             )
         warnings += [LMWarning("text_tools", note) for note in found.notes]
-        return _with_calls(choice, found.text, number_calls(_new_ids(found.calls, taken), taken))
+        used = frozenset(taken)
+        return _with_calls(choice, found.text, number_calls(_new_ids(found.calls, used), used))
 
     # --- parse ---------------------------------------------------------------------------------------
 
@@ -390,7 +391,6 @@ class Plan:
         return None
 
 
-_EXAMPLES_SLOT = "\x00"
 _CALLS_FIRST = "Call tools while you need their results. Write the outputs once no further call is needed."
 _CALL_OR_SAY = "Call the tools that are needed; if none fits, say so in plain text."
 _ANSWER_PLAINLY = "Answer in plain text."
@@ -446,7 +446,7 @@ def _with_calls(choice: Choice, text: str, calls: tuple[ToolCall, ...]) -> Choic
     return replace(choice, text=text, tool_calls=calls, finish_reason=reason, parts=parts)
 
 
-def _new_ids(calls: Iterable[ToolCall], taken: Iterable[str]) -> list[ToolCall]:
+def _new_ids(calls: Iterable[ToolCall], taken: frozenset[str]) -> list[ToolCall]:
     """Calls without the ids that a model made up twice."""
     used = set(taken)
     fresh: list[ToolCall] = []

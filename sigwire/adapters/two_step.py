@@ -47,7 +47,7 @@ class TwoStepAdapter(Adapter):
                 "TwoStepAdapter(sigwire.LM(...))."
             )
 
-    def layout(self, visible: Visible, capabilities: Capabilities, *, offers_tools: str | None) -> Layout:
+    def layout(self, visible: Visible, capabilities: Capabilities) -> Layout:
         """Plain words."""
         return PlainLayout(visible)
 

@@ -39,7 +39,7 @@ class XMLAdapter(Adapter):
     {'answer': '1 < 2 && 2 < 3'}
     """
 
-    def layout(self, visible: Visible, capabilities: Capabilities, *, offers_tools: str | None) -> Layout:
+    def layout(self, visible: Visible, capabilities: Capabilities) -> Layout:
         """Tags, whatever the model can do."""
         return XMLLayout(visible)
 
