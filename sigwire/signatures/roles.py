@@ -37,7 +37,9 @@ def role_of(annotation: Any, name: str, direction: Direction) -> Role:
     """
     kind = strip(annotation)
     role: Role = _role(kind)
-    if role == "value" and (stray := next((t for t in _TOOL_TYPES if contains(kind, t)), None)):
+    # Inside a user's record they are that record's data; only the annotation itself is looked at.
+    written = members_of(kind, records=False) if role == "value" else ()
+    if stray := next((member for member in written if isinstance(member, type) and member in _TOOL_TYPES), None):
         raise SignatureError(
             f"Field {name!r} has the type {_show(annotation)}, in which {stray.__name__} has no meaning. "
             f"{_TOOL_TYPES[stray]}"
@@ -56,10 +58,7 @@ _TOOL_TYPES: Mapping[type, str] = {
 }
 _MISPLACED: Mapping[tuple[Role, Direction], str] = {
     ("tools", "output"): "tools are offered by the caller; make it an input, and ToolCalls the output.",
-    (
-        "tool_calls",
-        "input",
-    ): "calls are made by the model; make it an output. Earlier calls belong into a History input.",
+    ("tool_calls", "input"): "calls are made by the model; make it an output. Earlier calls are part of a History.",
     ("history", "output"): "a history is kept by the caller; make it an input.",
 }
 
@@ -71,7 +70,7 @@ def _role(kind: Any) -> Role:
                 return role
     if _is_tools(kind):
         return "tools"
-    return "media" if any(contains(kind, medium) for medium in MEDIA) else "value"
+    return "media" if contains(kind, *MEDIA) else "value"
 
 
 def _is_tools(kind: Any) -> bool:
@@ -222,8 +221,8 @@ def allows_none(annotation: Any) -> bool:
     return origin in (typing.Union, types.UnionType) and any(map(allows_none, arguments))
 
 
-def contains(annotation: Any, wanted: type) -> bool:
-    """Whether a type mentions another one anywhere: in its arguments, in the fields of its models, through recursion.
+def contains(annotation: Any, *wanted: type) -> bool:
+    """Whether a type mentions any of the others: in its arguments, in the fields of its models, through recursion.
 
     >>> contains(dict[str, list[Image]], Image)
     True
@@ -231,8 +230,8 @@ def contains(annotation: Any, wanted: type) -> bool:
     return any(isinstance(found, type) and issubclass(found, wanted) for found in members_of(annotation))
 
 
-def members_of(annotation: Any) -> Iterator[Any]:
-    """The type and every type it is made of, each once."""
+def members_of(annotation: Any, *, records: bool = True) -> Iterator[Any]:
+    """The type and every type it is made of, each once; with ``records`` also the types of records' fields."""
     seen: dict[int, Any] = {}  # holds the types, so that no id is used twice
     pending = [annotation]
     while pending:
@@ -241,10 +240,10 @@ def members_of(annotation: Any) -> Iterator[Any]:
             continue
         seen[id(current)] = current
         yield current
-        pending += _parts_of(current)
+        pending += _parts_of(current, records)
 
 
-def _parts_of(annotation: Any) -> list[Any]:
+def _parts_of(annotation: Any, records: bool) -> list[Any]:
     if (alias := _alias(annotation)) is not None:
         return [alias]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
@@ -252,7 +251,7 @@ def _parts_of(annotation: Any) -> list[Any]:
         return []
     if origin is not None:
         return [origin, *(arguments[:1] if origin is typing.Annotated else arguments)]
-    if not isinstance(annotation, type) or annotation.__module__ in ("builtins", "typing"):
+    if not records or not isinstance(annotation, type) or annotation.__module__ in ("builtins", "typing"):
         return []
     nothing: list[Any] = []
     return next((list(read(annotation)) for applies, read in _RECORDS if applies(annotation)), nothing)

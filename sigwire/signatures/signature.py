@@ -63,8 +63,8 @@ class SignatureMeta(type):
         declared = {key: value for key, value in namespace.items() if direction_of(value) is not None}
         rest = {key: value for key, value in namespace.items() if key not in declared}
         cls = super().__new__(mcs, name, bases, rest)
-        _refuse_strays(cls, rest, declared)
         annotations = _annotations(cls, declared, rest, frame)
+        _refuse_strays(cls, rest, declared)
         own = [compile_field(key, annotations.get(key, str), value) for key, value in declared.items()]
         type.__setattr__(cls, _SPEC, _spec(name, _inherited(bases, own), _instructions(cls, rest, frame)))
         return cls
@@ -432,18 +432,12 @@ def _annotations(
     cls: type, declared: Mapping[str, Any], rest: Mapping[str, Any], frame: types.FrameType
 ) -> dict[str, Any]:
     """The fields' types. Text (``from __future__ import annotations``) is resolved where the class statement stands."""
-    scope = scope_of(frame)
-    written = {name: kind for name, kind in inspect.get_annotations(cls).items() if name in declared}
-    for name, kind in written.items():
-        # In ``date: date = InputField()`` Python assigns first, so the name already means the field.
-        if direction_of(kind) is not None:
-            written[name] = scope.get(name, str)
+    module = sys.modules.get(cls.__module__)
 
     def holder() -> None: ...
 
-    holder.__annotations__ = written
-    module = sys.modules.get(cls.__module__)
     try:
+        holder.__annotations__ = _written_types(cls, declared, frame)
         return typing.get_type_hints(
             holder,
             {**vars(module), **frame.f_globals} if module else frame.f_globals,
@@ -457,6 +451,13 @@ def _annotations(
         ) from fault
     except (SyntaxError, TypeError) as fault:
         raise FieldDefinitionError(f"{cls.__name__}: an annotation is not a type: {fault}.") from fault
+
+
+def _written_types(cls: type, declared: Mapping[str, Any], frame: types.FrameType) -> dict[str, Any]:
+    """The annotations as they stand. In ``date: date = InputField()`` Python assigns first, so the name is the field's."""
+    scope = scope_of(frame)
+    written = {name: kind for name, kind in inspect.get_annotations(cls).items() if name in declared}
+    return {name: kind if direction_of(kind) is None else scope.get(name, str) for name, kind in written.items()}
 
 
 def _instructions(cls: type, rest: Mapping[str, Any], frame: types.FrameType) -> str | None:

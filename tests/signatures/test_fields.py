@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from sigwire.core.tools import ToolCall, ToolCalls
 from sigwire.errors import FieldDefinitionError
@@ -52,6 +52,13 @@ def test_constraints_of_optional_types_let_none_pass() -> None:
     assert spec.adapter.validate_python(None) is None
     with pytest.raises(ValidationError):
         spec.adapter.validate_python(0)
+
+
+def test_constraints_inside_a_type_count_too() -> None:
+    spec = compile_field("x", list[Annotated[int, Field(ge=1)]], OutputField())
+    assert spec.adapter.validate_python(["1"]) == [1]
+    with pytest.raises(ValidationError):
+        spec.adapter.validate_python([0])
 
 
 def test_a_type_that_cannot_be_validated_says_so() -> None:

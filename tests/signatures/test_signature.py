@@ -473,6 +473,24 @@ def test_roles_that_contradict_each_other_are_refused_at_definition(text: str, m
         make_signature(text)
 
 
+def test_types_inside_a_users_record_are_its_data() -> None:
+    class Run(BaseModel):
+        past: History
+
+    judged = Signature("run: Run -> verdict: bool").spec.field("run")
+    assert judged.role == "value"
+    assert judged.adapter.validate_python({"past": [{"q": "a"}]}).past == History([{"q": "a"}])
+
+
+def test_pictures_inside_a_users_record_make_a_media_field() -> None:
+    class Page(BaseModel):
+        pictures: list[Image]
+        next: Page | None = None
+
+    Page.model_rebuild(_types_namespace={"Page": Page})
+    assert Signature("pages: list[Page] -> summary").spec.field("pages").role == "media"
+
+
 def test_roles_are_checked_at_edits() -> None:
     agent = make_signature("q, tools: list[Tool] -> calls: ToolCalls")
     with pytest.raises(SignatureError, match="no input offers tools"):
