@@ -30,6 +30,7 @@ from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.codecs.openai_shape import decode_answer, decode_request, encode_call, encode_outputs
 from sigwire.lm.history import CallLog, Exchange, print_entries
 from sigwire.lm.secrets import masked, public
+from sigwire.observe.callbacks import call
 from sigwire.steps import block_on, off_loop
 
 __all__ = ["BaseLM", "LanguageModel"]
@@ -136,13 +137,17 @@ class BaseLM:
         return encode_outputs(await self._aexchange(_request(prompt, messages, kwargs), prompt))
 
     def _exchange(self, request: Request, prompt: str | None = None) -> Response:
-        response = self._answer(request)
-        self._keep(request, response, prompt)
+        with call("lm", self, lambda: _inputs(request, prompt)) as end:
+            response = self._answer(request)
+            self._keep(request, response, prompt)
+            end(response)
         return response
 
     async def _aexchange(self, request: Request, prompt: str | None = None) -> Response:
-        response = await self._aanswer(request)
-        self._keep(request, response, prompt)
+        with call("lm", self, lambda: _inputs(request, prompt)) as end:
+            response = await self._aanswer(request)
+            self._keep(request, response, prompt)
+            end(response)
         return response
 
     def _keep(self, request: Request, response: Response, prompt: str | None) -> None:
@@ -312,6 +317,12 @@ def _class_named(path: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
     if not (isinstance(found, type) and issubclass(found, BaseLM)):
         raise StateError(f"{path!r} is no language model class (loading its state). Check the file's 'class'.")
     return cast("type[BaseLM]", found)
+
+
+def _inputs(request: Request, prompt: str | None) -> dict[str, Any]:
+    """What callbacks see: the request as it is, and as DSPy's callbacks expect it."""
+    messages, kwargs = encode_call(request)
+    return {"request": request, "prompt": prompt, "messages": messages, **public(kwargs)}
 
 
 def _request(

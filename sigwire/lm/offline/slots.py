@@ -395,6 +395,11 @@ def _touch(a: Mention, b: Mention) -> bool:
 # Slots that are not filled by a mention: the whole text decides.
 
 
+def _is_quoted(slot: Slot, scene: _Scene) -> bool:
+    """Whether the text gives the slot a value in quotes; then examples in its description are no options."""
+    return any(m.kind in ("quoted", "url") and _near_cue(slot, m, scene) >= 1.5 for m in scene.mentions)
+
+
 def _taken(slot: Slot, slots: Sequence[Slot], arguments: JsonObject) -> list[JsonValue]:
     """Options that slots with the same options have already: from one unit to the same one is never meant."""
     pairs = slot.options and slot.roles & {"origin", "target"}
@@ -412,7 +417,7 @@ def _by_itself(slot: Slot, scene: _Scene, taken: Sequence[JsonValue]) -> tuple[J
         return _array_of_options(slot, scene)
     if slot.type == "string" and "unit" in slot.roles:
         return _unit(slot, scene)
-    if slot.type == "string" and slot.soft and not slot.roles & {"place", "currency"}:
+    if slot.type == "string" and slot.soft and not slot.roles & {"place", "currency"} and not _is_quoted(slot, scene):
         return _option(slot, slot.soft, scene, exact=True)
     return None
 
@@ -446,13 +451,13 @@ def _mentioned(option: str, scene: _Scene, exact: bool) -> float:
     if exact:
         return 0.0
     stems = [s for s in name_words(option) if s not in STOP_WORDS]
-    hits = sum(1 for s in stems if len(s) > 3 and (s in scene.stems or _begins(s, scene.stems)))
+    hits = sum(1 for s in stems if len(s) > 3 and s in scene.stems) or _begins(option, scene)
     return 2.0 * hits / len(stems) if stems and hits * 2 > len(stems) - 1 else 0.0
 
 
-def _begins(one: str, stems: frozenset[str]) -> bool:
-    """Whether a longer word is made from this one: "music", "musical"."""
-    return len(one) > 4 and any(other.startswith(one) for other in stems)
+def _begins(option: str, scene: _Scene) -> bool:
+    """Whether the text has a word made from the option: "musical" from "music"."""
+    return len(option) > 4 and any(word.text.lower().startswith(option.lower()) for word in scene.tokens)
 
 
 def _number_option(options: Sequence[Any], slot: Slot, scene: _Scene) -> JsonValue | None:
@@ -628,11 +633,14 @@ def _near_cue(slot: Slot, mention: Mention, scene: _Scene) -> float:
     score = 0.0
     # A plain phrase modifies what follows it ("renewable energy"); a value follows what it is about ("radius of 5").
     ahead, behind = (0.6, 1.1) if mention.kind == "phrase" else (1.0, 0.7)
+    after = scene.after(mention)
+    if after and after[0].text.lower() == "as":  # "'x1' as the password": what it is stands behind
+        ahead, behind = 0.3, 2.0
     for distance, word in enumerate(scene.before(mention)):
         if word.text[0].isdigit() and distance:
             break  # what stands before another value speaks of that value
         score += ahead * slot.cues.get(word.stem, 0.0) / (1 + 0.35 * distance)
-    for distance, word in enumerate(scene.after(mention)):
+    for distance, word in enumerate(after):
         if word.text[0].isdigit() or word.text.lower() == "and":
             break
         score += behind * slot.cues.get(word.stem, 0.0) / (1 + 0.5 * distance)
@@ -869,8 +877,9 @@ _DEFAULT_TEXT = re.compile(
 
 def _last_resort(slot: Slot, scene: _Scene) -> tuple[JsonValue, float] | None:
     """A required value that nothing in the text speaks of: its default, a value that demos agree on, or the text itself."""
-    if slot.habit.values and (slot.options or len({json.dumps(v) for v in slot.habit.values}) == 1):
-        return slot.habit.values[0], 0.6
+    shown = slot.habit.values
+    if shown and (slot.options or (len(shown) > 1 and len({json.dumps(value) for value in shown}) == 1)):
+        return shown[0], 0.6
     if slot.has_default:
         return slot.schema["default"], 0.3
     if match := _DEFAULT_TEXT.search(slot.description):
