@@ -121,7 +121,7 @@ def _starts(text: str, kind: JsonKind | None) -> Iterator[int]:
 
 def _around(text: str, start: int, reader: _Reader, kind: JsonKind | None) -> tuple[Repair, ...]:
     """The repairs of a reading, with what was left out around it."""
-    before, after = text[:start].strip(), text[reader.position :].strip()
+    before, after = text[:start].replace("\ufeff", "").strip(), text[reader.position :].strip()
     if fenced := _FENCE.fullmatch(text[:start].lstrip()) is not None:
         before = ""
     elif before.endswith(("```", "```json")):

@@ -204,7 +204,7 @@ class TypedJson:
         except ValueError:  # half a surrogate pair, which only an escape can write
             text = _escaped(dumps(self._plain(value)))
         if self.compiled.has_floats and ("null" in text or has_constants(text)):
-            _refuse_not_numbers(self._plain(value), self.field.name)
+            _refuse_not_numbers(value, self.field.name)
         return text
 
     def dump(self, value: Any) -> JsonValue:
@@ -230,7 +230,9 @@ def _escaped(text: str) -> str:
 
 
 def _refuse_not_numbers(value: Any, field: str | None) -> None:
-    pending: list[Any] = [value]
+    from pydantic_core import to_jsonable_python
+
+    pending: list[Any] = [to_jsonable_python(value, fallback=str, inf_nan_mode="constants", bytes_mode="base64")]
     while pending:
         current = pending.pop()
         if isinstance(current, float) and not math.isfinite(current):
@@ -256,7 +258,7 @@ def untyped_json(value: Any, field: str | None = None) -> str:
     except ValueError:  # as in to_json above
         text = _escaped(dumps(to_jsonable_python(value, fallback=str, bytes_mode=base64)))
     if "null" in text or has_constants(text):
-        _refuse_not_numbers(to_jsonable_python(value, fallback=str, bytes_mode=base64), field)
+        _refuse_not_numbers(value, field)
     return text
 
 
