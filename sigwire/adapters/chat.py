@@ -87,6 +87,9 @@ class ChatLayout(Layout):
         sections.append(self._done)
         return "\n\n".join(sections)
 
+    def begins(self, text: str) -> bool:
+        return _HEADER.match(text) is not None
+
     def read(self, text: str, strict: bool) -> Reading:
         pieces = _HEADER.split("\n" + text)
         if len(pieces) == 1:

@@ -97,6 +97,9 @@ class JSONLayout(Layout):
         members = {name: codec.dump(values[name]) for name, codec in self.outputs if name in values}
         return json.dumps(members, ensure_ascii=False, indent=2) if members else ""
 
+    def begins(self, text: str) -> bool:
+        return text.startswith("{")
+
     def read(self, text: str, strict: bool) -> Reading:
         found = self._object.read(text, strict=strict)
         return Reading(dict(found.values), list(found.repairs), dict(found.problems))

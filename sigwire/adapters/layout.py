@@ -79,6 +79,10 @@ class Layout(ABC):
     def read(self, text: str, strict: bool) -> Reading:
         """The outputs in what the model wrote. Raises nothing: what is wrong stands in the reading's problems."""
 
+    def begins(self, text: str) -> bool:
+        """Whether a text begins as outputs do, so that nothing can stand before them."""
+        return False
+
     def opening(self, name: str) -> str:
         """What stands before an input's value."""
         return f"[[ ## {name} ## ]]\n"

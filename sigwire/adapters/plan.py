@@ -294,20 +294,27 @@ class Plan:
 
     def _read(self, text: str) -> Reading:
         """The outputs in a text. Thinking that a model leaves before its answer may hold drafts of it, so it goes first."""
-        if self.adapter.strict or text[:1] not in "<[ \n":
+        if self.adapter.strict or not ("</think" in text or "[/THINK]" in text):
             return self.layout.read(text, self.adapter.strict)
-        answer = self._without_thoughts(text)
+        answer, sure = self._without_thoughts(text.lstrip())
         reading = self.layout.read(answer, False)
-        if answer is not text:
+        if reading.problems and not sure:
+            return self.layout.read(text, False)
+        if len(answer) < len(text.lstrip()):
             reading.repairs.insert(0, Repair(None, "reasoning before the answer was left out"))
         return reading
 
-    def _without_thoughts(self, text: str) -> str:
-        start = text.lstrip()
+    def _without_thoughts(self, text: str) -> tuple[str, bool]:
+        """The text after a thinking block at its start, and whether it surely was one: some models never open theirs."""
         for name, opening, closing in _THOUGHTS:
-            if start.startswith(opening) and closing in start and name not in self.layout.codecs:
-                return start.partition(closing)[2]
-        return text
+            before, found, after = text.partition(closing)
+            if not found or name in self.layout.codecs:
+                continue
+            if text.startswith(opening):
+                return after, True
+            if opening not in before and not self.layout.begins(text):
+                return after, False
+        return text, False
 
     def _parse_beside_calls(self, choice: Choice) -> Parsed:
         """Fields that stand beside calls are welcome; the ones that do not are left out or take their default."""

@@ -93,6 +93,9 @@ class XMLLayout(Layout):
             if name in values
         )
 
+    def begins(self, text: str) -> bool:
+        return self._opener is not None and self._opener.match(text) is not None
+
     def read(self, text: str, strict: bool) -> Reading:
         reading = Reading()
         texts: dict[str, str] = {}

@@ -242,6 +242,26 @@ def test_reasoning_before_the_answer_is_left_out_and_listed(adapter: Adapter) ->
 
 
 @each_adapter
+def test_thinking_that_the_prompt_opened_is_left_out_and_a_draft_is_never_the_answer(adapter: Adapter) -> None:
+    plan = adapter.plan(QA)
+    draft, answer = (
+        plan.layout.write({"answer": "draft", "score": 0.0}),
+        plan.layout.write({"answer": "yes", "score": 1.0}),
+    )
+    assert plan.parse(Choice(text=f"Hm.\n{draft}\n</think>\n{answer}")).fields == {"answer": "yes", "score": 1.0}
+    with pytest.raises(AdapterParseError):
+        plan.parse(Choice(text=f"<think>\n{draft}\n</think>\nI do not know."))
+
+
+@each_adapter
+def test_a_value_may_speak_of_thinking(adapter: Adapter) -> None:
+    plan = adapter.plan(QA)
+    values = {"answer": "write </think> or </thinking>", "score": 1.0}
+    for text in (plan.layout.write(values), "Sure.\n" + plan.layout.write(values)):
+        assert plan.parse(Choice(text=text)).fields == values
+
+
+@each_adapter
 def test_strict_refuses_what_lenient_repairs(adapter: Adapter) -> None:
     plan = adapter.plan(QA)
     text = "Sure, here it is:\n" + plan.layout.write({"answer": "yes", "score": 1.0})

@@ -166,6 +166,17 @@ def test_an_echo_of_an_input_is_one_value_and_opens_no_field(adapter: Adapter, q
 
 
 @each_adapter
+@pytest.mark.parametrize("native", [False, True], ids=["text tools", "native tools"])
+@given(question=texts)
+def test_an_echo_of_an_input_calls_nothing(adapter: Adapter, native: bool, question: str) -> None:
+    plan = adapter.plan(WithTools, Capabilities(native_tools=native))
+    request = plan.format({"question": question, "tools": [PING]})
+    choice = Choice(text=request.messages[-1].text)
+    (read,) = plan.normalize(Response((choice,)), [PING]).choices
+    assert read == choice
+
+
+@each_adapter
 @pytest.mark.parametrize(
     "values",
     [
