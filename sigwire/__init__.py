@@ -1,1 +1,227 @@
-"""sigwire: say what you want from a language model; the library takes care of how."""
+"""sigwire: say what you want from a language model; the library takes care of how.
+
+The front door. Every public name is here and is loaded when it is first used, so ``import sigwire`` costs next to nothing
+(PEP 562). Type checkers see the same names through the imports below. Nothing inside the package imports this file.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from sigwire.adapters.base import Adapter
+    from sigwire.adapters.chat import ChatAdapter
+    from sigwire.adapters.json import JSONAdapter
+    from sigwire.adapters.two_step import TwoStepAdapter
+    from sigwire.adapters.xml import XMLAdapter
+    from sigwire.core.capabilities import Capabilities
+    from sigwire.core.example import Completions, Example, Prediction
+    from sigwire.core.messages import Message
+    from sigwire.core.request import Request, ResponseFormat, ToolChoice
+    from sigwire.core.response import Choice, LMWarning, Repair, Response, Usage
+    from sigwire.core.tools import Tool, ToolCall, ToolCalls, ToolResult, WebSearch
+    from sigwire.errors import (
+        AdapterParseError,
+        AgentStopped,
+        CallerError,
+        ConfigurationError,
+        ContentFiltered,
+        ContextWindowExceededError,
+        EmptyResponse,
+        InputError,
+        LMAuthenticationError,
+        LMBillingError,
+        LMError,
+        LMInvalidRequestError,
+        LMNotConfigured,
+        LMRateLimitError,
+        LMServerError,
+        LMTimeoutError,
+        LMTransportError,
+        LMUnexpectedError,
+        LMUnsupportedModelError,
+        MalformedToolCall,
+        ModelError,
+        OutputTruncated,
+        Refused,
+        RetryTool,
+        SignatureError,
+        SigwireError,
+        StateError,
+        ToolDefinitionError,
+        ToolFailed,
+        UnsupportedFeature,
+        is_retryable_lm_error,
+    )
+    from sigwire.lm.base import BaseLM, LanguageModel
+    from sigwire.lm.client import LM
+    from sigwire.lm.fake import DummyLM, FakeLM
+    from sigwire.modules.chain_of_thought import ChainOfThought
+    from sigwire.modules.module import Module
+    from sigwire.modules.predict import Predict
+    from sigwire.modules.react import AgentRun, ReAct, ReActStep
+    from sigwire.modules.toolbox import Toolbox
+    from sigwire.observe.callbacks import BaseCallback
+    from sigwire.observe.usage import track_usage
+    from sigwire.settings import configure, context, settings
+    from sigwire.signatures.fields import InputField, OutputField
+    from sigwire.signatures.signature import Signature, ensure_signature, make_signature
+    from sigwire.signatures.types.history import History
+    from sigwire.signatures.types.media import Audio, File, Image
+    from sigwire.signatures.types.text import Code, Reasoning
+
+__all__ = [
+    "LM",
+    "Adapter",
+    "AdapterParseError",
+    "AgentRun",
+    "AgentStopped",
+    "Audio",
+    "BaseCallback",
+    "BaseLM",
+    "CallerError",
+    "Capabilities",
+    "ChainOfThought",
+    "ChatAdapter",
+    "Choice",
+    "Code",
+    "Completions",
+    "ConfigurationError",
+    "ContentFiltered",
+    "ContextWindowExceededError",
+    "DummyLM",
+    "EmptyResponse",
+    "Example",
+    "FakeLM",
+    "File",
+    "History",
+    "Image",
+    "InputError",
+    "InputField",
+    "JSONAdapter",
+    "LMAuthenticationError",
+    "LMBillingError",
+    "LMError",
+    "LMInvalidRequestError",
+    "LMNotConfigured",
+    "LMRateLimitError",
+    "LMServerError",
+    "LMTimeoutError",
+    "LMTransportError",
+    "LMUnexpectedError",
+    "LMUnsupportedModelError",
+    "LMWarning",
+    "LanguageModel",
+    "MalformedToolCall",
+    "Message",
+    "ModelError",
+    "Module",
+    "OutputField",
+    "OutputTruncated",
+    "Predict",
+    "Prediction",
+    "ReAct",
+    "ReActStep",
+    "Reasoning",
+    "Refused",
+    "Repair",
+    "Request",
+    "Response",
+    "ResponseFormat",
+    "RetryTool",
+    "Signature",
+    "SignatureError",
+    "SigwireError",
+    "StateError",
+    "Tool",
+    "ToolCall",
+    "ToolCalls",
+    "ToolChoice",
+    "ToolDefinitionError",
+    "ToolFailed",
+    "ToolResult",
+    "Toolbox",
+    "TwoStepAdapter",
+    "UnsupportedFeature",
+    "Usage",
+    "WebSearch",
+    "XMLAdapter",
+    "__version__",
+    "configure",
+    "context",
+    "ensure_signature",
+    "is_retryable_lm_error",
+    "make_signature",
+    "settings",
+    "track_usage",
+]
+
+# Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
+_HOMES = {
+    "sigwire.adapters.base": "Adapter",
+    "sigwire.adapters.chat": "ChatAdapter",
+    "sigwire.adapters.json": "JSONAdapter",
+    "sigwire.adapters.two_step": "TwoStepAdapter",
+    "sigwire.adapters.xml": "XMLAdapter",
+    "sigwire.core.capabilities": "Capabilities",
+    "sigwire.core.example": "Completions Example Prediction",
+    "sigwire.core.messages": "Message",
+    "sigwire.core.request": "Request ResponseFormat ToolChoice",
+    "sigwire.core.response": "Choice LMWarning Repair Response Usage",
+    "sigwire.core.tools": "Tool ToolCall ToolCalls ToolResult WebSearch",
+    "sigwire.errors": (
+        "AdapterParseError AgentStopped CallerError ConfigurationError ContentFiltered ContextWindowExceededError "
+        "EmptyResponse InputError LMAuthenticationError LMBillingError LMError LMInvalidRequestError LMNotConfigured "
+        "LMRateLimitError LMServerError LMTimeoutError LMTransportError LMUnexpectedError LMUnsupportedModelError "
+        "MalformedToolCall ModelError OutputTruncated Refused RetryTool SignatureError SigwireError StateError "
+        "ToolDefinitionError ToolFailed UnsupportedFeature is_retryable_lm_error"
+    ),
+    "sigwire.lm.base": "BaseLM LanguageModel",
+    "sigwire.lm.client": "LM",
+    "sigwire.lm.fake": "DummyLM FakeLM",
+    "sigwire.modules.chain_of_thought": "ChainOfThought",
+    "sigwire.modules.module": "Module",
+    "sigwire.modules.predict": "Predict",
+    "sigwire.modules.react": "AgentRun ReAct ReActStep",
+    "sigwire.modules.toolbox": "Toolbox",
+    "sigwire.observe.callbacks": "BaseCallback",
+    "sigwire.observe.usage": "track_usage",
+    "sigwire.settings": "configure context settings",
+    "sigwire.signatures.fields": "InputField OutputField",
+    "sigwire.signatures.signature": "Signature ensure_signature make_signature",
+    "sigwire.signatures.types.history": "History",
+    "sigwire.signatures.types.media": "Audio File Image",
+    "sigwire.signatures.types.text": "Code Reasoning",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"sigwire has no public name {name!r}; dir(sigwire) lists them.")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class _FrontDoor(ModuleType):
+    """The import system binds every submodule it loads as an attribute of its package. ``settings`` is the one submodule
+    that shares its name with a public object, and the object is what users mean by ``sigwire.settings``."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "settings" and isinstance(value, ModuleType):
+            value = value.settings
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _FrontDoor

@@ -5,11 +5,13 @@
     │   ├── ConfigurationError          settings, model strings, missing extras
     │   │   └── LMNotConfigured           no language model was given anywhere
     │   ├── SignatureError              a signature cannot mean what it says
+    │   │   └── FieldDefinitionError        an attribute of a signature class is not a usable field
     │   ├── InputError                  a call's inputs do not fit its signature
     │   ├── ToolDefinitionError         a tool cannot be offered as it is defined
     │   ├── UnsupportedFeature          the model or provider has no place for what was asked
     │   │   └── UnsupportedOption         a wire's table does not know an option
     │   └── StateError                  a saved program does not fit the program that loads it
+    │       └── MissingState              it has nothing for some of the program's parts
     ├── LMError                       the provider, or the way to it
     │   ├── LMTransportError            no usable answer arrived: refused, reset, cut off
     │   ├── LMTimeoutError              nothing arrived in time
@@ -27,7 +29,10 @@
     │   ├── OutputTruncated             cut off by the token limit
     │   ├── EmptyResponse               neither text nor tool calls
     │   ├── ContentFiltered             stopped by the provider's filter
-    │   └── Refused                     the model declined
+    │   ├── MalformedToolCall           a tool call that not even the provider could read
+    │   ├── Refused                     the model declined
+    │   └── ValueReadError              a text or JSON value does not fit the declared type
+    │       └── JsonReadError             a text is not JSON, and no repair makes it so
     ├── AgentStopped                  a tool loop ended without its declared outputs
     └── ToolSignal                    raised *by* a tool, for the model to read
         ├── RetryTool                   wrong arguments or a passing fault: try again
@@ -49,7 +54,9 @@ __all__ = [
     "ContentFiltered",
     "ContextWindowExceededError",
     "EmptyResponse",
+    "FieldDefinitionError",
     "InputError",
+    "JsonReadError",
     "LMAuthenticationError",
     "LMBillingError",
     "LMContentFilteredError",
@@ -62,6 +69,8 @@ __all__ = [
     "LMTransportError",
     "LMUnexpectedError",
     "LMUnsupportedModelError",
+    "MalformedToolCall",
+    "MissingState",
     "ModelError",
     "OutputTruncated",
     "Refused",
@@ -74,6 +83,7 @@ __all__ = [
     "ToolSignal",
     "UnsupportedFeature",
     "UnsupportedOption",
+    "ValueReadError",
     "is_retryable_lm_error",
 ]
 
@@ -111,6 +121,10 @@ class SignatureError(CallerError, ValueError):
     """A signature's text, types or roles contradict each other."""
 
 
+class FieldDefinitionError(SignatureError, TypeError):
+    """An attribute of a signature class is not a usable field."""
+
+
 class InputError(CallerError, ValueError):
     """A call's inputs are missing, unknown or of the wrong type for the signature."""
 
@@ -139,6 +153,12 @@ class UnsupportedOption(UnsupportedFeature):
 
 class StateError(CallerError, ValueError):
     """A saved program does not fit the program that loads it; nothing was changed."""
+
+
+class MissingState(StateError, KeyError):
+    """A saved program has nothing for some parts of the program that loads it; nothing was changed."""
+
+    __str__ = Exception.__str__  # KeyError would show the message as a quoted key
 
 
 # --- the provider, or the way to it ------------------------------------------------------------
@@ -346,8 +366,29 @@ class ContentFiltered(ModelError):
     """The provider's content filter stopped the answer."""
 
 
+class MalformedToolCall(ModelError):
+    """The model tried to call a tool and the provider could not read the call; nothing of it arrived."""
+
+
 class Refused(ModelError):
     """The model declined to answer; ``choice.refusal`` has its words."""
+
+
+class ValueReadError(ModelError, ValueError):
+    """A text or JSON value does not fit the declared type; the message is written for the model to read."""
+
+
+class JsonReadError(ValueReadError):
+    """A text is not JSON, and no repair makes it so.
+
+    Attributes: ``code`` (``"not_json"``, ``"malformed"``, ``"truncated"``, ``"too_deep"``, ``"number"`` or ``"ambiguous"``)
+    and ``position`` (the character where reading stopped).
+    """
+
+    def __init__(self, message: str, *, code: str, position: int = 0) -> None:
+        self.code = code
+        self.position = position
+        super().__init__(message)
 
 
 class AgentStopped(SigwireError):

@@ -21,7 +21,7 @@ __all__ = ["JsonObject", "JsonValue", "Value", "dumps", "loads"]
 JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
 JsonObject: TypeAlias = "dict[str, JsonValue]"
 
-dumps: Callable[[Any], str] = functools.partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+dumps: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """Compact JSON text; non-ASCII characters are kept."""
 
 
@@ -31,14 +31,20 @@ def loads(text: str | bytes) -> Any:
     >>> loads('{"a": [1, 2.0, null]}')
     {'a': [1, 2.0, None]}
     """
+    if not isinstance(text, str):
+        text = text.decode(json.detect_encoding(text))
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return _decode(text)
     except RecursionError:
         raise ValueError("JSON is nested too deeply") from None
 
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+# Made once: json.loads with an option makes a decoder for every call, which costs more than most texts do.
+_decode: Callable[[str], Any] = json.JSONDecoder(parse_constant=_refuse_constant).decode
 
 
 class Value:

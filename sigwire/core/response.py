@@ -15,7 +15,7 @@ from sigwire.core.json import JsonObject, JsonValue, Value
 from sigwire.core.messages import Message, Part, TextPart, ThinkingPart
 from sigwire.core.tools import ToolCall
 
-__all__ = ["Attempt", "Choice", "FinishReason", "LMWarning", "Response", "Usage"]
+__all__ = ["Attempt", "Choice", "FinishReason", "LMWarning", "Repair", "Response", "Usage"]
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "error"]
 
@@ -59,6 +59,17 @@ class LMWarning(Value):
 
     feature: str
     detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repair(Value):
+    """Something in an answer was not as asked and was read all the same: in which field, and what was done.
+
+    ``field`` is ``None`` where the repair concerns the answer as a whole. ``strict=True`` refuses what needs a repair.
+    """
+
+    field: str | None
+    what: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,18 @@ whatever it is: arguments that are not an object give a tagged ``error``, never 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias, overload
+from functools import partial
+from typing import Any, ClassVar, Literal, TypeAlias, cast, overload
 
+from sigwire.core.function_tools import Bound, FunctionArguments, function_name, is_async_function, read_docstring
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads
 from sigwire.core.parts import MediaPart
-from sigwire.errors import ToolDefinitionError
+from sigwire.core.schema import check_schema, validator
+from sigwire.errors import InputError, ToolDefinitionError
+from sigwire.steps import block_on, off_loop
 
 __all__ = ["CallError", "CallErrorKind", "Tool", "ToolCall", "ToolCalls", "ToolResult", "WebSearch", "number_calls"]
 
@@ -245,12 +250,14 @@ class WebSearch(Value):
 class Tool:
     """Something a model may ask for: a name, a description, a JSON Schema for the arguments, and the function behind it.
 
-    ``Tool(function)`` reads all of it from the function: type hints, docstring, defaults. ``Tool.from_schema`` takes a JSON
-    Schema as it is. ``handler`` may be sync or async, or ``None`` for a tool that somebody else runs.
+    ``Tool(function)`` reads all of it from the function: type hints, docstring, defaults; ``arg_types`` and ``arg_desc`` go
+    over them by parameter. With ``parameters`` (a JSON Schema of an object) the schema is taken as it is, see
+    ``from_schema``. ``handler`` is the function, sync or async, or ``None`` for a tool that somebody else runs. ``desc``
+    and ``args`` (schemas by argument) are DSPy's names.
 
     ``timeout`` is in seconds and ``max_output`` in characters of the encoded result (``None``: no limit);
     ``parallel=False`` keeps the tool from running beside others. ``config`` holds a built-in tool's settings.
-    Raises ``ToolDefinitionError`` when name, schema or function cannot be offered.
+    A tool does not change. Raises ``ToolDefinitionError`` when name, schema or function cannot be offered.
 
     >>> def add(a: int, b: int = 1) -> int:
     ...     '''Add two numbers.
@@ -265,3 +272,289 @@ class Tool:
     >>> tool(a=2)
     3
     """
+
+    __slots__ = (
+        "_bind", "_function", "_parameters", "_spec", "config", "description", "handler", "is_async", "max_output",
+        "name", "parallel", "timeout",
+    )  # fmt: skip
+
+    name: str
+    description: str
+    handler: Callable[..., Any] | None
+    config: WebSearch | None
+    timeout: float | None
+    max_output: int | None
+    parallel: bool
+    is_async: bool
+
+    def __init__(
+        self,
+        func: Callable[..., Any] | None = None,
+        name: str | None = None,
+        description: str | None = None,
+        parameters: JsonObject | None = None,
+        handler: Callable[..., Any] | None = None,
+        *,
+        desc: str | None = None,
+        args: Mapping[str, Any] | None = None,
+        arg_types: Mapping[str, Any] | None = None,
+        arg_desc: Mapping[str, str] | None = None,
+        config: WebSearch | None = None,
+        timeout: float | None = None,
+        max_output: int | None = None,
+        parallel: bool = True,
+    ) -> None:
+        handler = handler if func is None else func
+        function: FunctionArguments | None = None
+        if args is not None and parameters is None:
+            parameters = _from_arguments(args)
+        if parameters is None and config is None:
+            function = _function_arguments(handler, name, arg_types, arg_desc)
+        if name is None:
+            name = function_name(handler) if handler is not None else config.kind if config is not None else ""
+        if description is None:
+            description = desc if desc is not None else function.text.description if function else None
+        if description is None:
+            description = read_docstring(getattr(handler, "__doc__", None)).description
+        _check_tool(name, handler, parameters)
+        keep = partial(object.__setattr__, self)
+        keep("name", name)
+        keep("description", description)
+        keep("handler", handler)
+        keep("config", config)
+        keep("timeout", timeout)
+        keep("max_output", max_output)
+        keep("parallel", parallel)
+        keep("is_async", handler is not None and is_async_function(handler))
+        keep("_function", function)
+        keep("_parameters", parameters if function is None else None)
+        keep("_spec", None)
+        keep("_bind", function.bind if function else None)
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], **options: Any) -> Tool:
+        """The same as ``Tool(function, ...)``."""
+        return cls(function, **options)
+
+    @classmethod
+    def from_schema(
+        cls,
+        name: str,
+        description: str = "",
+        parameters: JsonObject | None = None,
+        handler: Callable[..., Any] | None = None,
+        **options: Any,
+    ) -> Tool:
+        """A tool whose parameters are a JSON Schema, sent as it is and enforced before ``handler(**arguments)`` is called.
+
+        >>> tool = Tool.from_schema("ping", "Say hello.", {"type": "object", "properties": {"from": {"type": "string"}}})
+        >>> tool.bind({"from": "me"}).kwargs
+        {'from': 'me'}
+        """
+        empty: JsonObject = {"type": "object", "properties": {}}
+        return cls(
+            None, name, description, empty if parameters is None else parameters, handler, **options
+        )
+
+    @classmethod
+    def web_search(cls, search: WebSearch | None = None) -> Tool:
+        """The provider's built-in web search; the provider runs it.
+
+        >>> Tool.web_search(WebSearch(max_uses=2)).spec
+        {'type': 'web_search', 'web_search': {'max_uses': 2}}
+        """
+        return cls(name=WebSearch.kind, description="Search the web.", config=search or WebSearch())
+
+    # --- for the model ---
+
+    @property
+    def parameters(self) -> JsonObject:
+        """The JSON Schema of the arguments, an object. Made on first use."""
+        if self._parameters is None:
+            empty: JsonObject = {"type": "object", "properties": {}}
+            object.__setattr__(self, "_parameters", self._function.schema() if self._function else empty)
+        return cast("JsonObject", self._parameters)
+
+    @property
+    def spec(self) -> JsonObject:
+        """The tool as it stands in a request: OpenAI's dict of a function, or ``{"type": kind, kind: {...}}`` if built-in."""
+        if self._spec is None:
+            object.__setattr__(self, "_spec", self._write_spec())
+        return cast("JsonObject", self._spec)
+
+    def _write_spec(self) -> JsonObject:
+        if self.config is not None:
+            settings = self.config.to_json()
+            kind = str(settings.pop("type"))
+            return {"type": kind, kind: settings}
+        function: JsonObject = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        return {"type": "function", "function": function}
+
+    # --- for the call ---
+
+    def bind(self, arguments: Mapping[str, Any]) -> Bound:
+        """Check and convert arguments for the handler. Raises ``InputError`` whose message a model can act on.
+
+        Functions get their declared types (``"5"`` for an ``int`` is 5, as pydantic reads it); a JSON Schema is enforced
+        as it stands and changes nothing.
+        """
+        if self._bind is None:
+            object.__setattr__(self, "_bind", _schema_bind(self.parameters))
+        return cast("Bound", self._bind(arguments))
+
+    def __call__(self, **arguments: Any) -> Any:
+        """Call the handler yourself, with checked arguments. An async handler is waited for."""
+        result = self._handler()(*(bound := self.bind(arguments)).args, **bound.kwargs)
+        return block_on(_wait_for(result)) if inspect.isawaitable(result) else result
+
+    async def acall(self, **arguments: Any) -> Any:
+        """``tool(...)``, awaited; a handler that blocks runs in a thread."""
+        bound = self.bind(arguments)
+        if self.is_async:
+            return await self._handler()(*bound.args, **bound.kwargs)
+        result = await off_loop(self._handler(), *bound.args, **bound.kwargs)
+        return await result if inspect.isawaitable(result) else result
+
+    def _handler(self) -> Callable[..., Any]:
+        if self.handler is None:
+            raise ToolDefinitionError(
+                f"The tool {self.name!r} has no handler to call. Give it one: Tool(name=..., parameters=..., handler=f)."
+            )
+        return self.handler
+
+    # --- DSPy's views ---
+
+    @property
+    def desc(self) -> str:
+        """The description."""
+        return self.description
+
+    @property
+    def func(self) -> Callable[..., Any] | None:
+        """The handler."""
+        return self.handler
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """JSON Schema by argument."""
+        return dict(cast("dict[str, Any]", self.parameters.get("properties", {})))
+
+    @property
+    def arg_types(self) -> dict[str, Any]:
+        """Python type by argument; empty for a tool made from a schema."""
+        return self._function.types() if self._function else {}
+
+    @property
+    def has_kwargs(self) -> bool:
+        """Whether arguments beside the named ones are taken."""
+        return self.parameters.get("additionalProperties") not in (None, False)
+
+    def format_as_litellm_function_call(self) -> JsonObject:
+        """The same as ``spec``."""
+        return self.spec
+
+    # --- value ---
+
+    def to_json(self) -> JsonObject:
+        """The tool without its handler."""
+        data: JsonObject = {"name": self.name, "description": self.description}
+        data |= {"parameters": self.parameters} if self.config is None else {"config": self.config.to_json()}
+        limits = {"timeout": self.timeout, "max_output": self.max_output, "parallel": self.parallel or None}
+        return data | {name: value for name, value in limits.items() if value is not None}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], handler: Callable[..., Any] | None = None) -> Tool:
+        """Read what ``to_json`` wrote; the handler is given anew.
+
+        >>> Tool.from_json(Tool.from_schema("ping", "Hi.").to_json()) == Tool.from_schema("ping", "Hi.")
+        True
+        """
+        config = WebSearch.from_json(data["config"]) if "config" in data else None
+        options = {name: data.get(name) for name in ("timeout", "max_output")}
+        return cls(
+            None, data["name"], data.get("description", ""), data.get("parameters"), handler,
+            config=config, parallel=bool(data.get("parallel")), **options,
+        )  # fmt: skip
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Tool):
+            return NotImplemented
+        return (self.handler, self.timeout, self.max_output, self.parallel, self.spec) == (
+            other.handler, other.timeout, other.max_output, other.parallel, other.spec,
+        )  # fmt: skip
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"A Tool does not change; make a new one to set {name!r}.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"A Tool does not change; {name!r} stays.")
+
+    def __copy__(self) -> Tool:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Tool:
+        return self  # a handler may hold connections and locks, and a tool does not change
+
+    def __repr__(self) -> str:
+        return f"Tool({self.name}({', '.join(self.args)}))"
+
+
+def _function_arguments(
+    handler: Callable[..., Any] | None,
+    name: str | None,
+    arg_types: Mapping[str, Any] | None,
+    arg_desc: Mapping[str, str] | None,
+) -> FunctionArguments:
+    if handler is None:
+        raise ToolDefinitionError(
+            f"The tool {name or '(unnamed)'!r} has neither a function nor parameters. Use Tool(function), or "
+            "Tool.from_schema(name, description, parameters)."
+        )
+    if not callable(handler):
+        raise ToolDefinitionError(
+            f"A tool is made from a function, not from {type(handler).__name__} ({handler!r:.60}). Use Tool(function), or "
+            "Tool(name=..., description=..., parameters={...}, handler=function)."
+        )
+    arguments = FunctionArguments(handler, arg_types, arg_desc)
+    arguments.check()
+    return arguments
+
+
+def _from_arguments(args: Mapping[str, Any]) -> JsonObject:
+    required: list[JsonValue] = [name for name, schema in args.items() if "default" not in schema]
+    return {"type": "object", "properties": dict(args), **({"required": required} if required else {})}
+
+
+def _check_tool(name: object, handler: object, parameters: JsonObject | None) -> None:
+    if not isinstance(name, str) or not name.strip():
+        raise ToolDefinitionError(f"A tool needs a name, a text that is not empty; got {name!r}. Pass name='...'.")
+    if name == "<lambda>":
+        raise ToolDefinitionError("A lambda has no name that a model could use. Pass one: Tool(f, name='...').")
+    if handler is not None and not callable(handler):
+        raise ToolDefinitionError(f"The handler of {name!r} is no function but {type(handler).__name__}. Pass a callable.")
+    if parameters is not None:
+        if not isinstance(parameters, dict):  # pyright: ignore[reportUnnecessaryIsInstance]  # users hand in anything
+            raise ToolDefinitionError(f"The parameters of {name!r} are no JSON Schema but {type(parameters).__name__}.")
+        check_schema(parameters, f"Tool {name!r}")
+
+
+def _schema_bind(schema: JsonObject) -> Callable[[Mapping[str, Any]], Bound]:
+    faults_of = validator(schema)
+    known = ", ".join(cast("dict[str, Any]", schema.get("properties") or {}))
+
+    def bind(arguments: Mapping[str, Any]) -> Bound:
+        values = dict(arguments)
+        if faults := faults_of(values):
+            raise InputError("; ".join(faults) + (f" (the arguments are: {known})" if known else ""))
+        return Bound((), values)
+
+    return bind
+
+
+async def _wait_for(result: Awaitable[Any]) -> Any:
+    return await result

@@ -1,0 +1,48 @@
+# make demo    installs what the demonstration needs and runs it (no key, no network after installation)
+# make test    installs what the tests need and runs them
+# make check   lint, types, architecture
+#
+# Each target makes .venv when it is not there and installs again only when pyproject.toml changed.
+
+VENV ?= .venv
+PYTHON := $(VENV)/bin/python
+PIP_FLAGS := --quiet --disable-pip-version-check
+
+.PHONY: demo test check bench clean
+
+demo: $(VENV)/.installed-demo
+	$(PYTHON) examples/quickstart.py
+
+test: $(VENV)/.installed-test
+	$(PYTHON) -m pytest -q
+
+check: $(VENV)/.installed-dev
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/pyright
+	$(VENV)/bin/lint-imports
+
+bench: $(VENV)/.installed-demo
+	$(PYTHON) -m benchmarks
+
+$(VENV)/.installed-%: pyproject.toml | $(PYTHON)
+	@echo "Installing sigwire[$*] into $(VENV)"
+	@$(PYTHON) -m pip install $(PIP_FLAGS) --editable ".[$*]"
+	@touch $@
+
+# The first interpreter of 3.11 or later; python3 is often older than a python3.X beside it.
+$(PYTHON):
+	@for candidate in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	  if command -v $$candidate >/dev/null 2>&1 \
+	    && $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	    echo "Creating $(VENV) with $$($$candidate --version)"; \
+	    exec $$candidate -m venv $(VENV); \
+	  fi; \
+	done; \
+	echo "sigwire needs Python 3.11 or later; python3 here is $$(python3 --version 2>&1 || echo missing)." >&2; \
+	echo "Install one (https://www.python.org/downloads/) and run make again." >&2; \
+	exit 1
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,73 @@
+"""``python -m benchmarks``: run the jobs, print one markdown table.
+
+python -m benchmarks                  everything, about two minutes
+python -m benchmarks b1 j2            these jobs only
+python -m benchmarks --rounds 5       fewer rounds (default 15; wall-clock jobs take as many)
+python -m benchmarks --profile b1     where the time of sigwire's side goes
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import pstats
+import sys
+from collections.abc import Callable, Iterator, Mapping
+
+from benchmarks import growth, imports, memory, parsing, predict, tools
+from benchmarks.timing import OURS, Job, Line, measure, table
+
+SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
+    imports.jobs: frozenset({"a1"}),
+    predict.jobs: frozenset({"b1", "b2", "b3"}),
+    growth.jobs: frozenset({"j1", "j2", "j3", "j4"}),
+    tools.jobs: frozenset({"e1", "e2"}),
+    parsing.jobs: frozenset({"f"}),
+    memory.jobs: frozenset({"i2"}),
+}
+NAMES = frozenset[str]().union(*SOURCES.values())
+PROFILED_CALLS = 2_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What sigwire costs, beside the floor.")
+    parser.add_argument("jobs", nargs="*", metavar="job", help=f"of {', '.join(sorted(NAMES))}; default: all")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--profile", action="store_true", help="profile sigwire's side instead of timing")
+    arguments = parser.parse_args()
+    wanted = frozenset[str](arguments.jobs) or NAMES
+    if unknown := wanted - NAMES:
+        parser.error(f"no job {min(unknown)!r}; there are {', '.join(sorted(NAMES))}")
+    if arguments.profile:
+        for job in select(wanted):
+            profile(job)
+    else:
+        print(table(timed(wanted, arguments.rounds)))
+
+
+def select(wanted: frozenset[str]) -> Iterator[Job]:
+    for jobs, names in SOURCES.items():
+        if names & wanted:
+            yield from (job for job in jobs() if job.name in wanted)
+
+
+def timed(wanted: frozenset[str], rounds: int) -> Iterator[Line]:
+    for job in select(wanted):
+        print(f"{job.name}: {job.what}", file=sys.stderr)
+        yield measure(job, rounds)
+
+
+def profile(job: Job) -> None:
+    contestant = job.contestants[OURS]
+    contestant()
+    profiler = cProfile.Profile()
+    profiler.enable()
+    for _ in range(PROFILED_CALLS // job.per or 1):
+        contestant()
+    profiler.disable()
+    print(f"{job.name}: {job.what}")
+    pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
+
+
+if __name__ == "__main__":
+    main()

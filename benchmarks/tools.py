@@ -1,0 +1,136 @@
+"""Tools: the schemas of 200 typed functions (e1), and one call validated and run (e2)."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, get_type_hints
+
+from pydantic import BaseModel, create_model
+
+from benchmarks.timing import FLOOR, OURS, Job
+from sigwire import Tool, ToolCall
+from sigwire.modules.toolbox import Toolbox
+
+__all__ = ["jobs"]
+
+NUMBERS = itertools.count()
+
+
+class Address(BaseModel):
+    street: str
+    city: str
+    country: str = "Norway"
+
+
+def functions() -> list[Callable[..., Any]]:
+    """200 functions that nobody has seen before: four shapes, fifty of each."""
+    return [shape() for _ in range(50) for shape in (plain, several, choices, nested)]
+
+
+def plain() -> Callable[..., Any]:
+    def look_up(name: str, limit: int = 10) -> str:
+        """Look something up.
+
+        Args:
+            name: What to look up.
+            limit: How many rows to give.
+        """
+        return name
+
+    return named(look_up)
+
+
+def several() -> Callable[..., Any]:
+    def search(query: str, tags: list[str], low: float, high: float | None = None) -> list[str]:
+        """Search by text and price.
+
+        Args:
+            query: The text.
+            tags: All of them must match.
+            low: The lowest price.
+            high: The highest price.
+        """
+        return tags
+
+    return named(search)
+
+
+def choices() -> Callable[..., Any]:
+    def convert(value: float, unit: Literal["km", "miles"], digits: int = 2) -> float:
+        """Convert a distance."""
+        return value
+
+    return named(convert)
+
+
+def nested() -> Callable[..., Any]:
+    def send(order: int, address: Address, notes: dict[str, str] | None = None) -> bool:
+        """Send an order.
+
+        Args:
+            order: The order's number.
+            address: Where to.
+        """
+        return True
+
+    return named(send)
+
+
+def named(function: Callable[..., Any]) -> Callable[..., Any]:
+    function.__name__ = f"{function.__name__}_{next(NUMBERS)}"
+    return function
+
+
+def floor_schema(function: Callable[..., Any]) -> dict[str, Any]:
+    """A function's schema by hand: pydantic, and nothing read from the docstring."""
+    hints = get_type_hints(function)
+    parameters = inspect.signature(function).parameters.values()
+    fields: dict[str, Any] = {p.name: (hints[p.name], ... if p.default is p.empty else p.default) for p in parameters}
+    schema = create_model(function.__name__, **fields).model_json_schema()
+    return {"type": "function", "function": {"name": function.__name__, "parameters": schema}}
+
+
+def book(room: int, nights: int, breakfast: bool = False) -> dict[str, Any]:
+    """Book a room."""
+    return {"room": room, "nights": nights, "price": nights * (90 + 10 * breakfast)}
+
+
+ARGUMENTS = '{"room": 12, "nights": 3, "breakfast": true}'
+RESULT = '{"room":12,"nights":3,"price":300}'
+
+
+class Booking(BaseModel):
+    room: int
+    nights: int
+    breakfast: bool = False
+
+
+def floor_run() -> str:
+    """The call by hand: read the arguments, validate, call, encode."""
+    values = Booking.model_validate(json.loads(ARGUMENTS))
+    return json.dumps(book(values.room, values.nights, values.breakfast), separators=(",", ":"))
+
+
+def jobs() -> Iterator[Job]:
+    """e1 and e2."""
+    yield Job(
+        "e1",
+        "schemas of 200 typed functions",
+        "≤ 1.15x",
+        {
+            FLOOR: lambda: [floor_schema(function) for function in functions()],
+            OURS: lambda: [Tool(function).spec for function in functions()],
+        },
+        unit="ms",
+    )
+    toolbox = Toolbox([Tool(book)])
+
+    def run() -> str:
+        (result,) = toolbox([ToolCall.read("call_0", "book", ARGUMENTS)])
+        return result.text
+
+    assert run() == floor_run() == RESULT
+    yield Job("e2", "validate and run one tool call", "≤ 2x", {FLOOR: floor_run, OURS: run})

@@ -1,0 +1,215 @@
+"""What sigwire does, in three steps, with no key and no network: `make demo`, or `python examples/quickstart.py`.
+
+1. Predict with tools   the model's calls come back as data; nothing is executed
+2. ReAct                a loop that does execute: ten questions over a real SQLite database, checked against SQL
+3. Nested outputs       Predict and ChainOfThought through three prompt formats, which must give the same value
+
+The default model is `offline/lexical`: rules about words, not a language model. `SIGWIRE_LM=provider/model make demo` runs
+the same with another one. The exit code is 1 when a check fails.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from datetime import date
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.markup import escape
+from rich.rule import Rule
+from rich.table import Table
+from shop import Shop
+
+import sigwire
+from sigwire import AgentRun, InputField, OutputField, Signature, Tool, ToolCalls
+
+console = Console(highlight=False)
+failures: list[str] = []
+
+
+def check(passed: bool, what: str) -> None:
+    """Print the verdict, and remember a failure for the exit code."""
+    console.print(f"   [green]ok[/]     {escape(what)}" if passed else f"   [red]FAILED[/] {escape(what)}")
+    if not passed:
+        failures.append(what)
+
+
+# --- 1. Predict with tools: calls are data ---------------------------------------------------------
+
+
+class ChooseCalls(Signature):
+    """Choose the tool calls that answer the request."""
+
+    request: str = InputField()
+    tools: list[Tool] = InputField()
+    calls: ToolCalls = OutputField()
+
+
+def predict_calls(shop: Shop) -> None:
+    console.print(Rule("1. Predict with tools: calls are printed, nothing is executed"))
+    choose = sigwire.Predict(ChooseCalls)
+    tools = [Tool(function) for function in shop.tools()]
+    for request, expected in [
+        ("How many units of the copper kettle are in stock?", "check_stock"),
+        ("Convert 3 pounds to grams.", "convert_weight"),
+    ]:
+        prediction = choose(request=request, tools=tools)
+        console.print(f" {request}")
+        for call in prediction.calls:
+            console.print(f"   [cyan]{call.name}[/] {escape(str(call.arguments))}")
+        check([call.name for call in prediction.calls] == [expected], f"one call, to {expected}")
+    check(shop.calls == [], "no tool was executed")
+
+
+# --- 2. ReAct: tools over a database -----------------------------------------------------------------
+
+
+class AskShop(Signature):
+    """Answer the question about the shop with the help of the tools."""
+
+    question: str = InputField()
+    answer: str = OutputField(desc="the value asked for, and nothing else")
+
+
+# Each question with SQL that gives its answer by another way than the tools do. None: there is no answer to be had.
+QUESTIONS: list[tuple[str, str | None]] = [
+    ("In which city does the customer Maria Silva live?", "SELECT city FROM customers WHERE name = 'Maria Silva'"),
+    ("How many units of the copper kettle are in stock?", "SELECT units FROM stock WHERE product = 'copper kettle'"),
+    (
+        "How much did the customer with id 17 spend in 2025?",
+        """SELECT round(sum(o.quantity * s.price_eur), 2) FROM orders o, stock s
+           WHERE s.product = o.product AND o.customer_id = 17 AND o.ordered_on LIKE '2025-%'""",
+    ),
+    (
+        "How many orders did customers from Lisbon place in 2025?",
+        """SELECT count(*) FROM orders WHERE ordered_on BETWEEN '2025-01-01' AND '2025-12-31'
+           AND customer_id IN (SELECT customer_id FROM customers WHERE city = 'Lisbon')""",
+    ),
+    ("Convert 12.5 kilograms to pounds.", "SELECT round(12.5 / 0.45359237, 3)"),
+    (
+        "How many days are there between 2025-03-01 and 2025-06-15?",
+        "SELECT cast(julianday('2025-06-15') - julianday('2025-03-01') AS INTEGER)",
+    ),
+    (
+        "How much did the customer Maria Silva spend in 2025?",
+        """SELECT round(sum(o.quantity * s.price_eur), 2) FROM orders o, stock s, customers c
+           WHERE s.product = o.product AND c.customer_id = o.customer_id
+           AND c.name = 'Maria Silva' AND o.ordered_on LIKE '2025-%'""",
+    ),
+    (
+        "What is the weight of one oak shelf in pounds?",
+        "SELECT round(weight_kg / 0.45359237, 3) FROM stock WHERE product = 'oak shelf'",
+    ),
+    (
+        "How many days are there between the date order 1042 was ordered and the date it was shipped?",
+        "SELECT cast(julianday(shipped_on) - julianday(ordered_on) AS INTEGER) FROM orders WHERE order_id = 1042",
+    ),
+    ("Where is the parcel of order 1042 right now?", None),
+]
+
+
+def ask_shop(shop: Shop) -> None:
+    console.print(Rule("2. ReAct: ten questions, tools over a SQLite database, answers checked against SQL"))
+    agent = sigwire.ReAct(AskShop, tools=shop.tools(), max_iters=8)
+    for number, (question, query) in enumerate(QUESTIONS, start=1):
+        result = agent(question=question)
+        console.print(f"[bold]{number:2}. {question}[/]")
+        run = AgentRun.of(result)
+        print_steps(run)
+        console.print(f"   [bold]answer[/] {escape(result.answer)}  [dim]({run.termination_reason})[/]")
+        if query is None:
+            failed = any(outcome.is_error for step in run.steps for outcome in step.results)
+            check(failed, "the tool failed, the model was told, and the run ended with an answer")
+        else:
+            (expected,) = shop.sql(query)[0].values()
+            check(says(result.answer, expected), f"SQL says {expected}")
+
+
+def print_steps(run: AgentRun) -> None:
+    """One line a call: what the model asked for and what it got."""
+    for step in run.steps:
+        if step.thought:
+            console.print(f"   [dim italic]{escape(step.thought)}[/]")
+        results = {result.id: result for result in step.results}
+        for call in step.calls:
+            result = results.get(call.id)
+            color = "red" if result is not None and result.is_error else "dim"
+            console.print(f"   [cyan]{call.name}[/] {escape(str(call.arguments))}")
+            console.print(f"     [{color}]{escape(result.text) if result else ''}[/]")
+
+
+def says(answer: str, expected: object) -> bool:
+    """Whether the answer is the expected value: that text, or that number and no other."""
+    if isinstance(expected, str):
+        return answer.strip(" .").casefold() == expected.casefold()
+    numbers = re.findall(r"-?\d+(?:\.\d+)?", answer.replace(",", ""))
+    return len(numbers) == 1 and abs(float(numbers[0]) - float(str(expected))) < 0.01
+
+
+# --- 3. Nested outputs, three prompt formats -------------------------------------------------------------
+
+
+class Contact(BaseModel):
+    name: str
+    email: str
+
+
+class Delivery(BaseModel):
+    order_id: int
+    recipient: Contact
+    due: date
+    speed: Literal["normal", "express"]
+
+
+class ReadRequest(Signature):
+    """Read the delivery that the message asks for."""
+
+    message: str = InputField()
+    delivery: Delivery = OutputField()
+
+
+MESSAGE = "Please send order 1042 to Maria Silva (maria.silva@example.com) by express delivery, due 2026-01-15."
+DELIVERY = Delivery(
+    order_id=1042,
+    recipient=Contact(name="Maria Silva", email="maria.silva@example.com"),
+    due=date(2026, 1, 15),
+    speed="express",
+)
+
+
+def nested_outputs() -> None:
+    console.print(Rule("3. Nested outputs: Predict and ChainOfThought, three prompt formats, one value"))
+    console.print(f" {escape(MESSAGE)}")
+    table = Table("adapter", "Predict", "ChainOfThought")
+    values: list[Delivery] = []
+    for adapter in (sigwire.ChatAdapter(), sigwire.JSONAdapter(), sigwire.XMLAdapter()):
+        with sigwire.context(adapter=adapter):
+            predicted = sigwire.Predict(ReadRequest)(message=MESSAGE).delivery
+            thought_through = sigwire.ChainOfThought(ReadRequest)(message=MESSAGE)
+        values += [predicted, thought_through.delivery]
+        table.add_row(type(adapter).__name__, str(predicted), str(thought_through.delivery))
+    console.print(table)
+    check(all(value == DELIVERY for value in values), "all six are the same delivery, and the right one")
+
+
+def main() -> int:
+    model = os.environ.get("SIGWIRE_LM") or "offline/lexical"
+    sigwire.configure(lm=sigwire.LM(model))
+    console.print(f"sigwire {sigwire.__version__} with the model {model}")
+    with tempfile.TemporaryDirectory() as directory:
+        shop = Shop(Path(directory) / "shop.sqlite")
+        predict_calls(shop)
+        ask_shop(shop)
+    nested_outputs()
+    console.print(Rule())
+    console.print(f"[red]{len(failures)} checks failed[/]" if failures else "[green]Every check passed.[/]")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

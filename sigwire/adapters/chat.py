@@ -1,0 +1,141 @@
+"""ChatAdapter: a section for each field, the form that every chat model can write.
+
+    [[ ## answer ## ]]
+    Paris
+
+    [[ ## completed ## ]]
+
+A header stands at the start of a line; what follows up to the next header is the value. Values that hold headers are
+guarded (``guards``). When an answer has no header at all but is a JSON object with the outputs, it is read as that, and the
+repair is listed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sigwire.adapters.base import Adapter
+from sigwire.adapters.layout import Layout, Reading, Visible
+from sigwire.adapters.type_text import field_type_text
+from sigwire.adapters.values import ObjectCodec
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.response import Repair
+
+__all__ = ["ChatAdapter", "ChatLayout"]
+
+# A literal newline before the header, and not "^": the pattern's search then skips from line to line, which on a long answer
+# is ten times faster. ``read`` puts one before the text.
+_HEADER = re.compile(r"\n[ \t]*\[\[[ \t]*##[ \t]*(\w+)[ \t]*##[ \t]*\]\]")
+_LONG_TYPE = 40
+
+
+@dataclass(frozen=True)
+class ChatAdapter(Adapter):
+    """Fields as sections under ``[[ ## name ## ]]`` headers. The adapter that is used when none is configured.
+
+    >>> from sigwire.signatures import Signature
+    >>> request = ChatAdapter().format(Signature("question -> answer"), {"question": "Capital of France?"})
+    >>> print(request.messages[-1].text)
+    [[ ## question ## ]]
+    Capital of France?
+    <BLANKLINE>
+    Answer with the section [[ ## answer ## ]], then [[ ## completed ## ]].
+    >>> ChatAdapter().parse(Signature("question -> answer"), "[[ ## answer ## ]]\\nParis")
+    {'answer': 'Paris'}
+    """
+
+    def layout(self, visible: Visible, capabilities: Capabilities) -> Layout:
+        """Sections, whatever the model can do."""
+        return ChatLayout(visible)
+
+
+class ChatLayout(Layout):
+    """Outputs as sections."""
+
+    def __init__(self, visible: Visible) -> None:
+        super().__init__(visible)
+        self._end = "end_of_answer" if "completed" in self.codecs else "completed"
+        self._done = f"[[ ## {self._end} ## ]]"
+        self._object = ObjectCodec(visible.outputs)
+        self._sections = tuple((name, f"[[ ## {name} ## ]]\n", codec.render) for name, codec in self.outputs)
+
+    def teach(self) -> str:
+        shown = [f"[[ ## {name} ## ]]\n<{name}>" for name, _ in self.outputs]
+        form = "Inputs come as sections: a header line [[ ## name ## ]] with the value below it."
+        if shown:
+            form += (
+                " Answer with these sections, in this order and with nothing outside them. "
+                "Text stands as it is; values of other types are JSON.\n\n" + "\n\n".join([*shown, self._done])
+            )
+        return "\n\n".join([*self.describe_fields(), form])
+
+    def remind(self) -> str:
+        if not self.outputs:
+            return ""
+        names = ", ".join(f"[[ ## {spec.name} ## ]]{_short_type(spec)}" for spec in self.visible.outputs)
+        noun = "section" if len(self.outputs) == 1 else "sections"
+        return f"Answer with the {noun} {names}, then {self._done}."
+
+    def write(self, values: Mapping[str, Any]) -> str:
+        guard = self.guard.on
+        sections = [opening + guard(render(values[name])) for name, opening, render in self._sections if name in values]
+        if not sections:
+            return ""
+        sections.append(self._done)
+        return "\n\n".join(sections)
+
+    def begins(self, text: str) -> bool:
+        return _HEADER.match(text) is not None
+
+    def read(self, text: str, strict: bool) -> Reading:
+        pieces = _HEADER.split("\n" + text)
+        if len(pieces) == 1:
+            return self._read_bare(text, strict)
+        reading = Reading()
+        texts: dict[str, str] = {}
+        for position in range(1, len(pieces), 2):
+            name = pieces[position]
+            if name in self.codecs and name not in texts:
+                texts[name] = pieces[position + 1]
+            elif name != self._end:
+                self._odd_section(name, strict, reading)
+            elif position + 2 < len(pieces) or pieces[position + 1].strip():
+                self._outside("after the end mark", strict, reading)
+                break
+        if pieces[0].strip():
+            self._outside("before the first section", strict, reading)
+        return self.read_values(texts, strict, reading)
+
+    def _odd_section(self, name: str, strict: bool, reading: Reading) -> None:
+        known = name in self.codecs
+        what = (
+            "the section came twice; the first one counts" if known else f"section {name!r} is not an output; left out"
+        )
+        if strict:
+            reading.problems[name] = what
+        else:
+            reading.repairs.append(Repair(name if known else None, what))
+
+    def _outside(self, where: str, strict: bool, reading: Reading) -> None:
+        if strict:
+            reading.problems[""] = f"there is text {where}"
+        else:
+            reading.repairs.append(Repair(None, f"text {where} was left out"))
+
+    def _read_bare(self, text: str, strict: bool) -> Reading:
+        """An answer without any header: nothing was found, unless it is the outputs as a JSON object."""
+        if not strict and "{" in text:
+            reading = self._object.read(text, strict=False)
+            if not reading.problems:
+                repair = Repair(None, "the answer was a JSON object instead of sections")
+                return Reading(dict(reading.values), [repair, *reading.repairs])
+        return self.read_values({}, strict, Reading())
+
+
+def _short_type(spec: Any) -> str:
+    """The type of an output that is not plain text, where it is short enough to repeat."""
+    kind = field_type_text(spec, "compact")
+    return f" ({kind})" if kind != "string" and len(kind) <= _LONG_TYPE and "\n" not in kind else ""

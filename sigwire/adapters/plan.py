@@ -1,0 +1,476 @@
+"""Plan: an adapter made ready for one signature and one model. Compiled once; a call only fills in values.
+
+    format(inputs, demos, options) -> Request      messages in order: system, demos, history, the current inputs
+    normalize(response, tools) -> Response         calls that the model wrote as text become calls; warnings are added
+    parse(choice) -> Parsed                        why the model stopped first, then the fields, strictly, then leniently
+    repair(request, choice, error) -> Request      the same question again, with what was wrong
+    follow_up(choice) -> FollowUp | None           a second question that the adapter needs (TwoStep)
+
+A plan runs no tool and asks no model. What it keeps between calls (demos and turns as written, the last offer of tools) is
+only a memory of its inputs: the same inputs always give the same request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from sigwire.adapters.demos import EXAMPLES_NOTE, Examples
+from sigwire.adapters.history import Replay
+from sigwire.adapters.layout import ABSENT, Layout, Reading
+from sigwire.adapters.narrow import is_mapping
+from sigwire.adapters.native_tools import read_tool_choice
+from sigwire.adapters.text_tools import read_calls
+from sigwire.adapters.text_tools.render import instructions
+from sigwire.adapters.turns import Speaker
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.json import JsonObject
+from sigwire.core.messages import Message, TextPart
+from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.response import Choice, LMWarning, Repair, Response
+from sigwire.core.tools import Tool, ToolCall, ToolCalls, ToolResult, number_calls
+from sigwire.errors import (
+    AdapterParseError,
+    ContentFiltered,
+    EmptyResponse,
+    InputError,
+    MalformedToolCall,
+    ModelError,
+    OutputTruncated,
+    Refused,
+    UnsupportedFeature,
+)
+
+if TYPE_CHECKING:
+    from sigwire.adapters.base import Adapter
+
+__all__ = ["FollowUp", "Parsed", "Plan", "ToolsMode", "check_usable"]
+
+ToolsMode: TypeAlias = Literal["native", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """The fields of one choice, and what had to be repaired to read them."""
+
+    fields: dict[str, Any]
+    repairs: tuple[Repair, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """A second question: which model to ask, what, and the plan that reads the answer."""
+
+    lm: object
+    plan: Plan
+    request: Request
+
+
+@dataclass(slots=True)
+class _Offer:
+    """Some tools as they are offered: their specs, and the texts that depend on them. Written once for the same tools."""
+
+    given: tuple[Any, ...]
+    tools: tuple[Tool, ...]
+    names: frozenset[str]
+    specs: tuple[JsonObject, ...]
+    remind: str
+    system: Message
+    system_with_examples: Message
+
+
+class Plan:
+    """How one signature is asked of one kind of model by one adapter.
+
+    ``mode`` is how outputs are asked for: "native_schema", "native_json" or "prompt"; ``tools_mode`` how tools are: "native",
+    "text", or ``None`` when the signature has none. ``warnings`` says what was asked for and cannot be had.
+    """
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        signature: Any,
+        capabilities: Capabilities,
+        layout: Layout,
+        tools_mode: ToolsMode | None,
+        mode: str = "prompt",
+        warnings: tuple[LMWarning, ...] = (),
+    ) -> None:
+        self.spec = spec = signature.spec
+        self.adapter = adapter
+        self.signature = signature
+        self.capabilities = capabilities
+        self.layout = layout
+        self.tools_mode = tools_mode
+        self.mode = mode
+        self.warnings = warnings
+        self._instructions: str = spec.instructions
+        self._tools_name: str | None = spec.tools_field.name if spec.tools_field else None
+        self._calls_name: str | None = spec.calls_field.name if spec.calls_field else None
+        self._history_name: str | None = spec.history_field.name if spec.history_field else None
+        self._thinking = tuple(
+            field for field in spec.outputs if field.role == "reasoning" and field.name not in layout.codecs
+        )
+        self._scans = layout.visible.calls
+        self._response_format: ResponseFormat | None = layout.response_format() if mode != "prompt" else None
+        speaker = Speaker(layout, self._calls_name, capabilities.native_tools and tools_mode != "text")
+        in_system = adapter.demos == "system"
+        self._examples = Examples(replace(speaker, native=False) if in_system else speaker)
+        self._demos_in_system = in_system
+        self._replay = Replay(speaker, frozenset(spec.by_name))
+        self._speaker = speaker
+        self._bare = self._write_offer((), ())
+        self._offer = self._bare
+        self._added: Mapping[str, Any] = {}
+        self._has_beside = bool(self._calls_name or self._thinking)
+
+    def __repr__(self) -> str:
+        return f"Plan({type(self.adapter).__name__}, {self.signature.__name__}, {self.mode}, tools={self.tools_mode})"
+
+    # --- tools ---------------------------------------------------------------------------------------
+
+    def tools_of(self, inputs: Mapping[str, Any]) -> tuple[Tool, ...]:
+        """The tools that a call's inputs offer. Functions are taken as tools. Raises ``InputError`` on two of one name."""
+        if self._tools_name is None:
+            return ()
+        return self._offered(inputs.get(self._tools_name)).tools
+
+    def _offered(self, value: Any) -> _Offer:
+        if not value:
+            return self._bare
+        given = _listed(value)
+        offer = self._offer
+        if given == offer.given:  # the same objects as last time; identity is compared first, so this is cheap
+            return offer
+        self._offer = offer = self._write_offer(
+            given, tuple(tool if isinstance(tool, Tool) else Tool(tool) for tool in given)
+        )
+        return offer
+
+    def _write_offer(self, given: tuple[Any, ...], tools: tuple[Tool, ...]) -> _Offer:
+        names = frozenset(tool.name for tool in tools)
+        if len(names) < len(tools):
+            twice = sorted({tool.name for tool in tools if [t.name for t in tools].count(tool.name) > 1})
+            raise InputError(f"Two tools are called {twice[0]!r}. Give one of them another name: Tool(f, name=...).")
+        specs = tuple(tool.spec for tool in tools)
+        native = self.tools_mode == "native"
+        return _Offer(
+            given,
+            tools,
+            names,
+            specs if native else (),
+            self._remind(bool(tools)),
+            Message.system(self._system_text(specs)),
+            Message.system(self._system_text(specs, EXAMPLES_NOTE)),
+        )
+
+    def _system_text(self, specs: Sequence[JsonObject], note: str = "") -> str:
+        parts = [self.layout.teach()]
+        if specs and self.tools_mode == "text":
+            self._refuse_built_in(specs)
+            parts.append(instructions(specs, self.adapter.tool_schemas))
+        if specs and self.layout.outputs:
+            parts.append(_CALLS_FIRST)
+        parts += [note, f"Your task:\n{self._instructions}"]
+        return "\n\n".join(part for part in parts if part)
+
+    def _refuse_built_in(self, specs: Sequence[JsonObject]) -> None:
+        for spec in specs:
+            if spec.get("type") != "function":
+                raise UnsupportedFeature(
+                    f"The tool {spec.get('type')!r} is run by the provider, and this model is offered tools as text. "
+                    "Use a model with native tools, or a function of your own."
+                )
+
+    def _remind(self, has_tools: bool) -> str:
+        remind = self.layout.remind()
+        if not has_tools:
+            return remind or _ANSWER_PLAINLY
+        if not remind:
+            return _CALL_OR_SAY
+        return f"{remind[:-1]}, unless you call tools first."
+
+    # --- format --------------------------------------------------------------------------------------
+
+    def format(
+        self, inputs: Mapping[str, Any], demos: Sequence[Any] = (), options: Mapping[str, Any] | None = None
+    ) -> Request:
+        """The request for these inputs. ``options`` are the request's, with ``tool_choice`` and ``parallel_tool_calls``."""
+        offer = self._bare if self._tools_name is None else self._offered(inputs.get(self._tools_name))
+        choice = parallel = None
+        settings: dict[str, Any] = dict(options) if options else {}
+        if options:
+            choice = read_tool_choice(settings.pop("tool_choice", None))
+            parallel = settings.pop("parallel_tool_calls", None)
+        if parallel is None:
+            parallel = self.adapter.parallel_tool_calls
+        if self.tools_mode == "text" and choice is not None and choice.mode == "none":
+            offer = self._bare
+        messages: list[Message] = []
+        if not demos:
+            messages.append(offer.system)
+        elif self._demos_in_system:
+            messages.append(Message.system(f"{self._examples.text(demos)}\n\n{offer.system_with_examples.text}"))
+        else:
+            messages.append(offer.system_with_examples)
+            messages += self._examples.messages(demos)
+        history = inputs.get(self._history_name) if self._history_name is not None else None
+        if history:
+            self._replay.extend(messages, history)
+        self._ask(messages, inputs, offer.remind if choice is None else self._insist(offer, choice))
+        if not offer.specs:
+            return Request(tuple(messages), response_format=self._response_format, options=settings)
+        return Request(tuple(messages), offer.specs, choice, parallel, self._response_format, settings)
+
+    def _ask(self, messages: list[Message], inputs: Mapping[str, Any], remind: str) -> None:
+        """Add the current inputs. Without any, a conversation that already ends with its turn is left to go on."""
+        if not self.layout.input_names.isdisjoint(inputs) or messages[-1].role not in ("tool", "user"):
+            messages.append(Message("user", self.layout.write_inputs(inputs, after=remind)))
+
+    def _insist(self, offer: _Offer, choice: ToolChoice) -> str:
+        """The last line of a request that forces a call on a model which takes no such option."""
+        if self.tools_mode != "text" or choice.mode != "required" or not offer.tools:
+            return offer.remind
+        return f"You must call {' or '.join(choice.allowed) or 'a tool'} now."
+
+    # --- normalize -----------------------------------------------------------------------------------
+
+    def normalize(self, response: Response, tools: Iterable[Tool] = (), *, taken: Iterable[str] = ()) -> Response:
+        """The same response, with calls that were written as text taken out of the text, and the plan's warnings.
+
+        ``tools`` are the offered ones; without any, no text is read for calls. ``taken`` are call ids already used in the
+        conversation. A provider that runs its own tools is taken at its word: its text is never read.
+        """
+        warnings = list(self.warnings)
+        choices = response.choices
+        if self._scans and any(not choice.tool_calls and choice.text for choice in choices):
+            tools = tuple(tools)
+            offer = self._offer
+            names = offer.names if tools == offer.tools else frozenset(tool.name for tool in tools)
+            if names:
+                choices = tuple(self._find_calls(choice, names, taken, warnings) for choice in choices)
+        if any(choice.finish_reason == "length" and choice.tool_calls for choice in choices):
+            choices = tuple(_without_cut_call(choice, warnings) for choice in choices)
+        if not warnings and choices is response.choices:
+            return response
+        return replace(response, choices=choices, warnings=response.warnings + tuple(warnings))
+
+    def _find_calls(
+        self, choice: Choice, names: frozenset[str], taken: Iterable[str], warnings: list[LMWarning]
+    ) -> Choice:
+        if choice.tool_calls or not choice.text:
+            return choice
+        found = read_calls(choice.text, names, strict=self.adapter.strict)
+        if not found.calls:
+            return choice
+        if self.tools_mode == "native":
+            warnings.append(
+                LMWarning("native_tools", f"the model wrote its calls as text; they were read as {found.dialect}")
+            )
+        warnings += [LMWarning("text_tools", note) for note in found.notes]
+        used = frozenset(taken)
+        return _with_calls(choice, found.text, number_calls(_new_ids(found.calls, used), used))
+
+    # --- parse ---------------------------------------------------------------------------------------
+
+    def parse(self, choice: Choice) -> Parsed:
+        """The fields of a normalized choice.
+
+        Raises ``OutputTruncated``, ``ContentFiltered``, ``Refused``, ``EmptyResponse``, ``MalformedToolCall``, or
+        ``AdapterParseError`` with what is wrong by field.
+        """
+        has_calls = bool(choice.tool_calls) and self._calls_name is not None
+        check_usable(choice, has_calls=has_calls)
+        if has_calls:
+            return self._parse_beside_calls(choice)
+        if not self.layout.outputs:
+            return self._parsed(choice, Reading())
+        reading = self._read(choice.text)
+        if reading.problems:
+            self._fail(choice, reading)
+        return self._parsed(choice, reading)
+
+    def _read(self, text: str) -> Reading:
+        """The outputs in a text. Thinking that a model leaves before its answer may hold drafts of it, so it goes first."""
+        if self.adapter.strict or not ("</think" in text or "[/THINK]" in text):
+            return self.layout.read(text, self.adapter.strict)
+        answer, sure = self._without_thoughts(text.lstrip())
+        reading = self.layout.read(answer, False)
+        if reading.problems and not sure:
+            return self.layout.read(text, False)
+        if len(answer) < len(text.lstrip()):
+            reading.repairs.insert(0, Repair(None, "reasoning before the answer was left out"))
+        return reading
+
+    def _without_thoughts(self, text: str) -> tuple[str, bool]:
+        """The text after a thinking block at its start, and whether it surely was one: some models never open theirs."""
+        for name, opening, closing in _THOUGHTS:
+            before, found, after = text.partition(closing)
+            if not found or name in self.layout.codecs:
+                continue
+            if text.startswith(opening):
+                return after, True
+            if opening not in before and not self.layout.begins(text):
+                return after, False
+        return text, False
+
+    def _parse_beside_calls(self, choice: Choice) -> Parsed:
+        """Fields that stand beside calls are welcome; the ones that do not are left out or take their default."""
+        reading = Reading()
+        if choice.finish_reason == "length":
+            what = "the answer was cut off by the token limit after its calls"
+            if self.adapter.strict:
+                raise OutputTruncated(_TRUNCATED, choice=choice)
+            reading.repairs.append(Repair(None, what))
+        elif choice.text.strip() and self.layout.outputs:
+            reading = self.layout.read(choice.text, False)
+            for name, problem in reading.problems.items():
+                if problem != ABSENT:
+                    reading.repairs.append(Repair(name or None, f"left out beside the tool calls: {problem}"))
+        for name, codec in self.layout.outputs:
+            if name not in reading.values and codec.field.has_default:
+                reading.values[name] = codec.field.default_value()
+        return self._parsed(choice, reading)
+
+    def _parsed(self, choice: Choice, reading: Reading) -> Parsed:
+        fields = reading.values
+        if self._has_beside:
+            fields.update(self.beside_text(choice))
+        return Parsed(fields, tuple(reading.repairs))
+
+    def beside_text(self, choice: Choice) -> dict[str, Any]:
+        """The fields that do not stand in the text: calls, and what the model thought."""
+        fields = dict(self._added)
+        if self._calls_name is not None:
+            calls = choice.tool_calls
+            fields[self._calls_name] = ToolCalls(calls, choice.text if calls or not self.layout.outputs else "")
+        for spec in self._thinking:
+            thought = choice.reasoning
+            given = thought is not None or not spec.has_default
+            fields[spec.name] = spec.adapter.validate_python(thought or "") if given else spec.default_value()
+        return fields
+
+    def _fail(self, choice: Choice, reading: Reading) -> None:
+        raise AdapterParseError(
+            type(self.adapter).__name__,
+            self.signature,
+            choice.text,
+            parsed_result=reading.values,
+            problems={name or "answer": problem for name, problem in reading.problems.items()},
+            choice=choice,
+        )
+
+    # --- again -----------------------------------------------------------------------------------------
+
+    def repair(self, request: Request, choice: Choice, error: ModelError | None = None) -> Request:
+        """The request that asks again: the conversation, the answer, and exactly what was wrong with it.
+
+        Wrong calls are answered as calls are, by results that carry the error; anything else by a user's message.
+        """
+        said = self._speaker.message(choice.message())
+        messages = list(request.messages)
+        if said.parts:
+            messages.append(said)
+        if any(call.error for call in choice.tool_calls):
+            messages.append(self._speaker.results([_answer(call) for call in choice.tool_calls]))
+        else:
+            messages.append(Message.user(self._complaint(error)))
+        return replace(request, messages=tuple(messages))
+
+    def _complaint(self, error: ModelError | None) -> str:
+        problems = error.problems if isinstance(error, AdapterParseError) else {}
+        lines = [f"- {name}: {problem}" for name, problem in problems.items()]
+        if not lines:
+            lines = [f"- {error.message if error else 'it gave no usable answer'}"]
+        remind = self.layout.remind() or _ANSWER_PLAINLY
+        return "\n".join(["Your answer could not be used:", *lines, "", f"Give the whole answer again. {remind}"])
+
+    def adding(self, fields: Mapping[str, Any]) -> Plan:
+        """The same plan; what it parses has these fields as well."""
+        plan = copy(self)
+        plan._added, plan._has_beside = dict(fields), True
+        return plan
+
+    def follow_up(self, choice: Choice) -> FollowUp | None:
+        """A second question that this answer needs; ``None`` for adapters that read answers themselves."""
+        return None
+
+
+_CALLS_FIRST = "Call tools while you need their results. Write the outputs once no further call is needed."
+_CALL_OR_SAY = "Call the tools that are needed; if none fits, say so in plain text."
+_ANSWER_PLAINLY = "Answer in plain text."
+_EMPTY = "The model returned neither text nor tool calls. Ask again, or look at choice.raw for the provider's reason."
+_FILTERED = "The provider's content filter stopped the answer. Change the inputs, or the provider's safety settings."
+_MALFORMED = (
+    "The provider could not read the tool call that the model wrote; nothing of it arrived. Ask again, or simplify the "
+    "tools' schemas. choice.raw has the provider's reason."
+)
+_TRUNCATED = (
+    "The answer was cut off by the token limit. Raise max_tokens or ask for less; the partial text is in error.text."
+)
+
+
+def _listed(value: Any) -> tuple[Any, ...]:
+    """Tools or functions as users give them: one, several, or a dict by name."""
+    if is_mapping(value):
+        return tuple(value.values())
+    return (value,) if isinstance(value, Tool) or callable(value) else tuple(value)
+
+
+def check_usable(choice: Choice, *, has_calls: bool = False) -> None:
+    """Raise what the finish reason says, before any text is read. Whole calls survive a cut and an odd end."""
+    if choice.refusal:
+        raise Refused(f"The model declined: {choice.refusal}", choice=choice)
+    if choice.finish_reason == "content_filter":
+        raise ContentFiltered(_FILTERED, choice=choice)
+    if has_calls:
+        return
+    if choice.finish_reason == "length":
+        raise OutputTruncated(_TRUNCATED, choice=choice)
+    if not choice.text or choice.text.isspace():
+        if choice.finish_reason == "error":
+            raise MalformedToolCall(_MALFORMED, choice=choice)
+        raise EmptyResponse(_EMPTY, choice=choice)
+
+
+def _without_cut_call(choice: Choice, warnings: list[LMWarning]) -> Choice:
+    """Drop a last call that the token limit cut: half an argument may be another command."""
+    if choice.finish_reason != "length" or not choice.tool_calls:
+        return choice
+    last = choice.tool_calls[-1]
+    if last.error is None or last.error.code != "malformed_json":
+        return choice
+    warnings.append(LMWarning("tool_calls", f"the call {last.name or 'at the end'!r} was cut off and left out"))
+    return _with_calls(choice, choice.text, choice.tool_calls[:-1])
+
+
+def _with_calls(choice: Choice, text: str, calls: tuple[ToolCall, ...]) -> Choice:
+    kept = tuple(part for part in choice.parts if not isinstance(part, (TextPart, ToolCall)))
+    parts = (*kept, *((TextPart(text),) if text else ()), *calls) if kept else ()
+    reason = "tool_calls" if calls and choice.finish_reason == "stop" else choice.finish_reason
+    return replace(choice, text=text, tool_calls=calls, finish_reason=reason, parts=parts)
+
+
+def _new_ids(calls: Iterable[ToolCall], taken: frozenset[str]) -> list[ToolCall]:
+    """Calls without the ids that a model made up twice."""
+    used = set(taken)
+    fresh: list[ToolCall] = []
+    for call in calls:
+        fresh.append(replace(call, id="") if call.id in used else call)
+        used.add(call.id)
+    return fresh
+
+
+def _answer(call: ToolCall) -> ToolResult:
+    if call.error is None:
+        return ToolResult(call.id, call.name, "Not run, because another call of this turn was wrong.", is_error=True)
+    return ToolResult(call.id, call.name, f"{call.error.message} Nothing was run; call again.", is_error=True)
+
+
+_THOUGHTS = (
+    ("think", "<think>", "</think>"),
+    ("thinking", "<thinking>", "</thinking>"),
+    ("", "[THINK]", "[/THINK]"),
+)

@@ -1,0 +1,174 @@
+"""What a model without native tools is told: how to call, which tools there are, what was called, what came back.
+
+Calls and results are JSON on one line, so no text in them can be taken for a fence. Ids are not shown: the model would
+imitate them, and the order says the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from sigwire.adapters.narrow import is_mapping, is_sequence
+from sigwire.adapters.text_tools.seed import CALL_FENCE, FENCE, RESULT_FENCE
+from sigwire.core.json import JsonObject
+from sigwire.core.tools import ToolCall, ToolResult
+
+__all__ = ["ToolSchemas", "call_text", "instructions", "result_text", "schema_text", "tool_line"]
+
+ToolSchemas: TypeAlias = Literal["full", "compact"]
+
+_RULES = f"""\
+You can call tools. To call one, write a block of exactly this form, each fence alone on its line:
+
+{CALL_FENCE}
+{{"name": "tool_name", "arguments": {{"argument": "value"}}}}
+{FENCE}
+
+- A block holds one call as one strict JSON object; several blocks are several calls.
+- Arguments follow the tool's parameters. A tool without parameters takes {{}}.
+- After your last block, stop. The results come in the next message as {RESULT_FENCE} blocks, which you never write yourself.
+- When no tool is needed, write no block.
+
+Tools:
+"""
+
+
+def instructions(specs: Sequence[JsonObject], schemas: ToolSchemas = "full") -> str:
+    """The part of the system message that teaches the protocol and lists the tools.
+
+    ``schemas``: "full" shows each tool's JSON Schema, "compact" a line such as ``add(a: integer, b?: integer)``.
+
+    >>> spec = {"type": "function", "function": {"name": "ping", "description": "Say hello.", "parameters": {}}}
+    >>> instructions([spec]).splitlines()[-1]
+    '{"name": "ping", "description": "Say hello.", "parameters": {}}'
+    """
+    write = tool_line if schemas == "compact" else _full
+    return _RULES + "\n".join(write(_function(spec)) for spec in specs)
+
+
+def _function(spec: JsonObject) -> Mapping[str, Any]:
+    function = spec.get("function")
+    return function if is_mapping(function) else spec
+
+
+def _full(function: Mapping[str, Any]) -> str:
+    return _json({key: function[key] for key in ("name", "description", "parameters") if key in function})
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def call_text(call: ToolCall) -> str:
+    """A call as its block.
+
+    >>> print(call_text(ToolCall("call_0", "add", {"a": 1})))
+    ~~~tool_call
+    {"name": "add", "arguments": {"a": 1}}
+    ~~~
+    """
+    arguments = call.arguments if call.arguments is not None else call.raw_arguments or ""
+    return f"{CALL_FENCE}\n{_json({'name': call.name, 'arguments': arguments})}\n{FENCE}"
+
+
+def result_text(result: ToolResult) -> str:
+    """A result as its block.
+
+    >>> print(result_text(ToolResult("call_0", "add", 3)))
+    ~~~tool_result
+    {"name": "add", "result": 3}
+    ~~~
+    """
+    key = "error" if result.is_error else "result"
+    return f"{RESULT_FENCE}\n{_json({'name': result.name, key: result.content})}\n{FENCE}"
+
+
+# --- JSON Schema, briefly -------------------------------------------------------------------------
+
+
+def tool_line(function: Mapping[str, Any]) -> str:
+    """A tool as one line in the manner of a signature, each described parameter on a line below.
+
+    >>> print(tool_line({"name": "add", "description": "Add.", "parameters": {"type": "object", "required": ["a"],
+    ...     "properties": {"a": {"type": "integer", "description": "the first"}, "b": {"type": "integer"}}}}))
+    add(a: integer, b?: integer): Add.
+      a: the first
+    """
+    parameters: Mapping[str, Any] = function.get("parameters") or {}
+    properties: Mapping[str, Any] = parameters.get("properties") or {}
+    required: frozenset[str] = frozenset(parameters.get("required") or ())
+    definitions: Mapping[str, Any] = parameters.get("$defs") or parameters.get("definitions") or {}
+    arguments = [_member(name, schema, name in required, definitions) for name, schema in properties.items()]
+    if parameters.get("additionalProperties") not in (None, False):
+        arguments.append("...")
+    described = [
+        f"\n  {name}: {_one_line(schema['description'])}"
+        for name, schema in properties.items()
+        if is_mapping(schema) and schema.get("description")
+    ]
+    description = _one_line(function.get("description") or "")
+    return f"{function['name']}({', '.join(arguments)}){': ' + description if description else ''}{''.join(described)}"
+
+
+def _member(name: str, schema: object, required: bool, definitions: Mapping[str, Any]) -> str:
+    default = f" = {_json(schema['default'])}" if is_mapping(schema) and "default" in schema else ""
+    return f"{name}{'' if required else '?'}: {schema_text(schema, definitions)}{default}"
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())
+
+
+_MAX_DEPTH = 6
+
+
+def schema_text(schema: object, definitions: Mapping[str, Any] | None = None, depth: int = 0) -> str:
+    """A JSON Schema as a short type.
+
+    >>> schema_text({"type": "array", "items": {"enum": ["a", "b"]}})
+    '("a" | "b")[]'
+    """
+    definitions = definitions or {}
+    if not is_mapping(schema) or depth > _MAX_DEPTH:
+        return "any"
+    if "$ref" in schema:
+        name = str(schema["$ref"]).rpartition("/")[2]
+        return schema_text(definitions[name], definitions, depth + 1) if name in definitions else name
+    if "const" in schema:
+        return _json(schema["const"])
+    if is_sequence(schema.get("enum")):
+        return _union([_json(member) for member in schema["enum"]])
+    for key in ("anyOf", "oneOf"):
+        if is_sequence(schema.get(key)):
+            return _union([schema_text(member, definitions, depth + 1) for member in schema[key]])
+    return _typed(schema, definitions, depth)
+
+
+def _typed(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> str:
+    kind = schema.get("type")
+    if is_sequence(kind):
+        return _union([_typed({**schema, "type": member}, definitions, depth) for member in kind])
+    if kind == "array":
+        items = schema_text(schema.get("items", {}), definitions, depth + 1)
+        return f"({items})[]" if " | " in items else f"{items}[]"
+    if kind == "object" or "properties" in schema:
+        return _object(schema, definitions, depth)
+    return str(kind or "any")
+
+
+def _object(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> str:
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    required: frozenset[str] = frozenset(schema.get("required") or ())
+    if not properties:
+        return "object"
+    members = [
+        f"{name}{'' if name in required else '?'}: {schema_text(member, definitions, depth + 1)}"
+        for name, member in properties.items()
+    ]
+    return "{ " + ", ".join(members) + " }"
+
+
+def _union(members: Iterable[str]) -> str:
+    return " | ".join(dict.fromkeys(members))

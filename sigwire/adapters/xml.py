@@ -1,0 +1,148 @@
+r"""XMLAdapter: a tag around each field.
+
+    <answer>
+    Paris
+    </answer>
+
+Values stand as they are, without entities: code and comparisons need no escaping, and models do not do it reliably. Only a tag
+of one of the signature's own fields inside a value is guarded (``<\answer>``). Values of other types than text are JSON;
+nested tags, which some models write instead, are read as a listed repair.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sigwire.adapters.base import Adapter
+from sigwire.adapters.guards import AnyGuard, GuardPair, line_guard, tag_guard
+from sigwire.adapters.layout import Layout, Reading, Visible
+from sigwire.adapters.nested_tags import read_tags
+from sigwire.adapters.type_text import field_type_text
+from sigwire.adapters.values import ValueReadError
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.response import Repair
+
+__all__ = ["XMLAdapter", "XMLLayout"]
+
+_LONG_TYPE = 40
+
+
+@dataclass(frozen=True)
+class XMLAdapter(Adapter):
+    """Fields between tags.
+
+    >>> from sigwire.signatures import Signature
+    >>> XMLAdapter().parse(Signature("question -> answer"), "<answer>1 < 2 && 2 < 3</answer>")
+    {'answer': '1 < 2 && 2 < 3'}
+    """
+
+    def layout(self, visible: Visible, capabilities: Capabilities) -> Layout:
+        """Tags, whatever the model can do."""
+        return XMLLayout(visible)
+
+
+class XMLLayout(Layout):
+    """Outputs between tags."""
+
+    def __init__(self, visible: Visible) -> None:
+        super().__init__(visible)
+        names = "|".join(re.escape(name) for name, _ in self.outputs)
+        self._opener = re.compile(rf"<({names})\s*>") if names else None
+        self._tags = tuple((name, f"<{name}>\n", f"\n</{name}>", codec.render) for name, codec in self.outputs)
+
+    def make_guard(self) -> AnyGuard:
+        names = tuple(spec.name for spec in (*self.visible.inputs, *self.visible.outputs))
+        tags = tag_guard(names)
+        return GuardPair(tags, line_guard(calls=True, headers=False)) if self.visible.calls else tags
+
+    def opening(self, name: str) -> str:
+        return f"<{name}>\n"
+
+    def closing(self, name: str) -> str:
+        return f"\n</{name}>"
+
+    def teach(self) -> str:
+        form = "Inputs come between tags of their names."
+        if self.outputs:
+            shown = "\n\n".join(f"<{name}>\n({name} here)\n</{name}>" for name, _ in self.outputs)
+            form += (
+                " Answer with these tags, in this order and with nothing outside them. Values stand as they are, without "
+                f"entities such as &lt;; values of other types than text are JSON.\n\n{shown}"
+            )
+        return "\n\n".join([*self.describe_fields(), form])
+
+    def remind(self) -> str:
+        if not self.outputs:
+            return ""
+        noun = "tag" if len(self.outputs) == 1 else "tags"
+        return f"Answer with the {noun} {', '.join(self._reminder(spec) for spec in self.visible.outputs)}."
+
+    def _reminder(self, spec: Any) -> str:
+        kind = field_type_text(spec, "compact")
+        short = kind != "string" and len(kind) <= _LONG_TYPE and "\n" not in kind
+        return f"<{spec.name}>{f' ({kind})' if short else ''}"
+
+    def write(self, values: Mapping[str, Any]) -> str:
+        guard = self.guard.on
+        return "\n\n".join(
+            opening + guard(render(values[name])) + closing
+            for name, opening, closing, render in self._tags
+            if name in values
+        )
+
+    def begins(self, text: str) -> bool:
+        return self._opener is not None and self._opener.match(text) is not None
+
+    def read(self, text: str, strict: bool) -> Reading:
+        reading = Reading()
+        texts: dict[str, str] = {}
+        position = 0
+        outside = ""
+        while self._opener and (opener := self._opener.search(text, position)):
+            outside += text[position : opener.start()]
+            name = opener[1]
+            value, position = self._value(text, name, opener.end(), strict, reading)
+            if name in texts:
+                self._odd(name, "the tag came twice; the first one counts", strict, reading)
+            texts.setdefault(name, value)
+        if (outside + text[position:]).strip() and texts:
+            self._odd(None, "text outside the tags was left out", strict, reading)
+        self.read_values(texts, strict, reading)
+        return reading if strict else self._retry_as_tags(texts, reading)
+
+    def _value(self, text: str, name: str, start: int, strict: bool, reading: Reading) -> tuple[str, int]:
+        """The text between the tags, and where it ends. A closing tag inside an unguarded value does not cut it."""
+        tag = f"</{name}>"
+        following = self._opener.search(text, start) if self._opener else None
+        limit = following.start() if following else len(text)
+        end = text.find(tag, start)
+        if end < 0:
+            self._odd(name, f"the closing tag {tag} is missing", strict, reading)
+            return text[start:limit], limit
+        last = text.rfind(tag, end, limit)
+        if last > end:
+            self._odd(name, f"{tag} stands inside the value as well; the last one closes it", strict, reading)
+            end = last
+        return text[start:end], end + len(tag)
+
+    def _odd(self, name: str | None, what: str, strict: bool, reading: Reading) -> None:
+        if strict:
+            reading.problems[name or ""] = what
+        else:
+            reading.repairs.append(Repair(name, what))
+
+    def _retry_as_tags(self, texts: Mapping[str, str], reading: Reading) -> Reading:
+        """Read what failed as nested tags."""
+        for name in [name for name in reading.problems if texts.get(name, "").lstrip().startswith("<")]:
+            nested = read_tags(texts[name])
+            try:
+                value = self.codecs[name].load(nested, strict=False)
+            except ValueReadError:
+                continue
+            del reading.problems[name]
+            reading.values[name] = value.value
+            reading.repairs += [Repair(name, "nested tags were read as JSON"), *value.repairs]
+        return reading

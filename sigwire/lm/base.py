@@ -1,0 +1,333 @@
+"""The boundary to a language model: ``Request`` in, ``Response`` out, blocking or awaited.
+
+``LanguageModel`` is the protocol; anything with its four members can be used wherever sigwire wants a model. ``BaseLM`` is
+a base class that adds what people expect of a model object: ``lm("prompt")``, options, a bounded history, callbacks, copies and
+a state that can be saved. A subclass answers in one of these ways, the first it defines:
+
+    forward(prompt=None, messages=None, **kwargs)    an OpenAI-shaped object or dict, a list of texts, or a Response
+    aforward(...)                                    the same, awaited
+    __call__(prompt=None, messages=None, **kwargs)   a list of texts or dicts (acall: awaited)
+
+What is missing is made from what is there: awaiting a model that only has ``forward`` runs it in a thread, so the event loop
+stays free; blocking on one that only has ``aforward`` runs it on a loop of our own.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TextIO, cast
+
+from typing_extensions import Self
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.json import JsonObject
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
+from sigwire.core.response import Response
+from sigwire.errors import ConfigurationError, InputError, StateError
+from sigwire.lm.codecs.openai_shape import decode_answer, decode_request, encode_call, encode_outputs
+from sigwire.lm.history import CallLog, Exchange, print_entries
+from sigwire.lm.secrets import masked, public
+from sigwire.observe.callbacks import call
+from sigwire.steps import block_on, off_loop
+
+__all__ = ["BaseLM", "LanguageModel"]
+
+
+class LanguageModel(Protocol):
+    """Whatever answers requests. No base class is needed to be one.
+
+    >>> class Echo:
+    ...     model = "echo"
+    ...     capabilities = Capabilities()
+    ...
+    ...     def respond(self, request: Request) -> Response:
+    ...         return decode_answer(request.messages[-1].text)
+    ...
+    ...     async def arespond(self, request: Request) -> Response:
+    ...         return self.respond(request)
+    >>> lm: LanguageModel = Echo()
+    """
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    def respond(self, request: Request) -> Response: ...
+
+    async def arespond(self, request: Request) -> Response: ...
+
+
+class BaseLM:
+    """Base of language models; write ``forward`` and use it like any other.
+
+    ``kwargs`` holds the generation options, ``temperature`` and ``max_tokens`` always among them; a subclass merges them as it
+    likes. ``capabilities`` says what the model can do, in one object; without it they are read off the ``supports_...``
+    properties, which a subclass may override. The last ``history_size`` calls are kept in ``history``; 0 keeps none.
+
+    >>> class Shout(BaseLM):
+    ...     def forward(self, prompt=None, messages=None, **kwargs):
+    ...         return {"choices": [{"message": {"content": messages[-1]["content"].upper()}}]}
+    >>> lm = Shout("shout")
+    >>> lm("hello")
+    ['HELLO']
+    >>> lm.history[-1]["outputs"]
+    ['HELLO']
+    """
+
+    history_size: int = 50
+    _capabilities: Capabilities | None = None
+
+    def __init__(
+        self,
+        model: str,
+        model_type: str = "chat",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        cache: bool = True,
+        *,
+        callbacks: Sequence[Any] | None = None,
+        num_retries: int = 3,
+        capabilities: Capabilities | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.model = model
+        self.model_type = model_type
+        self.cache = cache
+        self.num_retries = num_retries
+        self.callbacks: list[Any] = list(callbacks or ())
+        self.kwargs: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, **kwargs}
+        self.history = CallLog(self.history_size)
+        self._capabilities = capabilities
+
+    # --- asking ------------------------------------------------------------------------------------
+
+    def respond(self, request: Request) -> Response:
+        """Answer a request, blocking."""
+        return self._exchange(request)
+
+    async def arespond(self, request: Request) -> Response:
+        """Answer a request, awaited."""
+        return await self._aexchange(request)
+
+    def __call__(
+        self,
+        prompt: str | None = None,
+        messages: Iterable[Message | Mapping[str, Any]] | None = None,
+        **kwargs: Any,
+    ) -> list[Any]:
+        """Ask with a prompt or with messages; options apply to this call.
+
+        Gives one item per choice: a ``str``, or a ``dict`` with ``text`` and whatever came beside it (``tool_calls``,
+        ``reasoning_content``, ``logprobs``, ``citations``). Raises ``InputError`` without prompt and messages.
+        """
+        return encode_outputs(self._exchange(_request(prompt, messages, kwargs), prompt))
+
+    async def acall(
+        self,
+        prompt: str | None = None,
+        messages: Iterable[Message | Mapping[str, Any]] | None = None,
+        **kwargs: Any,
+    ) -> list[Any]:
+        """``lm(...)``, awaited."""
+        return encode_outputs(await self._aexchange(_request(prompt, messages, kwargs), prompt))
+
+    def _exchange(self, request: Request, prompt: str | None = None) -> Response:
+        with call("lm", self, lambda: _inputs(request, prompt)) as end:
+            response = self._answer(request)
+            self._keep(request, response, prompt)
+            end(response)
+        return response
+
+    async def _aexchange(self, request: Request, prompt: str | None = None) -> Response:
+        with call("lm", self, lambda: _inputs(request, prompt)) as end:
+            response = await self._aanswer(request)
+            self._keep(request, response, prompt)
+            end(response)
+        return response
+
+    def _keep(self, request: Request, response: Response, prompt: str | None) -> None:
+        if self.history.size:
+            self.history.add(Exchange(self.model, self.model_type, request, response, prompt))
+
+    def _answer(self, request: Request) -> Response:
+        """How the model answers: one of the ways in the module's docstring. Subclasses of ours override it."""
+        messages, kwargs = encode_call(request)
+        if forward := self._own("forward"):
+            answer = forward(messages=messages, **kwargs)
+        elif aforward := self._own("aforward"):
+            answer = block_on(aforward(messages=messages, **kwargs))
+        else:
+            answer = self._own_call()(messages=messages, **kwargs)
+        return decode_answer(answer, model=self.model)
+
+    async def _aanswer(self, request: Request) -> Response:
+        messages, kwargs = encode_call(request)
+        if awaited := self._own("aforward") or self._own("acall"):
+            answer = await awaited(messages=messages, **kwargs)
+        else:
+            answer = await off_loop(self._own("forward") or self._own_call(), messages=messages, **kwargs)
+        return decode_answer(answer, model=self.model)
+
+    def _own(self, name: str) -> Callable[..., Any] | None:
+        """The method if a subclass defines it."""
+        defined = getattr(type(self), name, None)
+        return getattr(self, name) if defined is not None and defined is not getattr(BaseLM, name, None) else None
+
+    def _own_call(self) -> Callable[..., Any]:
+        if type(self).__call__ is BaseLM.__call__:
+            raise ConfigurationError(
+                f"{type(self).__name__} cannot answer (asking {self.model!r}). Define forward(self, prompt=None, "
+                "messages=None, **kwargs) or aforward; return an object or dict with choices[i].message.content."
+            )
+        return self
+
+    # --- what the model can do -----------------------------------------------------------------------
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        if self._capabilities is None:
+            self._capabilities = Capabilities(
+                native_tools=self.supports_function_calling,
+                parallel_tool_calls=self.supports_function_calling,
+                json_schema=self.supports_response_schema,
+                reasoning=self.supports_reasoning,
+            )
+        return self._capabilities
+
+    @capabilities.setter
+    def capabilities(self, capabilities: Capabilities) -> None:
+        self._capabilities = capabilities
+
+    @property
+    def supports_function_calling(self) -> bool:
+        """Whether the model takes tools natively."""
+        return self._capabilities is not None and self._capabilities.native_tools
+
+    @property
+    def supports_reasoning(self) -> bool:
+        """Whether the model reasons natively."""
+        return self._capabilities is not None and self._capabilities.reasoning
+
+    @property
+    def supports_response_schema(self) -> bool:
+        """Whether the model answers by a JSON Schema."""
+        return self._capabilities is not None and self._capabilities.json_schema
+
+    @property
+    def supported_params(self) -> set[str]:
+        """The generation options that are known to work; empty where nothing is known."""
+        return set()
+
+    # --- looking back ----------------------------------------------------------------------------------
+
+    def inspect_history(self, n: int = 1, file: TextIO | None = None) -> None:
+        """Print the last ``n`` calls, to the terminal or to ``file``."""
+        print_entries(self.history[-n:] if n > 0 else [], file)
+
+    def __repr__(self) -> str:
+        options = {name: value for name, value in masked(self.kwargs).items() if value is not None}
+        shown = "".join(f", {name}={value!r}" for name, value in options.items())
+        return f"{type(self).__name__}({self.model!r}{shown})"
+
+    # --- copies and state ----------------------------------------------------------------------------
+
+    def copy(self, **updates: Any) -> Self:
+        """The same model with its own options, callbacks and an empty history.
+
+        A name that is an attribute updates it, any other updates ``kwargs``; ``None`` removes an option.
+
+        >>> BaseLM("m", temperature=0.0).copy(seed=1, temperature=1.0).kwargs
+        {'temperature': 1.0, 'max_tokens': None, 'seed': 1}
+        """
+        new = copy.copy(self)
+        new.history = CallLog(self.history.size)
+        new.callbacks, new.kwargs = list(self.callbacks), dict(self.kwargs)
+        for name, value in updates.items():
+            if name not in new.kwargs and hasattr(new, name):
+                setattr(new, name, value)
+            elif value is None and name not in ("temperature", "max_tokens"):
+                new.kwargs.pop(name, None)
+            else:
+                new.kwargs[name] = value
+        return new
+
+    def dump_state(self) -> JsonObject:
+        """What is needed to build the model again, as JSON and without secrets.
+
+        Keys, tokens and headers are left out, whatever their option is called; so is what is not JSON (a client object): give
+        them again after loading.
+
+        >>> sorted(BaseLM("m", api_key="secret", temperature=0.5).dump_state())
+        ['cache', 'class', 'max_tokens', 'model', 'model_type', 'num_retries', 'temperature']
+        """
+        return {
+            "class": _class_path(type(self)),
+            "model": self.model,
+            "model_type": self.model_type,
+            "cache": self.cache,
+            "num_retries": self.num_retries,
+            **public(self.kwargs),
+        }
+
+    @classmethod
+    def load_state(cls, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> BaseLM:
+        """Build a model from ``dump_state``'s dict. Nothing is contacted.
+
+        A state that names a class other than sigwire's own or the one this is called on imports that class, and a state may
+        name an endpoint that would receive your key: both need ``allow_unsafe_lm_state=True``; without it the first raises
+        ``StateError`` and endpoints are dropped.
+        """
+        options = {name: value for name, value in state.items() if name != "class"}
+        if not isinstance(options.get("model"), str):
+            raise StateError(
+                "The saved language model has no 'model' (loading its state). Save it with lm.dump_state()."
+            )
+        target = _class_named(str(state.get("class") or ""), cls, allow_unsafe_lm_state)
+        if not allow_unsafe_lm_state:
+            options = {name: value for name, value in options.items() if name not in _ENDPOINTS}
+        return target(**options)
+
+
+_ENDPOINTS = frozenset({"api_base", "base_url", "endpoint", "model_list", "proxy", "proxies"})
+_OWN_CLASSES = frozenset({"sigwire.lm.client.LM"})
+
+
+def _class_path(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _class_named(path: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
+    if path == _class_path(cls):
+        return cls
+    if path in _OWN_CLASSES or not path:
+        path = path or "sigwire.lm.client.LM"
+    elif not trusted:
+        raise StateError(
+            f"The saved language model is of the class {path!r}, and loading it would import code (loading its state). "
+            "Pass allow_unsafe_lm_state=True if you trust the file, or call load_state on that class."
+        )
+    module, _, name = path.rpartition(".")
+    found = getattr(importlib.import_module(module), name, None)
+    if not (isinstance(found, type) and issubclass(found, BaseLM)):
+        raise StateError(f"{path!r} is no language model class (loading its state). Check the file's 'class'.")
+    return cast("type[BaseLM]", found)
+
+
+def _inputs(request: Request, prompt: str | None) -> dict[str, Any]:
+    """What callbacks see: the request as it is, and as DSPy's callbacks expect it."""
+    messages, kwargs = encode_call(request)
+    return {"request": request, "prompt": prompt, "messages": messages, **public(kwargs)}
+
+
+def _request(
+    prompt: str | None, messages: Iterable[Message | Mapping[str, Any]] | None, kwargs: Mapping[str, Any]
+) -> Request:
+    if messages is None and prompt is None:
+        raise InputError('A language model was called with nothing to answer. Use lm("text") or lm(messages=[...]).')
+    return decode_request(messages if messages is not None else (Message.user(cast(str, prompt)),), kwargs)

@@ -1,0 +1,235 @@
+"""Language models for tests: they answer from a script and remember what they were asked.
+
+FakeLM     answers one after another: text, fields, tool calls, errors, or a function of the request
+DummyLM    the same with DSPy's three forms: a list of field dicts, a dict by substring, repeating matching demos
+
+Fields are written as a model would write them: in the chat layout, or in the layout of the ``adapter`` that is given (anything
+with ``format_outputs(fields) -> str``).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeAlias, cast
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.json import JsonObject, dumps
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
+from sigwire.core.response import Choice, Response, Usage
+from sigwire.core.tools import ToolCall, ToolCalls, number_calls
+from sigwire.errors import ConfigurationError
+from sigwire.lm.base import BaseLM
+
+__all__ = ["Answer", "DummyLM", "FakeLM", "FieldLayout"]
+
+Answer: TypeAlias = (
+    "str | Mapping[str, Any] | ToolCall | ToolCalls | Sequence[Any] | Choice | Response"
+    " | BaseException | type[BaseException] | Callable[[Request], Any]"
+)
+"""One scripted answer; see ``FakeLM``."""
+
+
+class FieldLayout(Protocol):
+    """What writes output fields as a model's answer: an adapter does."""
+
+    def format_outputs(self, fields: Mapping[str, Any]) -> str: ...
+
+
+class FakeLM(BaseLM):
+    """A model that answers from a script, one item per choice.
+
+    An item is a text; a dict of output fields; a ``ToolCall`` or a list of them (also ``{"name", "args"}`` dicts); a ``Choice``;
+    a ``Response`` or a list of texts, which answers all of a request's ``n`` choices at once; an exception, which is raised; or
+    a function of the request that gives any of these. A function in place of the script answers every request. ``usage`` is
+    reported for each response. ``requests`` holds every request, in order, also of copies. Raises ``ConfigurationError``
+    when the script has run out.
+
+    >>> lm = FakeLM(["Hello", ToolCall("call_0", "add", {"a": 1})])
+    >>> lm("Hi")
+    ['Hello']
+    >>> lm.respond(Request((Message.user("Go on"),))).choices[0].tool_calls[0].name
+    'add'
+    >>> len(lm.requests), lm.requests[0].messages[-1].text
+    (2, 'Hi')
+    """
+
+    def __init__(
+        self,
+        answers: Iterable[Answer] | Callable[[Request], Any] | str = (),
+        *,
+        model: str = "fake",
+        capabilities: Capabilities | None = None,
+        usage: Usage | None = None,
+        adapter: FieldLayout | None = None,
+        **kwargs: Any,
+    ) -> None:
+        able = capabilities or Capabilities(native_tools=True, parallel_tool_calls=True, tool_choice=True)
+        super().__init__(model, capabilities=able, **kwargs)
+        self.requests: list[Request] = []
+        self.usage = usage or Usage()
+        self._layout: FieldLayout = adapter or _ChatLayout()
+        self._script = _script([answers] if isinstance(answers, str) else answers)
+
+    @property
+    def remaining(self) -> int | None:
+        """How many scripted answers are left; ``None`` where the script is a function or has no end."""
+        return len(self._script) if isinstance(self._script, deque) else None
+
+    def _answer(self, request: Request) -> Response:
+        self.requests.append(request)
+        wanted = int(cast(Any, request.options.get("n")) or 1)
+        choices: list[Choice] = []
+        while len(choices) < wanted:
+            answer = self._read(self._next(request), request)
+            if isinstance(answer, Response):
+                return answer if answer.model else replace(answer, model=self.model)
+            choices.extend(answer)
+        return Response(tuple(choices), self.usage, self.model)
+
+    async def _aanswer(self, request: Request) -> Response:
+        return self._answer(request)
+
+    def _next(self, request: Request) -> Answer:
+        try:
+            if isinstance(self._script, deque):
+                return self._script.popleft()
+            return self._script if callable(self._script) else next(self._script)
+        except (IndexError, StopIteration):
+            last = request.messages[-1].text if request.messages else ""
+            raise ConfigurationError(
+                f"{type(self).__name__} has no answer left (request {len(self.requests)} of the test, which ends with "
+                f"{last[-120:]!r}). Script one more answer, or find out why the program asks again."
+            ) from None
+
+    def _read(self, answer: Any, request: Request) -> Sequence[Choice] | Response:
+        if isinstance(answer, Response):
+            return answer
+        if isinstance(answer, BaseException) or (isinstance(answer, type) and issubclass(answer, BaseException)):
+            raise answer
+        if callable(answer):
+            return self._read(answer(request), request)
+        if isinstance(answer, (list, tuple)) and not _are_calls(cast("Sequence[Any]", answer)):
+            return [choice for item in cast("Sequence[Any]", answer) for choice in _choices(self._read(item, request))]
+        return (self._choice(answer),)
+
+    def _choice(self, answer: Any) -> Choice:
+        if isinstance(answer, Choice):
+            return answer
+        if isinstance(answer, str):
+            return Choice(answer)
+        if isinstance(answer, Mapping):
+            return Choice(self._layout.format_outputs(cast("Mapping[str, Any]", answer)))
+        if isinstance(answer, (ToolCall, ToolCalls, list, tuple)):
+            calls = ToolCalls([answer] if isinstance(answer, ToolCall) else cast("Iterable[ToolCall]", answer))
+            return Choice(getattr(answer, "text", ""), number_calls(calls), finish_reason="tool_calls")
+        raise ConfigurationError(
+            f"{type(self).__name__} cannot answer with {type(answer).__name__} (reading the script). Use a text, a dict of "
+            "fields, tool calls, a Choice, a Response, an exception or a function of the request."
+        )
+
+
+_Script: TypeAlias = "deque[Answer] | Iterator[Answer] | Callable[[Request], Any]"
+
+
+def _script(answers: Iterable[Answer] | Callable[[Request], Any]) -> _Script:
+    if isinstance(answers, (list, tuple)):
+        return deque(cast("Sequence[Answer]", answers))
+    return iter(answers) if isinstance(answers, Iterable) else answers
+
+
+def _choices(answer: Sequence[Choice] | Response) -> Sequence[Choice]:
+    return answer.choices if isinstance(answer, Response) else answer
+
+
+def _are_calls(items: Sequence[Any]) -> bool:
+    return bool(items) and all(
+        isinstance(item, ToolCall)
+        or (
+            isinstance(item, Mapping)
+            and ("function" in item or {"name", "args"} <= item.keys() or {"name", "arguments"} <= item.keys())
+        )
+        for item in items
+    )
+
+
+class _ChatLayout:
+    """The chat layout: a header line per field, then its value."""
+
+    def format_outputs(self, fields: Mapping[str, Any]) -> str:
+        sections = [f"[[ ## {name} ## ]]\n{_text(value)}" for name, value in fields.items()]
+        return "\n\n".join([*sections, "[[ ## completed ## ]]\n"])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    from pydantic_core import to_jsonable_python  # only where a value is no text: importing this file stays cheap
+
+    plain = to_jsonable_python(value)
+    return plain if isinstance(plain, str) else dumps(plain)
+
+
+class DummyLM(FakeLM):
+    """DSPy's test model.
+
+    ``answers`` is a list of field dicts, used up one per choice (afterwards every answer says that none are left); or a dict from
+    a substring of the last message to a field dict. ``follow_examples`` repeats the answer of the demo whose inputs are
+    those of the request. ``reasoning`` adds reasoning beside each answer.
+
+    >>> lm = DummyLM([{"answer": "red"}])
+    >>> print(lm("What color?")[0])
+    [[ ## answer ## ]]
+    red
+    <BLANKLINE>
+    [[ ## completed ## ]]
+    <BLANKLINE>
+    >>> DummyLM({"sky": {"answer": "blue"}})("the sky")[0].splitlines()[1]
+    'blue'
+    """
+
+    def __init__(
+        self,
+        answers: Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]] = (),
+        follow_examples: bool = False,
+        reasoning: bool = False,
+        adapter: FieldLayout | None = None,
+        **kwargs: Any,
+    ) -> None:
+        by_substring = isinstance(answers, Mapping)
+        self.answers: Any = answers if by_substring else deque(cast("Iterable[Mapping[str, Any]]", answers))
+        self.follow_examples = follow_examples
+        self.reasoning = reasoning
+        super().__init__(self._dummy_answer, model="dummy", adapter=adapter, capabilities=Capabilities(), **kwargs)
+
+    def get_convo(self, index: int) -> tuple[list[JsonObject], list[Any]]:
+        """The messages and the outputs of one of the calls that ``history`` still holds."""
+        entry = self.history[index]
+        return entry["messages"], entry["outputs"]
+
+    def _dummy_answer(self, request: Request) -> Choice:
+        text = _followed(request.messages) if self.follow_examples else None
+        if text is None:
+            text = self._layout.format_outputs(self._fields(request))
+        return Choice(text, reasoning="This is scripted reasoning." if self.reasoning else None)
+
+    def _fields(self, request: Request) -> Mapping[str, Any]:
+        nothing = {"answer": "No more responses"}
+        if isinstance(self.answers, Mapping):
+            last = request.messages[-1].text if request.messages else ""
+            return next((fields for part, fields in self.answers.items() if part in last), nothing)
+        return self.answers.popleft() if self.answers else nothing
+
+
+def _followed(messages: tuple[Message, ...]) -> str | None:
+    """The answer of the last demo whose inputs begin the last message (a reminder of the format may follow them)."""
+    if not messages:
+        return None
+    last = messages[-1].text.strip()
+    for asked, answered in reversed(list(zip(messages[:-1], messages[1:-1], strict=False))):
+        inputs = asked.text.strip()
+        if (asked.role, answered.role) == ("user", "assistant") and inputs and (last + "\n").startswith(inputs + "\n"):
+            return answered.text
+    return None

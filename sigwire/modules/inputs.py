@@ -1,0 +1,168 @@
+"""A call's keyword arguments against a signature's inputs: names, defaults, types, tools. One ``InputReader`` per signature.
+
+Names are settled before anything is sent: a missing or unknown input is an ``InputError`` that shows the right call. A value
+that does not fit its type is a warning, and goes to the model as it is: programs rely on passing near enough values.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from sigwire.core.messages import Message
+from sigwire.core.tools import Tool, ToolCalls
+from sigwire.errors import InputError
+from sigwire.signatures.fields import FieldSpec, SignatureSpec
+
+__all__ = ["InputReader", "TakenIds"]
+
+SPECIALS = frozenset({"config", "demos", "lm", "prediction", "signature"})
+
+
+class InputReader:
+    """Reads the inputs of one signature.
+
+    >>> from sigwire.signatures import Signature
+    >>> reader = InputReader(Signature("question, k: int -> answer").spec)
+    >>> reader.read("Predict", {"question": "2+2?", "k": 3})
+    {'question': '2+2?', 'k': 3}
+    >>> reader.read("Predict", {"question": "2+2?"})
+    Traceback (most recent call last):
+        ...
+    sigwire.errors.InputError: Predict needs the input 'k' (calling 'question, k -> answer'). Write Predict(question=..., k=...).
+    """
+
+    def __init__(self, spec: SignatureSpec) -> None:
+        self.spec = spec
+        self.names = frozenset(field.name for field in spec.inputs)
+        self.specials = SPECIALS - self.names
+        self.tools_name = spec.tools_field.name if spec.tools_field else None
+        self.history_name = spec.history_field.name if spec.history_field else None
+        self._defaults = tuple(field for field in spec.inputs if field.has_default)
+        kept_apart = {self.tools_name, self.history_name}
+        self._values = frozenset(self.names - kept_apart)
+        self._checked = tuple(field for field in spec.inputs if field.name not in kept_apart)
+
+    def read(self, module: str, given: dict[str, Any], *, check_types: bool = True) -> dict[str, Any]:
+        """The inputs to format: checked, defaults filled in, functions made tools. ``given`` may be taken over.
+
+        Without any value, a call whose history is not empty goes on with that conversation: nothing is missing then.
+        """
+        if given.keys() != self.names:
+            given = self._completed(module, given)
+        if self.tools_name is not None:
+            given[self.tools_name] = _tools(given[self.tools_name])
+        if check_types:
+            for field in self._checked:
+                value = given.get(field.name)
+                if type(value) is not field.annotation and field.name in given:
+                    _warn_of_mismatch(module, field, value)
+        return given
+
+    def _completed(self, module: str, given: dict[str, Any]) -> dict[str, Any]:
+        if unknown := [name for name in given if name not in self.names]:
+            raise InputError(
+                f"{module} has no input {_list(unknown)} (calling {self._text()!r}). Write {module}({self._call()})."
+            )
+        goes_on = bool(self.history_name and given.get(self.history_name)) and self._values.isdisjoint(given)
+        completed = dict(given)
+        for field in self._defaults:
+            if field.name not in given and not (goes_on and field.name in self._values):
+                completed[field.name] = field.default_value()
+        if goes_on:
+            missing = [name for name in (self.tools_name,) if name is not None and name not in completed]
+        else:
+            missing = [f.name for f in self.spec.inputs if f.name not in completed and f.name != self.history_name]
+        if missing:
+            noun = "input" if len(missing) == 1 else "inputs"
+            raise InputError(
+                f"{module} needs the {noun} {_list(missing)} (calling {self._text()!r}). Write {module}({self._call()})."
+            )
+        return completed
+
+    def refuse_positional(self, module: str) -> InputError:
+        """The error for a call with positional arguments."""
+        return InputError(f"{module} takes its inputs by name. Write {module}({self._call()}).")
+
+    def _call(self) -> str:
+        return ", ".join(f"{field.name}=..." for field in self.spec.inputs)
+
+    def _text(self) -> str:
+        sides = (self.spec.inputs, self.spec.outputs)
+        return " -> ".join(", ".join(field.name for field in side) for side in sides)
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _warn_of_mismatch(module: str, field: FieldSpec, value: Any) -> None:
+    from pydantic import ValidationError
+
+    try:
+        field.adapter.validate_python(value)
+    except ValidationError as fault:
+        problem = fault.errors()[0]["msg"]
+    except ValueError as fault:
+        problem = str(fault)
+    else:
+        return
+    warnings.warn(
+        f"{module}: the input {field.name!r} does not fit its type ({problem}); it was sent as it is. "
+        "configure(warn_on_type_mismatch=False) turns this warning off.",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _tool(function: Any) -> Tool:
+    return Tool(function)
+
+
+def _tools(value: Any) -> Any:
+    """Tools as they were given, functions among them as tools; the same tool for the same function."""
+    if isinstance(value, Tool) or value is None:
+        return value
+    if isinstance(value, Mapping):
+        tools = cast("Mapping[str, Any]", value)
+        if all(isinstance(tool, Tool) for tool in tools.values()):
+            return tools
+        return {name: tool if isinstance(tool, Tool) else Tool(tool, name=name) for name, tool in tools.items()}
+    if callable(value):
+        return _as_tool(value)
+    items = cast("Sequence[Any]", value)
+    if isinstance(value, (list, tuple)) and (
+        set(map(type, items)) <= {Tool} or all(isinstance(i, Tool) for i in items)
+    ):
+        return value  # the same object each time: a plan that has seen it knows it
+    return [tool if isinstance(tool, Tool) else _as_tool(tool) for tool in items]
+
+
+def _as_tool(function: Any) -> Tool:
+    if not callable(function):
+        raise InputError(f"Tools are Tool objects or functions, not {type(function).__name__}. Write Tool(function).")
+    try:
+        return _tool(function)
+    except TypeError:  # a callable that cannot be hashed
+        return Tool(function)
+
+
+class TakenIds(Iterable[str]):
+    """The call ids of a history, looked up only where a call needs a new one."""
+
+    __slots__ = ("_history",)
+
+    def __init__(self, history: Any) -> None:
+        self._history = history
+
+    def __iter__(self) -> Iterator[str]:
+        for turn in getattr(self._history, "messages", self._history) or ():
+            if isinstance(turn, Message):
+                yield from (call.id for call in turn.tool_calls)
+            elif isinstance(turn, Mapping):
+                for value in cast("Mapping[str, Any]", turn).values():
+                    if isinstance(value, ToolCalls):
+                        yield from (call.id for call in value)

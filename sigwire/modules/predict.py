@@ -1,0 +1,380 @@
+"""Predict: a signature asked once. Format, ask, normalize, parse; nothing is executed here.
+
+``Predict`` holds what can be learned (signature, demos, model, options) and prepares a call; ``_answer`` below is the
+trip itself, with the two things that may make it more than one request: repairs, which the caller asked for, and an adapter's
+second question. Every request made is in ``prediction.attempts``.
+
+Statically ``Predict[P, S]`` takes the signature's inputs and gives the signature's outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast, overload
+
+from sigwire.adapters.base import Adapter, FollowUp, Parsed, Plan
+from sigwire.core.example import Prediction
+from sigwire.core.json import JsonObject
+from sigwire.core.request import Request
+from sigwire.core.response import Attempt, Choice, LMWarning, Response
+from sigwire.core.tools import Tool
+from sigwire.errors import AdapterParseError, EmptyResponse, MalformedToolCall, ModelError, StateError
+from sigwire.modules.ask import Ask, choose_lm
+from sigwire.modules.inputs import InputReader, TakenIds
+from sigwire.modules.module import StepsModule
+from sigwire.modules.state import plain
+from sigwire.modules.walk import Parameter
+from sigwire.observe.callbacks import call as watch
+from sigwire.settings import Settings, current
+from sigwire.signatures.grammar import caller_scope
+from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signature
+from sigwire.steps import Program
+
+if TYPE_CHECKING:
+    from sigwire.lm.base import LanguageModel
+
+__all__ = ["Predict"]
+
+P = ParamSpec("P")
+S = TypeVar("S")
+
+Purpose: TypeAlias = Literal["ask", "repair", "extract", "retry"]
+
+
+class Predict(StepsModule, Parameter, Generic[P, S]):
+    """Ask a model for a signature's outputs: one call, one request.
+
+    ``signature`` is a class or text. ``config`` holds request options (``temperature``, ``n``, ...) and ``max_repairs``: how
+    often an answer that cannot be read is sent back with what is wrong. ``lm`` is the model; without it the settings' one.
+    Attributes: ``signature``, ``demos``, ``lm``, ``config``, ``traces``, ``train``.
+
+    A call takes the inputs by name. It may also take ``config=`` (merged over the module's), ``demos=``, ``lm=``, ``signature=``,
+    and ``prediction={"type": "content", ...}``, unless an input has that name. With ``n`` above 1 all candidates are in
+    ``prediction.completions``. Where the signature offers tools, the model's calls are an output; nobody runs them.
+
+    Raises ``InputError`` for missing and unknown inputs, ``LMNotConfigured``, and the errors of the model and of its answer.
+
+    >>> from sigwire.lm.fake import FakeLM
+    >>> predict = Predict("question -> answer", lm=FakeLM([{"answer": "4"}]))
+    >>> predict(question="2+2?").answer
+    '4'
+    """
+
+    @overload
+    def __init__(
+        self: Predict[..., Prediction],
+        signature: str | Signature,
+        callbacks: Sequence[Any] | None = None,
+        *,
+        lm: Any = None,
+        max_repairs: int = 0,
+        **config: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        signature: Callable[P, S],
+        callbacks: Sequence[Any] | None = None,
+        *,
+        lm: Any = None,
+        max_repairs: int = 0,
+        **config: Any,
+    ) -> None: ...
+    def __init__(
+        self,
+        signature: Any,
+        callbacks: Sequence[Any] | None = None,
+        *,
+        lm: Any = None,
+        max_repairs: int = 0,
+        **config: Any,
+    ) -> None:
+        super().__init__(callbacks)
+        scope = None if isinstance(signature, SignatureMeta) else caller_scope()
+        self.signature: Any = ensure_signature(signature, scope=scope)
+        self.config: dict[str, Any] = config
+        self.max_repairs = max_repairs
+        self.lm: Any = lm
+        self.demos: list[Any] = []
+        self.traces: list[Any] = []
+        self.train: list[Any] = []
+        self._reader: InputReader | None = None
+        self._plan: tuple[Any, Any, Any, Plan] | None = None
+
+    # --- calling -------------------------------------------------------------------------------------
+
+    if TYPE_CHECKING:
+        # A ParamSpec leaves no room for further keywords: a call with one of ours takes any inputs.
+        @overload
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> S: ...
+        @overload
+        def __call__(self, *, config: Mapping[str, Any], **inputs: Any) -> S: ...
+        @overload
+        def __call__(self, *, demos: Sequence[Any], **inputs: Any) -> S: ...
+        @overload
+        def __call__(self, *, lm: Any, **inputs: Any) -> S: ...
+        @overload
+        def __call__(self, *, signature: Any, **inputs: Any) -> Prediction: ...
+        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+        @overload
+        async def acall(self, *args: P.args, **kwargs: P.kwargs) -> S: ...
+        @overload
+        async def acall(self, *, config: Mapping[str, Any], **inputs: Any) -> S: ...
+        @overload
+        async def acall(self, *, demos: Sequence[Any], **inputs: Any) -> S: ...
+        @overload
+        async def acall(self, *, lm: Any, **inputs: Any) -> S: ...
+        @overload
+        async def acall(self, *, signature: Any, **inputs: Any) -> Prediction: ...
+        async def acall(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def steps(self, *args: Any, **kwargs: Any) -> Program[Prediction]:
+        """One call as a program."""
+        reader = self._reader
+        if reader is None or reader.spec is not self.signature.spec:
+            reader = self._reader = InputReader(self.signature.spec)
+        if args:
+            raise reader.refuse_positional(type(self).__name__)
+        specials: dict[str, Any] = {}
+        if kwargs.keys() != reader.names:
+            specials = {name: kwargs.pop(name) for name in reader.specials & kwargs.keys()}
+            if (other := specials.pop("signature", None)) is not None:
+                reader = InputReader(ensure_signature(other).spec)
+                return self._steps(ensure_signature(other), reader, kwargs, specials)
+        return self._steps(self.signature, reader, kwargs, specials)
+
+    def _steps(
+        self, signature: Any, reader: InputReader, given: dict[str, Any], specials: dict[str, Any]
+    ) -> Program[Prediction]:
+        values = current()
+        inputs = reader.read(type(self).__name__, given, check_types=values.warn_on_type_mismatch)
+        lm = choose_lm(specials.get("lm") or self.lm or values.lm, type(self).__name__)
+        plan = self._plan_for(signature, lm, values)
+        options, repairs = self._options(specials)
+        demos = specials.get("demos", self.demos)
+        with watch("adapter_format", plan.adapter, lambda: _format_inputs(signature, inputs, demos)) as end:
+            request = plan.format(inputs, demos, options)
+            end(request)
+        tools = plan.tools_of(inputs) if reader.tools_name is not None else ()
+        taken = TakenIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
+        prediction = yield from _answer(_Trip(lm, plan, tools, taken), request, repairs)
+        if values.trace is not None:
+            _remember(values, (self, inputs, prediction))
+        return prediction
+
+    def _plan_for(self, signature: Any, lm: LanguageModel, values: Settings) -> Plan:
+        """The plan; looked up by identity, since it changes only when one of its makers does."""
+        adapter = values.adapter or _chat()
+        capabilities = lm.capabilities
+        spec = signature.spec
+        kept = self._plan
+        if kept is not None and kept[0] is spec and kept[1] is adapter and kept[2] is capabilities:
+            return kept[3]
+        plan = adapter.plan(signature, capabilities)
+        self._plan = (spec, adapter, capabilities, plan)
+        return plan
+
+    def _options(self, specials: dict[str, Any]) -> tuple[dict[str, Any] | None, int]:
+        """The request's options, and how many repairs they allow."""
+        config = specials.get("config")
+        if not self.config and not config and "prediction" not in specials:
+            return None, self.max_repairs
+        options = {**self.config, **(config or {})}
+        if "prediction" in specials:
+            options["prediction"] = specials["prediction"]
+        repairs = options.pop("max_repairs", self.max_repairs)
+        return options, repairs
+
+    # --- what can be learned ---------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Forget demos, traces, training examples and the model. Signature and options stay."""
+        self.lm = None
+        self.demos, self.traces, self.train = [], [], []
+
+    def update_config(self, **config: Any) -> None:
+        """Merge request options over the module's."""
+        self.config = {**self.config, **config}
+
+    def get_config(self) -> dict[str, Any]:
+        """The module's request options."""
+        return self.config
+
+    def dump_state(self) -> JsonObject:
+        """Demos, signature texts and model as JSON, without secrets. A model that has no ``dump_state`` is left out."""
+        dump = getattr(self.lm, "dump_state", None)
+        return {
+            "traces": plain(self.traces),
+            "train": plain(self.train),
+            "demos": plain(self.demos),
+            "signature": self.signature.dump_state(),
+            "lm": dump() if dump is not None else None,
+        }
+
+    def prepare_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
+        """Check a state; gives the change that takes it over. Demos come back as dicts."""
+        if not isinstance(state, Mapping) or not isinstance(state.get("signature"), Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise StateError("a predictor's state is an object with a signature.")
+        lists = {name: _list_of(name, state) for name in ("traces", "train", "demos")}
+        for demo in lists["demos"]:
+            if not isinstance(demo, Mapping):
+                raise StateError(f"a demo is an object, not {type(demo).__name__}.")
+        signature = self.signature.load_state(state["signature"])
+        lm = _loaded_lm(state.get("lm"), allow_unsafe_lm_state)
+
+        def change() -> None:
+            self.signature = signature
+            self.traces, self.train, self.demos = lists["traces"], lists["train"], lists["demos"]
+            self.lm = lm
+
+        return change
+
+    def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
+        return [self.prepare_state(state, allow_unsafe_lm_state=unsafe)]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.signature.signature!r})"
+
+
+# --- the trip -----------------------------------------------------------------------------------------
+
+
+class _Trip:
+    """What stays the same through all requests of one call."""
+
+    __slots__ = ("attempts", "lm", "plan", "taken", "tools")
+
+    def __init__(self, lm: LanguageModel, plan: Plan, tools: tuple[Tool, ...] = (), taken: Iterable[str] = ()) -> None:
+        self.lm, self.plan, self.tools, self.taken = lm, plan, tools, taken
+        self.attempts: list[Attempt] = []
+
+
+def _answer(trip: _Trip, request: Request, repairs: int, purpose: Purpose = "ask") -> Program[Prediction]:
+    """Ask until the answer can be read or the repairs are used up; a prediction of it."""
+    plan = trip.plan
+    while True:
+        response = yield Ask(trip.lm, request)
+        trip.attempts.extend(response.attempts or (Attempt(purpose, trip.lm.model, response.usage),))
+        response = plan.normalize(response, trip.tools, taken=trip.taken)
+        readings = [_read(plan, choice) for choice in response.choices or (Choice(),)]
+        failure = _first_failure(readings)
+        if failure is None and not (repairs > 0 and _has_wrong_calls(response)):
+            break
+        if failure is not None and (repairs <= 0 or not isinstance(failure, _REPAIRABLE)):
+            failure.attempts = tuple(trip.attempts)
+            raise failure
+        choice = next(iter(response.choices), Choice())
+        request, repairs, purpose = plan.repair(request, choice, failure), repairs - 1, "repair"
+    return (yield from _predicted(trip, response, readings, repairs))
+
+
+_REPAIRABLE = (AdapterParseError, EmptyResponse, MalformedToolCall)
+
+_Reading: TypeAlias = "Parsed | FollowUp | ModelError"
+
+
+def _read(plan: Plan, choice: Choice) -> _Reading:
+    try:
+        follow_up = plan.follow_up(choice)
+        if follow_up is not None:
+            return follow_up
+        with watch("adapter_parse", plan.adapter, lambda: {"signature": plan.signature, "choice": choice}) as end:
+            parsed = plan.parse(choice)
+            end(parsed.fields)
+        return parsed
+    except ModelError as fault:
+        return fault
+
+
+def _first_failure(readings: list[_Reading]) -> ModelError | None:
+    """The error of the first choice, if no choice at all can be used."""
+    first = readings[0]
+    if not isinstance(first, ModelError) or not all(isinstance(reading, ModelError) for reading in readings):
+        return None
+    return first
+
+
+def _has_wrong_calls(response: Response) -> bool:
+    return any(call.error is not None for choice in response.choices for call in choice.tool_calls)
+
+
+def _predicted(trip: _Trip, response: Response, readings: list[_Reading], repairs: int) -> Program[Prediction]:
+    """The prediction of what was read: the first usable choice, all usable ones as completions."""
+    rows: list[dict[str, Any]] = []
+    first: tuple[Choice, Parsed] | None = None
+    for number, reading in enumerate(readings):
+        if isinstance(reading, ModelError):
+            told = LMWarning("choices", f"choice {number} was left out: {reading.message.splitlines()[0]}")
+            response = response.with_warnings(told)
+            continue
+        if isinstance(reading, FollowUp):
+            reading = yield from _extracted(trip, reading, repairs)
+        first = first or (response.choices[number], reading)
+        rows.append(reading.fields)
+    choice, parsed = cast("tuple[Choice, Parsed]", first)
+    return Prediction.make(
+        parsed.fields,
+        signature=trip.plan.signature,
+        response=response,
+        choice=choice,
+        repairs=parsed.repairs,
+        mode=trip.plan.mode,
+        attempts=tuple(trip.attempts),
+        completions=rows if len(readings) > 1 else None,
+    )
+
+
+def _extracted(trip: _Trip, follow_up: FollowUp, repairs: int) -> Program[Parsed]:
+    """The adapter's second question: fields out of a free answer."""
+    lm = trip.lm if follow_up.lm is None else choose_lm(follow_up.lm, "the adapter's second question")
+    second = _Trip(lm, follow_up.plan)
+    second.attempts = trip.attempts
+    prediction = yield from _answer(second, follow_up.request, repairs, "extract")
+    return Parsed(prediction.__dict__, tuple(prediction._meta.repairs))
+
+
+# --- small parts --------------------------------------------------------------------------------------
+
+
+def _chat() -> Adapter:
+    global _default_adapter
+    if _default_adapter is None:
+        from sigwire.adapters.chat import ChatAdapter
+
+        _default_adapter = ChatAdapter()
+    return _default_adapter
+
+
+_default_adapter: Adapter | None = None
+
+
+def _format_inputs(signature: Any, inputs: dict[str, Any], demos: Any) -> dict[str, Any]:
+    return {"signature": signature, "inputs": inputs, "demos": demos}
+
+
+def _remember(values: Settings, entry: tuple[Any, ...]) -> None:
+    trace = cast("list[Any]", values.trace)
+    trace.append(entry)
+    if len(trace) > values.max_trace_size:
+        del trace[: len(trace) - values.max_trace_size]
+
+
+def _list_of(name: str, state: Mapping[str, Any]) -> list[Any]:
+    value = state.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise StateError(f"{name} is a list, not {type(value).__name__}.")
+    return list(value)
+
+
+def _loaded_lm(state: Any, unsafe: bool) -> Any:
+    if state is None:
+        return None
+    if not isinstance(state, Mapping):
+        raise StateError("lm is an object or null.")
+    from sigwire.lm.base import BaseLM
+
+    return BaseLM.load_state(cast("Mapping[str, Any]", state), allow_unsafe_lm_state=unsafe)
+

@@ -1,0 +1,118 @@
+"""What a tool gave, as the model gets to see it: values as JSON, media as parts, long text cut in the middle, errors in a line.
+
+Pure: nothing here runs a tool.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from sigwire.core.example import Record
+from sigwire.core.json import JsonValue, Value, dumps
+from sigwire.core.messages import AudioPart, FilePart, ImagePart
+from sigwire.core.parts import MediaPart
+
+__all__ = ["encode", "limit", "short_message"]
+
+_MEDIA_PARTS = (ImagePart, AudioPart, FilePart)
+_LONGEST_MESSAGE = 300
+
+
+def encode(value: Any) -> tuple[JsonValue, tuple[MediaPart, ...]]:
+    """A tool's value as JSON content and media. Text stays text; ``bytes`` become base64; NaN becomes text.
+
+    Media stand alone or in a list or dict; where they stood, the content says so. Raises ``ValueError`` for what has no
+    JSON form.
+
+    >>> import datetime
+    >>> encode({"on": datetime.date(2026, 1, 2), "tags": {"a"}, "raw": b"\\xff"})
+    ({'on': '2026-01-02', 'tags': ['a'], 'raw': '_w=='}, ())
+    >>> encode(["a chart", ImagePart(url="https://example.com/c.png")])[0]
+    ['a chart', '(image 1)']
+    """
+    if value is None or type(value) in (str, bool, int):
+        return value, ()
+    media: list[MediaPart] = []
+    if (part := _media_part(value)) is not None:
+        return "", (part,)
+    return _jsonable(_without_media(value, media)), tuple(media)
+
+
+def _media_part(value: Any) -> MediaPart | None:
+    if isinstance(value, _MEDIA_PARTS):
+        return value
+    # The field types Image, Audio and File know the part they are.
+    make = getattr(value, "part", None) if isinstance(value, Value) else None
+    return cast("MediaPart", make()) if callable(make) else None
+
+
+def _without_media(value: Any, media: list[MediaPart]) -> Any:
+    if type(value) in (list, tuple):
+        return [_without_media(item, media) for item in value]
+    if type(value) is dict:
+        return {key: _without_media(item, media) for key, item in value.items()}
+    part = _media_part(value)
+    if part is None:
+        return value
+    media.append(part)
+    return f"({part.kind} {len(media)})"
+
+
+def _jsonable(value: Any) -> JsonValue:
+    from pydantic_core import PydanticSerializationError, from_json, to_json
+
+    try:
+        text = to_json(value, bytes_mode="base64", inf_nan_mode="strings", fallback=_own_value)
+    except (PydanticSerializationError, RecursionError, ValueError) as fault:
+        raise ValueError(f"a value of the type {type(value).__name__} has no JSON form") from fault
+    made: JsonValue = from_json(text)
+    return made
+
+
+def _own_value(value: Any) -> Any:
+    if isinstance(value, Record):
+        return value.toDict()
+    write: Callable[[], Any] | None = getattr(value, "to_json", None)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, type) or not callable(write):
+        raise ValueError(type(value).__name__)
+    return write()
+
+
+def limit(content: JsonValue, characters: int | None) -> JsonValue:
+    """The content, or where its text is longer than that many characters, its beginning and end around a note.
+
+    >>> limit("abcdefghij" * 3, 10)
+    'abcdefg\\n[... 20 of 30 characters left out ...]\\nhij'
+    """
+    if characters is None:
+        return content
+    text = content if isinstance(content, str) else dumps(content)
+    if len(text) <= characters:
+        return content
+    head = characters * 2 // 3 + 1 if characters else 0
+    tail = characters - head
+    left_out = f"[... {len(text) - characters} of {len(text)} characters left out ...]"
+    return f"{text[:head]}\n{left_out}\n{text[len(text) - tail:]}"
+
+
+# An absolute path of two or more steps, on any system; not the path of a URL.
+_PATH = re.compile(r"""(?<![\w:/\\.~-])(?:~|[A-Za-z]:)?(?:[/\\]+[^\s/\\'":;,()<>|*?]+){2,}""")
+
+
+def short_message(error: BaseException) -> str:
+    """An error for the model: its class and first line, without paths, at most 300 characters.
+
+    >>> short_message(FileNotFoundError(2, "No such file", "/home/ada/orders/2026.csv"))
+    "FileNotFoundError: [Errno 2] No such file: '2026.csv'"
+    """
+    try:
+        lines = str(error).strip().splitlines()
+    except Exception:  # a user's __str__ may fail too
+        lines = []
+    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    text = _PATH.sub(lambda found: re.split(r"[/\\]", found[0])[-1], text)
+    return text if len(text) <= _LONGEST_MESSAGE else text[: _LONGEST_MESSAGE - 3] + "..."

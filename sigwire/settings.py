@@ -1,0 +1,209 @@
+"""Settings: process-wide defaults, and a context that lays its own values over them.
+
+    configure(lm=lm)                    changes the default, from any thread, task or notebook cell
+    with context(lm=other): ...         changes it for what runs inside, and for nothing else
+
+``Settings`` below is the one table of keys: name, type, default, meaning. A context holds only the keys it sets, so
+``configure`` inside a context has its effect, and the context's own keys still win. Contexts travel as context variables do:
+into tasks, ``asyncio.to_thread`` and everything the library runs; for a thread pool of your own, wrap the function in ``bind``.
+
+Reading costs one look-up: ``current()`` gives the values in effect as one frozen object.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from sigwire.errors import ConfigurationError
+from sigwire.observe.callbacks import listen_to
+
+if TYPE_CHECKING:
+    from sigwire.adapters.base import Adapter
+    from sigwire.lm.base import LanguageModel
+
+__all__ = ["Settings", "SettingsAccess", "bind", "configure", "context", "current", "settings"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _key(default: Any, meaning: str, check: str = "anything") -> Any:
+    return field(default=default, metadata={"meaning": meaning, "check": check})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The values in effect. Every key is here; a name that is not is refused."""
+
+    lm: LanguageModel | None = _key(None, "The model for modules that have none of their own.", "lm")
+    adapter: Adapter | None = _key(None, "How signatures become requests; `None` is `ChatAdapter()`.", "adapter")
+    callbacks: Sequence[Any] = _key((), "Listeners for every call (see `BaseCallback`).", "list")
+    trace: list[Any] | None = _key(None, "A list that gets `(predictor, inputs, prediction)` of every `Predict`.")
+    max_trace_size: int = _key(10_000, "How many entries `trace` keeps; the oldest go first.", "count")
+    track_usage: bool = _key(False, "The outermost module puts token totals by model on its prediction.")
+    max_history_size: int = _key(
+        0, "How many requests each module remembers for `inspect_history`; 0 is none.", "count"
+    )
+    num_threads: int = _key(8, "How many calls `batch` and `abatch` have under way at once.", "positive")
+    warn_on_type_mismatch: bool = _key(True, "Warn when an input does not fit its declared type.")
+
+
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "anything": (lambda value: True, ""),
+    "lm": (
+        lambda value: value is None or callable(getattr(value, "respond", None)),
+        'a language model such as sigwire.LM("offline/lexical")',
+    ),
+    "adapter": (
+        lambda value: value is None or callable(getattr(value, "plan", None)),
+        "an adapter such as sigwire.ChatAdapter()",
+    ),
+    "list": (lambda value: isinstance(value, (list, tuple)), "a list"),
+    "count": (lambda value: isinstance(value, int) and value >= 0, "a number, 0 or more"),
+    "positive": (lambda value: isinstance(value, int) and value > 0, "a number above 0"),
+}
+
+_KEYS = {entry.name: entry for entry in fields(Settings)}
+
+
+def _checked(values: dict[str, Any]) -> dict[str, Any]:
+    for name, value in values.items():
+        if name not in _KEYS:
+            raise ConfigurationError(f"There is no setting {name!r}. The settings are {', '.join(sorted(_KEYS))}.")
+        fits, wanted = _CHECKS[_KEYS[name].metadata["check"]]
+        if not fits(value):
+            raise ConfigurationError(f"The setting {name!r} takes {wanted}, not {value!r:.80}.")
+    return values
+
+
+class _Overlay:
+    """What a context sets, and the merged values for the defaults they were last merged with."""
+
+    __slots__ = ("_merged", "values")
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+        self._merged: tuple[Settings, Settings] | None = None
+
+    def over(self, defaults: Settings) -> Settings:
+        merged = self._merged
+        if merged is None or merged[0] is not defaults:
+            merged = self._merged = (defaults, replace(defaults, **self.values))
+        return merged[1]
+
+
+_defaults = Settings()
+_overlay: contextvars.ContextVar[_Overlay | None] = contextvars.ContextVar("sigwire_settings", default=None)
+
+
+def current() -> Settings:
+    """The values in effect here and now, as one frozen object.
+
+    >>> with context(num_threads=2):
+    ...     current().num_threads
+    2
+    """
+    overlay = _overlay.get()
+    return _defaults if overlay is None else overlay.over(_defaults)
+
+
+def configure(**values: Any) -> None:
+    """Change defaults for the whole process. Raises ``ConfigurationError`` for an unknown key or an unfit value.
+
+    >>> configure(num_threads=8)
+    >>> configure(temperature=1)
+    Traceback (most recent call last):
+        ...
+    sigwire.errors.ConfigurationError: There is no setting 'temperature'. The settings are adapter, callbacks, lm, ...
+    """
+    global _defaults
+    _defaults = replace(_defaults, **_checked(values))
+
+
+@contextmanager
+def context(**values: Any) -> Iterator[None]:
+    """Change settings for what runs inside the ``with`` block, tasks and library threads started there included.
+
+    >>> with context(num_threads=2):
+    ...     configure(max_trace_size=5)
+    ...     settings.num_threads, settings.max_trace_size
+    (2, 5)
+    >>> configure(max_trace_size=10_000)
+    """
+    checked = _checked(values)
+    before = _overlay.get()
+    _overlay.set(_Overlay({**before.values, **checked} if before else checked))
+    try:
+        yield
+    finally:
+        _overlay.set(before)
+
+
+def bind(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, made to run in the context of here and now wherever it is called: for thread pools of your own.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(1) as pool, context(num_threads=2):
+    ...     pool.submit(bind(lambda: settings.num_threads)).result()
+    2
+    """
+    here = contextvars.copy_context()
+
+    def bound(*args: P.args, **kwargs: P.kwargs) -> T:
+        # A copy for each call: a context can be entered by one thread at a time.
+        return here.copy().run(function, *args, **kwargs)
+
+    return bound
+
+
+class SettingsAccess:
+    """The object ``settings``: reads the values in effect, by attribute, by item or with ``get``.
+
+    >>> settings.num_threads, settings["num_threads"], settings.get("nothing", 1), "lm" in settings
+    (8, 8, 1, True)
+    """
+
+    configure = staticmethod(configure)
+    context = staticmethod(context)
+    bind = staticmethod(bind)
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _KEYS:
+            raise AttributeError(f"There is no setting {name!r}. The settings are {', '.join(sorted(_KEYS))}.")
+        return getattr(current(), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"Settings are not assigned. Write configure({name}=...) or with context({name}=...).")
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in _KEYS:
+            raise KeyError(f"There is no setting {name!r}. The settings are {', '.join(sorted(_KEYS))}.")
+        return getattr(current(), name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _KEYS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_KEYS)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a key, or ``default`` where there is no such key."""
+        return getattr(current(), name) if name in _KEYS else default
+
+    def meanings(self) -> dict[str, str]:
+        """What each key is for; the documentation shows the same table."""
+        return {name: entry.metadata["meaning"] for name, entry in _KEYS.items()}
+
+    def __repr__(self) -> str:
+        return f"settings({', '.join(f'{name}={getattr(current(), name)!r}' for name in _KEYS)})"
+
+
+settings = SettingsAccess()
+
+listen_to(lambda: current().callbacks)

@@ -1,0 +1,39 @@
+"""Signatures: what a program wants from a model, as typed inputs and outputs. No I/O, no prompt text.
+
+fields     InputField, OutputField; FieldSpec and SignatureSpec: the compiled, immutable view that adapters read
+roles      what a field's type means to the library: a plain value, tools, tool calls, history, media, ...
+grammar    the string form "question, k: int -> answer": text to names and types, without evaluating anything
+signature  Signature and its metaclass: both forms, editing, state
+types      History, Image, Audio, File, Reasoning, Code; and Tool, ToolCalls
+
+The names below are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sigwire.signatures.fields import UNSET, FieldSpec, InputField, OutputField, SignatureSpec
+    from sigwire.signatures.signature import Signature, ensure_signature, make_signature
+
+__all__ = [
+    "UNSET",
+    "FieldSpec",
+    "InputField",
+    "OutputField",
+    "Signature",
+    "SignatureSpec",
+    "ensure_signature",
+    "make_signature",
+]
+
+_IN_SIGNATURE = ("Signature", "ensure_signature", "make_signature")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"sigwire.signatures has no public name {name!r}; it has {', '.join(__all__)}.")
+    home = "signature" if name in _IN_SIGNATURE else "fields"
+    return getattr(import_module(f"{__name__}.{home}"), name)

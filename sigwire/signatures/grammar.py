@@ -1,0 +1,375 @@
+"""The string form: "question, k: int -> answer: list[str]" to names and types. Nothing is evaluated or imported.
+
+    signature := fields "->" fields          type   := member ("|" member)*
+    fields    := [field ("," field)*]        member := NAME ("." NAME)* ["[" arguments "]"]
+    field     := NAME [":" type]             arguments of Literal are constants, of anything else types
+
+Reads top to bottom: tokens, the parser, then where names come from (``Names``). Every error shows the place in the
+text.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import re
+import types
+import typing
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias, cast
+
+from sigwire.errors import SignatureError
+from sigwire.signatures import types as field_types
+
+__all__ = ["Fields", "Names", "caller_frame", "caller_scope", "parse_signature", "scope_of"]
+
+Fields: TypeAlias = "list[tuple[str, Any]]"
+
+
+def parse_signature(text: str, names: Names) -> tuple[Fields, Fields]:
+    """The inputs and outputs of a signature's text, each as (name, type). Raises ``SignatureError`` with the place.
+
+    >>> parse_signature("question, k: int -> answers: list[str]", Names())
+    ([('question', <class 'str'>), ('k', <class 'int'>)], [('answers', list[str])])
+    """
+    return _Parser(text, names).signature()
+
+
+# --- tokens --------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<arrow>->)
+    | (?P<string>[bB]?(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"))
+    | (?P<name>[^\W\d]\w*)
+    | (?P<number>-?\d+(?:\.\d+)?)
+    | (?P<mark>\.\.\.|[,:.|()\[\]=-])
+    | (?P<end>$)
+    )""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    at: int
+
+
+def _tokens(text: str) -> list[_Token]:
+    found: list[_Token] = []
+    position = 0
+    while not found or found[-1].kind != "end":
+        match = _TOKEN.match(text, position)
+        if match is None:
+            at = len(text) - len(text[position:].lstrip())
+            quoted = text[at] in "'\""
+            _fail(text, at, "This quote is not closed." if quoted else f"{text[at]!r} has no meaning in a signature.")
+        kind = cast("str", match.lastgroup)
+        found.append(_Token(kind, match[kind], match.start(kind)))
+        position = match.end()
+    return found
+
+
+def _fail(text: str, at: int, message: str) -> NoReturn:
+    """Raise with the line of the text and a caret under the place."""
+    start = text.rfind("\n", 0, at) + 1
+    line = text[start:].split("\n", 1)[0]
+    raise SignatureError(f"{message}\n    {line}\n    {' ' * (at - start)}^")
+
+
+# --- parser --------------------------------------------------------------------------------------
+
+
+class _Parser:
+    """One pass over the tokens; each method reads what its name says and stands behind it afterwards."""
+
+    def __init__(self, text: str, names: Names) -> None:
+        self._text = text
+        self._names = names
+        self._tokens = _tokens(text)
+        self._position = 0
+
+    @property
+    def _next(self) -> _Token:
+        return self._tokens[self._position]
+
+    def _take(self) -> _Token:
+        token = self._next
+        self._position += 1
+        return token
+
+    def _skip(self, mark: str) -> bool:
+        if self._next.text != mark or self._next.kind not in ("mark", "arrow"):
+            return False
+        self._position += 1
+        return True
+
+    def _expect(self, mark: str, instead_of: str) -> None:
+        if not self._skip(mark):
+            self._fail(f"Expected {mark!r} {instead_of}.")
+
+    def _fail(self, message: str, at: int | None = None) -> NoReturn:
+        _fail(self._text, self._next.at if at is None else at, message)
+
+    def signature(self) -> tuple[Fields, Fields]:
+        taken: set[str] = set()
+        inputs = self._fields(taken)
+        if not self._skip("->"):
+            expected = "'->'" if self._next.kind == "end" else "',' or '->'"
+            self._fail(f"Expected {expected} here: a signature is 'inputs -> outputs'.")
+        outputs = self._fields(taken)
+        if self._next.text == "->":
+            self._fail("A signature has one arrow; this is the second.")
+        if self._next.kind != "end":
+            self._fail("Expected ',' or the end of the signature here.")
+        return inputs, outputs
+
+    def _fields(self, taken: set[str]) -> Fields:
+        fields: Fields = []
+        while self._next.kind not in ("arrow", "end"):
+            fields.append(self._field(taken))
+            if not self._skip(","):
+                break
+        return fields
+
+    def _field(self, taken: set[str]) -> tuple[str, Any]:
+        token = self._next
+        if token.kind != "name":
+            self._fail("Expected the name of a field here.")
+        if token.text in taken:
+            self._fail(f"There are two fields named {token.text!r}; each name is an input or an output, once.")
+        if token.text.startswith("_"):
+            self._fail(f"{token.text!r} starts with an underscore, which field names do not.")
+        taken.add(self._take().text)
+        annotation = self._type() if self._skip(":") else str
+        if self._next.text == "=":
+            self._fail("The string form has no defaults. Use a signature class with InputField(default=...).")
+        return token.text, annotation
+
+    def _type(self) -> Any:
+        at = self._next.at
+        members = [self._member()]
+        while self._skip("|"):
+            members.append(self._member())
+        return members[0] if len(members) == 1 else self._apply(typing.Union, tuple(members), at)
+
+    def _member(self) -> Any:
+        start = self._next
+        if start.kind != "name":
+            self._fail(
+                "Expected a type here." + (" Text belongs inside Literal[...]." if start.kind == "string" else "")
+            )
+        kind = self._names.resolve_type(self._dotted(), self._fault_at(start))
+        if not self._skip("["):
+            return self._fail(f"{start.text} needs [...] after it.", start.at) if kind in _INCOMPLETE else kind
+        arguments = self._constants() if _is_literal(kind) else self._types(kind)
+        return self._apply(kind, arguments, start.at)
+
+    def _dotted(self) -> list[str]:
+        path = [self._take().text]
+        while self._skip("."):
+            if self._next.kind != "name":
+                self._fail("Expected a name after '.' here.")
+            path.append(self._take().text)
+        return path
+
+    def _fault_at(self, start: _Token) -> Callable[[str], NoReturn]:
+        return lambda message: self._fail(message, start.at)
+
+    def _types(self, kind: Any) -> tuple[Any, ...]:
+        arguments: list[Any] = []
+        while not self._skip("]"):
+            arguments.append(self._argument(kind, first=not arguments))
+            if not self._skip(","):
+                self._expect("]", "or ',' here")
+                break
+        return tuple(arguments)
+
+    def _argument(self, kind: Any, *, first: bool) -> Any:
+        if self._skip("..."):
+            return ...
+        if not first and kind is typing.Annotated:
+            return self._constant()
+        if kind is field_types.Code:
+            return self._take().text if self._next.kind == "name" else self._constant()  # Code[java], Code["java"]
+        return self._type()
+
+    def _constants(self) -> tuple[Any, ...]:
+        values = [self._constant()]
+        while self._skip(","):
+            if self._next.text == "]":
+                break
+            values.append(self._constant())
+        self._expect("]", "or ',' here")
+        return tuple(values)
+
+    def _constant(self) -> Any:
+        token = self._next
+        if token.kind in ("string", "number"):
+            return ast.literal_eval(self._take().text)  # one token of a known shape, never an expression
+        if token.kind == "name" and token.text in _CONSTANTS:
+            return _CONSTANTS[self._take().text]
+        if token.kind == "name":
+            return self._names.resolve(self._dotted(), self._fault_at(token))
+        return self._fail("Expected a constant here: text in quotes, a number, True, False, None or an enum member.")
+
+    def _apply(self, kind: Any, arguments: tuple[Any, ...], at: int) -> Any:
+        try:
+            return kind[arguments if len(arguments) != 1 else arguments[0]]
+        except (TypeError, ValueError, IndexError, AttributeError) as fault:
+            return self._fail(f"This type cannot be built: {fault}.", at)
+
+
+_CONSTANTS: Mapping[str, Any] = {"True": True, "False": False, "None": None}
+
+
+_INCOMPLETE = (typing.Optional, typing.Union, typing.Literal, typing.Annotated, typing.ClassVar, typing.Final)
+
+
+def _is_literal(kind: Any) -> bool:
+    return kind is typing.Literal or getattr(kind, "_name", None) == "Literal"
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+_BUILTINS = "int str float bool list tuple dict set frozenset complex bytes bytearray object type".split()
+_TYPING: Mapping[str, Any] = {name: vars(typing)[name] for name in vars(typing)["__all__"] if name in vars(typing)}
+_OURS: Mapping[str, Any] = {name: getattr(field_types, name) for name in field_types.__all__}
+_KNOWN: Mapping[str, Any] = {
+    **_TYPING,
+    **_OURS,
+    **{name: getattr(builtins, name) for name in _BUILTINS},
+    "None": type(None),
+    "NoneType": type(None),
+}
+_NAMESPACES: Mapping[str, Mapping[str, Any]] = {
+    "typing": _TYPING,
+    "dspy": _OURS,
+    "sigwire": _OURS,
+}
+_MEANT: Mapping[str, str] = {
+    "any": "Any", "array": "list", "boolean": "bool", "number": "float", "integer": "int", "object": "dict",
+    "string": "str", "text": "str",
+}  # fmt: skip
+_ABSENT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Where the names of a signature's text come from, first match wins: ``custom_types``, builtins with ``typing`` and
+    sigwire's types (also as ``sigwire.Image`` and ``dspy.Image``), then the caller's ``scope``.
+
+    >>> import datetime
+    >>> Names(scope={"datetime": datetime}).resolve_type(["datetime", "date"], fail=print)
+    <class 'datetime.date'>
+    """
+
+    custom_types: Mapping[str, Any] | None = None
+    scope: Mapping[str, Any] | None = None
+
+    def resolve_type(self, path: list[str], fail: Callable[[str], NoReturn]) -> Any:
+        """What a dotted name stands for, where it can be a type. ``fail`` is called with a message and raises."""
+        found = self.resolve(path, fail)
+        if found is None:
+            return type(None)
+        if _is_type(found):
+            return found
+        return fail(f"{'.'.join(path)!r} is {_a(found)}, not a type.")
+
+    def resolve(self, path: list[str], fail: Callable[[str], NoReturn]) -> Any:
+        """What a dotted name stands for."""
+        custom = self.custom_types or {}
+        for length in range(len(path), 0, -1):  # custom_types may name "Outer.Inner" as a whole
+            if (name := ".".join(path[:length])) in custom:
+                return _attributes(custom[name], path, length, fail)
+        if len(path) > 1 and path[0] in _NAMESPACES and path[1] in _NAMESPACES[path[0]]:
+            return _attributes(_NAMESPACES[path[0]][path[1]], path, 2, fail)
+        return _attributes(self._head(path[0], fail), path, 1, fail)
+
+    def _head(self, name: str, fail: Callable[[str], NoReturn]) -> Any:
+        known = _KNOWN.get(name, _ABSENT)
+        local = self.scope.get(name, _ABSENT) if self.scope is not None else _ABSENT
+        if known is _ABSENT:
+            return local if local is not _ABSENT else fail(self._unknown(name))
+        if isinstance(local, type) and local is not known:
+            if getattr(known, "__origin__", None) is local:  # collections.abc.Sequence for typing.Sequence
+                return local
+            fail(
+                f"{name!r} could be {_path(known)} or {_path(local)}, which is defined where the signature is made. "
+                f'Say which: custom_types={{"{name}": {name}}} for yours.'
+            )
+        return known
+
+    def _unknown(self, name: str) -> str:
+        import difflib
+
+        reachable = {*_KNOWN, *(self.custom_types or {})}
+        close = _MEANT.get(name.lower()) or next(iter(difflib.get_close_matches(name, sorted(reachable), 1)), None)
+        meant = f"Did you mean {close!r}? Otherwise pass" if close else "Pass"
+        return f'{name!r} is not a known type. {meant} custom_types={{"{name}": {name}}}.'
+
+
+def _attributes(found: Any, path: list[str], start: int, fail: Callable[[str], NoReturn]) -> Any:
+    for at in range(start, len(path)):
+        found = getattr(found, path[at], _ABSENT)
+        if found is _ABSENT:
+            fail(f"{'.'.join(path[:at])!r} has no attribute {path[at]!r}.")
+    return found
+
+
+def _is_type(value: Any) -> bool:
+    """Whether a value can stand in an annotation. ``typing``'s functions and everybody's modules cannot."""
+    if isinstance(value, type):
+        return True
+    return not isinstance(value, (types.FunctionType, types.ModuleType)) and type(value).__module__ in (
+        "typing",
+        "types",
+        "typing_extensions",
+    )
+
+
+def _a(value: Any) -> str:
+    return "a module" if isinstance(value, types.ModuleType) else f"of type {type(value).__name__}"
+
+
+def _path(kind: Any) -> str:
+    return f"{getattr(kind, '__module__', '?')}.{getattr(kind, '__qualname__', kind)}"
+
+
+def caller_frame(levels: int = 1) -> types.FrameType:
+    """The frame that called the function which calls this one; ``levels=2`` is that one's caller."""
+    frame = inspect.currentframe()
+    for _ in range(levels + 1):
+        if frame is None:
+            break
+        frame = frame.f_back
+    if frame is None:
+        raise SignatureError("There is no calling code to look names up in. Pass custom_types={...}.")
+    return frame
+
+
+def caller_scope(levels: int = 1) -> Mapping[str, Any]:
+    """The names visible to the caller of the function that calls this one. One frame, never the ones behind it.
+
+    A function that makes signatures from its caller's text passes them on:
+
+    >>> from sigwire.signatures.signature import ensure_signature
+    >>> def module(text):
+    ...     return ensure_signature(text, scope=caller_scope())
+    >>> class City: ...
+    >>> module("where -> city: City").spec.outputs[0].annotation.__name__
+    'City'
+    """
+    return scope_of(caller_frame(levels + 1))
+
+
+def scope_of(frame: types.FrameType) -> Mapping[str, Any]:
+    """The names visible in one frame: its locals, then its module's globals."""
+    if frame.f_locals is frame.f_globals:
+        return frame.f_globals
+    return ChainMap(frame.f_locals, frame.f_globals)

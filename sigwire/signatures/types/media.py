@@ -1,0 +1,402 @@
+"""Image, Audio, File: media as references or base64 data.
+
+Nothing here opens a file or a URL by itself: ``from_path`` reads a file because it was asked to, a URL goes to the
+provider as it is. What a string means is never guessed: a plain path is refused, with the name of the method that reads
+paths.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from sigwire.core.json import JsonObject, Value
+from sigwire.core.parts import AudioPart, FilePart, ImagePart
+from sigwire.errors import InputError
+from sigwire.signatures.types.base import FieldType, as_mapping
+
+__all__ = ["Audio", "File", "Image"]
+
+_DATA_URI = re.compile(r"data:(?P<type>[^;,]*)(?P<parameters>(?:;[^;,]*)*),(?P<data>.*)", re.DOTALL)
+_REMOTE = re.compile(r"(?:https?|gs|s3)://", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Image(Value, FieldType):
+    """An image: an ``http(s)`` URL, a data URI, bytes, or a PIL image. ``url`` holds a URL or a data URI.
+
+    ``media_type`` is needed for bytes whose format does not show. ``detail`` is a hint some providers know ("low").
+    Raises ``InputError`` for anything else, a local path included: ``Image.from_path`` reads those.
+
+    >>> Image("https://example.com/cat.png").part()
+    ImagePart(url='https://example.com/cat.png', data=None, media_type=None, detail=None)
+    >>> Image(b"GIF89a").media_type
+    'image/gif'
+    """
+
+    url: str
+    detail: str | None = None
+
+    def __init__(
+        self,
+        source: Any = None,
+        /,
+        *,
+        url: str | None = None,
+        data: str | bytes | None = None,
+        media_type: str | None = None,
+        detail: str | None = None,
+    ) -> None:
+        given = _one_of("Image", source, url, data)
+        text = _data_uri(data, media_type or "image/png") if isinstance(data, str) else _image_url(given, media_type)
+        object.__setattr__(self, "url", text)
+        object.__setattr__(self, "detail", detail)
+
+    @classmethod
+    def from_path(cls, path: str | os.PathLike[str], *, detail: str | None = None) -> Self:
+        """Read an image file."""
+        content, media_type = _read_file(path)
+        return cls(data=content, media_type=_sniff(content) or media_type, detail=detail)
+
+    @classmethod
+    def from_url(cls, url: str, *, detail: str | None = None) -> Self:
+        """An image by its address; the provider fetches it."""
+        return cls(url=url, detail=detail)
+
+    @property
+    def media_type(self) -> str | None:
+        """The media type where the image carries its data."""
+        return _split(self.url)[0] if self.url.startswith("data:") else None
+
+    @property
+    def data(self) -> str | None:
+        """The base64 data, where the image carries it."""
+        return _split(self.url)[1] if self.url.startswith("data:") else None
+
+    def part(self) -> ImagePart:
+        """The image as a part of a message."""
+        if not self.url.startswith("data:"):
+            return ImagePart(url=self.url, detail=self.detail)
+        media_type, data = _split(self.url)
+        return ImagePart(data=data, media_type=media_type, detail=self.detail)
+
+    def format(self) -> list[dict[str, Any]]:
+        """The image as OpenAI content parts, as DSPy's types give."""
+        detail = {"detail": self.detail} if self.detail else {}
+        return [{"type": "image_url", "image_url": {"url": self.url, **detail}}]
+
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        if isinstance(value, cls):
+            return value
+        fields = as_mapping(value)
+        return cls(value) if fields is None else cls(**_keywords("Image", fields))
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        return _object_schema("An image: an http(s) URL or a data URI.", ["url"], detail="string")
+
+    def __repr__(self) -> str:
+        return f"Image(url={_shorten(self.url)!r})"
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Audio(Value, FieldType):
+    """Sound: base64 text, bytes or a data URI, and the short name of its format.
+
+    >>> Audio(data=b"RIFF", audio_format="wav").part()
+    AudioPart(data='UklGRg==', format='wav')
+    """
+
+    data: str
+    audio_format: str = "wav"
+
+    def __init__(self, source: Any = None, /, *, data: Any = None, audio_format: str | None = None) -> None:
+        given = _one_of("Audio", source, data)
+        text, found = _sound(given)
+        object.__setattr__(self, "data", text)
+        object.__setattr__(self, "audio_format", audio_format or found or "wav")
+
+    @classmethod
+    def from_path(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a sound file; the format is its suffix."""
+        content, _ = _read_file(path)
+        return cls(data=content, audio_format=os.path.splitext(path)[1].lstrip(".").lower() or None)
+
+    @classmethod
+    def from_url(cls, url: str) -> Self:
+        """Sound from a data URI. Providers take no sound by address, and nothing is downloaded here."""
+        if url.startswith("data:"):
+            return cls(data=url)
+        raise InputError(
+            f"Audio is sent as data, and {_shorten(url)} is not fetched. Download it and use Audio.from_path."
+        )
+
+    @classmethod
+    def from_array(cls, samples: Iterable[float], sampling_rate: int) -> Self:
+        """One channel of samples between -1 and 1, as a 16-bit WAV.
+
+        >>> Audio.from_array([0.0, 0.5], 8000).audio_format
+        'wav'
+        """
+        frames = [round(max(-1.0, min(1.0, float(sample))) * 32767) for sample in samples]
+        import struct
+        import wave
+
+        buffer = io.BytesIO()
+        with wave.open(buffer, "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(sampling_rate)
+            file.writeframes(struct.pack(f"<{len(frames)}h", *frames))
+        return cls(data=buffer.getvalue(), audio_format="wav")
+
+    def part(self) -> AudioPart:
+        """The sound as a part of a message."""
+        return AudioPart(self.data, self.audio_format)
+
+    def format(self) -> list[dict[str, Any]]:
+        """The sound as OpenAI content parts."""
+        return [{"type": "input_audio", "input_audio": {"data": self.data, "format": self.audio_format}}]
+
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        if isinstance(value, cls):
+            return value
+        fields = as_mapping(value)
+        return cls(value) if fields is None else cls(**_keywords("Audio", fields))
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        return _object_schema("Sound as base64 data.", ["data"], audio_format="string")
+
+    def __repr__(self) -> str:
+        return f"Audio(data={_shorten(self.data)!r}, audio_format={self.audio_format!r})"
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class File(Value, FieldType):
+    """A document: its data, its address, or the id of a file that the provider already has.
+
+    ``file_data`` is a data URI, base64 text with ``media_type``, or bytes. At least one of data, id, url and name is
+    needed.
+
+    >>> File(file_id="file-1", filename="a.pdf").part().file_id
+    'file-1'
+    """
+
+    file_data: str | None = None
+    file_id: str | None = None
+    filename: str | None = None
+    url: str | None = None
+
+    def __init__(
+        self,
+        *,
+        file_data: str | bytes | None = None,
+        file_id: str | None = None,
+        filename: str | None = None,
+        url: str | None = None,
+        media_type: str | None = None,
+    ) -> None:
+        if file_data is None and file_id is None and filename is None and url is None:
+            raise InputError(
+                "A File needs file_data, file_id, url or filename; to read one from disk use File.from_path."
+            )
+        if url is not None and not _REMOTE.match(url):
+            raise InputError(f"{_shorten(url)!r} is not the address of a file. Use File.from_path for a local file.")
+        if isinstance(file_data, bytes) or (file_data is not None and not file_data.startswith("data:")):
+            file_data = _data_uri(file_data, media_type or _guess(filename) or "application/octet-stream")
+        for name, value in (("file_data", file_data), ("file_id", file_id), ("filename", filename), ("url", url)):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_path(cls, path: str | os.PathLike[str], *, filename: str | None = None) -> Self:
+        """Read a file; its name goes along."""
+        content, media_type = _read_file(path)
+        return cls(file_data=content, filename=filename or os.path.basename(path), media_type=media_type)
+
+    @classmethod
+    def from_bytes(cls, content: bytes, *, filename: str | None = None, media_type: str | None = None) -> Self:
+        """A file that is in memory."""
+        return cls(file_data=content, filename=filename, media_type=media_type)
+
+    @classmethod
+    def from_file_id(cls, file_id: str, *, filename: str | None = None) -> Self:
+        """A file that was uploaded to the provider before."""
+        return cls(file_id=file_id, filename=filename)
+
+    @classmethod
+    def from_url(cls, url: str, *, filename: str | None = None) -> Self:
+        """A file by its address; the provider fetches it."""
+        return cls(url=url, filename=filename)
+
+    def part(self) -> FilePart:
+        """The file as a part of a message."""
+        media_type, data = _split(self.file_data) if self.file_data else (_guess(self.filename), None)
+        return FilePart(data, self.url, self.file_id, self.filename, media_type)
+
+    def format(self) -> list[dict[str, Any]]:
+        """The file as OpenAI content parts."""
+        return [{"type": "file", "file": {key: value for key, value in self.to_json().items() if key != "url"}}]
+
+    @classmethod
+    def read(cls, value: Any) -> Self:
+        if isinstance(value, cls):
+            return value
+        if (fields := as_mapping(value)) is not None:
+            return cls(**_keywords("File", fields))
+        if isinstance(value, bytes) or (isinstance(value, str) and value.startswith("data:")):
+            return cls(file_data=value)
+        if isinstance(value, str):
+            return cls(url=value)
+        raise InputError(f"A File is made of bytes, a data URI or a URL, not {type(value).__name__}.")
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        return _object_schema("A document.", [], file_data="string", file_id="string", filename="string", url="string")
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name}={_shorten(str(value))!r}" for name, value in self.to_json().items())
+        return f"File({facts})"
+
+
+# --- reading what was given -----------------------------------------------------------------------
+
+
+def _one_of(kind: str, *sources: Any) -> Any:
+    given = [source for source in sources if source is not None]
+    if len(given) != 1:
+        raise InputError(f"{kind} is made of exactly one source, got {len(given)}.")
+    return given[0]
+
+
+_KEYWORDS: Mapping[str, frozenset[str]] = {
+    "Image": frozenset({"url", "data", "media_type", "detail"}),
+    "Audio": frozenset({"data", "audio_format"}),
+    "File": frozenset({"file_data", "file_id", "filename", "url", "media_type"}),
+}
+
+
+def _keywords(kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    if unknown := sorted(map(str, value.keys() - _KEYWORDS[kind])):
+        raise InputError(f"{kind} has no {unknown[0]!r}; it is made of {', '.join(sorted(_KEYWORDS[kind]))}.")
+    return dict(value)
+
+
+def _image_url(source: Any, media_type: str | None) -> str:
+    if isinstance(source, Image):
+        return source.url
+    if isinstance(source, str):
+        return _address(source)
+    if isinstance(source, (bytes, bytearray)):
+        return _data_uri(bytes(source), media_type or _known_image(bytes(source)))
+    if callable(getattr(source, "save", None)) and hasattr(source, "mode"):
+        return _pil_uri(source)
+    raise InputError(f"An Image is made of a URL, a data URI, bytes or a PIL image, not {type(source).__name__}.")
+
+
+def _address(text: str) -> str:
+    if text.startswith("data:"):
+        _split(text)
+        return text
+    if _REMOTE.match(text):
+        return text
+    raise InputError(
+        f"{_shorten(text)!r} is neither a URL nor a data URI. A local file is read by Image.from_path(...); "
+        "base64 text is given as Image(data=..., media_type=...)."
+    )
+
+
+def _pil_uri(image: Any) -> str:
+    buffer = io.BytesIO()
+    file_format = image.format if image.format in ("JPEG", "PNG", "GIF", "WEBP") else "PNG"
+    image.save(buffer, format=file_format)
+    return _data_uri(buffer.getvalue(), f"image/{file_format.lower()}")
+
+
+_MAGIC: Mapping[bytes, str] = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+    b"BM": "image/bmp",
+    b"II*\x00": "image/tiff",
+    b"MM\x00*": "image/tiff",
+}
+
+
+def _sniff(content: bytes) -> str | None:
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    return next((media_type for magic, media_type in _MAGIC.items() if content.startswith(magic)), None)
+
+
+def _known_image(content: bytes) -> str:
+    if media_type := _sniff(content):
+        return media_type
+    raise InputError("The format of these bytes does not show. Say it: Image(data, media_type='image/...').")
+
+
+def _sound(source: Any) -> tuple[str, str | None]:
+    """Base64 data, and the format where the source says it."""
+    if isinstance(source, Audio):
+        return source.data, source.audio_format
+    if isinstance(source, (bytes, bytearray)):
+        return base64.b64encode(bytes(source)).decode("ascii"), None
+    if not isinstance(source, str):
+        raise InputError(f"Audio is made of bytes, base64 text or a data URI, not {type(source).__name__}.")
+    if source.startswith("data:"):
+        media_type, data = _split(source)
+        return data, media_type.partition("/")[2].removeprefix("x-") or None
+    return _checked_base64(source), None
+
+
+def _data_uri(content: str | bytes, media_type: str) -> str:
+    data = base64.b64encode(content).decode("ascii") if isinstance(content, bytes) else _checked_base64(content)
+    return f"data:{media_type};base64,{data}"
+
+
+def _checked_base64(text: str) -> str:
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as fault:
+        raise InputError(
+            f"{_shorten(text)!r} is not base64 data ({fault}). "
+            "Files are read by from_path(...), bytes are given as bytes."
+        ) from None
+    return text
+
+
+def _split(uri: str) -> tuple[str, str]:
+    """Media type and base64 data of a data URI."""
+    match = _DATA_URI.fullmatch(uri)
+    if match is None or ";base64" not in match["parameters"].lower():
+        raise InputError(f"{_shorten(uri)!r} is not a base64 data URI; it looks like data:image/png;base64,iVBORw...")
+    return match["type"] or "application/octet-stream", match["data"]
+
+
+def _read_file(path: str | os.PathLike[str]) -> tuple[bytes, str]:
+    with open(path, "rb") as file:
+        return file.read(), _guess(os.fspath(path)) or "application/octet-stream"
+
+
+def _guess(filename: str | None) -> str | None:
+    import mimetypes
+
+    return mimetypes.guess_type(filename)[0] if filename else None
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:50]}... ({len(text)} characters)"
+
+
+def _object_schema(description: str, required: list[str], **optional: str) -> JsonObject:
+    properties: JsonObject = {name: {"type": "string"} for name in (*required, *optional)}
+    return {"type": "object", "description": description, "properties": properties, "required": [*required]}

@@ -1,0 +1,96 @@
+"""Sections: headers as models write them, what lies outside them, and what strict refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from sigwire.adapters.chat import ChatAdapter
+from sigwire.adapters.guards import line_guard
+from sigwire.core.response import Choice
+from sigwire.errors import AdapterParseError
+from sigwire.signatures.signature import Signature
+
+QA = Signature("question -> answer, score: float")
+GOOD = {"answer": "yes", "score": 1.0}
+
+READ = [
+    ("[[ ## answer ## ]]\nyes\n\n[[ ## score ## ]]\n1.0\n\n[[ ## completed ## ]]", 0),
+    ("[[ ## answer ## ]]\nyes\n[[ ## score ## ]]\n1", 0),
+    ("[[ ## answer ## ]] yes\n[[ ## score ## ]] 1", 0),
+    ("[[##answer##]]\nyes\n[[  ##  score  ##  ]]\n1", 0),
+    ("[[ ## answer ## ]]\r\nyes\r\n[[ ## score ## ]]\r\n1\r\n[[ ## completed ## ]]\r\n", 0),
+    ("[[ ## score ## ]]\n1\n[[ ## answer ## ]]\nyes", 0),
+    ("Sure!\n[[ ## answer ## ]]\nyes\n[[ ## score ## ]]\n1", 1),
+    ("[[ ## answer ## ]]\nyes\n[[ ## score ## ]]\n1\n[[ ## completed ## ]]\nAnything else?", 1),
+    ("[[ ## answer ## ]]\nyes\n[[ ## notes ## ]]\nnone\n[[ ## score ## ]]\n1", 1),
+    ("[[ ## answer ## ]]\nyes\n[[ ## score ## ]]\n1\n[[ ## answer ## ]]\nno", 1),
+    ("[[ ## question ## ]]\n?\n[[ ## answer ## ]]\nyes\n[[ ## score ## ]]\n1", 1),
+    ('{"answer": "yes", "score": 1}', 1),
+    ('```json\n{"answer": "yes", "score": 1}\n```', 2),
+]
+
+
+@pytest.mark.parametrize(("text", "repairs"), READ)
+def test_sections_are_read_as_models_write_them_and_repairs_are_listed(text: str, repairs: int) -> None:
+    parsed = ChatAdapter().plan(QA).parse(_choice(text))
+    assert parsed.fields == GOOD
+    assert (len(parsed.repairs) > 0) == (repairs > 0)
+
+
+@pytest.mark.parametrize("text", [text for text, repairs in READ if repairs])
+def test_strict_refuses_every_repair(text: str) -> None:
+    with pytest.raises(AdapterParseError):
+        ChatAdapter(strict=True).parse(QA, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ("just prose", {"answer", "score"}),
+        ("[[ ## answer ## ]]\nyes", {"score"}),
+        ("[[ ## answer ## ]]\nyes\n[[ ## score ## ]]\nhigh", {"score"}),
+        ("In a line: [[ ## answer ## ]] yes", {"answer", "score"}),
+        ('{"answer": "yes"}', {"answer", "score"}),
+    ],
+)
+def test_what_cannot_be_read_is_named_by_field(text: str, problems: set[str]) -> None:
+    with pytest.raises(AdapterParseError) as caught:
+        ChatAdapter().parse(QA, text)
+    assert set(caught.value.problems) == problems
+
+
+def test_text_between_sections_of_others_is_not_glued_to_a_value() -> None:
+    text = "[[ ## answer ## ]]\nyes\n[[ ## aside ## ]]\nnot this\n[[ ## score ## ]]\n1"
+    assert ChatAdapter().parse(QA, text)["answer"] == "yes"
+
+
+def test_an_output_may_be_called_completed() -> None:
+    signature = Signature("task -> completed: bool, note")
+    plan = ChatAdapter().plan(signature)
+    text = plan.layout.write({"completed": True, "note": "n"})
+    assert plan.parse(_choice(text)).fields == {"completed": True, "note": "n"}
+    assert plan.parse(_choice("[[ ## completed ## ]]\ntrue\n[[ ## note ## ]]\nn")).fields["completed"] is True
+
+
+def test_types_are_compact_or_schemas() -> None:
+    signature = Signature("question -> scores: dict[str, list[float]]")
+    compact = ChatAdapter().format(signature, {"question": "Q?"}).messages[0].text
+    schema = ChatAdapter(types="schema").format(signature, {"question": "Q?"}).messages[0].text
+    assert '"additionalProperties"' not in compact
+    assert '"additionalProperties"' in schema
+    assert len(compact) < len(schema)
+
+
+def test_guards_are_exact_inverses_at_every_number_of_backslashes() -> None:
+    guard = line_guard(calls=True)
+    for mark in ("[[ ## a ## ]]", "~~~tool_call", "```tool_call", "~~~~"):
+        for count in range(4):
+            for before in ("", " \t", "text\n"):
+                text = before + "\\" * count + mark
+                assert guard.off(guard.on(text)) == text
+                assert guard.on(text) != text
+
+
+def _choice(text: str) -> Choice:
+
+    return Choice(text=text)

@@ -1,0 +1,116 @@
+"""One JSON object: which mode a model allows, the schema that is asked for, and the wrappers models put around it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel
+
+from sigwire.adapters.json import JSONAdapter
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.request import ResponseFormat
+from sigwire.core.response import Choice, Response
+from sigwire.core.tools import ToolCalls
+from sigwire.errors import AdapterParseError, UnsupportedFeature
+from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.signature import Signature
+
+QA = Signature("question -> answer, score: float")
+Choosing = Signature("question, tools: list[Tool] -> answer, calls: ToolCalls")
+OnlyCalls = Signature("question, tools: list[Tool] -> calls: ToolCalls")
+GOOD = '{"answer": "yes", "score": 1.0}'
+ALL = Capabilities(native_tools=True, json_schema=True, json_object=True, tools_with_json_schema=True)
+
+MODES: list[tuple[Any, Capabilities, str, bool]] = [
+    (QA, ALL, "native_schema", False),
+    (QA, Capabilities(json_object=True), "native_json", True),
+    (QA, Capabilities(), "prompt", True),
+    (Choosing, ALL, "native_schema", False),
+    (Choosing, replace(ALL, tools_with_json_schema=False), "prompt", True),
+    (Choosing, replace(ALL, native_tools=False), "prompt", True),
+    (OnlyCalls, ALL, "prompt", False),
+]
+
+
+@pytest.mark.parametrize(("signature", "able", "mode", "warns"), MODES)
+def test_the_mode_is_the_best_the_model_allows_and_anything_less_is_said(
+    signature: Any, able: Capabilities, mode: str, warns: bool
+) -> None:
+    plan = JSONAdapter().plan(signature, able)
+    warnings = plan.normalize(Response((Choice(text=GOOD),))).warnings
+    assert (plan.mode, [warning.feature for warning in warnings]) == (mode, ["structured_output"] * warns)
+    response_format = plan.format({"question": "Q?"}).response_format
+    assert (response_format is None) == (mode == "prompt")
+    if mode == "native_json":
+        assert response_format == ResponseFormat(None)
+
+
+def test_a_required_schema_refuses_to_degrade() -> None:
+    assert JSONAdapter(require_schema=True).plan(QA, ALL).mode == "native_schema"
+    with pytest.raises(UnsupportedFeature, match="no structured output"):
+        JSONAdapter(require_schema=True).plan(QA, Capabilities())
+
+
+class Part(BaseModel):
+    name: str
+    parts: list[Part] = []
+
+
+class Whole(Signature):
+    """Take it apart."""
+
+    text: str = InputField()
+    tree: Part = OutputField(desc="the tree")
+    other: Part | None = OutputField()
+    count: int = OutputField(desc="how many", ge=0)
+
+
+def test_the_schema_is_one_object_whose_definitions_are_shared() -> None:
+    schema = JSONAdapter().plan(Whole, ALL).format({"text": "x"}).response_format.schema  # type: ignore[union-attr]
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    assert validator.is_valid({"tree": {"name": "a", "parts": [{"name": "b"}]}, "other": None, "count": 1})
+    assert not validator.is_valid({"tree": {"name": "a", "parts": [{}]}, "other": None, "count": 1})
+    assert not validator.is_valid({"tree": {"name": "a"}, "count": -1})
+    assert validator.is_valid({"tree": {"name": "a"}, "count": 1})
+    assert schema["properties"]["count"]["description"] == "how many"  # type: ignore[index, call-overload]
+    assert schema["additionalProperties"] is False  # type: ignore[index]
+
+
+WRAPPERS = [
+    GOOD,
+    f"```json\n{GOOD}\n```",
+    f"Here you are:\n{GOOD}\nAnything else?",
+    f'{{"json": {GOOD}}}',
+    f'{{"response": {GOOD}}}',
+    f'{{"type": "function", "name": "response", "parameters": {GOOD}}}',
+    f'"{GOOD}"'.replace('"answer"', '\\"answer\\"').replace('"yes"', '\\"yes\\"').replace('"score"', '\\"score\\"'),
+    '{"answer": "yes", "score": 1.0, "extra": true}',
+    "{'answer': 'yes', 'score': 1.0,}",
+    f"<think>Hm.</think>{GOOD}",
+]
+
+
+@pytest.mark.parametrize("text", WRAPPERS)
+def test_wrappers_are_taken_off_and_listed_and_strict_refuses_them(text: str) -> None:
+    parsed = JSONAdapter().plan(QA).parse(Choice(text=text))
+    assert parsed.fields == {"answer": "yes", "score": 1.0}
+    assert bool(parsed.repairs) == (text != GOOD)
+    if text != GOOD:
+        with pytest.raises(AdapterParseError):
+            JSONAdapter(strict=True).parse(QA, text)
+
+
+@pytest.mark.parametrize("text", ['{"answer": "yes", "score": 1', '{"answer": "ye', '{"answer": "yes"}', "[]", "yes"])
+def test_what_is_cut_or_missing_is_an_error_never_completed(text: str) -> None:
+    with pytest.raises(AdapterParseError):
+        JSONAdapter().parse(QA, text)
+
+
+def test_calls_alone_need_no_object() -> None:
+    plan = JSONAdapter().plan(OnlyCalls, ALL)
+    assert plan.format({"question": "Q?"}).response_format is None
+    assert plan.parse(Choice(text="No.")).fields == {"calls": ToolCalls((), "No.")}

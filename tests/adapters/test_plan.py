@@ -1,0 +1,320 @@
+"""Plans: messages in order, why the model stopped, repairs, and what is kept between calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from sigwire.adapters.base import Adapter
+from sigwire.adapters.chat import ChatAdapter
+from sigwire.adapters.json import JSONAdapter
+from sigwire.adapters.xml import XMLAdapter
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.example import Example
+from sigwire.core.messages import ImagePart, Message, TextPart
+from sigwire.core.response import Choice, Response
+from sigwire.errors import (
+    AdapterParseError,
+    ContentFiltered,
+    EmptyResponse,
+    InputError,
+    MalformedToolCall,
+    ModelError,
+    OutputTruncated,
+    Refused,
+)
+from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.signature import Signature
+from sigwire.signatures.types import History, Image, Reasoning
+
+QA = Signature("question, k: int -> answer, score: float", "Answer.")
+Talk = Signature("question, history: History -> answer", "Answer.")
+ADAPTERS: list[Adapter] = [ChatAdapter(), JSONAdapter(), XMLAdapter()]
+each_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
+ASK = {"question": "Q?", "k": 3}
+DEMO = {"question": "old?", "k": 1, "answer": "yes", "score": 0.5}
+
+
+@each_adapter
+def test_a_plan_is_compiled_once_for_a_signature_and_a_model(adapter: Adapter) -> None:
+    assert adapter.plan(QA, Capabilities()) is adapter.plan(QA, Capabilities())
+    assert adapter.plan(QA, Capabilities()) is not adapter.plan(QA, Capabilities(native_tools=True))
+    other = QA.with_instructions("Otherwise.")
+    assert "Otherwise." in adapter.plan(other).format(ASK).messages[0].text
+
+
+@each_adapter
+def test_the_system_message_says_fields_form_and_task(adapter: Adapter) -> None:
+    class Limits(Signature):
+        """Judge the text."""
+
+        text: str = InputField(desc="what to judge")
+        score: int = OutputField(desc="how good", ge=0, le=9)
+
+    system = adapter.format(Limits, {"text": "x"}).messages[0].text
+    for words in ("what to judge", "how good", "at least 0", "at most 9", "Judge the text."):
+        assert words in system
+    assert system.index("what to judge") < system.index("how good") < system.index("Judge the text.")
+
+
+@each_adapter
+def test_messages_are_system_demos_history_question(adapter: Adapter) -> None:
+    history = History([{"question": "before?", "answer": "B"}, Message.user("by hand")])
+    request = adapter.format(Talk, {"question": "now?"}, [{"question": "demo?", "answer": "D"}], history=history)
+    assert [message.role for message in request.messages] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+        "user",
+    ]
+    found = ["demo?", "D", "before?", "B", "by hand", "now?"]
+    assert all(text in message.text for text, message in zip(found, request.messages[1:], strict=True))
+
+
+@each_adapter
+def test_only_the_last_question_carries_the_reminder(adapter: Adapter) -> None:
+    history = History([{"question": "before?", "answer": "B"}])
+    request = adapter.format(Talk, {"question": "now?"}, [{"question": "demo?", "answer": "D"}], history=history)
+    assert ["Answer with" in message.text for message in request.messages if message.role == "user"] == [
+        False,
+        False,
+        True,
+    ]
+
+
+@each_adapter
+def test_formatting_changes_nothing_it_was_given(adapter: Adapter) -> None:
+    inputs, demos, options = dict(ASK), [dict(DEMO)], {"temperature": 0.5, "tool_choice": "auto"}
+    adapter.plan(QA).format(inputs, demos, options)
+    assert (inputs, demos, options) == (ASK, [DEMO], {"temperature": 0.5, "tool_choice": "auto"})
+
+
+@each_adapter
+def test_the_same_inputs_always_give_the_same_request(adapter: Adapter) -> None:
+    plan = adapter.plan(QA)
+    first = plan.format(ASK, [DEMO])
+    plan.format({"question": "other", "k": 1}, [{**DEMO, "answer": "no"}, DEMO])
+    assert plan.format(ASK, [DEMO]) == first == adapter.compile(QA, Capabilities()).format(ASK, [DEMO])
+
+
+def test_inputs_that_are_not_given_have_no_section() -> None:
+    assert "## k ##" not in ChatAdapter().plan(QA).format({"question": "Q?"}).messages[1].text
+
+
+def test_defaults_of_inputs_are_filled_in_by_the_adapter() -> None:
+    signature = Signature({"question": InputField(), "k": (int, InputField(default=7)), "answer": OutputField()})
+    assert "[[ ## k ## ]]\n7" in ChatAdapter().format(signature, {"question": "Q?"}).messages[1].text
+
+
+def test_media_stand_where_their_field_is() -> None:
+    signature = Signature("before, picture: Image, after -> answer")
+    picture = Image("https://example.org/a.png")
+    user = ChatAdapter().format(signature, {"before": "B", "picture": picture, "after": "A"}).messages[1]
+    first, image, last = user.parts
+    assert image == ImagePart(url="https://example.org/a.png")
+    assert isinstance(first, TextPart)
+    assert isinstance(last, TextPart)
+    assert first.text == "[[ ## before ## ]]\nB\n\n[[ ## picture ## ]]\n"
+    assert last.text.startswith("\n\n[[ ## after ## ]]\nA\n\nAnswer with")
+
+
+# --- demos -----------------------------------------------------------------------------------------------
+
+
+@each_adapter
+def test_demos_are_marked_as_examples_and_the_mark_is_explained(adapter: Adapter) -> None:
+    request = adapter.format(QA, ASK, [DEMO])
+    mark = "Example (not part of the conversation"
+    assert request.messages[1].text.startswith(mark)
+    assert mark in request.messages[0].text
+    assert mark not in adapter.format(QA, ASK).messages[0].text
+
+
+@each_adapter
+def test_incomplete_demos_come_first_and_say_so(adapter: Adapter) -> None:
+    partial = {"question": "part?", "answer": "p"}
+    request = adapter.format(QA, ASK, [DEMO, partial])
+    assert "some of its fields are not given" in request.messages[1].text
+    assert "part?" in request.messages[1].text
+    assert "old?" in request.messages[3].text
+
+
+def test_demos_without_inputs_or_without_outputs_are_left_out() -> None:
+    assert len(ChatAdapter().format(QA, ASK, [{"question": "q"}, {"answer": "a"}, {}]).messages) == 2
+
+
+def test_demos_can_stand_in_the_system_message() -> None:
+    request = ChatAdapter(demos="system").format(QA, ASK, [DEMO])
+    assert len(request.messages) == 2
+    assert "old?" in request.messages[0].text
+    assert "old?" not in request.messages[1].text
+
+
+def test_a_changed_demo_is_written_again() -> None:
+    plan = ChatAdapter().plan(QA)
+    plain, example = dict(DEMO), Example(**DEMO)
+    nested = Signature("question -> names: list[str]")
+    names = {"question": "q", "names": ["a"]}
+    other = ChatAdapter().plan(nested)
+    plan.format(ASK, [plain, example])
+    other.format({"question": "Q?"}, [names])
+    plain["answer"] = example.answer = "changed"
+    names["names"].append("b")  # type: ignore[attr-defined]
+    request = plan.format(ASK, [plain, example])
+    assert [m.text.count("changed") for m in request.messages if m.role == "assistant"] == [1, 1]
+    assert '"b"' in other.format({"question": "Q?"}, [names]).messages[2].text
+
+
+def test_an_unchanged_demo_is_written_once() -> None:
+    plan = ChatAdapter().plan(QA)
+    demos = [DEMO, Example(**DEMO)]
+    first, again = plan.format(ASK, demos), plan.format(ASK, demos)
+    assert [a is b for a, b in zip(first.messages, again.messages, strict=True)] == [True] * 5 + [False]
+
+
+# --- history ---------------------------------------------------------------------------------------------
+
+
+def test_turns_are_written_once() -> None:
+    plan = ChatAdapter().plan(Talk)
+    history = History([{"question": "1", "answer": "1"}])
+    first = plan.format({"question": "2", "history": history})
+    longer = plan.format({"question": "3", "history": history.append(question="2", answer="2")})
+    assert longer.messages[1] is first.messages[1]
+
+
+def test_a_turn_of_none_of_the_fields_is_an_error_that_names_them() -> None:
+    with pytest.raises(InputError, match="answer, history, question"):
+        ChatAdapter().format(Talk, {"question": "Q?"}, history=History([{"querstion": "x"}]))
+
+
+def test_a_history_may_be_a_list_of_openai_messages() -> None:
+    turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    request = ChatAdapter().format(Talk, {"question": "Q?"}, history=turns)
+    assert request.messages[1:3] == (Message.user("Hi"), Message.assistant("Hello"))
+
+
+# --- why the model stopped -------------------------------------------------------------------------------
+
+STOPS: list[tuple[Choice, type[ModelError]]] = [
+    (Choice(text="[[ ## answer ## ]]\nx\n[[ ## score ## ]]\n1", finish_reason="length"), OutputTruncated),
+    (Choice(text="[[ ## answer ## ]]\nx\n[[ ## score ## ]]\n1", finish_reason="content_filter"), ContentFiltered),
+    (Choice(refusal="I will not.", finish_reason="content_filter"), Refused),
+    (Choice(refusal="I will not."), Refused),
+    (Choice(), EmptyResponse),
+    (Choice(text=" \n"), EmptyResponse),
+    (Choice(finish_reason="error"), MalformedToolCall),
+    (Choice(text="[[ ## answer ## ]]\nx"), AdapterParseError),
+]
+
+
+@each_adapter
+@pytest.mark.parametrize(("choice", "error"), STOPS)
+def test_each_way_to_fail_is_its_own_error(adapter: Adapter, choice: Choice, error: type[ModelError]) -> None:
+    with pytest.raises(ModelError) as caught:
+        adapter.plan(QA).parse(choice)
+    assert type(caught.value) is error
+    assert caught.value.choice is choice
+
+
+def test_a_parse_error_says_what_was_read_and_what_is_wrong() -> None:
+    with pytest.raises(AdapterParseError) as caught:
+        ChatAdapter().parse(QA, "[[ ## answer ## ]]\nyes\n[[ ## score ## ]]\nhigh")
+    error = caught.value
+    assert error.adapter_name == "ChatAdapter"
+    assert error.parsed_result == {"answer": "yes"}
+    assert list(error.problems) == ["score"]
+    assert error.lm_response.startswith("[[ ## answer")
+
+
+@each_adapter
+def test_reasoning_before_the_answer_is_left_out_and_listed(adapter: Adapter) -> None:
+    plan = adapter.plan(QA)
+    draft, answer = (
+        plan.layout.write({"answer": "draft", "score": 0.0}),
+        plan.layout.write({"answer": "yes", "score": 1.0}),
+    )
+    parsed = plan.parse(Choice(text=f"<think>\n{draft}\n</think>\n\n{answer}"))
+    assert parsed.fields == {"answer": "yes", "score": 1.0}
+    assert "reasoning" in parsed.repairs[0].what
+
+
+@each_adapter
+def test_thinking_that_the_prompt_opened_is_left_out_and_a_draft_is_never_the_answer(adapter: Adapter) -> None:
+    plan = adapter.plan(QA)
+    draft, answer = (
+        plan.layout.write({"answer": "draft", "score": 0.0}),
+        plan.layout.write({"answer": "yes", "score": 1.0}),
+    )
+    assert plan.parse(Choice(text=f"Hm.\n{draft}\n</think>\n{answer}")).fields == {"answer": "yes", "score": 1.0}
+    with pytest.raises(AdapterParseError):
+        plan.parse(Choice(text=f"<think>\n{draft}\n</think>\nI do not know."))
+
+
+@each_adapter
+def test_a_value_may_speak_of_thinking(adapter: Adapter) -> None:
+    plan = adapter.plan(QA)
+    values = {"answer": "write </think> or </thinking>", "score": 1.0}
+    for text in (plan.layout.write(values), "Sure.\n" + plan.layout.write(values)):
+        assert plan.parse(Choice(text=text)).fields == values
+
+
+@each_adapter
+def test_strict_refuses_what_lenient_repairs(adapter: Adapter) -> None:
+    plan = adapter.plan(QA)
+    text = "Sure, here it is:\n" + plan.layout.write({"answer": "yes", "score": 1.0})
+    assert plan.parse(Choice(text=text)).repairs
+    with pytest.raises(AdapterParseError):
+        type(adapter)(strict=True).plan(QA).parse(Choice(text=text))
+
+
+@each_adapter
+def test_a_repair_asks_again_with_the_exact_errors(adapter: Adapter) -> None:
+    plan = adapter.plan(QA)
+    request = plan.format(ASK, options={"temperature": 0.5})
+    choice = Choice(text=plan.layout.write({"answer": "yes"}))
+    with pytest.raises(AdapterParseError) as caught:
+        plan.parse(choice)
+    again = plan.repair(request, choice, caught.value)
+    assert again.messages[: len(request.messages)] == request.messages
+    said, complaint = again.messages[len(request.messages) :]
+    assert said == Message.assistant(choice.text)
+    assert "- score: the field is missing from the answer" in complaint.text
+    assert again.options == request.options
+
+
+def test_a_repair_of_an_empty_answer_sends_no_empty_message() -> None:
+    plan = ChatAdapter().plan(QA)
+    request = plan.format(ASK)
+    again = plan.repair(request, Choice(), EmptyResponse("It was empty.", choice=Choice()))
+    assert [message.role for message in again.messages] == ["system", "user", "user"]
+    assert "It was empty." in again.messages[-1].text
+
+
+# --- reasoning that the model does by itself ---------------------------------------------------------------
+
+
+def test_native_reasoning_is_taken_from_the_choice_not_asked_for() -> None:
+    signature = Signature("question -> thoughts: Reasoning, answer")
+    thinking = ChatAdapter().plan(signature, Capabilities(reasoning=True))
+    asked = ChatAdapter().plan(signature)
+    assert "thoughts" not in thinking.format({"question": "Q?"}).messages[1].text
+    assert "thoughts" in asked.format({"question": "Q?"}).messages[1].text
+    fields = thinking.parse(Choice(text="[[ ## answer ## ]]\n4", reasoning="hm")).fields
+    assert fields["answer"] == "4"
+    assert isinstance(fields["thoughts"], Reasoning)
+    assert str(fields["thoughts"]) == "hm"
+
+
+def test_warnings_of_the_plan_are_on_the_response() -> None:
+    plan = JSONAdapter().plan(QA, Capabilities())
+    response = plan.normalize(Response((Choice(text="{}"),)))
+    assert plan.mode == "prompt"
+    assert [warning.feature for warning in response.warnings] == ["structured_output"]
+
+
+def test_the_base_adapter_is_abstract() -> None:
+    with pytest.raises(TypeError):
+        Adapter()  # type: ignore[abstract]

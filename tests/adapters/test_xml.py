@@ -1,0 +1,86 @@
+"""Tags: verbatim values, closing tags in the wrong places, and nested tags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from sigwire.adapters.nested_tags import read_tags
+from sigwire.adapters.xml import XMLAdapter
+from sigwire.core.response import Choice
+from sigwire.errors import AdapterParseError
+from sigwire.signatures.signature import Signature
+
+QA = Signature("question -> answer, score: float")
+
+READ = [
+    ("<answer>\nyes\n</answer>\n\n<score>\n1.0\n</score>", {"answer": "yes", "score": 1.0}, False),
+    ("<answer>yes</answer><score>1</score>", {"answer": "yes", "score": 1.0}, False),
+    ("<score>1</score><answer >yes</answer>", {"answer": "yes", "score": 1.0}, False),
+    (
+        "<answer>a < b && c > d <br> &lt;</answer><score>1</score>",
+        {"answer": "a < b && c > d <br> &lt;", "score": 1.0},
+        False,
+    ),
+    ("<answer>see ]]> and <!-- --></answer><score>1</score>", {"answer": "see ]]> and <!-- -->", "score": 1.0}, False),
+    ("Sure: <answer>yes</answer> <score>1</score>", {"answer": "yes", "score": 1.0}, True),
+    ("<answer>a </answer> b</answer><score>1</score>", {"answer": "a </answer> b", "score": 1.0}, True),
+    ("<answer>yes\n<score>1</score>", {"answer": "yes", "score": 1.0}, True),
+    ("<answer>yes</answer><score>1", {"answer": "yes", "score": 1.0}, True),
+    ("<answer>yes</answer><answer>no</answer><score>1</score>", {"answer": "yes", "score": 1.0}, True),
+]
+
+
+@pytest.mark.parametrize(("text", "fields", "repaired"), READ)
+def test_tags_are_read_as_models_write_them(text: str, fields: dict[str, Any], repaired: bool) -> None:
+    parsed = XMLAdapter().plan(QA).parse(Choice(text=text))
+    assert parsed.fields == fields
+    assert bool(parsed.repairs) == repaired
+    if repaired:
+        with pytest.raises(AdapterParseError):
+            XMLAdapter(strict=True).parse(QA, text)
+
+
+@pytest.mark.parametrize("text", ["prose", "<answer>yes</answer>", "<Answer>yes</Answer><score>1</score>"])
+def test_a_missing_tag_is_an_error(text: str) -> None:
+    with pytest.raises(AdapterParseError):
+        XMLAdapter().parse(QA, text)
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+    tags: list[str] = []
+
+
+def test_values_of_other_types_are_json_and_nested_tags_are_a_listed_repair() -> None:
+    plan = XMLAdapter().plan(Signature("text -> person: Person", custom_types={"Person": Person}))
+    ada = Person(name="Ada & co", age=36, tags=["a", "b"])
+    assert plan.parse(Choice(text=plan.layout.write({"person": ada}))).repairs == ()
+    nested = "<name>Ada &amp; co</name><age>36</age><tags><item>a</item><item>b</item></tags>"
+    parsed = plan.parse(Choice(text=f"<person>{nested}</person>"))
+    assert parsed.fields == {"person": ada}
+    assert any("nested tags" in repair.what for repair in parsed.repairs)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("plain &lt; text", "plain < text"),
+        ("<a>1</a><a>2</a>", {"a": ["1", "2"]}),
+        ("<a><b>x</b></a>", {"a": {"b": "x"}}),
+        ("<item>1</item>", ["1"]),
+        ("<a></a>", {"a": ""}),
+        ("<a>1</a><b>open", {"a": "1"}),
+        ("</a>stray", "</a>stray"),
+        ("<a>&amp;lt;</a>", {"a": "&lt;"}),
+    ],
+)
+def test_nested_tags_become_plain_values(text: str, value: Any) -> None:
+    assert read_tags(text) == value
+
+
+def test_deep_nesting_ends_without_an_exception() -> None:
+    read_tags("<a>" * 10_000 + "</a>" * 10_000)

@@ -1,0 +1,542 @@
+"""Module: entries, parts, copies, batches, histories and state."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sigwire.core.example import Example, Prediction
+from sigwire.core.response import Usage
+from sigwire.errors import ConfigurationError, InputError, MissingState, StateError
+from sigwire.lm.fake import FakeLM
+from sigwire.modules.chain_of_thought import ChainOfThought
+from sigwire.modules.module import Module
+from sigwire.modules.predict import Predict
+from sigwire.observe.callbacks import BaseCallback
+from sigwire.observe.usage import track_usage
+from sigwire.settings import context
+from sigwire.steps import Program, run
+
+
+def answering(text: str = "yes") -> FakeLM:
+    """A model that answers every question with the same text."""
+    return FakeLM(lambda request: {"answer": text}, usage=Usage(input_tokens=2, output_tokens=1))
+
+
+# --- entries ---------------------------------------------------------------------------------------
+
+
+class Blocking(Module):
+    def forward(self, n: int) -> tuple[int, str]:
+        return n + 1, threading.current_thread().name
+
+
+class Awaited(Module):
+    async def aforward(self, n: int) -> int:
+        await asyncio.sleep(0)
+        return n + 1
+
+
+class AwaitedForward(Module):
+    async def forward(self, n: int) -> int:
+        await asyncio.sleep(0)
+        return n + 1
+
+
+class Both(Module):
+    def forward(self, n: int) -> str:
+        return f"blocking {n}"
+
+    async def aforward(self, n: int) -> str:
+        return f"awaited {n}"
+
+
+class Stepping(Module):
+    def steps(self, n: int) -> Program[int]:
+        first, _ = yield from Blocking().call_steps(n)
+        return (yield from Awaited().call_steps(first))
+
+
+async def test_a_blocking_entry_serves_both_kinds_of_call_and_leaves_the_loop_free() -> None:
+    assert Blocking()(1) == (2, "MainThread")
+    number, thread = await Blocking().acall(1)
+    assert number == 2
+    assert thread != "MainThread"
+
+
+@pytest.mark.parametrize("module", [Awaited(), AwaitedForward()])
+def test_an_awaited_entry_can_be_called_blocking(module: Module) -> None:
+    assert module(n=1) == 2
+
+
+@pytest.mark.parametrize("module", [Awaited(), AwaitedForward()])
+async def test_an_awaited_entry_can_be_called_blocking_inside_a_running_loop(module: Module) -> None:
+    assert module(n=1) == 2
+    assert await module.acall(n=1) == 2
+
+
+async def test_a_module_with_both_entries_uses_each_for_its_kind_of_call() -> None:
+    assert Both()(n=1) == "blocking 1"
+    assert await Both().acall(n=1) == "awaited 1"
+
+
+async def test_a_program_serves_both_kinds_of_call() -> None:
+    assert Stepping()(n=1) == 3
+    assert await Stepping().acall(n=1) == 3
+    assert run(Stepping().call_steps(n=1)) == 3
+
+
+async def test_the_nearest_class_that_defines_an_entry_decides_for_both_kinds_of_call() -> None:
+    class Child(Both):
+        def forward(self, n: int) -> str:
+            return "child " + super().forward(n)
+
+    class Threaded(Stepping):
+        def forward(self, n: int) -> str:
+            return "threaded"
+
+    assert Child()(n=1) == await Child().acall(n=1) == "child blocking 1"
+    assert Threaded()(n=1) == await Threaded().acall(n=1) == "threaded"
+
+
+async def test_a_subclass_of_a_library_module_may_override_forward_and_call_it() -> None:
+    class Careful(Predict[..., Any]):
+        def forward(self, **inputs: Any) -> Any:
+            return super().forward(**inputs).answer.upper()
+
+    careful = Careful("question -> answer", lm=answering())
+    assert careful(question="?") == await careful.acall(question="?") == "YES"
+
+
+def test_a_module_without_an_entry_says_what_to_define() -> None:
+    with pytest.raises(ConfigurationError, match=r"Module cannot be called.*forward"):
+        Module()()
+
+
+def test_what_the_base_needs_is_there_when_a_subclass_forgets_super_init() -> None:
+    class Forgetful(Module):
+        def __init__(self) -> None:
+            self.ask = Predict("question -> answer")
+
+        def forward(self, question: str) -> Any:
+            return self.ask(question=question)
+
+    forgetful = Forgetful()
+    assert (forgetful.callbacks, list(forgetful.history), forgetful._compiled) == ([], [], False)
+    forgetful.set_lm(answering())
+    assert forgetful(question="?").answer == "yes"
+
+
+# --- what is inside ----------------------------------------------------------------------------------
+
+
+class Nested(Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = Predict("a -> b")
+        self.many = [Predict("a -> b"), (ChainOfThought("a -> b"), {"deep": [Predict("a -> b")]})]
+        self.named = {"k": Predict("a -> b"), 7: self.first}
+        self.inner = Blocking()
+        self.again = self.many
+        self.loop = self
+
+
+NAMES = ["first", "many[0]", "many[1][0].predict", "many[1][1]['deep'][0]", "named['k']"]
+
+
+def test_parameters_are_named_by_their_path_and_shared_ones_appear_once() -> None:
+    nested = Nested()
+    assert [name for name, _ in nested.named_parameters()] == NAMES
+    assert [name for name, _ in nested.named_predictors()] == NAMES
+    assert nested.predictors() == nested.parameters()
+
+
+def test_a_predictor_is_its_own_parameter() -> None:
+    predict = Predict("a -> b")
+    assert predict.named_parameters() == [("self", predict)]
+
+
+def test_sub_modules_come_nearest_first() -> None:
+    nested = Nested()
+    named = dict(nested.named_sub_modules())
+    assert list(named) == [
+        "self", "self.first", "self.many[0]", "self.many[1][0]", "self.many[1][1][deep][0]", "self.named[k]", "self.inner",
+        "self.many[1][0].predict",
+    ]  # fmt: skip
+    assert named["self"] is nested
+    assert [name for name, _ in nested.named_sub_modules(ChainOfThought)] == ["self.many[1][0]"]
+
+
+def test_a_compiled_sub_module_hides_its_parameters_and_its_inside() -> None:
+    nested = Nested()
+    nested.many[1][0]._compiled = True  # type: ignore[index, union-attr]
+    assert [name for name, _ in nested.named_parameters()] == [name for name in NAMES if "predict" not in name]
+    assert "self.many[1][0].predict" not in dict(nested.named_sub_modules(skip_compiled=True))
+
+
+def test_map_named_predictors_replaces_each_in_its_place() -> None:
+    nested = Nested()
+    mapped = nested.map_named_predictors(lambda predict: Predict("x -> y"))
+    assert mapped is nested
+    assert [name for name, _ in nested.named_parameters()][:5] == [*NAMES[:4], "named['k']"]
+    assert all(predict.signature.signature == "x -> y" for _, predict in nested.named_predictors()[:5])
+    assert isinstance(nested.many[1], tuple)
+
+
+def test_get_lm_is_the_common_model_and_an_error_if_there_are_several() -> None:
+    nested, lm = Nested(), answering()
+    assert nested.get_lm() is None
+    nested.set_lm(lm)
+    assert nested.get_lm() is lm
+    nested.first.lm = FakeLM("x", model="other")
+    with pytest.raises(ConfigurationError, match=r"different models \(fake, other\)"):
+        nested.get_lm()
+
+
+# --- copies --------------------------------------------------------------------------------------------
+
+
+def test_a_deep_copy_has_its_own_parts_and_shares_what_cannot_be_copied() -> None:
+    class Holder(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.ask = Predict("question -> answer", lm=answering())
+            self.same = [self.ask]
+            self.lock = threading.Lock()
+            self.facts = {"list": [1, 2]}
+            self.function = lambda: 1
+            self.self_in_list = [self]
+
+    holder = Holder()
+    holder.ask.demos = [Example(question="q", answer="a"), {"question": "x"}]
+    made = holder.deepcopy()
+    assert made.ask is not holder.ask
+    assert made.same[0] is made.ask
+    assert made.self_in_list[0] is made
+    assert made.lock is holder.lock
+    assert made.function is holder.function
+    assert made.ask.lm is holder.ask.lm
+    made.facts["list"].append(3)
+    made.ask.demos[0].answer = "changed"
+    made.ask.demos.append({})
+    assert holder.facts == {"list": [1, 2]}
+    assert holder.ask.demos == [Example(question="q", answer="a"), {"question": "x"}]
+
+
+def test_copying_never_pickles() -> None:
+    class Hostile:
+        def __reduce_ex__(self, protocol: Any) -> Any:
+            raise RuntimeError("this must not be taken apart")
+
+    class Holder(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.hostile = Hostile()
+
+    holder = Holder()
+    assert holder.deepcopy().hostile is holder.hostile
+
+
+def test_a_reset_copy_forgets_demos_and_model_and_the_original_does_not() -> None:
+    nested = Nested()
+    nested.set_lm(answering())
+    nested.first.demos = [{"a": "1"}]
+    copied = nested.reset_copy()
+    assert (copied.first.demos, copied.first.lm) == ([], None)
+    assert (nested.first.demos, nested.first.lm is not None) == ([{"a": "1"}], True)
+
+
+# --- batches -------------------------------------------------------------------------------------------
+
+
+class Slow(Module):
+    """Waits longer for smaller numbers, and counts how many calls are under way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.running = self.most = 0
+        self.lock = threading.Lock()
+
+    def forward(self, n: int) -> int:
+        with self.lock:
+            self.running += 1
+            self.most = max(self.most, self.running)
+        time.sleep(0.002 * (5 - n % 5))
+        with self.lock:
+            self.running -= 1
+        if n == 13:
+            raise ValueError("unlucky")
+        return n
+
+
+async def test_a_batch_keeps_the_order_and_the_limit() -> None:
+    slow = Slow()
+    assert slow.batch([{"n": n} for n in range(12)], num_threads=3) == list(range(12))
+    assert 1 < slow.most <= 3
+    slow.most = 0
+    assert await slow.abatch([{"n": n} for n in range(12)], num_threads=3) == list(range(12))
+    assert 1 < slow.most <= 3
+
+
+def test_the_settings_give_the_limit_of_a_batch() -> None:
+    slow = Slow()
+    with context(num_threads=1):
+        slow.batch([{"n": n} for n in range(4)])
+    assert slow.most == 1
+
+
+async def test_errors_of_a_batch_are_raised_or_stand_in_their_place() -> None:
+    inputs = [{"n": 1}, {"n": 13}, {"n": 2}]
+    with pytest.raises(ValueError, match="unlucky"):
+        Slow().batch(inputs)
+    with pytest.raises(ValueError, match="unlucky"):
+        await Slow().abatch(inputs)
+    for results in (Slow().batch(inputs, return_exceptions=True), await Slow().abatch(inputs, return_exceptions=True)):
+        assert results[0] == 1
+        assert results[2] == 2
+        assert isinstance(results[1], ValueError)
+
+
+async def test_a_batch_inherits_the_context() -> None:
+    predict = Predict("question -> answer")
+    with context(lm=answering("inherited")), track_usage() as tracker:
+        results = predict.batch([{"question": str(n)} for n in range(4)])
+        results += await predict.abatch([{"question": str(n)} for n in range(4)])
+    assert [result.answer for result in results] == ["inherited"] * 8
+    assert tracker.get_total_tokens()["fake"]["input_tokens"] == 16
+
+
+def test_a_batch_takes_examples_with_inputs_and_nothing_strange() -> None:
+    assert Slow().batch([Example(n=3, label="x").with_inputs("n")]) == [3]
+    assert Slow().batch([]) == []
+    with pytest.raises(ValueError, match="with_inputs"):
+        Slow().batch([Example(n=3)])
+    with pytest.raises(InputError, match="not int"):
+        Slow().batch([3])  # type: ignore[list-item]
+
+
+# --- callbacks, usage, history -------------------------------------------------------------------------
+
+
+class Recorder(BaseCallback):
+    def __init__(self) -> None:
+        self.events: list[tuple[Any, ...]] = []
+
+    def on_module_start(self, call_id: str, instance: Any, inputs: Any) -> None:
+        self.events.append(("start", type(instance).__name__, dict(inputs)))
+
+    def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        self.events.append(("end", outputs, exception))
+
+    def on_adapter_format_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        self.events.append(("formatted", type(outputs).__name__))
+
+    def on_adapter_parse_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        self.events.append(("parsed", outputs))
+
+
+async def test_callbacks_hear_modules_and_adapters_in_both_kinds_of_call() -> None:
+    class Outer(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.ask = Predict("question -> answer", lm=answering())
+
+        def forward(self, question: str) -> Any:
+            return self.ask(question=question).answer
+
+    for positional in (False, True):
+        recorder = Recorder()
+        with context(callbacks=[recorder]):
+            if positional:
+                await Outer().acall("?")
+            else:
+                Outer()(question="?")
+        assert recorder.events == [
+            ("start", "Outer", {"question": "?"}),
+            ("start", "Predict", {"question": "?"}),
+            ("formatted", "Request"),
+            ("parsed", {"answer": "yes"}),
+            ("end", Prediction(answer="yes"), None),
+            ("end", "yes", None),
+        ]
+
+
+def test_a_modules_own_callbacks_hear_it_and_its_failure() -> None:
+    recorder = Recorder()
+    module = Predict("question -> answer", callbacks=[recorder], lm=answering())
+    with pytest.raises(InputError) as caught:
+        module(qestion="?")
+    assert recorder.events == [("start", "Predict", {"qestion": "?"}), ("end", None, caught.value)]
+
+
+async def test_the_outermost_module_has_the_usage_totals_when_asked_for() -> None:
+    class Twice(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.ask = Predict("question -> answer", lm=answering())
+
+        def forward(self, question: str) -> Any:
+            self.inner = self.ask(question=question)
+            return self.ask(question=question)
+
+    twice = Twice()
+    with context(track_usage=True):
+        for prediction in (twice(question="?"), await twice.acall(question="?")):
+            assert prediction.get_lm_usage()["fake"] == {"input_tokens": 4, "output_tokens": 2}
+    assert twice(question="?").get_lm_usage()["fake"]["input_tokens"] == 2
+
+
+@pytest.fixture
+def chatty() -> Iterator[Module]:
+    class Chatty(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.ask = Predict("question -> answer", lm=answering())
+
+        def forward(self, question: str) -> Any:
+            return self.ask(question=question)
+
+    yield Chatty()
+
+
+def test_nothing_is_remembered_by_default_and_inspect_history_says_how(
+    chatty: Module, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chatty(question="?")
+    assert list(chatty.history) == []
+    chatty.inspect_history()
+    assert "max_history_size" in capsys.readouterr().out
+
+
+def test_with_a_history_size_every_module_of_the_call_remembers_its_requests(
+    chatty: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with context(max_history_size=2):
+        for question in ("one", "two", "three"):
+            chatty(question=question)
+    assert len(chatty.history) == len(chatty.ask.history) == 2
+    assert "three" in chatty.history[-1]["messages"][-1]["content"]
+    chatty.inspect_history(n=1)
+    assert "three" in (shown := capsys.readouterr().out)
+    assert "two" not in shown
+
+
+# --- state -----------------------------------------------------------------------------------------------
+
+
+class Pair(Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = Predict("question -> answer")
+        self.second = ChainOfThought("question -> answer")
+
+
+def test_a_saved_program_loads_into_a_fresh_one(tmp_path: Path) -> None:
+    pair, path = Pair(), tmp_path / "pair.json"
+    pair.first.demos = [Example(question="é", answer="4").with_inputs("question")]
+    pair.first.signature = pair.first.signature.with_instructions("Be brief.")
+    pair.save(path)
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    assert set(saved) == {"first", "second.predict", "metadata"}
+    assert set(saved["metadata"]["dependency_versions"]) == {"python", "sigwire"}
+    fresh = Pair()
+    fresh.load(path)
+    assert fresh.first.demos == [{"question": "é", "answer": "4"}]
+    assert fresh.first.signature.instructions == "Be brief."
+    assert fresh.dump_state() == pair.dump_state()
+
+
+def test_a_bare_predictor_is_saved_at_the_top_level(tmp_path: Path) -> None:
+    predict = Predict("question -> answer")
+    predict.save(tmp_path / "p.json")
+    saved = json.loads((tmp_path / "p.json").read_text(encoding="utf-8"))
+    assert list(saved) == ["traces", "train", "demos", "signature", "lm", "metadata"]
+    Predict("question -> answer").load(tmp_path / "p.json")
+
+
+def test_secrets_do_not_reach_a_saved_program(tmp_path: Path) -> None:
+    predict = Predict("question -> answer", lm=FakeLM("x", api_key="canary-key", extra_headers={"X": "canary-key"}))
+    predict.save(tmp_path / "p.json")
+    assert "canary-key" not in (tmp_path / "p.json").read_text(encoding="utf-8")
+
+
+BROKEN: list[tuple[str, Any, type[Exception], str]] = [
+    ("a missing part", lambda state: state.pop("second.predict"), MissingState, "second.predict"),
+    ("an unknown part", lambda state: state.update(third=state["first"]), StateError, "third"),
+    ("no object", lambda state: state.update(first=[]), StateError, "'first' cannot be used"),
+    ("no signature", lambda state: state["second.predict"].pop("signature"), StateError, "second.predict"),
+    ("demos of a wrong type", lambda state: state["second.predict"].update(demos={}), StateError, "demos is a list"),
+    ("a demo of a wrong type", lambda state: state["second.predict"].update(demos=["x"]), StateError, "not str"),
+    (
+        "other fields",
+        lambda state: state["second.predict"].update(signature=Predict("x -> y").signature.dump_state()),
+        StateError,
+        "second.predict",
+    ),
+    ("a foreign class", lambda s: s["second.predict"].update(lm={"class": "os.path", "model": "m"}), StateError, "os.path"),
+]
+
+
+@pytest.mark.parametrize(("name", "damage", "error", "text"), BROKEN, ids=[case[0] for case in BROKEN])
+def test_loading_is_all_or_nothing(name: str, damage: Any, error: type[Exception], text: str) -> None:
+    pair = Pair()
+    pair.first.demos = [{"question": "new"}]
+    state = json.loads(json.dumps(pair.dump_state()))
+    damage(state)
+    target = Pair()
+    target.first.demos = [{"question": "old"}]
+    before = target.dump_state()
+    with pytest.raises(error, match=text):
+        target.load_state(state)
+    assert target.dump_state() == before
+
+
+def test_a_missing_part_is_a_key_error_too_with_a_readable_message() -> None:
+    with pytest.raises(KeyError) as caught:
+        Pair().load_state({})
+    assert str(caught.value).startswith("The saved state has nothing for first, second.predict")
+
+
+@pytest.mark.parametrize("name", ["program.pkl", "program", "program.yaml"])
+def test_only_json_files_are_written_and_read(tmp_path: Path, name: str) -> None:
+    with pytest.raises(StateError, match="JSON"):
+        Pair().save(tmp_path / name)
+    with pytest.raises(StateError, match="JSON"):
+        Pair().load(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "\x80\x04K\x01."])
+def test_a_file_that_is_no_saved_program_is_a_state_error(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(StateError, match=r"p\.json is not a saved program"):
+        Pair().load(path)
+
+
+def test_a_file_written_by_dspy_loads() -> None:
+    fields = [{"prefix": "Question:", "description": "${question}"}, {"prefix": "Answer:", "description": "short"}]
+    state = {"traces": [], "train": [], "demos": [], "signature": {"instructions": "Old.", "fields": fields}, "lm": None}
+    predict = Predict("question -> answer")
+    predict.load_state({**state, "metadata": {"dependency_versions": {"dspy": "3.0.4"}}})
+    assert predict.signature.instructions == "Old."
+    assert predict.signature.spec.outputs[0].description == "short"
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    predict = Predict("question -> answer")
+    predict.save(path)
+    before = path.read_text(encoding="utf-8")
+    predict.demos = [{"question": object()}]
+    with pytest.raises(ValueError, match="JSON"):
+        predict.save(path)
+    assert path.read_text(encoding="utf-8") == before
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,0 +1,446 @@
+"""Predict and ChainOfThought: inputs, options, one request per call, repairs that are asked for, and no tool ever run."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal
+
+import pydantic
+import pytest
+
+from sigwire.adapters.chat import ChatAdapter
+from sigwire.adapters.json import JSONAdapter
+from sigwire.adapters.two_step import TwoStepAdapter
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.example import Prediction
+from sigwire.core.request import Request
+from sigwire.core.response import Choice, Response, Usage
+from sigwire.core.tools import Tool, ToolCall, ToolCalls
+from sigwire.errors import (
+    AdapterParseError,
+    ConfigurationError,
+    EmptyResponse,
+    InputError,
+    LMNotConfigured,
+    LMServerError,
+    OutputTruncated,
+    Refused,
+)
+from sigwire.lm.fake import FakeLM
+from sigwire.modules.chain_of_thought import ChainOfThought
+from sigwire.modules.predict import Predict
+from sigwire.settings import context, settings
+from sigwire.signatures import InputField, OutputField, Signature
+from sigwire.signatures.types import History, Reasoning
+
+NATIVE = Capabilities(native_tools=True)
+TEXT = Capabilities()
+
+
+class Rate(Signature):
+    """Rate the review."""
+
+    review: str = InputField()
+    scale: int = InputField(default=5)
+    stars: int = OutputField(ge=1)
+    why: str = OutputField()
+
+
+GOOD = {"stars": 3, "why": "so so"}
+
+
+async def ask(module: Any, lm: FakeLM, /, **inputs: Any) -> Any:
+    """Call blocking and awaited with the same script; both must give the same."""
+    script = list(lm._script)  # type: ignore[arg-type]
+    first = module(lm=lm, **inputs)
+    second = await module.acall(lm=FakeLM(script, capabilities=lm.capabilities, usage=lm.usage), **inputs)
+    assert first == second
+    return first
+
+
+# --- inputs --------------------------------------------------------------------------------------------
+
+
+async def test_outputs_come_back_typed_and_defaults_are_filled_in() -> None:
+    lm = FakeLM([GOOD])
+    prediction = await ask(Predict(Rate), lm, review="fine")
+    assert (prediction.stars, prediction.why) == (3, "so so")
+    assert "[[ ## scale ## ]]\n5" in lm.requests[0].messages[-1].text
+
+
+WRONG_CALLS: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+    ((), {}, "needs the input 'review'"),
+    ((), {"scale": 3}, "needs the input 'review'"),
+    ((), {"review": "x", "sclae": 3}, "has no input 'sclae'"),
+    ((), {"review": "x", "stars": 3}, "has no input 'stars'"),
+    (("x",), {}, "takes its inputs by name"),
+]
+
+
+@pytest.mark.parametrize(("args", "kwargs", "message"), WRONG_CALLS)
+async def test_a_wrong_call_names_the_input_and_shows_the_right_call(
+    args: tuple[Any, ...], kwargs: dict[str, Any], message: str
+) -> None:
+    lm = FakeLM([GOOD])
+    predict = Predict(Rate, lm=lm)
+    with pytest.raises(InputError, match=message) as caught:
+        predict(*args, **kwargs)
+    assert "Predict(review=..., scale=...)" in str(caught.value)
+    with pytest.raises(InputError, match=message):
+        await predict.acall(*args, **kwargs)
+    assert lm.requests == []
+
+
+def test_an_input_of_another_type_is_sent_with_a_warning() -> None:
+    predict = Predict("n: int -> answer", lm=FakeLM([{"answer": "a"}, {"answer": "b"}]))
+    with pytest.warns(UserWarning, match="'n' does not fit its type"):
+        predict(n="many")  # type: ignore[call-arg, unused-ignore]
+    with context(warn_on_type_mismatch=False), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        predict(n="many")
+
+
+@pytest.mark.parametrize("value", [3, "3", True])
+def test_an_input_that_pydantic_would_accept_gives_no_warning(value: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Predict("n: int -> answer", lm=FakeLM([{"answer": "a"}]))(n=value)
+
+
+def test_an_input_named_like_an_option_is_an_input() -> None:
+    lm = FakeLM([{"answer": "a"}])
+    Predict("config, demos, signature -> answer", lm=lm)(config="c", demos="d", signature="s")
+    assert "[[ ## config ## ]]\nc" in lm.requests[0].messages[-1].text
+
+
+# --- models and options --------------------------------------------------------------------------------
+
+
+def test_the_model_of_the_call_wins_over_the_modules_and_that_over_the_settings() -> None:
+    call, module, default = (FakeLM([GOOD], model=name) for name in ("call", "module", "default"))
+    predict = Predict(Rate)
+    with context(lm=default):
+        assert predict(review="x").attempts[0].model == "default"
+        predict.lm = module
+        assert predict(review="x").attempts[0].model == "module"
+        assert predict(lm=call, review="x").attempts[0].model == "call"
+
+
+BAD_MODELS: list[tuple[Any, type[Exception], str]] = [
+    (None, LMNotConfigured, "No language model for Predict"),
+    ("openai/gpt-5-mini", ConfigurationError, r"sigwire\.LM\('openai/gpt-5-mini'\)"),
+    (object(), ConfigurationError, "has no respond"),
+]
+
+
+@pytest.mark.parametrize(("lm", "error", "message"), BAD_MODELS)
+async def test_what_is_no_model_is_an_error_that_says_what_to_write(
+    lm: Any, error: type[Exception], message: str
+) -> None:
+    predict = Predict(Rate)
+    predict.lm = lm
+    with pytest.raises(error, match=message):
+        predict(review="x")
+    with pytest.raises(ValueError, match=message):
+        await predict.acall(review="x")
+
+
+def test_options_of_the_call_are_merged_over_the_modules() -> None:
+    lm = FakeLM([GOOD, GOOD])
+    predict = Predict(Rate, lm=lm, temperature=0.5, top_p=0.9)
+    predict(review="x", config={"temperature": 1.0, "seed": 7})
+    predict(review="x")
+    assert lm.requests[0].options == {"temperature": 1.0, "top_p": 0.9, "seed": 7}
+    assert lm.requests[1].options == {"temperature": 0.5, "top_p": 0.9}
+    assert predict.get_config() == {"temperature": 0.5, "top_p": 0.9}
+    predict.update_config(top_p=0.1)
+    assert predict.config == {"temperature": 0.5, "top_p": 0.1}
+
+
+def test_demos_signature_and_predicted_text_can_be_given_for_one_call() -> None:
+    lm = FakeLM([GOOD, {"summary": "s"}, GOOD])
+    predict = Predict(Rate, lm=lm)
+    predict.demos = [{"review": "old demo", "stars": 1, "why": "w"}]
+    predict(review="x", demos=[{"review": "new demo", "stars": 2, "why": "w"}])
+    shown = "".join(message.text for message in lm.requests[0].messages)
+    assert "new demo" in shown
+    assert "old demo" not in shown
+    assert predict(signature="text -> summary", text="t", demos=[]).summary == "s"
+    predict(review="x", prediction={"type": "content", "content": "c"})
+    assert lm.requests[2].options["prediction"] == {"type": "content", "content": "c"}
+    assert predict.signature is Rate
+
+
+def test_changed_instructions_and_adapters_are_seen_by_the_next_call() -> None:
+    lm = FakeLM(lambda request: GOOD)
+    predict = Predict(Rate, lm=lm)
+    predict(review="x")
+    predict.signature = predict.signature.with_instructions("Be severe.")
+    predict(review="x")
+    assert "Be severe." in lm.requests[1].messages[0].text
+    with context(adapter=ChatAdapter(types="schema")):
+        predict(review="x")
+    assert lm.requests[2].messages[0] != lm.requests[1].messages[0]
+
+
+# --- answers -------------------------------------------------------------------------------------------
+
+
+async def test_one_call_is_one_request_and_its_cost_is_on_the_prediction() -> None:
+    lm = FakeLM([GOOD], usage=Usage(input_tokens=10, output_tokens=2))
+    prediction = await ask(Predict(Rate), lm, review="x")
+    assert len(lm.requests) == 1
+    assert [attempt.purpose for attempt in prediction.attempts] == ["ask"]
+    assert prediction.usage == Usage(input_tokens=10, output_tokens=2)
+    assert (prediction.mode, prediction.repairs, prediction.warnings) == ("prompt", (), ())
+    assert prediction.choice.text == prediction.response.choices[0].text
+
+
+FAILURES: list[tuple[Any, type[Exception]]] = [
+    ("no fields at all", AdapterParseError),
+    (Choice(text=""), EmptyResponse),
+    (Response(), EmptyResponse),
+    (Choice(text="[[ ## stars ## ]]\n3", finish_reason="length"), OutputTruncated),
+    (Choice(refusal="I would rather not"), Refused),
+    (LMServerError("overloaded"), LMServerError),
+]
+
+
+@pytest.mark.parametrize(("answer", "error"), FAILURES)
+async def test_an_unusable_answer_is_its_own_error_after_one_request(answer: Any, error: type[Exception]) -> None:
+    lm = FakeLM([answer, answer])
+    predict = Predict(Rate, lm=lm)
+    with pytest.raises(error) as caught:
+        predict(review="x")
+    assert len(lm.requests) == 1
+    if hasattr(caught.value, "attempts"):
+        assert len(caught.value.attempts) == 1
+    with pytest.raises(error):
+        await predict.acall(review="x")
+
+
+async def test_repairs_send_back_what_is_wrong_and_are_counted() -> None:
+    lm = FakeLM([{"stars": 0, "why": "w"}, {"stars": "none", "why": "w"}, GOOD], usage=Usage(input_tokens=1))
+    prediction = await ask(Predict(Rate, max_repairs=2), lm, review="x")
+    assert prediction.stars == 3
+    assert [attempt.purpose for attempt in prediction.attempts] == ["ask", "repair", "repair"]
+    assert prediction.usage.input_tokens == 3
+    assert "stars" in lm.requests[1].messages[-1].text
+    assert len(lm.requests[2].messages) > len(lm.requests[1].messages)
+
+
+async def test_repairs_used_up_raise_with_every_attempt() -> None:
+    lm = FakeLM(["nonsense", "nonsense", "nonsense"])
+    with pytest.raises(AdapterParseError) as caught:
+        Predict(Rate, lm=lm)(review="x", config={"max_repairs": 1})
+    assert len(lm.requests) == 2
+    assert [attempt.purpose for attempt in caught.value.attempts] == ["ask", "repair"]
+    assert "max_repairs" not in lm.requests[0].options
+
+
+@pytest.mark.parametrize("answer", [Choice(text="[[ ## stars", finish_reason="length"), Choice(refusal="no")])
+def test_a_truncated_or_refused_answer_is_never_asked_again(answer: Choice) -> None:
+    lm = FakeLM([answer, GOOD])
+    with pytest.raises((OutputTruncated, Refused)):
+        Predict(Rate, lm=lm, max_repairs=3)(review="x")
+    assert len(lm.requests) == 1
+
+
+async def test_several_candidates_are_completions_and_nothing_else_is_changed() -> None:
+    lm = FakeLM([GOOD, {"stars": 4, "why": "good"}])
+    prediction = await ask(Predict(Rate), lm, review="x", config={"n": 2})
+    assert prediction.completions.stars == [3, 4]
+    assert prediction.stars == 3
+    assert lm.requests[0].options == {"n": 2}
+
+
+def test_a_candidate_that_cannot_be_read_is_left_out_with_a_warning() -> None:
+    lm = FakeLM(["nonsense", GOOD])
+    prediction = Predict(Rate, lm=lm)(review="x", config={"n": 2})
+    assert (prediction.stars, prediction.completions.stars) == (3, [3])
+    assert prediction.warnings[0].feature == "choices"
+    assert prediction.choice is prediction.response.choices[1]
+
+
+async def test_a_two_step_adapters_second_question_is_counted() -> None:
+    extractor = FakeLM(lambda request: GOOD, model="extractor", usage=Usage(input_tokens=1))
+    with context(adapter=TwoStepAdapter(extractor)):
+        prediction = await ask(Predict(Rate), FakeLM(["Three stars, so so."], usage=Usage(input_tokens=5)), review="x")
+    assert prediction.stars == 3
+    assert [(attempt.purpose, attempt.model) for attempt in prediction.attempts] == [
+        ("ask", "fake"),
+        ("extract", "extractor"),
+    ]
+    assert prediction.usage.input_tokens == 6
+
+
+def test_a_prediction_says_why_an_output_is_missing() -> None:
+    signature = Signature("question, tools: list[Tool] -> answer, calls: ToolCalls")
+    prediction = Predict(signature, lm=FakeLM([ToolCall("c", "f", {})]))(question="?", tools=[explode])
+    with pytest.raises(AttributeError, match="asked for tools instead"):
+        _ = prediction.answer
+
+
+# --- tools are offered, never run ------------------------------------------------------------------------
+
+
+def explode(n: int) -> int:
+    raise AssertionError("a tool was run")
+
+
+async def explode_later(n: int) -> int:
+    raise AssertionError("a tool was run")
+
+
+TOOLS = [
+    [explode, explode_later],
+    {"explode": explode, "explode_later": Tool(explode_later)},
+    (Tool(explode), Tool(explode_later)),
+]
+WRITTEN = 'Sure.\n\n~~~tool_call\n{"name": "explode", "arguments": {"n": 1}}\n~~~'
+CALLS: list[tuple[Any, Capabilities]] = [
+    (ToolCall("c", "explode", {"n": 1}), NATIVE),
+    ([ToolCall("c", "explode", {"n": 1}), ToolCall("d", "explode_later", {"n": 1})], NATIVE),
+    (WRITTEN, NATIVE),
+    (WRITTEN, TEXT),
+]
+
+
+@pytest.mark.parametrize("tools", TOOLS)
+@pytest.mark.parametrize(("answer", "capabilities"), CALLS)
+async def test_predict_and_adapters_hand_over_calls_and_never_run_them(
+    tools: Any, answer: Any, capabilities: Capabilities
+) -> None:
+    lm = FakeLM([answer], capabilities=capabilities)
+    prediction = await ask(Predict("question, tools: list[Tool] -> calls: ToolCalls"), lm, question="?", tools=tools)
+    assert isinstance(prediction.calls, ToolCalls)
+    assert prediction.calls[0].name == "explode"
+    assert prediction.calls[0].arguments == {"n": 1}
+    assert bool(lm.requests[0].tools) is capabilities.native_tools
+
+
+@pytest.mark.parametrize("adapter", [ChatAdapter(), JSONAdapter()])
+def test_functions_become_tools_once(adapter: Any) -> None:
+    lm = FakeLM(lambda request: ToolCall("c", "explode", {"n": 1}))
+    predict = Predict("question, tools: list[Tool] -> calls: ToolCalls", lm=lm)
+    with context(adapter=adapter):
+        for _ in range(2):
+            predict(question="?", tools=[explode])
+    assert lm.requests[0].tools[0] is lm.requests[1].tools[0]
+
+
+def test_wrong_arguments_are_handed_over_with_their_error_and_repaired_on_request() -> None:
+    bad, good = ToolCall.read("c", "explode", '{"n": '), ToolCall("c", "explode", {"n": 1})
+    signature = "question, tools: list[Tool] -> calls: ToolCalls"
+    handed = Predict(signature, lm=FakeLM([bad]))(question="?", tools=[explode])
+    assert handed.calls[0].error.code == "malformed_json"
+    lm = FakeLM([bad, good])
+    assert Predict(signature, lm=lm, max_repairs=1)(question="?", tools=[explode]).calls[0].arguments == {"n": 1}
+    assert lm.requests[1].messages[-1].tool_results[0].is_error
+
+
+def test_ids_made_up_for_text_calls_are_new_to_the_history() -> None:
+    text = '~~~tool_call\n{"name": "explode", "arguments": {"n": 1}}\n~~~'
+    history = History([{"question": "old", "calls": ToolCalls([ToolCall("call_0", "explode", {"n": 1})])}])
+    predict = Predict("question, history: History, tools: list[Tool] -> calls: ToolCalls")
+    predict.lm = FakeLM([text], capabilities=TEXT)
+    assert predict(question="?", history=history, tools=[explode]).calls[0].id == "call_1"
+
+
+def test_a_conversation_goes_on_without_new_inputs() -> None:
+    lm = FakeLM([{"answer": "a"}])
+    Predict("question, history: History -> answer", lm=lm)(history=History([{"question": "said before"}]))
+    assert [message.role for message in lm.requests[0].messages] == ["system", "user"]
+    with pytest.raises(InputError, match="'question'"):
+        Predict("question, history: History -> answer", lm=lm)(history=History())
+
+
+# --- traces ----------------------------------------------------------------------------------------------
+
+
+async def test_a_trace_is_kept_where_the_settings_have_a_list_and_it_is_bounded() -> None:
+    predict = Predict(Rate, lm=FakeLM(lambda request: GOOD))
+    predict(review="before")
+    assert settings.trace is None
+    trace: list[Any] = []
+    with context(trace=trace, max_trace_size=2):
+        first = predict(review="one")
+        assert trace == [(predict, {"review": "one", "scale": 5}, first)]
+        await predict.acall(review="two")
+        predict(review="three")
+    assert [entry[1]["review"] for entry in trace] == ["two", "three"]
+
+
+def test_resetting_forgets_what_was_learned_and_keeps_the_signature() -> None:
+    predict = Predict(Rate, lm=FakeLM([GOOD]), temperature=0.5)
+    predict.demos, predict.train, predict.traces = [{}], [{}], [{}]
+    predict.reset()
+    assert (predict.demos, predict.train, predict.traces, predict.lm) == ([], [], [], None)
+    assert (predict.signature, predict.config) == (Rate, {"temperature": 0.5})
+
+
+# --- chain of thought --------------------------------------------------------------------------------------
+
+
+class Place(pydantic.BaseModel):
+    city: str
+    kind: Literal["capital", "town"]
+
+
+async def test_reasoning_is_the_first_output_and_the_rest_stays_typed() -> None:
+    lm = FakeLM([{"reasoning": "I know it.", "place": {"city": "Paris", "kind": "capital"}}])
+    think = ChainOfThought(Signature("question -> place: Place"))
+    prediction = await ask(think, lm, question="?")
+    assert list(prediction.keys()) == ["reasoning", "place"]
+    assert isinstance(prediction.reasoning, str)
+    assert prediction.place == Place(city="Paris", kind="capital")
+    assert [name for name, _ in think.named_predictors()] == ["predict"]
+
+
+def test_a_signature_with_a_reasoning_of_its_own_keeps_it() -> None:
+    class Own(Signature):
+        """Answer."""
+
+        question: str = InputField()
+        answer: str = OutputField()
+        reasoning: list[str] = OutputField(desc="the steps")
+
+    assert ChainOfThought(Own).predict.signature is Own
+
+
+def test_a_model_that_reasons_natively_is_not_asked_to_think_twice() -> None:
+    answer = Choice(text="[[ ## answer ## ]]\n4", reasoning="two and two")
+    lm = FakeLM([answer], capabilities=Capabilities(reasoning=True))
+    prediction = ChainOfThought("question -> answer")(question="2+2?", lm=lm)
+    assert prediction.reasoning == "two and two"
+    assert isinstance(prediction.reasoning, Reasoning)
+    assert "reasoning" not in lm.requests[0].messages[0].text
+
+
+def test_the_reasoning_field_can_be_declared_otherwise() -> None:
+    think = ChainOfThought("question -> answer", OutputField(desc="the proof"), str)
+    spec = think.predict.signature.spec.outputs[0]
+    assert (spec.name, spec.description, spec.annotation) == ("reasoning", "the proof", str)
+
+
+def test_options_of_a_chain_of_thought_reach_its_predictor() -> None:
+    lm = FakeLM(["nonsense", {"reasoning": "r", "answer": "a"}])
+    think = ChainOfThought("question -> answer", lm=lm, max_repairs=1, temperature=0.5)
+    assert think(question="?").answer == "a"
+    assert lm.requests[1].options == {"temperature": 0.5}
+
+
+def test_a_model_needs_no_base_class() -> None:
+    class Echo:
+        model = "echo"
+        capabilities = Capabilities()
+
+        def respond(self, request: Request) -> Response:
+            return Response((Choice(text=f"[[ ## answer ## ]]\n{len(request.messages)}"),))
+
+        async def arespond(self, request: Request) -> Response:
+            return self.respond(request)
+
+    prediction = Predict("question -> answer", lm=Echo())(question="?")
+    assert isinstance(prediction, Prediction)
+    assert prediction.answer == "2"

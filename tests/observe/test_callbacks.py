@@ -1,0 +1,148 @@
+"""Callbacks: what is told, in which order, and that listeners never become the program's problem."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sigwire.observe.callbacks import ACTIVE_CALL_ID, BaseCallback, call, listen_to
+from sigwire.settings import bind, context
+
+
+class Recorder(BaseCallback):
+    def __init__(self) -> None:
+        self.events: list[tuple[Any, ...]] = []
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: Any) -> None:
+        self.events.append(("start", call_id, ACTIVE_CALL_ID.get(), instance, dict(inputs)))
+
+    def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        self.events.append(("end", call_id, outputs, exception))
+
+
+class Watched:
+    def __init__(self, *callbacks: Any) -> None:
+        self.callbacks = list(callbacks)
+
+
+@pytest.fixture
+def recorder() -> Iterator[Recorder]:
+    recorder = Recorder()
+    with context(callbacks=[recorder]):
+        yield recorder
+
+
+def test_start_and_end_share_an_id_and_end_has_the_outputs(recorder: Recorder) -> None:
+    with call("lm", "model", {"q": 1}) as end:
+        end("answer")
+    start, done = recorder.events
+    assert start[3:] == ("model", {"q": 1})
+    assert done == ("end", start[1], "answer", None)
+
+
+def test_nobody_listening_means_one_shared_object_and_no_inputs_made() -> None:
+    def inputs() -> dict[str, Any]:
+        raise AssertionError("made for nobody")
+
+    assert call("lm", "model", inputs) is call("tool", object(), inputs)
+    with call("lm", "model", inputs) as end:
+        end("ignored")
+
+
+def test_inputs_may_be_made_on_demand(recorder: Recorder) -> None:
+    with call("lm", "model", lambda: {"q": 2}):
+        pass
+    assert recorder.events[0][4] == {"q": 2}
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt(), asyncio.CancelledError()])
+def test_an_exception_is_reported_and_raised_again(recorder: Recorder, error: BaseException) -> None:
+    with pytest.raises(type(error)), call("lm", "model", {}):
+        raise error
+    assert recorder.events[1][2:] == (None, error)
+
+
+def test_the_start_handler_sees_its_parent_and_the_body_sees_itself(recorder: Recorder) -> None:
+    with call("lm", "outer", {}):
+        outer = ACTIVE_CALL_ID.get()
+        with call("lm", "inner", {}):
+            inner = ACTIVE_CALL_ID.get()
+        assert ACTIVE_CALL_ID.get() == outer
+    assert ACTIVE_CALL_ID.get() is None
+    assert [event[1:3] for event in recorder.events if event[0] == "start"] == [(outer, None), (inner, outer)]
+
+
+def test_common_listeners_come_before_the_instances_own() -> None:
+    order: list[str] = []
+
+    class Named(BaseCallback):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def on_tool_start(self, call_id: str, instance: Any, inputs: Any) -> None:
+            order.append(self.name)
+
+    with context(callbacks=[Named("common")]), call("tool", Watched(Named("own")), {}):
+        pass
+    assert order == ["common", "own"]
+
+
+def test_any_object_with_a_method_of_the_right_name_listens() -> None:
+    class Bare:
+        ended: Any = None
+
+        def on_evaluate_end(self, call_id: str, outputs: Any, exception: Any = None) -> None:
+            self.ended = outputs
+
+    bare = Bare()
+    with call("evaluate", Watched(bare), {}) as end:
+        end(3)
+    assert bare.ended == 3
+
+
+def test_a_failing_listener_warns_and_the_others_still_hear() -> None:
+    class Broken(BaseCallback):
+        def on_lm_start(self, call_id: str, instance: Any, inputs: Any) -> None:
+            raise RuntimeError("broken listener")
+
+    good = Recorder()
+    with (
+        context(callbacks=[Broken(), good]),
+        pytest.warns(RuntimeWarning, match=r"Broken\.on_lm_start failed .* broken listener"),
+        call("lm", "model", {}) as end,
+    ):
+        end(1)
+    assert [event[0] for event in good.events] == ["start", "end"]
+
+
+async def test_parents_follow_tasks_and_bound_threads(recorder: Recorder) -> None:
+    seen: list[str | None] = []
+
+    async def child() -> None:
+        seen.append(ACTIVE_CALL_ID.get())
+
+    with call("lm", "parent", {}):
+        parent = ACTIVE_CALL_ID.get()
+        await asyncio.gather(child(), asyncio.to_thread(lambda: seen.append(ACTIVE_CALL_ID.get())))
+        thread = threading.Thread(target=bind(lambda: seen.append(ACTIVE_CALL_ID.get())))
+        thread.start()
+        thread.join()
+    assert parent is not None
+    assert seen == [parent] * 3
+
+
+def test_the_source_of_listeners_can_be_put_back() -> None:
+    recorder = Recorder()
+    before = listen_to(lambda: [recorder])
+    try:
+        with call("lm", "model", {}):
+            pass
+    finally:
+        listen_to(before)
+    with call("lm", "model", {}):
+        pass
+    assert len(recorder.events) == 2

@@ -1,0 +1,63 @@
+"""Usage: sums by model, in every open tracker, from every thread."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from sigwire.core.response import Usage
+from sigwire.observe.usage import UsageTracker, record_usage, track_usage
+from sigwire.settings import bind
+
+SUMS: list[tuple[list[dict[str, Any]], dict[str, Any]]] = [
+    ([{"a": 1}, {"a": 2}], {"a": 3}),
+    ([{"a": None}, {"a": 2}], {"a": 2}),
+    ([{"a": 2}, {"a": None}], {"a": 2}),
+    ([{"a": 1}, {"b": 2}], {"a": 1, "b": 2}),
+    ([{"d": {"x": 1}}, {"d": {"x": 2, "y": 1}}], {"d": {"x": 3, "y": 1}}),
+    ([{"d": None}, {"d": {"x": 2}}], {"d": {"x": 2}}),
+    ([{"d": {"x": 2}}, {"d": None}], {"d": {"x": 2}}),
+    ([{"a": 0.5}, {"a": 1}], {"a": 1.5}),
+]
+
+
+@pytest.mark.parametrize(("entries", "total"), SUMS)
+def test_entries_are_summed_key_by_key(entries: list[dict[str, Any]], total: dict[str, Any]) -> None:
+    tracker = UsageTracker()
+    for entry in entries:
+        tracker.add_usage("m", entry)
+    assert tracker.get_total_tokens() == {"m": total}
+
+
+def test_models_are_counted_apart_and_unknown_usage_is_nothing() -> None:
+    with track_usage() as tracker:
+        record_usage("a", Usage(input_tokens=1))
+        record_usage("b", Usage(input_tokens=2, cost=0.5))
+        record_usage("c", Usage())
+    assert tracker.get_total_tokens() == {"a": {"input_tokens": 1}, "b": {"input_tokens": 2, "cost": 0.5}}
+    assert tracker.usage_data["a"] == [{"input_tokens": 1}]
+
+
+def test_an_outer_tracker_counts_what_an_inner_one_counts_and_neither_counts_afterwards() -> None:
+    with track_usage() as outer:
+        record_usage("m", Usage(input_tokens=1))
+        with track_usage() as inner:
+            record_usage("m", Usage(input_tokens=2))
+        record_usage("m", Usage(input_tokens=4))
+    record_usage("m", Usage(input_tokens=8))
+    assert inner.get_total_tokens() == {"m": {"input_tokens": 2}}
+    assert outer.get_total_tokens() == {"m": {"input_tokens": 7}}
+
+
+async def test_usage_arrives_from_tasks_and_threads() -> None:
+    async def task() -> None:
+        record_usage("m", Usage(input_tokens=1))
+
+    with track_usage() as tracker:
+        await asyncio.gather(task(), task(), asyncio.to_thread(record_usage, "m", Usage(input_tokens=1)))
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(bind(lambda n: record_usage("m", Usage(output_tokens=n))), [1] * 50))
+    assert tracker.get_total_tokens() == {"m": {"input_tokens": 3, "output_tokens": 50}}

@@ -1,0 +1,174 @@
+"""Fields: constraints that count, defaults that are fresh, names as titles."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field, ValidationError
+
+from sigwire.core.tools import ToolCall, ToolCalls
+from sigwire.errors import FieldDefinitionError
+from sigwire.signatures.fields import (
+    UNSET,
+    InputField,
+    OutputField,
+    compile_field,
+    declaration,
+    direction_of,
+    infer_prefix,
+)
+from sigwire.signatures.signature import make_signature
+
+CONSTRAINTS: list[tuple[dict[str, Any], Any, str, Any, Any]] = [
+    ({"gt": 0}, int, "more than 0", 1, 0),
+    ({"ge": 0}, int, "at least 0", 0, -1),
+    ({"lt": 5}, float, "less than 5", 4.9, 5),
+    ({"le": 5}, int, "at most 5", 5, 6),
+    ({"ge": 1, "le": 5}, int, "at least 1, at most 5", 3, 9),
+    ({"multiple_of": 3}, int, "a multiple of 3", 6, 7),
+    ({"min_length": 2}, str, "length at least 2", "ab", "a"),
+    ({"max_length": 2}, list[int], "length at most 2", [1, 2], [1, 2, 3]),
+    ({"pattern": "^a+$"}, str, "matching the pattern ^a+$", "aa", "b"),
+]
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "words", "good", "bad"), CONSTRAINTS, ids=[str(case[0]) for case in CONSTRAINTS]
+)
+def test_constraints_are_said_and_enforced(given: dict[str, Any], kind: Any, words: str, good: Any, bad: Any) -> None:
+    spec = compile_field("x", kind, declaration("output", **given))
+    assert spec.constraints == words
+    assert spec.info.json_schema_extra["constraints"] == words  # type: ignore[index, call-overload]
+    assert spec.adapter.validate_python(good) == good
+    with pytest.raises(ValidationError):
+        spec.adapter.validate_python(bad)
+
+
+def test_constraints_of_optional_types_let_none_pass() -> None:
+    spec = compile_field("x", int | None, OutputField(ge=1))
+    assert spec.adapter.validate_python(None) is None
+    with pytest.raises(ValidationError):
+        spec.adapter.validate_python(0)
+
+
+def test_constraints_inside_a_type_count_too() -> None:
+    spec = compile_field("x", list[Annotated[int, Field(ge=1)]], OutputField())
+    assert spec.adapter.validate_python(["1"]) == [1]
+    with pytest.raises(ValidationError):
+        spec.adapter.validate_python([0])
+
+
+def test_a_type_that_cannot_be_validated_says_so() -> None:
+    class Odd:
+        pass
+
+    with pytest.raises(FieldDefinitionError, match=r"'x'.*Odd"):
+        _ = compile_field("x", Odd, OutputField()).adapter
+
+
+def test_discriminated_unions_work() -> None:
+    from typing import Literal
+
+    class Cat(BaseModel):
+        kind: Literal["cat"]
+
+    class Dog(BaseModel):
+        kind: Literal["dog"]
+
+    spec = compile_field("pet", Cat | Dog, OutputField(discriminator="kind"))
+    assert spec.adapter.validate_python({"kind": "dog"}) == Dog(kind="dog")
+    with pytest.raises(ValidationError, match="'cat', 'dog'"):
+        spec.adapter.validate_python({"kind": "fish"})
+
+
+def test_the_validator_is_built_once_and_late() -> None:
+    spec = compile_field("x", int, OutputField())
+    assert spec._adapter is None
+    assert spec.adapter is spec.adapter
+
+
+def test_defaults_are_fresh() -> None:
+    listed = compile_field("x", list[int], InputField(default=[1]))
+    made = compile_field("x", list[int], InputField(default_factory=list))
+    for spec in (listed, made):
+        assert spec.has_default
+        assert not spec.required
+        assert spec.default_value() == spec.default_value()
+        assert spec.default_value() is not spec.default_value()
+    assert compile_field("x", int | None, InputField(default=None)).default_value() is None
+    assert compile_field("x", int, InputField()).default_value() is UNSET
+
+
+def test_an_output_that_may_be_none_is_not_required_but_such_an_input_is() -> None:
+    assert not compile_field("x", int | None, OutputField()).required
+    assert compile_field("x", int | None, InputField()).required
+    assert compile_field("x", int, OutputField()).required
+
+
+def test_one_declaration_serves_many_fields() -> None:
+    shared = InputField(ge=1)
+    first, second = compile_field("first", int, shared), compile_field("second", float, shared)
+    assert (first.prefix, second.prefix) == ("First:", "Second:")
+    assert "prefix" not in shared.json_schema_extra
+
+
+def test_direction_is_told_from_the_declaration_only() -> None:
+    assert direction_of(InputField()) == "input"
+    assert direction_of(OutputField()) == "output"
+    assert direction_of("input") is None
+    assert direction_of(None) is None
+
+
+def test_description_may_be_called_by_either_name() -> None:
+    assert compile_field("x", str, InputField(desc="a")).description == "a"
+    assert compile_field("x", str, InputField(description="a")).description == "a"
+    assert compile_field("x", str, InputField()).description == ""
+
+
+PREFIXES = [
+    ("question", "Question"),
+    ("camelCaseName", "Camel Case Name"),
+    ("snake_case_name", "Snake Case Name"),
+    ("URLAddress", "URL Address"),
+    ("HTTPServerURL", "HTTP Server URL"),
+    ("modelT45Enhanced", "Model T 45 Enhanced"),
+    ("text2sql", "Text 2 Sql"),
+    ("some_URL_here", "Some URL Here"),
+    ("größe", "Größe"),
+    ("x", "X"),
+]
+
+
+@pytest.mark.parametrize(("name", "prefix"), PREFIXES)
+def test_a_name_becomes_a_title(name: str, prefix: str) -> None:
+    assert infer_prefix(name) == prefix
+
+
+@given(st.from_regex(r"[a-zA-Z][a-zA-Z0-9_]{0,20}", fullmatch=True))
+def test_a_title_keeps_every_letter(name: str) -> None:
+    assert infer_prefix(name).replace(" ", "").lower() == name.replace("_", "").lower()
+
+
+def test_unknown_fields_are_named() -> None:
+    with pytest.raises(KeyError, match="no field 'z'; it has a, b"):
+        make_signature("a -> b").spec.field("z")
+
+
+CALLS: list[Any] = [
+    ToolCalls([ToolCall("call_0", "f", {"a": 1})]),
+    {"tool_calls": [{"name": "f", "args": {"a": 1}}]},
+    [{"name": "f", "arguments": '{"a": 1}'}],
+    {"name": "f", "arguments": {"a": 1}},
+    [{"id": "call_0", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}],
+]
+
+
+@pytest.mark.parametrize("value", CALLS, ids=repr)
+def test_tool_calls_are_read_from_every_known_shape(value: Any) -> None:
+    spec = make_signature("q, tools: list[Tool] -> calls: ToolCalls").spec.field("calls")
+    read = spec.adapter.validate_python(value)
+    assert [(call.id, call.name, call.arguments) for call in read] == [("call_0", "f", {"a": 1})]
+    assert spec.adapter.validate_python(spec.adapter.dump_python(read, mode="json")) == read

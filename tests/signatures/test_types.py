@@ -1,0 +1,358 @@
+"""Field types: what they accept, what they refuse, and that they travel."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import datetime
+import io
+import pickle
+import wave
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from sigwire.core.example import Example
+from sigwire.core.json import dumps, loads
+from sigwire.core.messages import Message
+from sigwire.core.parts import AudioPart, FilePart, ImagePart
+from sigwire.core.tools import ToolCall, ToolCalls, ToolResult
+from sigwire.errors import InputError
+from sigwire.signatures.types import Audio, Code, File, History, Image, Reasoning, Turn
+
+PNG = b"\x89PNG\r\n\x1a\nrest"
+PNG_URI = "data:image/png;base64," + base64.b64encode(PNG).decode()
+
+
+class FakePil:
+    """As much of a PIL image as is looked at."""
+
+    mode, format = "RGB", None
+
+    def save(self, target: io.BytesIO, format: str) -> None:
+        target.write(format.encode())
+
+
+# --- Image ---
+
+IMAGES: list[tuple[str, Any, ImagePart]] = [
+    ("address", Image("https://e.org/a.png"), ImagePart(url="https://e.org/a.png")),
+    ("keyword", Image(url="http://e.org/a.png", detail="low"), ImagePart(url="http://e.org/a.png", detail="low")),
+    ("cloud address", Image("gs://bucket/a.png"), ImagePart(url="gs://bucket/a.png")),
+    ("data URI", Image(PNG_URI), ImagePart(data=base64.b64encode(PNG).decode(), media_type="image/png")),
+    ("bytes", Image(PNG), ImagePart(data=base64.b64encode(PNG).decode(), media_type="image/png")),
+    ("unknown bytes", Image(b"?", media_type="image/x"), ImagePart(data="Pw==", media_type="image/x")),
+    ("base64", Image(data="Pw==", media_type="image/x"), ImagePart(data="Pw==", media_type="image/x")),
+    ("PIL", Image(FakePil()), ImagePart(data="UE5H", media_type="image/png")),
+    ("another image", Image(Image("https://e.org/a.png")), ImagePart(url="https://e.org/a.png")),
+    ("from_url", Image.from_url("https://e.org/a.png"), ImagePart(url="https://e.org/a.png")),
+]
+
+
+@pytest.mark.parametrize(("image", "part"), [case[1:] for case in IMAGES], ids=[name for name, *_ in IMAGES])
+def test_an_image_becomes_a_part(image: Image, part: ImagePart) -> None:
+    assert image.part() == part
+    assert Image.from_json(loads(dumps(image.to_json()))) == image
+
+
+REFUSED = [
+    ("cat.png", "from_path"),
+    ("/etc/passwd", "from_path"),
+    ("C:\\cat.png", "from_path"),
+    ("file:///etc/passwd", "from_path"),
+    ("~/cat.png", "from_path"),
+    ("", "neither a URL"),
+    ("data:image/png,plain", "base64"),
+    (b"unknown", "media_type"),
+    (3, "not int"),
+]
+
+
+@pytest.mark.parametrize(("source", "message"), REFUSED, ids=[repr(source) for source, _ in REFUSED])
+def test_what_an_image_is_not_made_of_is_refused(source: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Image(source)
+
+
+def test_an_image_has_exactly_one_source() -> None:
+    with pytest.raises(InputError, match="exactly one source, got 0"):
+        Image()
+    with pytest.raises(InputError, match="got 2"):
+        Image("https://e.org/a.png", url="https://e.org/b.png")
+
+
+MAGIC = [
+    (PNG, "image/png"),
+    (b"\xff\xd8\xff\xe0", "image/jpeg"),
+    (b"GIF89a", "image/gif"),
+    (b"RIFF0000WEBPVP8 ", "image/webp"),
+    (b"BM00", "image/bmp"),
+]
+
+
+@pytest.mark.parametrize(("content", "media_type"), MAGIC)
+def test_the_format_of_bytes_is_seen(content: bytes, media_type: str) -> None:
+    assert Image(content).media_type == media_type
+
+
+def test_an_image_file_is_read_on_request(tmp_path: Path) -> None:
+    path = tmp_path / "picture.jpg"
+    path.write_bytes(PNG)
+    assert Image.from_path(path).url == PNG_URI  # what the bytes are counts, not the suffix
+    path.write_bytes(b"?")
+    assert Image.from_path(str(path)).media_type == "image/jpeg"
+
+
+def test_images_are_values() -> None:
+    image = Image(PNG)
+    assert image == Image(PNG_URI)
+    assert hash(image) == hash(Image(PNG_URI))
+    assert copy.deepcopy(image) == pickle.loads(pickle.dumps(image)) == image
+    assert len(repr(Image(PNG * 1000))) < 120
+    with pytest.raises(AttributeError):
+        image.url = "x"  # type: ignore[misc]
+
+
+def test_types_give_the_content_parts_dspy_users_know() -> None:
+    assert Image("https://e.org/a.png").format() == [{"type": "image_url", "image_url": {"url": "https://e.org/a.png"}}]
+    assert Audio(data="Pw==").format() == [{"type": "input_audio", "input_audio": {"data": "Pw==", "format": "wav"}}]
+    assert File(file_id="f").format() == [{"type": "file", "file": {"file_id": "f"}}]
+
+
+# --- Audio and File ---
+
+SOUNDS: list[tuple[str, Any, AudioPart]] = [
+    ("bytes", Audio(b"?"), AudioPart("Pw==", "wav")),
+    ("base64", Audio(data="Pw==", audio_format="mp3"), AudioPart("Pw==", "mp3")),
+    ("data URI", Audio("data:audio/mp3;base64,Pw=="), AudioPart("Pw==", "mp3")),
+    ("x- format", Audio.from_url("data:audio/x-wav;base64,Pw=="), AudioPart("Pw==", "wav")),
+]
+
+
+@pytest.mark.parametrize(("audio", "part"), [case[1:] for case in SOUNDS], ids=[name for name, *_ in SOUNDS])
+def test_sound_becomes_a_part(audio: Audio, part: AudioPart) -> None:
+    assert audio.part() == part
+    assert Audio.from_json(loads(dumps(audio.to_json()))) == audio
+
+
+def test_sound_is_read_from_files_and_samples_and_never_fetched(tmp_path: Path) -> None:
+    path = tmp_path / "a.MP3"
+    path.write_bytes(b"?")
+    assert Audio.from_path(path) == Audio(data="Pw==", audio_format="mp3")
+    with wave.open(io.BytesIO(base64.b64decode(Audio.from_array([0.0, 1.0, -2.0], 8000).data))) as sound:
+        assert (sound.getframerate(), sound.readframes(3)) == (8000, b"\x00\x00\xff\x7f\x01\x80")
+    with pytest.raises(InputError, match="Download it"):
+        Audio.from_url("https://e.org/a.wav")
+    with pytest.raises(InputError, match="from_path"):
+        Audio("a.wav")
+
+
+FILES: list[tuple[str, Any, FilePart]] = [
+    ("id", File(file_id="f"), FilePart(file_id="f")),
+    ("address", File.from_url("https://e.org/a.pdf"), FilePart(url="https://e.org/a.pdf")),
+    ("bytes", File.from_bytes(b"?", filename="a.pdf"), FilePart("Pw==", None, None, "a.pdf", "application/pdf")),
+    ("base64", File(file_data="Pw==", media_type="text/x"), FilePart("Pw==", media_type="text/x")),
+    ("data URI", File(file_data="data:text/x;base64,Pw=="), FilePart("Pw==", media_type="text/x")),
+]
+
+
+@pytest.mark.parametrize(("file", "part"), [case[1:] for case in FILES], ids=[name for name, *_ in FILES])
+def test_a_file_becomes_a_part(file: File, part: FilePart) -> None:
+    assert file.part() == part
+    assert File.from_json(loads(dumps(file.to_json()))) == file
+
+
+def test_a_file_is_read_on_request_and_needs_something(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"?")
+    assert File.from_path(path).part() == FilePart("Pw==", None, None, "a.txt", "text/plain")
+    with pytest.raises(InputError, match="needs file_data"):
+        File()
+    with pytest.raises(InputError, match="from_path"):
+        File(url="/etc/passwd")
+    with pytest.raises(InputError, match="base64"):
+        File(file_data="/etc/passwd")
+
+
+class Report(BaseModel):
+    """A user's model with our types inside."""
+
+    title: str
+    pictures: list[Image]
+    sound: Audio | None = None
+    source: Code | None = None
+    past: History | None = None
+    thought: Reasoning = Reasoning("")
+
+
+def test_types_work_inside_pydantic_models() -> None:
+    report = Report.model_validate(
+        {
+            "title": "t",
+            "pictures": ["https://e.org/a.png", {"url": PNG_URI}, Image(PNG)],
+            "sound": {"data": "Pw=="},
+            "source": "```python\nx\n```",
+            "past": [{"q": "a"}],
+            "thought": "hm",
+        }
+    )
+    assert report.pictures[1] == report.pictures[2] == Image(PNG)
+    assert (report.sound, report.source, report.past) == (Audio(b"?"), Code("x"), History([{"q": "a"}]))
+    assert type(report.thought) is Reasoning
+    assert Report.model_validate_json(report.model_dump_json()) == report
+    assert set(Report.model_json_schema()["properties"]) == set(Report.model_fields)
+
+
+@pytest.mark.parametrize("bad", ["/etc/passwd", {"url": "/etc/passwd"}, {"path": "x"}, 3, {}])
+def test_models_refuse_what_images_refuse(bad: Any) -> None:
+    with pytest.raises(ValidationError):
+        Report(title="t", pictures=[bad])
+
+
+# --- Reasoning and Code ---
+
+
+def test_reasoning_is_a_string() -> None:
+    thought = Reasoning("2 + 2 is 4")
+    assert thought == "2 + 2 is 4"
+    assert thought.content == "2 + 2 is 4"
+    assert type(thought.content) is str
+    assert (thought[:1], thought.upper(), "is" in thought, thought + "!") == ("2", "2 + 2 IS 4", True, "2 + 2 is 4!")
+    assert Reasoning(content="x") == "x"
+    assert copy.deepcopy(thought) == pickle.loads(pickle.dumps(thought)) == thought
+    with pytest.raises(ValueError, match="not int"):
+        Reasoning.read(3)
+
+
+CODES = [
+    ("bare", "print(1)", "print(1)"),
+    ("fenced", "```\nprint(1)\n```", "print(1)"),
+    ("tagged", "```python\nprint(1)\n```", "print(1)"),
+    ("with talk around", "Sure:\n```python\nprint(1)\n```\nDone.", "print(1)"),
+    ("two blocks", "```python\na\n```\nand\n```python\nb\n```", "a\n\nb"),
+    ("another language beside", "```sh\npip\n```\n```python\nb\n```", "b"),
+    ("only another language", "```sh\npip\n```", "pip"),
+    ("longer fence", "````python\n```\nx\n```\n````", "```\nx\n```"),
+    ("empty block", "```python\n```", ""),
+    ("indentation stays", "```\n    x\n  y\n```", "    x\n  y"),
+    ("unclosed", "```python\nprint(1)", "```python\nprint(1)"),
+]
+
+
+@pytest.mark.parametrize(("text", "code"), [case[1:] for case in CODES], ids=[name for name, *_ in CODES])
+def test_code_is_taken_out_of_fences(text: str, code: str) -> None:
+    assert Code.read(text).code == code
+    assert Code(text).code == text
+
+
+@given(st.one_of(st.text(), st.lists(st.sampled_from(["```", "````", "python", "x", "\n", " ", "`"])).map("".join)))
+def test_any_code_comes_back_from_what_is_written(text: str) -> None:
+    assert Code.read(Code(text).to_json()) == Code(text)
+    assert Code.read(Code(text).fenced()) == Code(text)
+
+
+def test_code_knows_its_language() -> None:
+    java = Code["Java"]
+    assert java is Code["java"]
+    assert issubclass(java, Code)
+    assert (java.language, Code.language, Code["python"]) == ("java", "python", Code)
+    assert java.read("```python\nx\n```\n```java\ny\n```").code == "y"
+    assert TypeAdapter(java).validate_python({"code": "x"}) == java("x")
+    assert repr(java("x")) == "Code['java']('x')"
+    assert copy.deepcopy(java("x")) == pickle.loads(pickle.dumps(java("x"))) == java("x")
+
+
+# --- History ---
+
+
+def test_a_history_does_not_change() -> None:
+    turns = [{"question": "a", "answer": "b"}]
+    history = History(messages=turns)
+    turns[0]["answer"] = "changed"
+    turns.append({})
+    assert history == History([{"question": "a", "answer": "b"}])
+    longer = history.append({"question": "c"}, Message.user("d")).append(question="e")
+    assert (len(history), len(longer)) == (1, 4)
+    assert longer.messages[0] is history.messages[0]
+    assert longer[-2:] == History([Message.user("d"), {"question": "e"}])
+    assert (history + History([Message.user("x")])).messages[1] == Message.user("x")
+    with pytest.raises(TypeError, match=r"history = history\.append"):
+        history.messages.append({})  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="does not change"):
+        history.messages = ()
+    with pytest.raises(TypeError):
+        history.messages[0]["answer"] = "x"  # type: ignore[index]
+
+
+def test_a_turn_may_be_a_record() -> None:
+    assert History([Example(question="a")]).messages[0] == {"question": "a"}
+
+
+@pytest.mark.parametrize("bad", ["text", {"messages": []}, [3], ["text"], [{1: 2}]])
+def test_what_a_history_is_not_made_of_is_refused(bad: Any) -> None:
+    with pytest.raises(InputError):
+        History(bad)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+CALL = ToolCall("call_0", "f", {"a": [1]}, provider_data={"signature": "s"})
+OWN = st.sampled_from(
+    [
+        ToolCalls([CALL], "text"),
+        Image(PNG),
+        Audio(b"?"),
+        File(file_id="f"),
+        Code("```\nx\n```"),
+        Code["java"]("y"),
+        Reasoning("r"),
+    ]
+)
+FIELD_TURNS = st.dictionaries(st.text(max_size=6), JSON | OWN, max_size=3)
+MESSAGES = st.sampled_from(
+    [
+        Message.user("u"),
+        Message.assistant("t", [CALL]),
+        Message.tool(ToolResult("call_0", "f", {"x": 1}, is_error=True)),
+    ]
+)
+
+
+@given(st.lists(FIELD_TURNS | MESSAGES, max_size=4))
+def test_a_history_comes_back_from_json_equal(turns: list[Any]) -> None:
+    history = History(turns)
+    back = History.from_json(loads(dumps(history.to_json())))
+    assert back == history
+    for turn, original in zip(back.messages, history.messages, strict=True):
+        if isinstance(original, Turn) and isinstance(turn, Turn):
+            assert {k: type(v) for k, v in turn.items()} == {k: type(v) for k, v in original.items()}
+    assert TypeAdapter(History).validate_python(history.to_json()) == history
+
+
+def test_a_users_data_is_never_read_as_ours() -> None:
+    for turn in ({"role": "user", "parts": []}, {"type": "message", "kinds": "x"}, {"x": {"url": "https://e.org"}}):
+        assert History.from_json(History([turn]).to_json()) == History([turn])
+
+
+def test_nested_pydantic_values_become_plain_json() -> None:
+    class Place(BaseModel):
+        on: datetime.date
+
+    history = History([{"places": [Place(on=datetime.date(2026, 1, 2))]}])
+    assert history.to_json() == {"messages": [{"places": [{"on": "2026-01-02"}]}]}
+
+
+def test_a_history_is_read_from_dspys_json() -> None:
+    assert History.read({"messages": [{"question": "a"}]}) == History([{"question": "a"}])
+
+
+def test_histories_copy_and_pickle() -> None:
+    history = History([{"a": [1]}, Message.user("u")])
+    assert copy.deepcopy(history) == pickle.loads(pickle.dumps(history)) == history

@@ -1,0 +1,198 @@
+"""The rules of the house: what importing costs, what the front door shows, what no file may do."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import sigwire
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "sigwire"
+FILES = sorted(PACKAGE.rglob("*.py"))
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Every module that a file imports, wherever the import stands."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def called(tree: ast.AST) -> set[str]:
+    """Every plain name that a file calls."""
+    return {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+
+
+# --- what importing does ---------------------------------------------------------------------------
+
+# Run in an interpreter of its own, which reports what happened while the statement ran.
+AUDIT = """
+import json, sys, threading
+events = []
+sys.addaudithook(lambda event, args: events.append(event))
+before = set(sys.modules)
+{statement}
+import threading
+print(json.dumps({{
+    "events": sorted(set(events)),
+    "modules": sorted(set(sys.modules) - before),
+    "threads": threading.active_count(),
+}}))
+"""
+LATE = {
+    "aiohttp",
+    "asyncio",
+    "docstring_parser",
+    "http",
+    "httpx",
+    "jsonschema",
+    "litellm",
+    "pydantic",
+    "pyreqwest",
+    "ssl",
+}
+REACHING_OUT = {"socket.__new__", "socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.fork", "os.system"}
+
+
+def audit(statement: str) -> dict[str, list[str]]:
+    script = AUDIT.format(statement=statement)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    return json.loads(done.stdout)
+
+
+def test_importing_sigwire_loads_nothing_heavy() -> None:
+    seen = audit("import sigwire")
+    assert {name.partition(".")[0] for name in seen["modules"]} & LATE == set()
+    assert [name for name in seen["modules"] if name.startswith("sigwire.")] == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import sigwire", "from sigwire import *", "import sigwire; sigwire.Predict('question -> answer')"],
+)
+def test_importing_and_declaring_opens_no_socket_and_starts_no_thread(statement: str) -> None:
+    seen = audit(statement)
+    assert set(seen["events"]) & REACHING_OUT == set()
+    assert seen["threads"] == 1
+
+
+# --- the front door --------------------------------------------------------------------------------
+
+
+def test_the_public_names_are_sorted_unique_and_complete() -> None:
+    assert sigwire.__all__ == sorted(sigwire.__all__, key=_by_case)
+    assert len(set(sigwire.__all__)) == len(sigwire.__all__)
+    assert set(sigwire.__all__) - {"__version__"} == set(lazy_homes())
+
+
+def test_every_public_name_loads_from_where_the_table_says() -> None:
+    for name, home in lazy_homes().items():
+        assert getattr(sigwire, name) is getattr(importlib.import_module(home), name)
+
+
+def test_type_checkers_see_the_names_that_load() -> None:
+    blocks = [node for node in TREES[PACKAGE / "__init__.py"].body if isinstance(node, ast.If)]
+    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    visible = {alias.asname or alias.name: node.module for node in imports for alias in node.names}
+    assert visible == lazy_homes()
+
+
+def test_a_name_that_is_not_public_is_an_attribute_error_that_says_so() -> None:
+    with pytest.raises(AttributeError, match="no public name 'Predictor'"):
+        _ = sigwire.Predictor  # type: ignore[attr-defined]
+
+
+def test_settings_stays_the_object_when_the_module_of_that_name_is_imported() -> None:
+    importlib.import_module("sigwire.settings")
+    assert not isinstance(sigwire.settings, ModuleType)
+    assert "lm" in sigwire.settings
+
+
+def test_dir_lists_the_public_names() -> None:
+    assert dir(sigwire) == sorted(sigwire.__all__)
+
+
+def lazy_homes() -> dict[str, str]:
+    return dict(vars(sigwire)["_HOME_OF"])
+
+
+def _by_case(name: str) -> tuple[int, str]:
+    """Constants, classes, functions: the order in which ruff sorts ``__all__``."""
+    kind = 0 if name.isupper() and name.isidentifier() else 1 if name[:1].isupper() else 2
+    return kind, name
+
+
+# --- what no file may do -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_every_file_declares_a_sorted_face_that_exists(path: Path) -> None:
+    faces = [
+        ast.literal_eval(node.value)
+        for node in TREES[path].body
+        if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == ["__all__"]
+    ]
+    has_public = any(
+        isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef) and not node.name.startswith("_")
+        for node in TREES[path].body
+    )
+    if not faces:
+        assert not has_public, "public functions or classes, and no __all__"
+        return
+    (face,) = faces
+    assert face == sorted(face, key=_by_case)
+    module = importlib.import_module(relative(path).removesuffix(".py").replace("/", ".").removesuffix(".__init__"))
+    assert [name for name in face if not hasattr(module, name)] == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_every_file_opens_with_a_docstring(path: Path) -> None:
+    assert ast.get_docstring(TREES[path])
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_no_file_pickles_imports_the_front_door_or_runs_text(path: Path) -> None:
+    names = imported(TREES[path])
+    assert not {name.partition(".")[0] for name in names} & {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
+    assert "sigwire" not in names
+    assert not called(TREES[path]) & {"eval", "exec", "compile", "__import__"}
+
+
+PROJECT_FILES = [
+    *FILES,
+    *(ROOT / "examples").glob("*.py"),
+    *(ROOT / "benchmarks").glob("*.py"),
+    *(ROOT / "docs").rglob("*.md"),
+    *ROOT.glob("*.md"),
+    ROOT / "Makefile",
+    ROOT / "pyproject.toml",
+]
+# "/home/ada" is nobody's: the documentation's example of a path that must not reach a model.
+MACHINE_PATH = re.compile(r"(?<![\w./])/(?:home/(?!ada\b)\w{3}|Users/\w{3}|root/\w|work/\w|opt/\w)")
+
+
+@pytest.mark.parametrize("path", PROJECT_FILES, ids=relative)
+def test_no_file_names_a_place_on_somebodys_machine(path: Path) -> None:
+    assert MACHINE_PATH.findall(path.read_text(encoding="utf-8")) == []
+
+
+def test_the_package_says_that_it_is_typed() -> None:
+    assert (PACKAGE / "py.typed").exists()
