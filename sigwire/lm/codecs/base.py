@@ -533,10 +533,8 @@ def settle(
     calls = tuple(calls)
     known = table.get(reason) if isinstance(reason, str) else None
     if known in ("length", "content_filter"):
-        if known == "length" and calls and calls[-1].error is not None:
-            lost = LMWarning(
-                "tool_calls", f"The call of {calls[-1].name!r} was cut off by the token limit and left out."
-            )
+        if calls and calls[-1].error is not None:
+            lost = LMWarning("tool_calls", f"The call of {calls[-1].name!r} was cut off ({known}) and left out.")
             return known, calls[:-1], (lost,)
         return known, calls, ()
     if calls:

@@ -246,6 +246,16 @@ REPLAYS: dict[str, tuple[ChatDialect, tuple[Part, ...], JsonObject]] = {
         (ThinkingPart("hm", provider="openrouter"), OpaquePart("openrouter", DETAILS), TextPart("a")),
         {"role": "assistant", "content": "a", **DETAILS},
     ),
+    "row 16 details stand for the reasoning text": (
+        replace(OPENROUTER, replay="reasoning"),
+        (ThinkingPart("hm", provider="openrouter"), OpaquePart("openrouter", DETAILS), TextPart("a")),
+        {"role": "assistant", "content": "a", **DETAILS},
+    ),
+    "row 16 reasoning where the host takes it back": (
+        OLLAMA_CHAT,
+        (ThinkingPart("hm", provider="ollama-chat-completions"), TextPart("a")),
+        {"role": "assistant", "content": "a", "reasoning": "hm"},
+    ),
     "row 16 mistral thinking chunk": (
         MISTRAL,
         (ThinkingPart("hm", signature="S", provider="mistral"), TextPart("a")),
@@ -1023,6 +1033,11 @@ INSIDE: dict[str, tuple[JsonValue, type[LMError], int]] = {
         429,
     ),
     "row 79 a word": ({"error": {"code": "rate_limit_exceeded", "message": "Rate limited"}}, LMRateLimitError, 200),
+    "row 79 beside an answer": (
+        {"choices": [{"message": {"content": "Hi"}}], "error": {"code": 429, "message": "Rate limited"}},
+        LMRateLimitError,
+        429,
+    ),
     "row 79 only text": ({"error": "overloaded"}, LMServerError, 200),
     "row 79 in the choice": (
         {"choices": [{"message": {"content": ""}, "finish_reason": "error", "error": {"code": 502, "message": "Up"}}]},
