@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from pydantic_core import SchemaValidator
 
-__all__ = ["Compiled", "Fitted", "Shape", "Texts", "compiled", "fit", "is_array", "is_object"]
+__all__ = ["Compiled", "Fitted", "Shape", "Texts", "compiled", "fit", "is_array", "is_mapping", "is_object"]
 
 Texts: TypeAlias = Literal["always", "never", "maybe"]
 """Whether the JSON of a type's values is a string."""
@@ -34,6 +34,11 @@ Texts: TypeAlias = Literal["always", "never", "maybe"]
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
     """Whether a JSON value is an object."""
     return isinstance(value, dict)
+
+
+def is_mapping(value: Any) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether a value is a mapping of whatever kind."""
+    return isinstance(value, Mapping)
 
 
 def is_array(value: Any) -> TypeGuard[Sequence[Any]]:
