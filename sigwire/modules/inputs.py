@@ -31,7 +31,7 @@ class InputReader:
     >>> reader.read("Predict", {"question": "2+2?"})
     Traceback (most recent call last):
         ...
-    sigwire.errors.InputError: Predict needs the input 'k' (calling 'question, k -> answer'). Write Predict(question=..., k=...).
+    sigwire.errors.InputError: Predict needs the input 'k' (calling 'question, k -> answer'). Write Predict(...k=...).
     """
 
     def __init__(self, spec: SignatureSpec) -> None:
@@ -137,7 +137,7 @@ def _tools(value: Any) -> Any:
     if isinstance(value, (list, tuple)) and (
         set(map(type, items)) <= {Tool} or all(isinstance(i, Tool) for i in items)
     ):
-        return value  # the same object each time: a plan that has seen it knows it
+        return items  # the same object each time: a plan that has seen it knows it
     return [tool if isinstance(tool, Tool) else _as_tool(tool) for tool in items]
 
 

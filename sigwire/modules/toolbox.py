@@ -1,7 +1,7 @@
 """Toolbox: the only code that runs a tool because a model asked for it.
 
-A call is looked up, its arguments are validated, the handler runs, and its value becomes a ``ToolResult``. Whatever goes wrong on
-the way becomes a result as well, with ``is_error=True`` and a line the model can act on:
+A call is looked up, its arguments are validated, the handler runs, and its value becomes a ``ToolResult``. Whatever
+goes wrong on the way becomes a result as well, with ``is_error=True`` and a line the model can act on:
 
     a call with an error                its message
     an unknown name                     the names there are
@@ -46,7 +46,7 @@ class ToolRun(Value):
     seconds: float = 0.0
 
 
-def as_tools(tools: Tool | Callable[..., Any] | Iterable[Any] | Mapping[str, Any] | None) -> list[Tool]:
+def as_tools(tools: Any) -> list[Tool]:
     """Tools from what users hand in: one tool or function, several, or a dict of them by name.
 
     >>> def add(a: int, b: int) -> int:
@@ -74,10 +74,10 @@ def _named(name: str, tool: Any) -> Tool:
 class Toolbox:
     """Tools by name, and what it takes to run them for a model.
 
-    ``tools``: ``Tool`` objects, functions, or a dict of them by name. ``parallel``: how many calls of a turn run side by side
-    (``False``: one after the other). ``timeout`` and ``max_output`` apply to tools that have none of their own.
-    ``on_error="abort"`` raises what a tool raises, except ``RetryTool`` and ``ToolFailed``.
-    Raises ``ToolDefinitionError`` for two tools of one name and for a tool without a handler.
+    ``tools``: ``Tool`` objects, functions, or a dict of them by name. ``parallel``: how many calls of a turn run side
+    by side (``False``: one after the other). ``timeout`` and ``max_output`` apply to tools that have none of their
+    own. ``on_error="abort"`` raises what a tool raises, except ``RetryTool`` and ``ToolFailed``. Raises
+    ``ToolDefinitionError`` for two tools of one name and for a tool without a handler.
 
     >>> def add(a: int, b: int) -> int:
     ...     return a + b
@@ -170,7 +170,8 @@ class Toolbox:
 
 
 def _performed(item: _Running) -> Program[ToolRun]:
-    return (yield item)
+    done: ToolRun = yield item
+    return done
 
 
 class _TooSlow(Exception):
@@ -222,16 +223,20 @@ class _Running:
         return block_on(_await(value)) if inspect.isawaitable(value) else value
 
     async def _awaited(self) -> Any:
-        tool = cast(Tool, self.tool)
+        limit = asyncio.timeout(self._seconds)
         try:
-            async with asyncio.timeout(self._seconds) as limit:
-                if tool.is_async:
-                    return await _handler(tool)(*self._bound.args, **self._bound.kwargs)
-                # A thread cannot be stopped: past its time the handler goes on, and its value is dropped.
-                value = (await off_loop(_captured, _handler(tool), self._bound))()
-                return await value if inspect.isawaitable(value) else value
+            async with limit:
+                return await self._waited()
         except TimeoutError as error:
             raise (_TooSlow() if limit.expired() else error) from error
+
+    async def _waited(self) -> Any:
+        tool = cast(Tool, self.tool)
+        if tool.is_async:
+            return await _handler(tool)(*self._bound.args, **self._bound.kwargs)
+        # A thread cannot be stopped: past its time the handler goes on, and its value is dropped.
+        value = (await off_loop(_captured, _handler(tool), self._bound))()
+        return await value if inspect.isawaitable(value) else value
 
     @property
     def _seconds(self) -> float | None:

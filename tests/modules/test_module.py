@@ -6,7 +6,6 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -213,11 +212,13 @@ def test_a_deep_copy_has_its_own_parts_and_shares_what_cannot_be_copied() -> Non
             self.facts = {"list": [1, 2]}
             self.function = lambda: 1
             self.self_in_list = [self]
+            self.plan = Predict("question -> plan")
 
     holder = Holder()
     holder.ask.demos = [Example(question="q", answer="a"), {"question": "x"}]
     made = holder.deepcopy()
     assert made.ask is not holder.ask
+    assert made.plan is not holder.plan
     assert made.same[0] is made.ask
     assert made.self_in_list[0] is made
     assert made.lock is holder.lock
@@ -394,7 +395,7 @@ async def test_the_outermost_module_has_the_usage_totals_when_asked_for() -> Non
 
 
 @pytest.fixture
-def chatty() -> Iterator[Module]:
+def chatty() -> Module:
     class Chatty(Module):
         def __init__(self) -> None:
             super().__init__()
@@ -403,7 +404,7 @@ def chatty() -> Iterator[Module]:
         def forward(self, question: str) -> Any:
             return self.ask(question=question)
 
-    yield Chatty()
+    return Chatty()
 
 
 def test_nothing_is_remembered_by_default_and_inspect_history_says_how(
@@ -480,7 +481,12 @@ BROKEN: list[tuple[str, Any, type[Exception], str]] = [
         StateError,
         "second.predict",
     ),
-    ("a foreign class", lambda s: s["second.predict"].update(lm={"class": "os.path", "model": "m"}), StateError, "os.path"),
+    (
+        "a foreign class",
+        lambda s: s["second.predict"].update(lm={"class": "os.path", "model": "m"}),
+        StateError,
+        "os.path",
+    ),
 ]
 
 
@@ -523,7 +529,13 @@ def test_a_file_that_is_no_saved_program_is_a_state_error(tmp_path: Path, text: 
 
 def test_a_file_written_by_dspy_loads() -> None:
     fields = [{"prefix": "Question:", "description": "${question}"}, {"prefix": "Answer:", "description": "short"}]
-    state = {"traces": [], "train": [], "demos": [], "signature": {"instructions": "Old.", "fields": fields}, "lm": None}
+    state = {
+        "traces": [],
+        "train": [],
+        "demos": [],
+        "signature": {"instructions": "Old.", "fields": fields},
+        "lm": None,
+    }
     predict = Predict("question -> answer")
     predict.load_state({**state, "metadata": {"dependency_versions": {"dspy": "3.0.4"}}})
     assert predict.signature.instructions == "Old."

@@ -73,7 +73,9 @@ def player(turns: list[Any], capabilities: Capabilities = NATIVE) -> FakeLM:
     )
 
 
-async def play(make: Callable[[], ReAct[..., Any]], turns: list[Any], capabilities: Capabilities, /, **inputs: Any) -> Any:
+async def play(
+    make: Callable[[], ReAct[..., Any]], turns: list[Any], capabilities: Capabilities, /, **inputs: Any
+) -> Any:
     """Run blocking in a thread, awaited, and blocking inside the running loop; all three must agree."""
     results = []
     for kind in ("thread", "awaited", "inside"):
@@ -266,7 +268,11 @@ async def test_the_extraction_sees_the_question_and_everything_that_was_found() 
 @BOTH_PROTOCOLS
 @pytest.mark.parametrize(
     ("turns", "reason"),
-    [([say(("add", {"a": 1, "b": 2}))], "limit"), ([say(text="Three.")], "no_calls"), ([Choice(text="")] * 3, "parse_error")],
+    [
+        ([say(("add", {"a": 1, "b": 2}))], "limit"),
+        ([say(text="Three.")], "no_calls"),
+        ([Choice(text="")] * 3, "parse_error"),
+    ],
 )
 async def test_without_extraction_a_run_without_outputs_stops_with_all_it_has(
     capabilities: Capabilities, turns: list[Any], reason: str
@@ -455,7 +461,8 @@ agent = summing()
 lm = player([say(("double", {"n": 3})), submit(answer=6)], {"native": NATIVE, "text": TEXT}[sys.argv[2]])
 agent.set_lm(lm)
 result = agent(question="Doubled?", history=json.load(sys.stdin))
-print(json.dumps({"answer": result.answer, "history": result.history.to_json(), "roles": [m.role for m in lm.requests[0].messages]}))
+roles = [message.role for message in lm.requests[0].messages]
+print(json.dumps({"answer": result.answer, "history": result.history.to_json(), "roles": roles}))
 """
 
 
@@ -533,7 +540,9 @@ async def test_the_trajectory_has_dspys_keys() -> None:
 
 
 async def test_usage_and_attempts_are_those_of_all_turns_and_each_step_has_its_own() -> None:
-    result = await play(summing, [say(("add", {"a": 1, "b": 2})), Choice(text=""), submit(answer=3)], NATIVE, question="?")
+    result = await play(
+        summing, [say(("add", {"a": 1, "b": 2})), Choice(text=""), submit(answer=3)], NATIVE, question="?"
+    )
     assert result.usage == Usage(input_tokens=30, output_tokens=3)
     assert [step.usage.input_tokens for step in result.steps] == [10, 10, 10]
     assert len(result.attempts) == 3
@@ -625,7 +634,9 @@ def test_names_of_the_signature_never_clash_with_those_of_the_loop() -> None:
     assert result.answer == "three"
 
 
-@pytest.mark.parametrize("text", ["question, tools: list[Tool] -> answer", "question, t: list[Tool] -> calls: ToolCalls"])
+@pytest.mark.parametrize(
+    "text", ["question, tools: list[Tool] -> answer", "question, t: list[Tool] -> calls: ToolCalls"]
+)
 def test_a_signature_that_offers_tools_itself_is_refused(text: str) -> None:
     with pytest.raises(SignatureError, match="ReAct offers tools"):
         ReAct(text, tools=[add])
