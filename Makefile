@@ -20,7 +20,7 @@ check: $(VENV)/.installed-dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	$(VENV)/bin/pyright
+	$(VENV)/bin/pyright --pythonpath $(PYTHON)
 	$(VENV)/bin/lint-imports
 
 bench: $(VENV)/.installed-demo
@@ -37,7 +37,9 @@ $(PYTHON):
 	  if command -v $$candidate >/dev/null 2>&1 \
 	    && $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
 	    echo "Creating $(VENV) with $$($$candidate --version)"; \
-	    exec $$candidate -m venv $(VENV); \
+	    $$candidate -m venv $(VENV) && exit 0; \
+	    rm -rf $(VENV); \
+	    exit 1; \
 	  fi; \
 	done; \
 	echo "sigwire needs Python 3.11 or later; python3 here is $$(python3 --version 2>&1 || echo missing)." >&2; \
