@@ -3,8 +3,8 @@
 FakeLM     answers one after another: text, fields, tool calls, errors, or a function of the request
 DummyLM    the same with DSPy's three forms: a list of field dicts, a dict by substring, repeating matching demos
 
-Fields are written as a model would write them: in the chat layout, or in the layout of the ``adapter`` that is given (anything
-with ``format_outputs(fields) -> str``).
+Fields are written as a model would write them: in the chat layout, or in the one that ``adapter`` stands for: JSON or XML for an
+adapter of that name, and whatever ``format_outputs(fields) -> str`` gives for anything that has it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, dumps
@@ -23,19 +23,13 @@ from sigwire.core.tools import ToolCall, ToolCalls, number_calls
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import BaseLM
 
-__all__ = ["Answer", "DummyLM", "FakeLM", "FieldLayout"]
+__all__ = ["Answer", "DummyLM", "FakeLM"]
 
 Answer: TypeAlias = (
     "str | Mapping[str, Any] | ToolCall | ToolCalls | Sequence[Any] | Choice | Response"
     " | BaseException | type[BaseException] | Callable[[Request], Any]"
 )
 """One scripted answer; see ``FakeLM``."""
-
-
-class FieldLayout(Protocol):
-    """What writes output fields as a model's answer: an adapter does."""
-
-    def format_outputs(self, fields: Mapping[str, Any]) -> str: ...
 
 
 class FakeLM(BaseLM):
@@ -63,14 +57,14 @@ class FakeLM(BaseLM):
         model: str = "fake",
         capabilities: Capabilities | None = None,
         usage: Usage | None = None,
-        adapter: FieldLayout | None = None,
+        adapter: object = None,
         **kwargs: Any,
     ) -> None:
         able = capabilities or Capabilities(native_tools=True, parallel_tool_calls=True, tool_choice=True)
         super().__init__(model, capabilities=able, **kwargs)
         self.requests: list[Request] = []
         self.usage = usage or Usage()
-        self._layout: FieldLayout = adapter or _ChatLayout()
+        self._write = _writer(adapter)
         self._script = _script([answers] if isinstance(answers, str) else answers)
 
     @property
@@ -121,7 +115,7 @@ class FakeLM(BaseLM):
         if isinstance(answer, str):
             return Choice(answer)
         if isinstance(answer, Mapping):
-            return Choice(self._layout.format_outputs(cast("Mapping[str, Any]", answer)))
+            return Choice(self._write(cast("Mapping[str, Any]", answer)))
         if isinstance(answer, (ToolCall, ToolCalls, list, tuple)):
             calls = ToolCalls([answer] if isinstance(answer, ToolCall) else cast("Iterable[ToolCall]", answer))
             return Choice(getattr(answer, "text", ""), number_calls(calls), finish_reason="tool_calls")
@@ -155,21 +149,42 @@ def _are_calls(items: Sequence[Any]) -> bool:
     )
 
 
-class _ChatLayout:
-    """The chat layout: a header line per field, then its value."""
+_Writer: TypeAlias = Callable[[Mapping[str, Any]], str]
 
-    def format_outputs(self, fields: Mapping[str, Any]) -> str:
-        sections = [f"[[ ## {name} ## ]]\n{_text(value)}" for name, value in fields.items()]
-        return "\n\n".join([*sections, "[[ ## completed ## ]]\n"])
+
+def _chat(fields: Mapping[str, Any]) -> str:
+    sections = [f"[[ ## {name} ## ]]\n{_text(value)}" for name, value in fields.items()]
+    return "\n\n".join([*sections, "[[ ## completed ## ]]\n"])
+
+
+def _json(fields: Mapping[str, Any]) -> str:
+    return dumps({name: _plain(value) for name, value in fields.items()})
+
+
+def _xml(fields: Mapping[str, Any]) -> str:
+    return "\n".join(f"<{name}>\n{_text(value)}\n</{name}>" for name, value in fields.items())
+
+
+# By class name: models know no adapters, but a test may say which form it wants by handing one in.
+_WRITERS: Mapping[str, _Writer] = {"JSONAdapter": _json, "XMLAdapter": _xml}
+
+
+def _writer(adapter: object) -> _Writer:
+    written: _Writer | None = getattr(adapter, "format_outputs", None)
+    return written or next((_WRITERS[c.__name__] for c in type(adapter).__mro__ if c.__name__ in _WRITERS), _chat)
 
 
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else dumps(plain)
+
+
+def _plain(value: Any) -> Any:
     from pydantic_core import to_jsonable_python  # only where a value is no text: importing this file stays cheap
 
-    plain = to_jsonable_python(value)
-    return plain if isinstance(plain, str) else dumps(plain)
+    return value if isinstance(value, str) else to_jsonable_python(value)
 
 
 class DummyLM(FakeLM):
@@ -195,7 +210,7 @@ class DummyLM(FakeLM):
         answers: Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]] = (),
         follow_examples: bool = False,
         reasoning: bool = False,
-        adapter: FieldLayout | None = None,
+        adapter: object = None,
         **kwargs: Any,
     ) -> None:
         by_substring = isinstance(answers, Mapping)
@@ -212,7 +227,7 @@ class DummyLM(FakeLM):
     def _dummy_answer(self, request: Request) -> Choice:
         text = _followed(request.messages) if self.follow_examples else None
         if text is None:
-            text = self._layout.format_outputs(self._fields(request))
+            text = self._write(self._fields(request))
         return Choice(text, reasoning="This is scripted reasoning." if self.reasoning else None)
 
     def _fields(self, request: Request) -> Mapping[str, Any]:
