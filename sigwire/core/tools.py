@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias, cast, overload
 
-from sigwire.core.function_tools import Bound, FunctionArguments, function_name, is_async_function, read_docstring
-from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads
+from sigwire.core.docstrings import read_docstring
+from sigwire.core.function_tools import Bound, FunctionArguments, function_name, is_async_function
+from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads_once
 from sigwire.core.parts import MediaPart
 from sigwire.core.schema import check_schema, validator
 from sigwire.errors import InputError, ToolDefinitionError
@@ -87,7 +88,7 @@ def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | N
         if not arguments.strip():
             return {}, None
         try:
-            arguments = loads(arguments)
+            arguments = loads_once(arguments)
         except ValueError as fault:
             return None, CallError("malformed_json", f"The arguments are not valid JSON: {fault}")
     if arguments is None:
@@ -402,12 +403,12 @@ class Tool:
             object.__setattr__(self, "_bind", _schema_bind(self.parameters))
         return cast("Bound", self._bind(arguments))
 
-    def __call__(self, **arguments: Any) -> Any:
+    def __call__(self, /, **arguments: Any) -> Any:
         """Call the handler yourself, with checked arguments. An async handler is waited for."""
         result = self._handler()(*(bound := self.bind(arguments)).args, **bound.kwargs)
         return block_on(_wait_for(result)) if inspect.isawaitable(result) else result
 
-    async def acall(self, **arguments: Any) -> Any:
+    async def acall(self, /, **arguments: Any) -> Any:
         """``tool(...)``, awaited; a handler that blocks runs in a thread."""
         bound = self.bind(arguments)
         if self.is_async:
@@ -459,7 +460,7 @@ class Tool:
         """The tool without its handler."""
         data: JsonObject = {"name": self.name, "description": self.description}
         data |= {"parameters": self.parameters} if self.config is None else {"config": self.config.to_json()}
-        limits = {"timeout": self.timeout, "max_output": self.max_output, "parallel": self.parallel or None}
+        limits = {"timeout": self.timeout, "max_output": self.max_output, "parallel": None if self.parallel else False}
         return data | {name: value for name, value in limits.items() if value is not None}
 
     @classmethod
@@ -470,11 +471,10 @@ class Tool:
         True
         """
         config = WebSearch.from_json(data["config"]) if "config" in data else None
-        options = {name: data.get(name) for name in ("timeout", "max_output")}
+        options = {name: data[name] for name in ("timeout", "max_output", "parallel") if name in data}
         return cls(
-            None, data["name"], data.get("description", ""), data.get("parameters"), handler,
-            config=config, parallel=bool(data.get("parallel")), **options,
-        )  # fmt: skip
+            None, data["name"], data.get("description", ""), data.get("parameters"), handler, config=config, **options
+        )
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -520,9 +520,7 @@ def _function_arguments(
             f"A tool is made from a function, not from {type(handler).__name__} ({handler!r:.60}). Use Tool(function), or "
             "Tool(name=..., description=..., parameters={...}, handler=function)."
         )
-    arguments = FunctionArguments(handler, arg_types, arg_desc)
-    arguments.check()
-    return arguments
+    return FunctionArguments(handler, arg_types, arg_desc)
 
 
 def _from_arguments(args: Mapping[str, Any]) -> JsonObject:
