@@ -26,7 +26,7 @@ from typing import Annotated, Any, NotRequired, cast
 
 from sigwire.adapters.edges import EDGES, guarded, null_guarded, null_unguarded, unguarded
 from sigwire.adapters.json_text import read_json, unwrapped
-from sigwire.adapters.shapes import compiled, is_array, is_mapping
+from sigwire.adapters.shapes import compiled, finite_validator, is_array, is_mapping
 from sigwire.adapters.typed import Read, TypedJson, has_constants, problem_of, shown, untyped_json, validated
 from sigwire.core.json import JsonValue, dumps, loads
 from sigwire.core.messages import Part
@@ -528,7 +528,7 @@ class ObjectCodec:
 
     def read(self, text: str, *, strict: bool = False) -> ObjectRead:
         """The fields in a text that is, or holds, a JSON object."""
-        if self._settled and not has_constants(text) and (found := self._read_exactly(text)):
+        if self._settled and (found := self._read_exactly(text)):
             return found
         try:
             value, repairs = read_json(text, strict, kind=None if len(self._codecs) == 1 else "object")
@@ -557,7 +557,9 @@ class ObjectCodec:
         config = ConfigDict(extra="allow", ser_json_bytes="base64", val_json_bytes="base64")
         adapter = TypeAdapter[dict[str, Any]](with_config(config)(record))
         options: Any = {key: on for codec in self._codecs.values() for key, on in _read_options(codec.field).items()}
-        self._exactly = partial(adapter.validator.validate_json, strict=True, **options)
+        validator, finite = finite_validator(adapter)
+        exactly: Callable[[str], dict[str, Any]] = partial(validator.validate_json, strict=True, **options)
+        self._exactly = exactly if finite else partial(_without_constants, exactly)
         return self._exactly
 
     def _spread(self, value: JsonValue, repairs: Sequence[Repair], strict: bool) -> ObjectRead:
@@ -611,6 +613,12 @@ class ObjectCodec:
             else:
                 return {name: value}, (Repair(name, "the value stood alone, without its object"),)
         return (value, ()) if isinstance(value, dict) else (None, ())
+
+
+def _without_constants(read: Callable[[str], dict[str, Any]], text: str) -> dict[str, Any]:
+    if has_constants(text):
+        raise ValueError("the text may hold NaN")
+    return read(text)
 
 
 def _member(codec: FieldCodec, members: Mapping[str, JsonValue], strict: bool) -> Read:
