@@ -59,7 +59,8 @@ def answer_fields(reading: Reading, outputs: Sequence[Output]) -> JsonObject:
     ranked = similar(reading.question, reading.demos)
     if ranked and ranked[0][0] > 0.999 and all(output.name in ranked[0][1].fields for output in outputs):
         return {o.name: _typed(o.schema, ranked[0][1].fields[o.name]) for o in outputs}
-    schema: JsonObject = {"properties": {o.name: o.schema for o in outputs}, "required": [o.name for o in outputs]}
+    needed = [o.name for o in outputs if not (_nullable(o.schema) or type_of(o.schema) == "array")]
+    schema: JsonObject = {"properties": {o.name: o.schema for o in outputs}, "required": needed}
     shown = [(demo.text, _typed_fields(demo, outputs)) for demo in reading.demos if demo.fields]
     filling = fill(schema, reading.question, habits_of(shown))
     facts = facts_of(reading.steps)
@@ -90,9 +91,17 @@ def _value(
         return voted
     if name in filling.arguments and (sure > 0.4 or type_of(schema) != "string"):
         return complete(schema, filling.arguments[name])
+    if _nullable(schema) and sure <= 0.4:
+        return None
     if type_of(schema) == "string" and not schema.get("enum"):
-        return _extract(reading)
+        return complete(schema, _extract(reading))
     return complete(schema, filling.arguments.get(name))
+
+
+def _nullable(schema: Mapping[str, Any]) -> bool:
+    kinds = schema.get("type")
+    variants = schema.get("anyOf") or schema.get("oneOf") or ()
+    return (isinstance(kinds, list) and "null" in kinds) or any(v.get("type") == "null" for v in variants)
 
 
 def _vote(name: str, schema: JsonObject, ranked: Sequence[tuple[float, Demo]]) -> JsonValue | None:

@@ -252,7 +252,8 @@ _OPENERS = frozenset(
     please get retrieve fetch search list show give tell identify generate create make play book buy order send check convert
     analyze predict estimate plot draw sort perform translate provide evaluate compare simulate solve measure look add remove
     delete update set turn open close start stop help hello hi hey i i'm i'd let's use given if in on for from to at the a an
-    my also then and after before with suppose assume reserve schedule explain describe display locate track order""".split()
+    my also then and after before with ask invite call meet visit email write read tell pay ship deliver pick choose recommend draft
+    report count sum suppose assume reserve schedule explain describe display locate track order""".split()
 )
 
 def _city(text: str, match: re.Match[str]) -> Mention | None:

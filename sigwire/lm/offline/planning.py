@@ -10,10 +10,11 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.core.request import ToolChoice
+from sigwire.lm.offline.answers import complete
 from sigwire.lm.offline.choice import Candidate, OfferedTool, rank
 from sigwire.lm.offline.demos import Lessons, learn
 from sigwire.lm.offline.facts import Fact, facts_of, known_for
@@ -56,6 +57,8 @@ def next_calls(reading: Reading, choice: ToolChoice | None, parallel: bool) -> l
     found = _wanted(reading, tools, lessons, _least(reading, finish is not None, forced))
     if found is None:
         return []
+    if found.filling.missing:  # only where a call is demanded: neutral values stand in for what nothing gives
+        return [(found.tool.name, cast(JsonObject, complete(found.tool.parameters, found.filling.arguments)))]
     calls = [(found.tool.name, found.filling.arguments)]
     if parallel and not lessons.one_at_a_time:
         calls = _several(reading, tools, lessons) or spread(found)
@@ -101,7 +104,7 @@ def _wanted(reading: Reading, tools: Sequence[OfferedTool], lessons: Lessons, le
         known=known,
         said=_said(reading.steps, tools),
     )
-    if reading.steps or least < CALL_FROM:
+    if reading.steps or -math.inf < least < CALL_FROM:
         still_open = _open(reading.question, reading.steps, tools, facts)
         ranked = [candidate for candidate in ranked if still_open & _speaks_of(candidate.tool)]
     for candidate in ranked:

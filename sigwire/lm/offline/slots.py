@@ -124,6 +124,8 @@ def _slot(name: str, schema: Mapping[str, Any], required: bool, habit: Habit) ->
     names, cues, roles, soft = _vocabulary(name, str(schema.get("description") or ""))
     if habit.cues:
         cues = {**cues, **{cue: cues.get(cue, 0.0) + min(2.0, 1.0 + 0.25 * n) for cue, n in habit.cues.items()}}
+    if schema.get("format") in ("date", "date-time"):
+        roles = frozenset({"date"})
     options = tuple(schema.get("enum") or (() if "const" not in schema else (schema["const"],)))
     return Slot(name, schema, type_of(schema), required, cues, names, roles, options, soft, habit)
 
@@ -159,6 +161,7 @@ def _resolve(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def type_of(schema: Mapping[str, Any]) -> str:
+    schema = _resolve(schema)
     kind = schema.get("type")
     if isinstance(kind, list):
         kind = next((k for k in cast("list[str]", kind) if k != "null"), None)
@@ -355,7 +358,7 @@ def _alike(a: Mention, b: Mention) -> bool:
 
 def _least(slot: Slot) -> float:
     """The score a mention needs: little where the slot must be filled, more where it may be left out or examples leave it out."""
-    if slot.required:
+    if slot.required and not slot.has_default:
         return 0.0
     habit = slot.habit
     if not habit.shown:

@@ -37,7 +37,7 @@ def read_type(text: str) -> JsonObject:
     >>> read_type('{ name: string, tags: string[], kind?: "a" | "b" }')["required"]
     ['name', 'tags']
     >>> read_type("list[int] | null")
-    {'type': 'array', 'items': {'type': 'integer'}}
+    {'type': ['array', 'null'], 'items': {'type': 'integer'}}
     """
     if text.lstrip().startswith("{") and (schema := _as_schema(text)) is not None:
         return schema
@@ -149,6 +149,10 @@ class _Reader:
 
 def _union(variants: list[JsonObject]) -> JsonObject:
     real = [variant for variant in variants if variant.get("type") != "null"]
+    if len(real) < len(variants) and real:
+        one = _union(real)
+        kind = one.get("type")
+        return {**one, "type": [kind, "null"]} if isinstance(kind, str) else {"anyOf": [one, {"type": "null"}]}
     if len(real) <= 1:
         return real[0] if real else {"type": "null"}
     if all("enum" in variant for variant in real):
@@ -160,7 +164,7 @@ _GENERICS: Mapping[str, Callable[[list[JsonObject]], JsonObject]] = {
     **dict.fromkeys(("list", "array", "sequence", "set", "tuple"), lambda a: {"type": "array", "items": a[0] if a else {}}),
     **dict.fromkeys(("dict", "mapping", "map", "record"), lambda a: {"type": "object"}),
     "literal": lambda a: _union(a),
-    "optional": lambda a: a[0] if a else {},
+    "optional": lambda a: _union([*a, {"type": "null"}]),
     "union": lambda a: _union(a),
 }  # fmt: skip
 
