@@ -109,9 +109,11 @@ class Gather(Generic[T]):
             futures = [
                 pool.submit(contextvars.copy_context().run, partial(run, program)) for program in self._programs
             ]
-            wait(futures, return_when=FIRST_EXCEPTION)
-            for future in futures:
-                future.cancel()
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:  # an interrupt too: nothing more is begun
+                for future in futures:
+                    future.cancel()
         for future in futures:
             if not future.cancelled() and (error := future.exception()) is not None:
                 raise error

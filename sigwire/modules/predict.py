@@ -151,7 +151,8 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
     ) -> Program[Prediction]:
         values = current()
         inputs = reader.read(type(self).__name__, given, check_types=values.warn_on_type_mismatch)
-        lm = choose_lm(specials.get("lm") or self.lm or values.lm, type(self).__name__)
+        given_lm = specials.get("lm")
+        lm = choose_lm(self.lm if given_lm is None else given_lm, type(self).__name__)
         plan = self._plan_for(signature, lm, values)
         options, repairs = self._options(specials)
         demos = specials.get("demos", self.demos)

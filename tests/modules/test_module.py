@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import json
 import threading
@@ -323,6 +324,21 @@ def test_a_batch_takes_examples_with_inputs_and_nothing_strange() -> None:
         Slow().batch([3])  # type: ignore[list-item]
 
 
+def test_an_interrupt_begins_nothing_more_of_a_batch() -> None:
+    begun: list[int] = []
+
+    class Interrupted(Module):
+        def forward(self, n: int) -> None:
+            begun.append(n)
+            if n == 0:
+                _thread.interrupt_main()
+            time.sleep(0.05)
+
+    with pytest.raises(KeyboardInterrupt):
+        Interrupted().batch([{"n": n} for n in range(50)], num_threads=2)
+    assert len(begun) < 10
+
+
 # --- callbacks, usage, history -------------------------------------------------------------------------
 
 
@@ -332,6 +348,9 @@ class Recorder(BaseCallback):
 
     def on_module_start(self, call_id: str, instance: Any, inputs: Any) -> None:
         self.events.append(("start", type(instance).__name__, dict(inputs)))
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: Any) -> None:
+        self.events.append(("asked", instance.model))
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         self.events.append(("end", outputs, exception))
@@ -363,6 +382,7 @@ async def test_callbacks_hear_modules_and_adapters_in_both_kinds_of_call() -> No
             ("start", "Outer", {"question": "?"}),
             ("start", "Predict", {"question": "?"}),
             ("formatted", "Request"),
+            ("asked", "fake"),
             ("parsed", {"answer": "yes"}),
             ("end", Prediction(answer="yes"), None),
             ("end", "yes", None),
