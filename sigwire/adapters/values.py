@@ -324,12 +324,11 @@ def _unquoted(text: str) -> Iterator[tuple[str, str]]:
 class _JsonCodec(FieldCodec):
     """Types whose JSON is never a string."""
 
-    __slots__ = ("_exactly", "typed")
+    __slots__ = ("typed",)
 
     def __init__(self, field: FieldSpec) -> None:
         super().__init__(field)
         self.typed = TypedJson(field)
-        self._exactly = self.typed.exactly if self.typed.settled else None
 
     def render(self, value: Any) -> str:
         return self.typed.to_json(value)
@@ -392,7 +391,7 @@ def _is_json(text: str) -> bool:
 _JSON_STARTS = frozenset('{["-0123456789tfn')
 
 
-# --- the rest ------------------------------------------------------------------------------------------------
+# --- tool calls and media ----------------------------------------------------------------------------
 
 
 class _CallsCodec(FieldCodec):
@@ -495,7 +494,7 @@ _BY_ROLE: Mapping[str, type[FieldCodec]] = {
 _BY_TEXTS: Mapping[str, type[FieldCodec]] = {"always": _TextValueCodec, "never": _JsonCodec, "maybe": _MixedCodec}
 
 
-# --- several fields in one object ------------------------------------------------------------------------------
+# --- several fields in one object --------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
