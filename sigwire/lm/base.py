@@ -31,6 +31,7 @@ from sigwire.lm.codecs.openai_shape import decode_answer, decode_request, encode
 from sigwire.lm.history import CallLog, Exchange, print_entries
 from sigwire.lm.secrets import masked, public
 from sigwire.observe.callbacks import call
+from sigwire.observe.usage import record_usage
 from sigwire.steps import block_on, off_loop
 
 __all__ = ["BaseLM", "LanguageModel"]
@@ -125,7 +126,7 @@ class BaseLM:
         Gives one item per choice: a ``str``, or a ``dict`` with ``text`` and whatever came beside it (``tool_calls``,
         ``reasoning_content``, ``logprobs``, ``citations``). Raises ``InputError`` without prompt and messages.
         """
-        return encode_outputs(self._exchange(_request(prompt, messages, kwargs), prompt))
+        return self._outputs(self._exchange(_request(prompt, messages, kwargs), prompt))
 
     async def acall(
         self,
@@ -134,7 +135,11 @@ class BaseLM:
         **kwargs: Any,
     ) -> list[Any]:
         """``lm(...)``, awaited."""
-        return encode_outputs(await self._aexchange(_request(prompt, messages, kwargs), prompt))
+        return self._outputs(await self._aexchange(_request(prompt, messages, kwargs), prompt))
+
+    def _outputs(self, response: Response) -> list[Any]:
+        record_usage(self.model, response.usage)  # a module's request is counted by the module
+        return encode_outputs(response)
 
     def _exchange(self, request: Request, prompt: str | None = None) -> Response:
         with call("lm", self, lambda: _inputs(request, prompt)) as end:
