@@ -21,7 +21,7 @@ class FunctionText:
     """A function's description, and its parameters' by name."""
 
     description: str = ""
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def read_docstring(text: str | None) -> FunctionText:
@@ -70,7 +70,9 @@ def _parser(style: str) -> Callable[[str], Any]:
     if style not in _parsers:
         import docstring_parser
 
-        _parsers[style] = _google_parser() if style == "GOOGLE" else _plain_parser(docstring_parser.DocstringStyle[style])
+        _parsers[style] = (
+            _google_parser() if style == "GOOGLE" else _plain_parser(docstring_parser.DocstringStyle[style])
+        )
     return _parsers[style]
 
 

@@ -178,9 +178,9 @@ def _explode_parts(parts: tuple[Part, ...], choice: int) -> Iterator[StreamEvent
 class _Building:
     """A choice under construction: finished parts, and the text that is still growing."""
 
-    parts: list[Part] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list[Part])
     growing: type[TextPart] | type[ThinkingPart] | None = None
-    pieces: list[str] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list[str])
     end: ChoiceEnd = ChoiceEnd()
 
     def grow(self, kind: type[TextPart] | type[ThinkingPart], text: str) -> None:

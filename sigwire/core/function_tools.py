@@ -40,14 +40,14 @@ class Bound:
     """Arguments that fit: call ``function(*bound.args, **bound.kwargs)``."""
 
     args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = field(default_factory=dict)
+    kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 class Argument(NamedTuple):
     """One parameter of a function as a tool sees it: the property it is offered as, its type and its default."""
 
     name: str
-    property: str
+    offered_as: str
     hint: Any
     default: Any
     description: str | None
@@ -85,7 +85,9 @@ class FunctionArguments:
     ) -> None:
         self._name = function_name(function)
         self.text: FunctionText = read_docstring(_docstring(function))
-        read = list(_read_arguments(function, self._name, types or {}, {**self.text.parameters, **(descriptions or {})}))
+        read = list(
+            _read_arguments(function, self._name, types or {}, {**self.text.parameters, **(descriptions or {})})
+        )
         self._arguments = {argument.name: argument for argument in read if argument.kind is not Parameter.VAR_KEYWORD}
         self._more = next((argument for argument in read if argument.kind is Parameter.VAR_KEYWORD), None)
         self._rest = next((argument.name for argument in read if argument.kind is Parameter.VAR_POSITIONAL), None)
@@ -133,7 +135,7 @@ class FunctionArguments:
         made: JsonObject = self._compiled().json_schema(schema_generator=untitled())
         properties = cast("dict[str, Any]", made.get("properties", {}))
         for argument in self._arguments.values():
-            _annotate(properties[argument.property], argument)
+            _annotate(properties[argument.offered_as], argument)
         schema: JsonObject = {"type": "object", "properties": properties}
         if "required" in made:
             schema["required"] = made["required"]
@@ -200,10 +202,13 @@ class FunctionArguments:
         self._validate = validate
         return cast("Callable[[Any], dict[str, Any]]", validate)
 
-    def _with_more_checked(self, validate: Callable[[Any], dict[str, Any]], hint: Any) -> Callable[[Any], dict[str, Any]]:
+    def _with_more_checked(
+        self, validate: Callable[[Any], dict[str, Any]], hint: Any
+    ) -> Callable[[Any], dict[str, Any]]:
         from pydantic import TypeAdapter
 
-        more: Any = TypeAdapter(dict[str, hint])
+        keywords: Any = types.GenericAlias(dict, (str, hint))
+        more: Any = TypeAdapter(keywords)
         known = self._arguments.keys()
 
         def both(arguments: Any) -> dict[str, Any]:
@@ -238,7 +243,7 @@ class FunctionArguments:
         if len(errors) > _MOST_FAULTS:
             lines.append(f"and {len(errors) - _MOST_FAULTS} more faults")
         if any(error["type"] == "extra_forbidden" and len(error["loc"]) == 1 for error in errors):
-            known = ", ".join(argument.property for argument in self._arguments.values())
+            known = short(", ".join(argument.offered_as for argument in self._arguments.values()), _LONGEST_LIST)
             lines.append(f"the arguments are: {known}" if known else "this tool takes no arguments")
         return "; ".join(lines)
 
@@ -266,11 +271,14 @@ def _annotate(schema: dict[str, Any], argument: Argument) -> None:
 
 _MOST_FAULTS = 8
 _LONGEST_ECHO = 60
+_LONGEST_LIST = 600
 
 
 def _fault_line(error: Mapping[str, Any]) -> str:
     place = ".".join(short(str(step)) for step in error["loc"])
-    said = _SAYINGS.get(error["type"]) or f"{short(error['msg'])} (got {short(repr(error.get('input')), _LONGEST_ECHO)})"
+    said = (
+        _SAYINGS.get(error["type"]) or f"{short(error['msg'])} (got {short(repr(error.get('input')), _LONGEST_ECHO)})"
+    )
     return f"{place}: {said}" if place else said
 
 
@@ -377,10 +385,10 @@ def _argument(parameter: Parameter, hint: Any, description: str | None) -> Argum
         default = Parameter.empty if default.is_required() else default
     elif default is None and hint is not Any:
         hint = typing.Optional[hint]  # noqa: UP007, UP045  # works for every form a hint can have
-    property_name, described = _read_metadata(hint, parameter.name)
+    offered_as, described = _read_metadata(hint, parameter.name)
     if parameter.kind is Parameter.VAR_POSITIONAL:
         hint = list[hint]
-    return Argument(parameter.name, property_name, hint, default, described or description, parameter.kind)
+    return Argument(parameter.name, offered_as, hint, default, described or description, parameter.kind)
 
 
 def _is_pydantic_field(default: Any) -> bool:
@@ -394,7 +402,11 @@ def _read_metadata(hint: Any, name: str) -> tuple[str, str | None]:
     for data in _metadata(hint):
         alias = getattr(data, "validation_alias", None)
         name = alias if isinstance(alias, str) else name
-        said = data if isinstance(data, str) else getattr(data, "description", None) or getattr(data, "documentation", None)
+        said = (
+            data
+            if isinstance(data, str)
+            else getattr(data, "description", None) or getattr(data, "documentation", None)
+        )
         description = said if isinstance(said, str) else description
     return name, description
 
@@ -417,10 +429,10 @@ def _keywords_of(record: Any, descriptions: Mapping[str, str]) -> Iterator[Argum
     for name, hint in typing.get_type_hints(record, include_extras=True).items():
         if typing.get_origin(hint) is not None and str(typing.get_origin(hint)).endswith(("NotRequired", "Required")):
             hint = typing.get_args(hint)[0]
-        property_name, described = _read_metadata(hint, name)
+        offered_as, described = _read_metadata(hint, name)
         default = Parameter.empty if name in record.__required_keys__ else _ABSENT
         yield Argument(
-            name, property_name, portable(hint), default, described or descriptions.get(name), Parameter.KEYWORD_ONLY
+            name, offered_as, portable(hint), default, described or descriptions.get(name), Parameter.KEYWORD_ONLY
         )
 
 

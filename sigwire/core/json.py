@@ -12,7 +12,7 @@ import json
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias
 
 from typing_extensions import Self
 
@@ -114,15 +114,17 @@ _REQUIRED = object()
 _FieldPlan: TypeAlias = "tuple[str, Any, Callable[[Any], Any], Callable[[Any], Any]]"
 
 
-@functools.cache
-def _plan(cls: type[Value]) -> tuple[_FieldPlan, ...]:
+def _make_plan(cls: Any) -> tuple[_FieldPlan, ...]:
     # The recursive aliases stand for "anything" here: JSON passes as it is.
     hints = typing.get_type_hints(cls, localns={"JsonValue": object, "JsonObject": object})
     return tuple(
         (field.name, _default(field), *_coders(hints[field.name]))
-        for field in dataclasses.fields(cast(Any, cls))
+        for field in dataclasses.fields(cls)
         if field.init
     )
+
+
+_plan: Callable[[Any], tuple[_FieldPlan, ...]] = functools.cache(_make_plan)
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:

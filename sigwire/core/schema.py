@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeGuard
 
 from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.errors import ToolDefinitionError
@@ -56,7 +56,9 @@ def untitled() -> type[Any]:
 # --- references --------------------------------------------------------------------------------------
 
 _DEFS = "#/$defs/"
-_MOST_NODES = 20_000  # Types that share types can double at each level: past this size the definitions stay definitions.
+_MOST_NODES = (
+    20_000  # Types that share types can double at each level: past this size the definitions stay definitions.
+)
 
 
 def inline_refs(schema: JsonObject) -> JsonObject:
@@ -86,28 +88,28 @@ class _Inline:
         self._sizes: dict[str, int] = {}
 
     def __call__(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return [self(item) for item in cast("list[Any]", value)]
-        if not isinstance(value, dict):
+        if _is_array(value):
+            return [self(item) for item in value]
+        if not _is_object(value):
             return value
-        items = cast("dict[str, Any]", value)
-        name = self._inlined_name(items)
+        name = self._inlined_name(value)
         if name is None:
-            return {key: _without_mapping(item) if key == "discriminator" else self(item) for key, item in items.items()}
-        beside = {key: self(item) for key, item in items.items() if key != "$ref"}
+            return {
+                key: _without_mapping(item) if key == "discriminator" else self(item) for key, item in value.items()
+            }
+        beside = {key: self(item) for key, item in value.items() if key != "$ref"}
         return {**self(self.definitions[name]), **beside}
 
     def size(self, value: Any) -> int:
         """How many nodes the value has once its references are replaced."""
-        if isinstance(value, list):
-            return sum(map(self.size, cast("list[Any]", value)))
-        if not isinstance(value, dict):
+        if _is_array(value):
+            return sum(self.size(item) for item in value)
+        if not _is_object(value):
             return 1
-        items = cast("dict[str, Any]", value)
-        name = self._inlined_name(items)
+        name = self._inlined_name(value)
         if name is not None and name not in self._sizes:
             self._sizes[name] = self.size(self.definitions[name])
-        return 1 + sum(map(self.size, items.values())) + (self._sizes[name] if name else 0)
+        return 1 + sum(self.size(item) for item in value.values()) + (self._sizes[name] if name else 0)
 
     def _inlined_name(self, schema: Mapping[str, Any]) -> str | None:
         name = _named(schema.get("$ref"))
@@ -116,9 +118,9 @@ class _Inline:
 
 def _without_mapping(discriminator: Any) -> Any:
     """pydantic's discriminator points at definitions, which are no longer there."""
-    if not isinstance(discriminator, dict) or "mapping" not in discriminator:
-        return cast(Any, discriminator)
-    return {key: value for key, value in cast("dict[str, Any]", discriminator).items() if key != "mapping"}
+    if not _is_object(discriminator):
+        return discriminator
+    return {key: value for key, value in discriminator.items() if key != "mapping"}
 
 
 def _named(ref: object) -> str | None:
@@ -139,15 +141,22 @@ def _reachable(name: str, definitions: Mapping[str, Any]) -> set[str]:
 
 
 def _refs(schema: Any) -> Iterator[str]:
-    if isinstance(schema, Mapping):
-        items = cast("Mapping[str, Any]", schema)
-        if isinstance(items.get("$ref"), str):
-            yield items["$ref"]
-        for value in items.values():
+    if _is_object(schema):
+        if isinstance(schema.get("$ref"), str):
+            yield schema["$ref"]
+        for value in schema.values():
             yield from _refs(value)
-    elif isinstance(schema, list):
-        for value in cast("list[Any]", schema):
+    elif _is_array(schema):
+        for value in schema:
             yield from _refs(value)
+
+
+def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _is_array(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
 
 
 # --- checking a schema -------------------------------------------------------------------------------
@@ -158,7 +167,9 @@ def check_schema(schema: JsonObject, where: str) -> None:
     try:
         text = dumps(schema)
     except (TypeError, ValueError, RecursionError) as fault:
-        raise ToolDefinitionError(f"{where}: the parameters are no JSON ({fault}). Use plain dicts, lists and values.") from fault
+        raise ToolDefinitionError(
+            f"{where}: the parameters are no JSON ({fault}). Use plain dicts, lists and values."
+        ) from fault
     if problem := _problem_of(text):
         raise ToolDefinitionError(f"{where}: {problem}")
 
@@ -176,38 +187,54 @@ def _problem_of(text: str) -> str | None:
         return f"the parameters are no valid JSON Schema (2020-12). At {place}: {short(fault.message)}. Mend it there."
     if schema.get("type", "object") != "object":
         return f"the parameters must describe an object, not {schema['type']!r}. Put the value into a property."
-    return _missing_ref(schema)
+    return _fault_inside(schema)
 
 
 def _draft(schema: JsonObject) -> Any:
     """The validator class: draft 2020-12 unless ``$schema`` names another that is known."""
-    from jsonschema import Draft202012Validator
-    from jsonschema.validators import validator_for  # pyright: ignore[reportUnknownVariableType]  # untyped library
+    from jsonschema import Draft202012Validator, validators
 
-    chosen: Any = validator_for(schema, default=Draft202012Validator)  # type: ignore[arg-type, unused-ignore]
-    return chosen
+    library: Any = validators
+    return library.validator_for(schema, default=Draft202012Validator)
 
 
-def _missing_ref(schema: JsonObject) -> str | None:
-    """The first reference that leads nowhere inside the schema. Data that looks like a reference (a default) is none."""
-    if not any(_refs(schema)):
-        return None
-    from referencing.exceptions import Unresolvable
+def _fault_inside(schema: JsonObject) -> str | None:
+    """The first reference that leads nowhere inside the schema, or pattern of names that Python cannot read.
 
+    Only schemas are looked at: data that looks like a reference (a default) is none.
+    """
     resource = _resource(schema)
     waiting: list[tuple[Any, Any]] = [(_resolver(resource), resource)]
     while waiting:
         resolver, resource = waiting.pop()
-        ref = resource.contents.get("$ref") if isinstance(resource.contents, Mapping) else None
-        try:
-            if isinstance(ref, str):
-                resolver.lookup(ref)
-        except (Unresolvable, ValueError, AttributeError, TypeError):  # the last two: a pointer into a plain value
-            return (
-                f"the parameters refer to {ref!r}, which is not in the schema, and nothing is fetched. "
-                "Put the definition under $defs and refer to it as '#/$defs/Name'."
-            )
+        contents: Any = resource.contents
+        if _is_object(contents) and (fault := _ref_fault(contents, resolver) or _pattern_fault(contents)):
+            return fault
         waiting += [(resolver.in_subresource(inner), inner) for inner in resource.subresources()]
+    return None
+
+
+def _ref_fault(schema: Mapping[str, Any], resolver: Any) -> str | None:
+    from referencing.exceptions import Unresolvable
+
+    ref = schema.get("$ref")
+    try:
+        if isinstance(ref, str):
+            resolver.lookup(ref)
+    except (Unresolvable, ValueError, AttributeError, TypeError):  # the last two: a pointer into a plain value
+        return (
+            f"the parameters refer to {ref!r}, which is not in the schema, and nothing is fetched. "
+            "Put the definition under $defs and refer to it as '#/$defs/Name'."
+        )
+    return None
+
+
+def _pattern_fault(schema: Mapping[str, Any]) -> str | None:
+    for pattern in schema.get("patternProperties", ()):
+        try:
+            re.compile(pattern)
+        except re.error as fault:
+            return f"the pattern {pattern!r} under patternProperties cannot be read ({fault}). Write it as Python's re does."
     return None
 
 
@@ -215,16 +242,23 @@ def _resource(schema: JsonObject) -> Any:
     from referencing.jsonschema import DRAFT202012, specification_with
 
     declared: Any = schema.get("$schema")
-    specification = specification_with(declared, default=DRAFT202012) if isinstance(declared, str) else DRAFT202012
+    specification: Any = DRAFT202012
+    if isinstance(declared, str):
+        specification = specification_with(declared, default=DRAFT202012)
     return specification.create_resource(schema)
 
 
 def _resolver(resource: Any) -> Any:
-    from referencing import Registry
-
     identifier = resource.id() or ""
-    registry: Any = Registry()
-    return registry.with_resource(identifier, resource).resolver(base_uri=identifier)
+    return _nothing_to_fetch().with_resource(identifier, resource).resolver(base_uri=identifier)
+
+
+def _nothing_to_fetch() -> Any:
+    """An empty registry: it knows no other schema, and no way to get one."""
+    import referencing
+
+    library: Any = referencing
+    return library.Registry()
 
 
 # --- checking a value --------------------------------------------------------------------------------
@@ -242,11 +276,11 @@ def validator(schema: JsonObject) -> Validate:
 
 @functools.lru_cache(maxsize=1024)
 def _compiled(text: str) -> Validate:
-    from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]  # untyped library
-    from referencing import Registry
+    from jsonschema import validators
 
     schema: JsonObject = loads(text)
-    compiled: Any = cast(Any, extend)(_draft(schema), {"pattern": _pattern})(schema, registry=Registry())
+    library: Any = validators
+    compiled: Any = library.extend(_draft(schema), {"pattern": _pattern})(schema, registry=_nothing_to_fetch())
 
     def faults(value: JsonValue) -> list[str]:
         try:
@@ -296,9 +330,13 @@ _Said: TypeAlias = "Iterable[tuple[tuple[str, ...], str]]"
 
 
 def _say_type(fault: Any) -> _Said:
-    wanted = cast(Any, fault.validator_value)
-    kinds = [wanted] if isinstance(wanted, str) else list(wanted)
-    yield (), f"must be {' or '.join(_KINDS.get(kind, kind) for kind in kinds)}, not {_echo(fault)}"
+    yield (), f"must be {_kinds([fault])}, not {_echo(fault)}"
+
+
+def _kinds(faults: Iterable[Any]) -> str:
+    wanted = [fault.validator_value for fault in faults]
+    flat: list[str] = [kind for each in wanted for kind in ([each] if isinstance(each, str) else each)]
+    return " or ".join(dict.fromkeys(_KINDS.get(kind, kind) for kind in flat))
 
 
 def _say_required(fault: Any) -> _Said:
@@ -309,7 +347,7 @@ def _say_required(fault: Any) -> _Said:
 
 def _say_unknown(fault: Any) -> _Said:
     known: dict[str, Any] = fault.schema.get("properties", {})
-    patterns = fault.schema.get("patternProperties", {})
+    patterns: dict[str, Any] = fault.schema.get("patternProperties", {})
     for name in fault.instance:
         if name not in known and not any(re.search(pattern, name) for pattern in patterns):
             allowed = f"there can be: {short(', '.join(known))}" if known else "nothing can stand here"
@@ -328,17 +366,20 @@ def _say_alternatives(fault: Any) -> _Said:
     """None of several schemas fits: their types where that is all, else the fault that is nearest to fitting."""
     inner: list[Any] = list(fault.context or ())
     if inner and all(one.validator == "type" and not one.relative_path for one in inner):
-        kinds = [one.validator_value for one in inner]
-        flat = [kind for each in kinds for kind in ([each] if isinstance(each, str) else each)]
-        yield (), f"must be {' or '.join(dict.fromkeys(_KINDS.get(kind, kind) for kind in flat))}, not {_echo(fault)}"
+        yield (), f"must be {_kinds(inner)}, not {_echo(fault)}"
     elif inner:
-        from jsonschema.exceptions import relevance
-
-        nearest: Any = min(inner, key=lambda one: (one.validator == "type" and not one.relative_path, relevance(one)))
+        nearest = min(inner, key=_distance)
         steps = tuple(str(step) for step in nearest.relative_path)
-        yield from ((steps + deeper, said) for deeper, said in _SAYINGS.get(nearest.validator, _say_it_plainly)(nearest))
+        yield from (
+            (steps + deeper, said) for deeper, said in _SAYINGS.get(nearest.validator, _say_it_plainly)(nearest)
+        )
     else:
         yield (), f"fits more than one of the alternatives, and must fit one: {_echo(fault)}"
+
+
+def _distance(fault: Any) -> tuple[bool, int]:
+    """How far from fitting an alternative is: the wrong type altogether, else the deeper the fault the nearer."""
+    return fault.validator == "type" and not fault.relative_path, -len(fault.relative_path)
 
 
 def _say_bound(words: str) -> Callable[[Any], _Said]:
@@ -350,7 +391,7 @@ def _say_bound(words: str) -> Callable[[Any], _Said]:
 
 def _say_count(words: str) -> Callable[[Any], _Said]:
     def say(fault: Any) -> _Said:
-        yield (), f"must have {words} {fault.validator_value} {_COUNTED.get(type(fault.instance), 'items')}"
+        yield (), f"must have {words} {fault.validator_value} {_COUNTED[type(fault.instance).__name__]}"
 
     return say
 
@@ -366,7 +407,7 @@ _KINDS: Mapping[str, str] = {
     "array": "an array", "boolean": "a boolean", "integer": "an integer", "null": "null", "number": "a number",
     "object": "an object", "string": "a string",
 }  # fmt: skip
-_COUNTED: Mapping[type, str] = {str: "characters", dict: "properties", list: "items"}
+_COUNTED: Mapping[str, str] = {"str": "characters", "dict": "properties", "list": "items"}
 _SAYINGS: Mapping[str, Callable[[Any], _Said]] = {
     "additionalProperties": _say_unknown,
     "anyOf": _say_alternatives,

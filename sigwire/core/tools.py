@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, TypeAlias, cast, overload
+from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 
 from sigwire.core.docstrings import read_docstring
 from sigwire.core.function_tools import Bound, FunctionArguments, function_name, is_async_function
@@ -93,9 +93,13 @@ def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | N
             return None, CallError("malformed_json", f"The arguments are not valid JSON: {fault}")
     if arguments is None:
         return {}, None
-    if isinstance(arguments, Mapping) and all(isinstance(key, str) for key in arguments):
+    if _is_json_object(arguments):
         return dict(arguments), None
     return None, CallError("not_an_object", f"The arguments must be a JSON object, not {_json_type(arguments)}.")
+
+
+def _is_json_object(value: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, Mapping) and all(isinstance(key, str) for key in cast("Mapping[object, Any]", value))
 
 
 _JSON_TYPES: Mapping[type, str] = {
@@ -248,6 +252,9 @@ class WebSearch(Value):
     user_location: JsonObject | None = None
 
 
+_NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
+
+
 class Tool:
     """Something a model may ask for: a name, a description, a JSON Schema for the arguments, and the function behind it.
 
@@ -287,6 +294,10 @@ class Tool:
     max_output: int | None
     parallel: bool
     is_async: bool
+    _function: FunctionArguments | None
+    _parameters: JsonObject | None
+    _spec: JsonObject | None
+    _bind: Callable[[Mapping[str, Any]], Bound] | None
 
     def __init__(
         self,
@@ -352,10 +363,7 @@ class Tool:
         >>> tool.bind({"from": "me"}).kwargs
         {'from': 'me'}
         """
-        empty: JsonObject = {"type": "object", "properties": {}}
-        return cls(
-            None, name, description, empty if parameters is None else parameters, handler, **options
-        )
+        return cls(None, name, description, _NO_PARAMETERS if parameters is None else parameters, handler, **options)
 
     @classmethod
     def web_search(cls, search: WebSearch | None = None) -> Tool:
@@ -371,17 +379,20 @@ class Tool:
     @property
     def parameters(self) -> JsonObject:
         """The JSON Schema of the arguments, an object. Made on first use."""
-        if self._parameters is None:
-            empty: JsonObject = {"type": "object", "properties": {}}
-            object.__setattr__(self, "_parameters", self._function.schema() if self._function else empty)
-        return cast("JsonObject", self._parameters)
+        parameters = self._parameters
+        if parameters is None:
+            parameters = self._function.schema() if self._function else _NO_PARAMETERS
+            object.__setattr__(self, "_parameters", parameters)
+        return parameters
 
     @property
     def spec(self) -> JsonObject:
         """The tool as it stands in a request: OpenAI's dict of a function, or ``{"type": kind, kind: {...}}`` if built-in."""
-        if self._spec is None:
-            object.__setattr__(self, "_spec", self._write_spec())
-        return cast("JsonObject", self._spec)
+        spec = self._spec
+        if spec is None:
+            spec = self._write_spec()
+            object.__setattr__(self, "_spec", spec)
+        return spec
 
     def _write_spec(self) -> JsonObject:
         if self.config is not None:
@@ -399,9 +410,11 @@ class Tool:
         Functions get their declared types (``"5"`` for an ``int`` is 5, as pydantic reads it); a JSON Schema is enforced
         as it stands and changes nothing.
         """
-        if self._bind is None:
-            object.__setattr__(self, "_bind", _schema_bind(self.parameters))
-        return cast("Bound", self._bind(arguments))
+        bind = self._bind
+        if bind is None:
+            bind = _schema_bind(self.parameters)
+            object.__setattr__(self, "_bind", bind)
+        return bind(arguments)
 
     def __call__(self, /, **arguments: Any) -> Any:
         """Call the handler yourself, with checked arguments. An async handler is waited for."""
@@ -543,12 +556,11 @@ def _check_tool(name: object, handler: object, parameters: JsonObject | None) ->
 
 def _schema_bind(schema: JsonObject) -> Callable[[Mapping[str, Any]], Bound]:
     faults_of = validator(schema)
-    known = ", ".join(cast("dict[str, Any]", schema.get("properties") or {}))
 
     def bind(arguments: Mapping[str, Any]) -> Bound:
         values = dict(arguments)
         if faults := faults_of(values):
-            raise InputError("; ".join(faults) + (f" (the arguments are: {known})" if known else ""))
+            raise InputError("; ".join(faults))
         return Bound((), values)
 
     return bind
