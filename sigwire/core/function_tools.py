@@ -179,8 +179,10 @@ class FunctionArguments:
 
     def _compiled(self) -> Any:
         if self._adapter is None:
+            from typing import NotRequired
+
             from pydantic import TypeAdapter
-            from typing_extensions import NotRequired, TypedDict
+            from typing_extensions import TypedDict
 
             # A TypedDict takes any name, refuses unknown ones and gives back only what was given: defaults stay Python's.
             hints = {
@@ -384,7 +386,7 @@ def _argument(parameter: Parameter, hint: Any, description: str | None) -> Argum
         hint = Annotated[hint, default]
         default = Parameter.empty if default.is_required() else default
     elif default is None and hint is not Any:
-        hint = typing.Optional[hint]  # noqa: UP007, UP045  # works for every form a hint can have
+        hint = typing.Optional[hint]  # noqa: UP045  # works for every form a hint can have
     offered_as, described = _read_metadata(hint, parameter.name)
     if parameter.kind is Parameter.VAR_POSITIONAL:
         hint = list[hint]

@@ -12,9 +12,7 @@ import json
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TypeAlias
-
-from typing_extensions import Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 __all__ = ["JsonObject", "JsonValue", "Value", "dumps", "loads", "loads_once"]
 
@@ -90,7 +88,7 @@ class Value:
         data: JsonObject = {"type": self.kind} if self.kind else {}
         for name, default, write, _ in _plan(type(self)):
             value = getattr(self, name)
-            if default is _REQUIRED or value is not default and value != default or type(value) is not type(default):
+            if default is _REQUIRED or (value is not default and value != default) or type(value) is not type(default):
                 data[name] = write(value)
         return data
 
