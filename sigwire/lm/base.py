@@ -17,9 +17,7 @@ from __future__ import annotations
 import copy
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TextIO, cast
-
-from typing_extensions import Self
+from typing import Any, Protocol, Self, TextIO, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
@@ -321,7 +319,7 @@ def _class_named(path: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
     found = getattr(importlib.import_module(module), name, None)
     if not (isinstance(found, type) and issubclass(found, BaseLM)):
         raise StateError(f"{path!r} is no language model class (loading its state). Check the file's 'class'.")
-    return cast("type[BaseLM]", found)
+    return found
 
 
 def _inputs(request: Request, prompt: str | None) -> dict[str, Any]:

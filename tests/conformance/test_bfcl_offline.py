@@ -45,7 +45,10 @@ LEXICAL = LM("offline/lexical")
 
 
 def _as_turns(demo: Case) -> tuple[Message, Message]:
-    calls = [ToolCall(f"demo_{i}", call["name"], _first_accepted(call["arguments"])) for i, call in enumerate(demo.ground_truth or ())]
+    calls = [
+        ToolCall(f"demo_{i}", call["name"], _first_accepted(call["arguments"]))
+        for i, call in enumerate(demo.ground_truth or ())
+    ]
     text = "" if calls else DECLINED
     return Message.user(demo.messages[-1]["content"]), Message.assistant(text, calls)
 
@@ -66,7 +69,9 @@ def nearest(case: Case, pool: list[Case], count: int) -> list[Case]:
     bags = [set(_words(other)) for other in pool]
     spread = Counter(word for bag in bags for word in bag)
     mine = set(_words(case))
-    likeness = [sum(math.log(1 + len(pool) / spread[word]) for word in mine & bag) / math.sqrt(1 + len(bag)) for bag in bags]
+    likeness = [
+        sum(math.log(1 + len(pool) / spread[word]) for word in mine & bag) / math.sqrt(1 + len(bag)) for bag in bags
+    ]
     order = sorted(range(len(pool)), key=lambda i: (-likeness[i], i))[:count]
     return [pool[i] for i in reversed(order)]
 

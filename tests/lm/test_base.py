@@ -38,7 +38,9 @@ class AForward(BaseLM):
     async def aforward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
         await asyncio.sleep(0)
         return SimpleNamespace(
-            choices=[SimpleNamespace(message=SimpleNamespace(content=messages[-1]["content"].upper()), finish_reason="stop")],
+            choices=[
+                SimpleNamespace(message=SimpleNamespace(content=messages[-1]["content"].upper()), finish_reason="stop")
+            ],
             usage={"prompt_tokens": 3, "completion_tokens": 1},
             model="served",
         )

@@ -138,7 +138,10 @@ def test_dummy_answers_by_substring_of_the_last_message() -> None:
 
 def test_dummy_follows_the_demo_whose_inputs_match() -> None:
     lm = DummyLM([{"answer": "scripted"}], follow_examples=True)
-    demo = [{"role": "user", "content": "[[ ## q ## ]]\nsky"}, {"role": "assistant", "content": "[[ ## answer ## ]]\nblue"}]
+    demo = [
+        {"role": "user", "content": "[[ ## q ## ]]\nsky"},
+        {"role": "assistant", "content": "[[ ## answer ## ]]\nblue"},
+    ]
     asked = {"role": "user", "content": "[[ ## q ## ]]\nsky\n\nAnswer with the section [[ ## answer ## ]]."}
     assert lm(messages=[*demo, asked]) == ["[[ ## answer ## ]]\nblue"]
     assert "scripted" in lm(messages=[*demo, {"role": "user", "content": "[[ ## q ## ]]\nsea"}])[0]

@@ -31,7 +31,8 @@ def test_a_value_can_give_itself_away(value: str) -> None:
 
 
 nested = st.recursive(
-    st.just("CANARY"), lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2)
+    st.just("CANARY"),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
 )
 
 

@@ -10,12 +10,13 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.lm.offline.choice import OfferedTool
+from sigwire.lm.offline.schemas import Schema, is_list, is_mapping, properties_of
 from sigwire.lm.offline.typetext import read_tool_line, read_type
 
 __all__ = ["Demo", "Form", "Output", "Reading", "Step", "read_request"]
@@ -39,7 +40,7 @@ class Demo:
 
     text: str
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=lambda: dict[str, str]())
     answer: str = ""
 
 
@@ -48,7 +49,7 @@ class Output:
     """A field that the prompt asks for."""
 
     name: str
-    schema: JsonObject
+    schema: Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +183,9 @@ def _result(block: str) -> tuple[str, JsonValue, bool] | None:
 
 def _as_json(value: Any) -> JsonValue:
     if not isinstance(value, str):
-        return value
+        return cast(JsonValue, value)
     try:
-        return json.loads(value)
+        return cast(JsonValue, json.loads(value))
     except (ValueError, RecursionError):
         return value
 
@@ -273,7 +274,7 @@ _FIELD = re.compile(r"^(?:- |\d+\. )`?(\w+)`?(?: \((.*?)\))?(?::|$)(.*)$")
 def _outputs(request: Request, system: str, reminder: str) -> tuple[Form, tuple[Output, ...]]:
     wanted = request.response_format
     if wanted is not None and wanted.schema is not None:
-        properties: Any = _inline(wanted.schema, wanted.schema, 0).get("properties") or {}
+        properties = properties_of(_inline(wanted.schema, wanted.schema, 0))
         return "json", tuple(Output(name, schema) for name, schema in properties.items())
     described = _described_outputs(system)
     form, names = _form(system, reminder, described)
@@ -315,18 +316,23 @@ def _described_outputs(system: str) -> dict[str, JsonObject]:
     return found
 
 
-def _inline(schema: Any, root: JsonObject, depth: int) -> Any:
+def _inline(schema: Any, root: Schema, depth: int) -> Any:
     """A schema with its references filled in, as deep as anybody nests."""
-    if isinstance(schema, list):
+    if is_list(schema):
         return [_inline(item, root, depth) for item in schema]
-    if not isinstance(schema, dict):
+    if not is_mapping(schema):
         return schema
     name = schema.get("$ref")
     if isinstance(name, str) and depth < 8:
-        target: Any = root
-        for part in name.removeprefix("#/").split("/"):
-            target = target.get(part, {}) if isinstance(target, dict) else {}
-        return _inline(target, root, depth + 1)
+        return _inline(_at(root, name), root, depth + 1)
     return {
         key: _inline(value, root, depth + 1) if depth < 24 else value for key, value in schema.items() if key != "$defs"
     }
+
+
+def _at(root: Schema, reference: str) -> Any:
+    """What a local reference such as ``#/$defs/Item`` points at."""
+    target: Any = root
+    for part in reference.removeprefix("#/").split("/"):
+        target = target.get(part, {}) if is_mapping(target) else {}
+    return target

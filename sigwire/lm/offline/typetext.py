@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from sigwire.core.json import JsonObject
+from sigwire.lm.offline.schemas import is_mapping
 
 __all__ = ["read_tool_line", "read_type"]
 
@@ -50,8 +51,8 @@ def _as_schema(text: str) -> JsonObject | None:
         value, _ = json.JSONDecoder().raw_decode(text.lstrip())
     except ValueError:
         return None
-    known = isinstance(value, dict) and value.keys() & {"type", "properties", "enum", "anyOf", "$ref", "items", "const"}
-    return value if known else None
+    keywords = {"type", "properties", "enum", "anyOf", "$ref", "items", "const"}
+    return cast(JsonObject, value) if is_mapping(value) and value.keys() & keywords else None
 
 
 class _Reader:
@@ -82,7 +83,7 @@ class _Reader:
         return _union(variants)
 
     def _postfix(self) -> JsonObject:
-        schema = self._primary()
+        schema: JsonObject = self._primary()
         while True:
             if self._peek() == "[" and self._tokens[self._at + 1 : self._at + 2] == ["]"]:
                 self._at += 2
@@ -130,7 +131,8 @@ class _Reader:
             properties[name] = self.union()
             if not optional and not (self._peek() == "=" and self._skip_default()):
                 required.append(name)
-            self._take(",") or self._take(";")
+            if not self._take(","):
+                self._take(";")
         self._take("}")
         return {"type": "object", "properties": properties, "required": required}
 

@@ -41,7 +41,9 @@ MESSAGES: list[tuple[Message, list[dict[str, Any]]]] = [
         ],
     ),
     (
-        Message("user", (ImagePart(data="QQ==", media_type="image/jpeg"), AudioPart("QQ==", "mp3"), FilePart(file_id="f1"))),
+        Message(
+            "user", (ImagePart(data="QQ==", media_type="image/jpeg"), AudioPart("QQ==", "mp3"), FilePart(file_id="f1"))
+        ),
         [
             {
                 "role": "user",
@@ -118,7 +120,11 @@ def test_a_call_goes_out_and_comes_back(request_: Request) -> None:
 
 @pytest.mark.parametrize(
     "messages",
-    [[{"role": "wizard", "content": "x"}], [{"role": "user", "content": [{"type": "video"}]}], [{"role": "user", "content": 3}]],
+    [
+        [{"role": "wizard", "content": "x"}],
+        [{"role": "user", "content": [{"type": "video"}]}],
+        [{"role": "user", "content": 3}],
+    ],
 )
 def test_what_is_unknown_in_messages_is_named(messages: list[dict[str, Any]]) -> None:
     with pytest.raises(InputError, match="reading messages"):
@@ -143,14 +149,21 @@ def test_an_unknown_finish_reason_is_a_warning() -> None:
 
 
 def test_calls_make_the_reason_a_call_even_when_it_says_stop() -> None:
-    response = decode_answer({"choices": [{"message": {"content": None, "tool_calls": [CALL]}, "finish_reason": "stop"}]})
+    response = decode_answer(
+        {"choices": [{"message": {"content": None, "tool_calls": [CALL]}, "finish_reason": "stop"}]}
+    )
     assert response.choices[0].finish_reason == "tool_calls"
     assert response.choices[0].text == ""
 
 
 def test_objects_and_dicts_are_read_alike() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}}
-    as_dict = {"id": "r", "model": "m", "choices": [{"message": {"content": "x"}, "finish_reason": "stop"}], "usage": usage}
+    as_dict = {
+        "id": "r",
+        "model": "m",
+        "choices": [{"message": {"content": "x"}, "finish_reason": "stop"}],
+        "usage": usage,
+    }
     as_object = SimpleNamespace(
         id="r", model="m", choices=[SimpleNamespace(message=SimpleNamespace(content="x"), finish_reason="stop")],
         usage=SimpleNamespace(**{**usage, "prompt_tokens_details": SimpleNamespace(cached_tokens=1)}),
@@ -183,7 +196,10 @@ def test_what_is_no_answer_is_refused(answer: Any) -> None:
 
 
 def test_outputs_are_read_back_as_the_same_choices() -> None:
-    choices = (Choice("a"), Choice("b", (ToolCall("call_0", "f", {"a": 1}, '{"a":1}'),), "why", finish_reason="tool_calls"))
+    choices = (
+        Choice("a"),
+        Choice("b", (ToolCall("call_0", "f", {"a": 1}, '{"a":1}'),), "why", finish_reason="tool_calls"),
+    )
     assert decode_answer(encode_outputs(decode_answer(list(encode_outputs_of(choices))))).choices == choices
 
 

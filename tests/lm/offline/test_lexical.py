@@ -28,9 +28,21 @@ def tool(name: str, description: str, /, *required: str, **properties: Any) -> J
 
 
 WEATHER = tool("weather", "The weather in a city.", city="string")
-MEMBER = tool("library.find_member", "Look up a library member by name: member id, branch.", name={"type": "string", "description": "Full name."})
-LOANS = tool("library.count_loans", "Count the books that a member has borrowed.", member_id={"type": "integer", "description": "The member's number."})
-OPENING = tool("library.opening_hours", "Opening hours of a branch of the library.", branch={"type": "string", "description": "Name of the branch."})
+MEMBER = tool(
+    "library.find_member",
+    "Look up a library member by name: member id, branch.",
+    name={"type": "string", "description": "Full name."},
+)
+LOANS = tool(
+    "library.count_loans",
+    "Count the books that a member has borrowed.",
+    member_id={"type": "integer", "description": "The member's number."},
+)
+OPENING = tool(
+    "library.opening_hours",
+    "Opening hours of a branch of the library.",
+    branch={"type": "string", "description": "Name of the branch."},
+)
 SUBMIT = tool("submit", "Hand in the final outputs. This ends the task.", answer="string")
 LIBRARY = (MEMBER, LOANS, OPENING)
 
@@ -123,7 +135,12 @@ def test_one_step_is_enough_where_one_step_answers() -> None:
 
 
 def test_a_failure_is_reported_and_not_repeated() -> None:
-    made = run("How many books has Ann Lee borrowed?", {**FOUND, "library.find_member": LookupError("the desk is closed")}, *LIBRARY, SUBMIT)
+    made = run(
+        "How many books has Ann Lee borrowed?",
+        {**FOUND, "library.find_member": LookupError("the desk is closed")},
+        *LIBRARY,
+        SUBMIT,
+    )
     assert [name for name, _ in made] == ["library.find_member", "submit"]
     assert "the desk is closed" in made[-1][1]["answer"]
 
@@ -139,13 +156,26 @@ def test_without_a_tool_for_it_the_answer_is_text() -> None:
 
 
 results = st.none() | st.booleans() | st.integers(0, 9) | st.text(max_size=8) | st.lists(st.integers(0, 3), max_size=2)
-shapes = results | st.dictionaries(st.sampled_from(["id", "member_id", "name", "branch", "city", "error"]), results, max_size=3)
+shapes = results | st.dictionaries(
+    st.sampled_from(["id", "member_id", "name", "branch", "city", "error"]), results, max_size=3
+)
 
 
-@given(st.sampled_from(["How many books has Ann Lee borrowed?", "Weather in Oslo and opening hours of the Hilltop branch"]), shapes, shapes)
+@given(
+    st.sampled_from(
+        ["How many books has Ann Lee borrowed?", "Weather in Oslo and opening hours of the Hilltop branch"]
+    ),
+    shapes,
+    shapes,
+)
 @hypothesis_settings(max_examples=60)
 def test_every_loop_ends_and_no_call_is_made_twice(question: str, one: Any, other: Any) -> None:
-    given_results = {"library.find_member": one, "library.count_loans": other, "library.opening_hours": one, "weather": other}
+    given_results = {
+        "library.find_member": one,
+        "library.count_loans": other,
+        "library.opening_hours": one,
+        "weather": other,
+    }
     made = run(question, given_results, *LIBRARY, WEATHER, SUBMIT)
     assert len({json.dumps(call) for call in made}) == len(made)
 
@@ -179,7 +209,9 @@ def test_examples_show_what_a_tool_is_for(meant: str) -> None:
 
 def test_examples_show_when_to_call_nothing() -> None:
     asked = "What is the weather like in King Lear?"
-    shown = turns("What is the weather like in the play King Lear?", text="That is no question for the weather service.")
+    shown = turns(
+        "What is the weather like in the play King Lear?", text="That is no question for the weather service."
+    )
     request = Request((*shown, Message.user(asked)), (WEATHER,))
     assert LEXICAL.respond(request).choices[0].tool_calls == ()
 

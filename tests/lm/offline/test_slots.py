@@ -10,7 +10,10 @@ from sigwire.lm.offline.slots import Habit, fill
 
 
 def schema(*required: str, **properties: Any) -> dict[str, Any]:
-    return {"properties": {n: p if isinstance(p, dict) else {"type": p} for n, p in properties.items()}, "required": required}
+    return {
+        "properties": {n: p if isinstance(p, dict) else {"type": p} for n, p in properties.items()},
+        "required": required,
+    }
 
 
 NUMBER, TEXT = {"type": "number"}, {"type": "string"}

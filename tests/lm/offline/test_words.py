@@ -24,7 +24,9 @@ def test_other_words_do_not(one: str, other: str) -> None:
     assert stem(one) != stem(other)
 
 
-@pytest.mark.parametrize("name", ["lion_den.ZooKeeper", "lionDenZooKeeper", "LION_DEN_ZOO_KEEPER", "lion-den zoo keeper"])
+@pytest.mark.parametrize(
+    "name", ["lion_den.ZooKeeper", "lionDenZooKeeper", "LION_DEN_ZOO_KEEPER", "lion-den zoo keeper"]
+)
 def test_identifiers_are_cut_at_their_seams(name: str) -> None:
     assert name_words(name) == tuple(map(stem, ["lion", "den", "zoo", "keeper"]))
 
