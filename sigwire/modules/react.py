@@ -48,6 +48,7 @@ from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import Predict, attempts_of
 from sigwire.modules.submit import Submit
 from sigwire.modules.toolbox import OnError, Toolbox, ToolRun
+from sigwire.settings import current
 from sigwire.signatures.fields import InputField, OutputField, SignatureSpec
 from sigwire.signatures.grammar import caller_scope
 from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signature
@@ -248,8 +249,8 @@ class ReAct(StepsModule, Generic[P, S]):
         """One run as a program."""
         if args:
             raise InputError(f"{type(self).__name__} takes its inputs by name: ReAct(...)(question=...).")
-        own = self.signature.spec.by_name
-        limit = self.max_iters if "max_iters" in own else inputs.pop("max_iters", None) or self.max_iters
+        given = None if "max_iters" in self.signature.spec.by_name else inputs.pop("max_iters", None)
+        limit = self.max_iters if given is None else given
         before = inputs.pop(self._names.history, None)
         return self._run(self._begin(inputs, before), limit)
 
@@ -260,7 +261,8 @@ class ReAct(StepsModule, Generic[P, S]):
         if not inputs and len(history):
             inputs = conversation.latest_inputs(history, self._reader.names)
         else:
-            inputs = self._reader.read(type(self).__name__, dict(inputs))
+            check = current().warn_on_type_mismatch
+            inputs = self._reader.read(type(self).__name__, dict(inputs), check_types=check)
             history = history.append(Turn(inputs))
         return _Talk(history, inputs)
 
@@ -273,9 +275,7 @@ class ReAct(StepsModule, Generic[P, S]):
             return self._prediction(talk, end.reason, outputs)
         except BaseException as error:  # interrupts too: whatever ends a run, it can go on from here
             talk.close()
-            for name, value in (("steps", tuple(talk.steps)), ("history", talk.history)):
-                with suppress(Exception):
-                    setattr(error, name, value)
+            _tell(error, talk)
             raise
 
     def _loop(self, talk: _Talk, limit: int) -> Program[_End]:
@@ -442,6 +442,16 @@ class ReAct(StepsModule, Generic[P, S]):
         )
 
 
+def _tell(error: BaseException, talk: _Talk) -> None:
+    """Put what was done on an error that ends a run."""
+    told: dict[str, Any] = {"steps": tuple(talk.steps), "history": talk.history}
+    if isinstance(error, ModelError):
+        told["attempts"] = tuple(talk.attempts)
+    for name, value in told.items():
+        with suppress(Exception):  # a user's error may refuse attributes
+            setattr(error, name, value)
+
+
 _UNREADABLE = (AdapterParseError, EmptyResponse, MalformedToolCall, OutputTruncated)
 
 
@@ -467,6 +477,7 @@ class _Talk:
         self.strikes = 0
         self.last: Any = None
         self.record: list[ToolRun] = []
+        self._heard = Choice()
         self._waiting: tuple[ToolCall, ...] = ()
         self._counted = 0
 
@@ -475,7 +486,7 @@ class _Talk:
 
     def hear(self, choice: Choice, calls: tuple[ToolCall, ...]) -> None:
         """Take in what the model said."""
-        self.record, self._waiting = [], calls
+        self.record, self._heard, self._waiting = [], choice, calls
         self.taken.update(call.id for call in calls)
         message = conversation.said(choice, calls)
         if message.parts:
@@ -523,11 +534,15 @@ class _Talk:
         return turns[start + 1 :]
 
     def close(self) -> None:
-        """Give every call that still waits a result, so that the history can go on from here."""
-        if not self._waiting:
+        """Give every call that still waits a result, so that the history can go on from here; note the broken turn."""
+        calls = self._waiting
+        if not calls:
             return
-        done = {run.call.id: run.shown for run in self.record}
-        self.answer([done.get(call.id) or conversation.interrupted(call) for call in self._waiting])
+        done = {run.call.id: run for run in self.record}
+        lost = {call.id: conversation.interrupted(call) for call in calls if call.id not in done}
+        self.answer([lost[call.id] if call.id in lost else done[call.id].shown for call in calls])
+        results = tuple(lost[call.id] if call.id in lost else done[call.id].result for call in calls)
+        self.step(self._heard, 0.0, calls, results, error="interrupted")
 
 
 _PROBLEMS: Mapping[type[ModelError], str] = {

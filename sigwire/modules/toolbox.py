@@ -17,7 +17,9 @@ order. Async handlers are awaited, blocking ones run in threads when the program
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -217,9 +219,12 @@ class _Running:
 
     def _value(self) -> Any:
         tool = cast(Tool, self.tool)
-        if tool.is_async or self._seconds is not None:
+        if tool.is_async:
             return block_on(self._awaited())
-        value = _handler(tool)(*self._bound.args, **self._bound.kwargs)
+        if self._seconds is None:
+            value = _handler(tool)(*self._bound.args, **self._bound.kwargs)
+        else:
+            value = _within(self._seconds, _handler(tool), self._bound)
         return block_on(_await(value)) if inspect.isawaitable(value) else value
 
     async def _awaited(self) -> Any:
@@ -290,18 +295,38 @@ def _handler(tool: Tool) -> Callable[..., Any]:
     return handler
 
 
+def _within(seconds: float, handler: Callable[..., Any], bound: Any) -> Any:
+    """Run for so long at most. In a thread of its own: one of a pool might have to be waited for first."""
+    outcome: list[Callable[[], Any]] = []
+
+    def work() -> None:
+        try:
+            outcome.append(_captured(handler, bound))
+        except BaseException as error:
+            outcome.append(_raiser(error))
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="sigwire-tool", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise _TooSlow
+    return outcome[0]()
+
+
 def _captured(handler: Callable[..., Any], bound: Any) -> Callable[[], Any]:
     """Run in a thread; what comes back gives the value or raises. ``StopIteration`` cannot cross a future by itself."""
     try:
         value = handler(*bound.args, **bound.kwargs)
     except StopIteration as error:
-        return _raiser(error)
+        fault = RuntimeError("the tool raised StopIteration")
+        fault.__cause__ = error
+        return _raiser(fault)
     return lambda: value
 
 
 def _raiser(error: BaseException) -> Callable[[], Any]:
     def give() -> Any:
-        raise RuntimeError("the tool raised StopIteration") from error
+        raise error
 
     return give
 

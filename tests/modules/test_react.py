@@ -7,6 +7,7 @@ capabilities have it, and remembers what it was asked.
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 import subprocess
 import sys
@@ -37,7 +38,7 @@ from sigwire.modules import conversation
 from sigwire.modules.react import AgentRun, ReAct, ReActStep
 from sigwire.settings import context
 from sigwire.signatures import InputField, OutputField, Signature
-from sigwire.signatures.types import History
+from sigwire.signatures.types import History, Image
 
 NATIVE = Capabilities(native_tools=True, parallel_tool_calls=True)
 TEXT = Capabilities()
@@ -328,6 +329,8 @@ async def test_an_error_carries_the_steps_and_a_history_to_go_on_from(answer: An
         agent(question="1+2?")
     run = AgentRun.of(caught.value)
     assert (len(run.steps), run.termination_reason) == (1, None)
+    if isinstance(caught.value, Refused):
+        assert len(caught.value.attempts) == 2
     lm = player([submit(answer=3)])
     agent.set_lm(lm)
     assert agent(history=run.history).answer == 3
@@ -353,6 +356,8 @@ async def test_a_cancellation_leaves_a_history_in_which_every_call_has_a_result(
     run = AgentRun.of(caught.value)
     results = run.history.messages[-1].tool_results  # type: ignore[union-attr]
     assert [result.content for result in results] == [3, conversation.INTERRUPTED]
+    assert [[call.name for call in step.calls] for step in run.steps] == [["add", "wait"]]
+    assert run.steps[0].results == results
     agent.set_lm(player([submit(answer="done")]))
     assert (await agent.acall(history=run.history)).answer == "done"
 
@@ -491,6 +496,33 @@ async def test_a_run_goes_on_in_another_process_from_its_serialized_history(capa
     assert there["history"] == here.history.to_json()
 
 
+class Order(pydantic.BaseModel):
+    item: str
+    count: int = 1
+    due: datetime.date = datetime.date(2026, 1, 2)
+
+
+@BOTH_PROTOCOLS
+def test_typed_inputs_and_media_are_asked_the_same_from_a_serialized_history(capabilities: Capabilities) -> None:
+    class Check(Signature):
+        """Check the order."""
+
+        order: Order = InputField()
+        picture: Image = InputField()
+        verdict: str = OutputField()
+
+    requests = []
+    first = ReAct(Check, tools=[add])
+    first.set_lm(player([say(("add", {"a": 1, "b": 2})), submit(verdict="fine")], capabilities))
+    history = first(order=Order(item="tea"), picture=Image("https://example.com/tea.png")).history
+    for before in (history, json.loads(json.dumps(history.to_json()))):
+        lm = player([submit(verdict="fine")], capabilities)
+        first.set_lm(lm)
+        first(order=Order(item="milk"), picture=Image("https://example.com/milk.png"), history=before)
+        requests.append(lm.requests[0])
+    assert requests[0] == requests[1]
+
+
 @BOTH_PROTOCOLS
 async def test_any_beginning_of_a_history_can_be_gone_on_from(capabilities: Capabilities) -> None:
     turns = [say(("add", {"a": 1, "b": 2}), ("double", {"n": 2})), say(("double", {"n": 3})), submit(answer=3)]
@@ -605,11 +637,6 @@ async def test_a_tool_of_ones_own_may_be_called_submit_or_finish(capabilities: C
     turns = [say((name, {"form": "A"})), say((ending, {"answer": "done"}))]
     result = await play(make, turns, capabilities, question="?")
     assert (result.answer, result.steps[0].results[0].content) == ("done", "handed in A")
-
-
-class Order(pydantic.BaseModel):
-    item: str
-    count: int = 1
 
 
 @BOTH_PROTOCOLS
