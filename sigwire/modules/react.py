@@ -20,6 +20,7 @@ a run can go on.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -327,6 +328,20 @@ class ReAct(StepsModule, Generic[P, S]):
                 talk.last = prediction
                 return prediction
 
+    # --- state -----------------------------------------------------------------------------------------
+
+    def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
+        """As for every module; of DSPy's files, whose loop asks for other fields, the extraction is taken over."""
+        if _is_text_loop(state.get("react")):
+            warnings.warn(
+                "The saved loop asks for next_tool_name and next_tool_args, which this ReAct does not; its instructions and "
+                "demos were left out, the extraction was loaded. Save the program again to silence this.",
+                UserWarning,
+                stacklevel=4,
+            )
+            state = {**state, "react": self.react.dump_state()}
+        return super()._prepare(state, unsafe)
+
     # --- ends ------------------------------------------------------------------------------------------
 
     def _to_run(self, calls: Iterable[ToolCall]) -> list[ToolCall]:
@@ -440,6 +455,15 @@ class ReAct(StepsModule, Generic[P, S]):
             mode=last.mode,
             attempts=tuple(talk.attempts),
         )
+
+
+def _is_text_loop(state: Any) -> bool:
+    """Whether a predictor's saved state is of a loop that asks for a tool by name, as DSPy's does."""
+    try:
+        texts = [field["description"] for field in state["signature"]["fields"]]
+    except (KeyError, TypeError):
+        return False
+    return "${next_tool_name}" in texts
 
 
 def _tell(error: BaseException, talk: _Talk) -> None:

@@ -694,6 +694,26 @@ def test_optimizers_find_the_two_predictors_under_their_dspy_names(tmp_path: Pat
     assert copied.toolbox is agent.toolbox
 
 
+def test_a_program_saved_by_dspy_loads_as_far_as_it_means_the_same() -> None:
+    def part(*names: str) -> dict[str, Any]:
+        fields = [{"prefix": f"{name}:", "description": f"${{{name}}}"} for name in names]
+        return {
+            "traces": [],
+            "train": [],
+            "demos": [],
+            "signature": {"instructions": "Old.", "fields": fields},
+            "lm": None,
+        }
+
+    loop = part("question", "trajectory", "next_thought", "next_tool_name", "next_tool_args")
+    agent = ReAct("question -> answer", tools=[add])
+    instructions = agent.react.signature.instructions
+    with pytest.warns(UserWarning, match="next_tool_name"):
+        agent.load_state({"react": loop, "extract.predict": part("question", "trajectory", "reasoning", "answer")})
+    assert agent.extract.predict.signature.instructions == "Old."
+    assert agent.react.signature.instructions == instructions
+
+
 def test_runs_of_one_agent_in_several_threads_do_not_meet() -> None:
     agent = ReAct("question -> answer", tools=[double])
     lock = threading.Lock()
