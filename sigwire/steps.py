@@ -12,19 +12,21 @@ So each loop of the library is written once. Programs call programs with ``yield
 
 This file knows nothing of models, tools or settings. It owns two process-wide resources, both started on first use only:
 an event loop in a daemon thread, for effects that can only be awaited while the caller blocks, and a pool of threads, for
-effects that can only block while the caller awaits.
+effects that can only block while the caller awaits. Loops and pools are imported where they are used: a program that only
+blocks, as most scripts do, never pays for them.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = ["Effect", "Gather", "Program", "arun", "block_on", "off_loop", "run"]
 
@@ -105,10 +107,10 @@ class Gather(Generic[T]):
     def run(self) -> list[T]:
         if self._limit == 1:
             return [run(program) for program in self._programs]
+        from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
         with ThreadPoolExecutor(self._limit, thread_name_prefix="sigwire-gather") as pool:
-            futures = [
-                pool.submit(contextvars.copy_context().run, partial(run, program)) for program in self._programs
-            ]
+            futures = [pool.submit(contextvars.copy_context().run, partial(run, program)) for program in self._programs]
             try:
                 wait(futures, return_when=FIRST_EXCEPTION)
             finally:  # an interrupt too: nothing more is begun
@@ -120,6 +122,8 @@ class Gather(Generic[T]):
         return [future.result() for future in futures]
 
     async def arun(self) -> list[T]:
+        import asyncio
+
         gate = asyncio.Semaphore(self._limit)
 
         async def one(program: Program[T]) -> T:
@@ -149,6 +153,8 @@ def block_on(coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None)
     >>> block_on(answer())
     42
     """
+    import asyncio
+
     loop = _background_loop()
     if threading.current_thread() is loop.thread:
         coroutine.close()
@@ -172,6 +178,8 @@ def off_loop(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Awa
     ...     await off_loop(time.sleep, 0.001)
     >>> block_on(main())
     """
+    import asyncio
+
     context = contextvars.copy_context()
     return asyncio.get_running_loop().run_in_executor(_blocking_pool(), partial(context.run, function, *args, **kwargs))
 
@@ -180,6 +188,8 @@ class _BackgroundLoop:
     """An event loop in a daemon thread. Forked children start their own."""
 
     def __init__(self) -> None:
+        import asyncio
+
         self.pid = os.getpid()
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, name="sigwire-loop", daemon=True)
@@ -202,6 +212,8 @@ def _background_loop() -> _BackgroundLoop:
 
 def _blocking_pool() -> ThreadPoolExecutor:
     global _pool
+    from concurrent.futures import ThreadPoolExecutor
+
     with _lock:
         if _pool is None or _pool[0] != os.getpid():
             _pool = (os.getpid(), ThreadPoolExecutor(_BLOCKING_THREADS, thread_name_prefix="sigwire-blocking"))
