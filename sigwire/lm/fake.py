@@ -3,15 +3,16 @@
 FakeLM     answers one after another: text, fields, tool calls, errors, or a function of the request
 DummyLM    the same with DSPy's three forms: a list of field dicts, a dict by substring, repeating matching demos
 
-Fields are written as a model would write them: in the chat layout, or in the one that ``adapter`` stands for: JSON or XML for an
-adapter of that name, and whatever ``format_outputs(fields) -> str`` gives for anything that has it.
+Fields are written as a model would write them: in the chat layout, or in the one that ``adapter`` stands for. That is JSON
+or XML for an adapter of that name, and whatever ``format_outputs(fields) -> str`` gives for anything that has it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.capabilities import Capabilities
@@ -26,8 +27,16 @@ from sigwire.lm.base import BaseLM
 __all__ = ["Answer", "DummyLM", "FakeLM"]
 
 Answer: TypeAlias = (
-    "str | Mapping[str, Any] | ToolCall | ToolCalls | Sequence[Any] | Choice | Response"
-    " | BaseException | type[BaseException] | Callable[[Request], Any]"
+    str
+    | Mapping[str, Any]
+    | ToolCall
+    | ToolCalls
+    | Sequence[Any]
+    | Choice
+    | Response
+    | BaseException
+    | type[BaseException]
+    | Callable[[Request], Any]
 )
 """One scripted answer; see ``FakeLM``."""
 
@@ -35,8 +44,8 @@ Answer: TypeAlias = (
 class FakeLM(BaseLM):
     """A model that answers from a script, one item per choice.
 
-    An item is a text; a dict of output fields; a ``ToolCall`` or a list of them (also ``{"name", "args"}`` dicts); a ``Choice``;
-    a ``Response`` or a list of texts, which answers all of a request's ``n`` choices at once; an exception, which is raised; or
+    An item is a text; a dict of output fields; a ``ToolCall`` or a list of them (also ``{"name", "args"}`` dicts); a
+    ``Choice``; a ``Response`` or a list of texts, which answers all of a request's ``n`` choices at once; an exception, which is raised; or
     a function of the request that gives any of these. A function in place of the script answers every request. ``usage`` is
     reported for each response. ``requests`` holds every request, in order, also of copies. Raises ``ConfigurationError``
     when the script has run out.
@@ -52,7 +61,7 @@ class FakeLM(BaseLM):
 
     def __init__(
         self,
-        answers: Iterable[Answer] | Callable[[Request], Any] | str = (),
+        answers: Iterable[Answer] | Callable[[Request], Answer] | str = (),
         *,
         model: str = "fake",
         capabilities: Capabilities | None = None,
@@ -65,12 +74,12 @@ class FakeLM(BaseLM):
         self.requests: list[Request] = []
         self.usage = usage or Usage()
         self._write = _writer(adapter)
-        self._script = _script([answers] if isinstance(answers, str) else answers)
+        self._queue, self._next_answer = _script([answers] if isinstance(answers, str) else answers)
 
     @property
     def remaining(self) -> int | None:
         """How many scripted answers are left; ``None`` where the script is a function or has no end."""
-        return len(self._script) if isinstance(self._script, deque) else None
+        return len(self._queue) if self._queue is not None else None
 
     def _answer(self, request: Request) -> Response:
         self.requests.append(request)
@@ -88,9 +97,7 @@ class FakeLM(BaseLM):
 
     def _next(self, request: Request) -> Answer:
         try:
-            if isinstance(self._script, deque):
-                return self._script.popleft()
-            return self._script if callable(self._script) else next(self._script)
+            return self._next_answer(request)
         except (IndexError, StopIteration):
             last = request.messages[-1].text if request.messages else ""
             raise ConfigurationError(
@@ -101,12 +108,13 @@ class FakeLM(BaseLM):
     def _read(self, answer: Any, request: Request) -> Sequence[Choice] | Response:
         if isinstance(answer, Response):
             return answer
-        if isinstance(answer, BaseException) or (isinstance(answer, type) and issubclass(answer, BaseException)):
-            raise answer
+        if _is_error(answer):
+            raise cast(BaseException, answer)
         if callable(answer):
             return self._read(answer(request), request)
-        if isinstance(answer, (list, tuple)) and not _are_calls(cast("Sequence[Any]", answer)):
-            return [choice for item in cast("Sequence[Any]", answer) for choice in _choices(self._read(item, request))]
+        items = cast("Sequence[Any]", answer) if isinstance(answer, (list, tuple)) else ()
+        if items and not _are_calls(items):
+            return [choice for item in items for choice in _choices(self._read(item, request))]
         return (self._choice(answer),)
 
     def _choice(self, answer: Any) -> Choice:
@@ -118,20 +126,30 @@ class FakeLM(BaseLM):
             return Choice(self._write(cast("Mapping[str, Any]", answer)))
         if isinstance(answer, (ToolCall, ToolCalls, list, tuple)):
             calls = ToolCalls([answer] if isinstance(answer, ToolCall) else cast("Iterable[ToolCall]", answer))
-            return Choice(getattr(answer, "text", ""), number_calls(calls), finish_reason="tool_calls")
+            text = answer.text if isinstance(answer, ToolCalls) else ""
+            return Choice(text, number_calls(calls), finish_reason="tool_calls")
         raise ConfigurationError(
-            f"{type(self).__name__} cannot answer with {type(answer).__name__} (reading the script). Use a text, a dict of "
+            f"{type(self).__name__} cannot answer with {type(cast(object, answer)).__name__} (reading the script). Use a text, a dict of "
             "fields, tool calls, a Choice, a Response, an exception or a function of the request."
         )
 
 
-_Script: TypeAlias = "deque[Answer] | Iterator[Answer] | Callable[[Request], Any]"
+_Next: TypeAlias = Callable[[Request], Answer]
 
 
-def _script(answers: Iterable[Answer] | Callable[[Request], Any]) -> _Script:
+def _script(answers: Iterable[Answer] | _Next) -> tuple[deque[Answer] | None, _Next]:
+    """The answers that can be counted, if they can, and what gives the next one."""
     if isinstance(answers, (list, tuple)):
-        return deque(cast("Sequence[Answer]", answers))
-    return iter(answers) if isinstance(answers, Iterable) else answers
+        queue = deque(cast("Sequence[Answer]", answers))
+        return queue, lambda request: queue.popleft()
+    if callable(answers):
+        return None, answers
+    endless = iter(answers)
+    return None, lambda request: next(endless)
+
+
+def _is_error(answer: object) -> bool:
+    return isinstance(answer, BaseException) or (isinstance(answer, type) and issubclass(answer, BaseException))
 
 
 def _choices(answer: Sequence[Choice] | Response) -> Sequence[Choice]:
@@ -190,8 +208,8 @@ def _plain(value: Any) -> Any:
 class DummyLM(FakeLM):
     """DSPy's test model.
 
-    ``answers`` is a list of field dicts, used up one per choice (afterwards every answer says that none are left); or a dict from
-    a substring of the last message to a field dict. ``follow_examples`` repeats the answer of the demo whose inputs are
+    ``answers`` is a list of field dicts, used up one per choice (afterwards every answer says that none are left); or a dict
+    from a substring of the last message to a field dict. ``follow_examples`` repeats the answer of the demo whose inputs are
     those of the request. ``reasoning`` adds reasoning beside each answer.
 
     >>> lm = DummyLM([{"answer": "red"}])
@@ -213,8 +231,9 @@ class DummyLM(FakeLM):
         adapter: object = None,
         **kwargs: Any,
     ) -> None:
-        by_substring = isinstance(answers, Mapping)
-        self.answers: Any = answers if by_substring else deque(cast("Iterable[Mapping[str, Any]]", answers))
+        self.answers = answers
+        self._by_substring = cast("Mapping[str, Mapping[str, Any]]", answers) if isinstance(answers, Mapping) else None
+        self._left = deque[Mapping[str, Any]](() if isinstance(answers, Mapping) else answers)
         self.follow_examples = follow_examples
         self.reasoning = reasoning
         super().__init__(self._dummy_answer, model="dummy", adapter=adapter, capabilities=Capabilities(), **kwargs)
@@ -232,10 +251,10 @@ class DummyLM(FakeLM):
 
     def _fields(self, request: Request) -> Mapping[str, Any]:
         nothing = {"answer": "No more responses"}
-        if isinstance(self.answers, Mapping):
+        if self._by_substring is not None:
             last = request.messages[-1].text if request.messages else ""
-            return next((fields for part, fields in self.answers.items() if part in last), nothing)
-        return self.answers.popleft() if self.answers else nothing
+            return next((fields for part, fields in self._by_substring.items() if part in last), nothing)
+        return self._left.popleft() if self._left else nothing
 
 
 def _followed(messages: tuple[Message, ...]) -> str | None:
@@ -243,7 +262,7 @@ def _followed(messages: tuple[Message, ...]) -> str | None:
     if not messages:
         return None
     last = messages[-1].text.strip()
-    for asked, answered in reversed(list(zip(messages[:-1], messages[1:-1], strict=False))):
+    for asked, answered in reversed(list(pairwise(messages[:-1]))):
         inputs = asked.text.strip()
         if (asked.role, answered.role) == ("user", "assistant") and inputs and (last + "\n").startswith(inputs + "\n"):
             return answered.text

@@ -265,9 +265,7 @@ def _city(text: str, match: re.Match[str]) -> Mention | None:
 _KNOWN_CITIES = "|".join(re.escape(city) for city in sorted(CITIES, key=len, reverse=True) if len(city) > 3)
 _COUNTRY_NAMES = "|".join(country.title() for country in sorted(COUNTRIES) if len(country) > 3)
 _NAME_WORD = r"(?:[A-ZÀ-ÖØ-Þ][\w'’&.-]*[\w&]|[A-ZÀ-ÖØ-Þ]\b\.?)"
-_QUOTES = (
-    r"""\"([^"\n]+)\"|(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w))+)'(?!\w)|`([^`\n]+)`|“([^”\n]+)”|‘([^’\n]+)’|«([^»\n]+)»"""
-)
+_QUOTES = r"""\"([^"\n\0]+)\"|(?<!\w)'((?:[^'\n\0]|(?<=\w)'(?=\w))+)'(?!\w)|`([^`\n\0]+)`|“([^”\n\0]+)”|‘([^’\n\0]+)’|«([^»\n\0]+)»"""
 _URL = r"""https?://[^\s,'"<>)]+[^\s,'"<>).?!]"""
 _HOST = r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[\w-]+\.)+(?:com|org|net|io|gov|edu|dev|co)\b(?:/[\w./-]*\w)?"
 _COORDINATE = r"-?\d+(?:\.\d+)?\s*°?\s*[NSEW]?"

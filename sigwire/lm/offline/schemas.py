@@ -43,7 +43,8 @@ def properties_of(schema: Schema) -> dict[str, Schema]:
 def required_of(schema: Schema) -> tuple[str, ...]:
     """The names of required properties."""
     found = schema.get("required")
-    return tuple(name for name in found if isinstance(name, str)) if isinstance(found, (list, tuple)) else ()
+    names = cast("Sequence[Any]", found) if isinstance(found, (list, tuple)) else ()
+    return tuple(name for name in names if isinstance(name, str))
 
 
 def items_of(schema: Schema) -> Schema:
@@ -94,7 +95,7 @@ def type_of(schema: Schema) -> str:
     schema = resolved(schema)
     kind = schema.get("type")
     if is_list(kind):
-        kind = next((one for one in cast("list[Any]", kind) if one != "null"), None)
+        kind = next((one for one in kind if one != "null"), None)
     if isinstance(kind, str):
         return kind
     options = options_of(schema)
