@@ -674,6 +674,8 @@ def _unit_score(slot: Slot, mention: Mention) -> float:
     if unit is None:
         looks_like_year = not mention.unit and isinstance(mention.value, int) and 1000 <= mention.value <= 2100
         return (0.8 if looks_like_year else -0.8) if "year" in slot.roles else 0.0
+    if stem(unit) in slot.names:
+        return 2.0
     measured = {stem(word) for word in MEASURES[unit].split()}
     score = 1.2 if measured & set(slot.names) else 0.6 if measured & slot.cues.keys() else -0.4
     return score + (0.8 if stem(unit) in slot.cues else 0.0)
