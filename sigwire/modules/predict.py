@@ -142,8 +142,8 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         if kwargs.keys() != reader.names:
             specials = {name: kwargs.pop(name) for name in reader.specials & kwargs.keys()}
             if (other := specials.pop("signature", None)) is not None:
-                reader = InputReader(ensure_signature(other).spec)
-                return self._steps(ensure_signature(other), reader, kwargs, specials)
+                signature = ensure_signature(other, scope={})
+                return self._steps(signature, InputReader(signature.spec), kwargs, specials)
         return self._steps(self.signature, reader, kwargs, specials)
 
     def _steps(

@@ -188,6 +188,9 @@ def test_changed_instructions_and_adapters_are_seen_by_the_next_call() -> None:
     with context(adapter=ChatAdapter(types="schema")):
         predict(review="x")
     assert lm.requests[2].messages[0] != lm.requests[1].messages[0]
+    predict.signature.instructions = "Be mild."
+    predict(review="x")
+    assert "Be mild." in lm.requests[3].messages[0].text
 
 
 # --- answers -------------------------------------------------------------------------------------------
