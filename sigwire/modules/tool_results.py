@@ -17,6 +17,7 @@ from sigwire.core.parts import MediaPart
 __all__ = ["encode", "limit", "short_message"]
 
 _MEDIA_PARTS = (ImagePart, AudioPart, FilePart)
+_PLAIN = frozenset({bool, float, int, str, type(None)})  # most of what a result is made of, and never media
 _LONGEST_MESSAGE = 300
 
 
@@ -49,6 +50,8 @@ def _media_part(value: Any) -> MediaPart | None:
 
 
 def _without_media(value: Any, media: list[MediaPart]) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if type(value) in (list, tuple):
         return [_without_media(item, media) for item in value]
     if issubclass(type(value), dict):
