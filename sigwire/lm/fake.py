@@ -45,10 +45,10 @@ class FakeLM(BaseLM):
     """A model that answers from a script, one item per choice.
 
     An item is a text; a dict of output fields; a ``ToolCall`` or a list of them (also ``{"name", "args"}`` dicts); a
-    ``Choice``; a ``Response`` or a list of texts, which answers all of a request's ``n`` choices at once; an exception, which is raised; or
-    a function of the request that gives any of these. A function in place of the script answers every request. ``usage`` is
-    reported for each response. ``requests`` holds every request, in order, also of copies. Raises ``ConfigurationError``
-    when the script has run out.
+    ``Choice``; a ``Response`` or a list of texts, which answers all of a request's ``n`` choices at once; an
+    exception, which is raised; or a function of the request that gives any of these. A function in place of the
+    script answers every request. ``usage`` is reported for each response. ``requests`` holds every request, in order,
+    also of copies. Raises ``ConfigurationError`` when the script has run out.
 
     >>> lm = FakeLM(["Hello", ToolCall("call_0", "add", {"a": 1})])
     >>> lm("Hi")
@@ -129,8 +129,8 @@ class FakeLM(BaseLM):
             text = answer.text if isinstance(answer, ToolCalls) else ""
             return Choice(text, number_calls(calls), finish_reason="tool_calls")
         raise ConfigurationError(
-            f"{type(self).__name__} cannot answer with {type(cast(object, answer)).__name__} (reading the script). Use a text, a dict of "
-            "fields, tool calls, a Choice, a Response, an exception or a function of the request."
+            f"{type(self).__name__} cannot answer with {type(cast(object, answer)).__name__} (reading the script). "
+            "Use a text, a dict of fields, tool calls, a Choice, a Response, an exception or a function of the request."
         )
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from sigwire.lm.secrets import is_secret, masked, public
 
-SECRET = "api_key apiKey API-KEY headers extra_headers Authorization azure_ad_token aws_secret_access_key password cookie".split()
+SECRET = """api_key apiKey API-KEY headers extra_headers Authorization azure_ad_token aws_secret_access_key password
+cookie""".split()
 OPEN = "temperature max_tokens max_completion_tokens top_p seed stop logit_bias tokenizer monkey keyboard".split()
 
 

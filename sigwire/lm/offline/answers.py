@@ -1,8 +1,8 @@
 """Answering in words: the values of the asked-for fields, and the form the prompt teaches for them. Pure.
 
-Values come from the nearest example, from the results of calls, or by slot filling from the inputs; where none of these gives one, a
-neutral value of the right type stands in, so that the answer is always well formed. It is not always right, and says so
-where there is room to say anything.
+Values come from the nearest example, from the results of calls, or by slot filling from the inputs; where none of
+these gives one, a neutral value of the right type stands in, so that the answer is always well formed. It is not
+always right, and says so where there is room to say anything.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Choosing among the offered tools by words: which one the text speaks of, and how surely. Pure.
 
-A tool's words weigh by where they stand (its name most) and by how few of the other tools have them. Filling counts too: a tool whose
-required parameters all find a value fits better than one that has to guess. ``Candidate.relevance`` is what the decision to call
-nothing is made by.
+A tool's words weigh by where they stand (its name most) and by how few of the other tools have them. Filling counts
+too: a tool whose required parameters all find a value fits better than one that has to guess. ``Candidate.relevance``
+is what the decision to call nothing is made by.
 """
 
 from __future__ import annotations
@@ -151,8 +151,8 @@ _AT_NONE = -1.9
 def features(
     asked: Mapping[str, float], tool: OfferedTool, bag: Mapping[str, float], filling: Filling
 ) -> tuple[float, ...]:
-    """What relevance is made of: how much of the text the tool's words cover, how much of the tool's name the text says, how many
-    required values are missing, weak and sure, and how many of the optional ones are sure."""
+    """What relevance is made of: how much of the text the tool's words cover, how much of the tool's name the text
+    says, how many required values are missing, weak and sure, and how many of the optional ones are sure."""
     total = sum(asked.values()) or 1.0
     covered = sum(weight * min(1.0, bag.get(one, 0.0) * 1.25) for one, weight in asked.items()) / total
     name = [s for s in name_words(tool.name) if s not in STOP_WORDS and s not in GENERIC]

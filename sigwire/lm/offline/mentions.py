@@ -1,7 +1,8 @@
 """Mentions: the values that a text names, found by their form. Pure.
 
-A ``Mention`` is a number with its unit, a date, a time, a quoted text, a name, an id, a list, an address or, weakest of all, a plain
-phrase. Readers run in the order of ``_READERS``: what an earlier one has read, a later one does not read again.
+A ``Mention`` is a number with its unit, a date, a time, a quoted text, a name, an id, a list, an address or, weakest
+of all, a plain phrase. Readers run in the order of ``_READERS``: what an earlier one has
+read, a later one does not read again.
 """
 
 from __future__ import annotations
@@ -250,8 +251,8 @@ _OPENERS = frozenset(
     please get retrieve fetch search list show give tell identify generate create make play book buy order send check convert
     analyze predict estimate plot draw sort perform translate provide evaluate compare simulate solve measure look add remove
     delete update set turn open close start stop help hello hi hey i i'm i'd let's use given if in on for from to at the a an
-    my also then and after before with ask invite call meet visit email write read tell pay ship deliver pick choose recommend draft
-    report count sum suppose assume reserve schedule explain describe display locate track order""".split()
+    my also then and after before with ask invite call meet visit email write read tell pay ship deliver pick choose
+    recommend draft report count sum suppose assume reserve schedule explain describe display locate track order""".split()
 )
 
 
@@ -265,7 +266,10 @@ def _city(text: str, match: re.Match[str]) -> Mention | None:
 _KNOWN_CITIES = "|".join(re.escape(city) for city in sorted(CITIES, key=len, reverse=True) if len(city) > 3)
 _COUNTRY_NAMES = "|".join(country.title() for country in sorted(COUNTRIES) if len(country) > 3)
 _NAME_WORD = r"(?:[A-ZÀ-ÖØ-Þ][\w'’&.-]*[\w&]|[A-ZÀ-ÖØ-Þ]\b\.?)"
-_QUOTES = r"""\"([^"\n\0]+)\"|(?<!\w)'((?:[^'\n\0]|(?<=\w)'(?=\w))+)'(?!\w)|`([^`\n\0]+)`|“([^”\n\0]+)”|‘([^’\n\0]+)’|«([^»\n\0]+)»"""
+_QUOTES = (
+    r"""\"([^"\n\0]+)\"|(?<!\w)'((?:[^'\n\0]|(?<=\w)'(?=\w))+)'(?!\w)|`([^`\n\0]+)`"""
+    r"""|“([^”\n\0]+)”|‘([^’\n\0]+)’|«([^»\n\0]+)»"""
+)
 _URL = r"""https?://[^\s,'"<>)]+[^\s,'"<>).?!]"""
 _HOST = r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[\w-]+\.)+(?:com|org|net|io|gov|edu|dev|co)\b(?:/[\w./-]*\w)?"
 _COORDINATE = r"-?\d+(?:\.\d+)?\s*°?\s*[NSEW]?"

@@ -1,7 +1,7 @@
 """The next step with tools: calls to make, or none because the rest can be answered (or cannot). Pure.
 
-The goal is the tool that the question speaks of. If the goal lacks a value that another tool may give (an id by a name), that one is
-called first. A call is never repeated, so a loop always ends.
+The goal is the tool that the question speaks of. If the goal lacks a value that another tool may give (an id by a
+name), that one is called first. A call is never repeated, so a loop always ends.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reading a request as a model would: what is asked, what examples show, what was done so far, how to answer. Pure.
 
-Only the request's own texts and tools are read. Layouts are recognised by their marks (``[[ ## name ## ]]`` sections, XML tags, a
-JSON Schema, ``~~~tool_call`` blocks); text without any mark is taken as it stands.
+Only the request's own texts and tools are read. Layouts are recognised by their marks (``[[ ## name ## ]]`` sections,
+XML tags, a JSON Schema, ``~~~tool_call`` blocks); text without any mark is taken as it stands.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -101,7 +102,8 @@ _REMINDER = re.compile(
     r"\n\n(?=(?:Answer|Respond|Reply|Write|Call|Use|Now|Remember|You must)\b[^\n]*(?:\n[^\n]+)*\s*\Z)"
 )
 _REMINDER_ONLY = re.compile(
-    r"\A\s*(?:Answer|Respond|Reply|Go on|Continue|Call the tools|You must call)\b[^\n]*\s*\Z|\A\s*Your answer could not be used:"
+    r"\A\s*(?:Answer|Respond|Reply|Go on|Continue|Call the tools|You must call)"
+    r"\b[^\n]*\s*\Z|\A\s*Your answer could not be used:"
 )
 _TAG = re.compile(r"<(\w[\w.-]*)>\n?(.*?)\n?</\1>", re.DOTALL)
 _EXAMPLE = re.compile(r"\AExample \(not part of the conversation[^\n]*\n+")
@@ -206,7 +208,7 @@ def _demos(messages: Sequence[Message], system: str) -> tuple[Demo, ...]:
     """Earlier questions with their answers; only those marked as examples where the prompt marks examples."""
     marked = any(message.role == "user" and _EXAMPLE.match(message.text) for message in messages)
     demos: list[Demo] = []
-    for asked, answered in zip(messages, messages[1:], strict=False):
+    for asked, answered in pairwise(messages):
         if (asked.role, answered.role) != ("user", "assistant") or (marked and not _EXAMPLE.match(asked.text)):
             continue
         demos.append(_demo(asked.text, answered.text, [(name, arguments) for _, name, arguments in _calls(answered)]))
@@ -287,7 +289,7 @@ def _form(system: str, reminder: str, described: Mapping[str, JsonObject]) -> tu
     sections = [n for n in dict.fromkeys(re.findall(r"\[\[ ## (\w+) ## \]\]", reminder)) if n != "completed"]
     if sections:
         return "sections", sections
-    tags = [name for name in dict.fromkeys(re.findall(r"<(\w+)>", reminder))]
+    tags = list(dict.fromkeys(re.findall(r"<(\w+)>", reminder)))
     if tags:
         return "xml", tags
     if re.search(r"\bJSON\b", reminder) or (described and re.search(r"\bJSON object\b", system)):

@@ -1,8 +1,9 @@
 """Slot filling: from a text and a JSON Schema of parameters to arguments, by rules. Pure.
 
-Each parameter becomes a ``Slot`` with *cues*: the stems of its name and description. Each value that the text mentions is scored
-against each slot: does the type fit, do the words around it say so, does its unit, does a preposition ("from", "in", "by")? Values go
-to slots best score first, each value once. Parameters that may be left out are, unless the text speaks of them.
+Each parameter becomes a ``Slot`` with *cues*: the stems of its name and description. Each value that the text
+mentions is scored against each slot: does the type fit, do the words around it say so, does its unit, does a
+preposition ("from", "in", "by")? Values go to slots best score first, each value once. Parameters that may be left
+out are, unless the text speaks of them.
 
 What demos show about a parameter comes in as a ``Habit``: words that stood around its value, and how it was written.
 """
@@ -28,8 +29,8 @@ __all__ = ["Filling", "Habit", "Known", "fill"]
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """What demos show about one parameter: stems that stood near its value, the values it had, nearest demo first, how often it was
-    given, and the values that their texts did not say (placeholders)."""
+    """What demos show about one parameter: stems that stood near its value, the values it had, nearest demo first,
+    how often it was given, and the values that their texts did not say (placeholders)."""
 
     cues: Counter[str] = field(default_factory=lambda: Counter[str]())
     values: tuple[JsonValue, ...] = ()
@@ -42,8 +43,8 @@ class Habit:
 class Filling:
     """Arguments for a tool: ``evidence`` says per parameter how good the reason is, ``missing`` what had to be left out.
 
-    ``alternatives`` are all the values of a parameter that the text names in one enumeration; ``repeats`` further sets of values that the
-    text gives in the same order and kinds.
+    ``alternatives`` are all the values of a parameter that the text names in one enumeration; ``repeats`` further
+    sets of values that the text gives in the same order and kinds.
     """
 
     arguments: JsonObject
@@ -85,10 +86,11 @@ class Slot:
 _ROLES: Mapping[str, str] = {
     "origin": "from start origin source departure starting begin old",
     "target": "to end destination arrival target dest finish new",
-    "place": "city location place country state area region town address where county venue district territory destination origin",
+    "place": "city location place country state area region town address where county venue district territory "
+    "destination origin",
     "maker": "author artist director singer composer by painter sculptor writer band creator maker",
-    "person": "person player actor student employee patient user cast host customer client owner recipient sender contact member doctor "
-    "stylist therapist",
+    "person": "person player actor student employee patient user cast host customer client owner recipient sender "
+    "contact member doctor stylist therapist",
     "date": "date day deadline birthday when",
     "time": "time hour clock",
     "query": "query question search text message prompt input keyword content sentence expression body topic comment statement "
@@ -212,10 +214,8 @@ def _until(tokens: Iterator[Word] | Sequence[Word], stops: str) -> list[Word]:
     return found
 
 
-_CURRENCY = re.compile(
-    rf"(?<![\w])(?:{'|'.join(re.escape(name) for name in sorted(CURRENCIES, key=len, reverse=True) if name.isascii() and name != '$')})\b",
-    re.IGNORECASE,
-)
+_CURRENCY_NAMES = sorted((name for name in CURRENCIES if name.isascii() and name != "$"), key=len, reverse=True)
+_CURRENCY = re.compile(rf"(?<![\w])(?:{'|'.join(map(re.escape, _CURRENCY_NAMES))})\b", re.IGNORECASE)
 
 
 def _currencies(text: str) -> Iterator[Mention]:
@@ -310,9 +310,9 @@ def _alternatives(
         if len(group) != 1 or group[0].kind not in _COUNTED or slot.type == "array":
             continue
         peers = enumeration(group[0], scene.mentions, scene.text)
-        if len(peers) > 1 and all(peer is group[0] or not any(_touch(peer, other) for other in used) for peer in peers):
-            if all(_fits(slot, peer) for peer in peers):
-                found[slot.name] = tuple(_value(slot, [peer], scene) for peer in peers)
+        free = all(peer is group[0] or not any(_touch(peer, other) for other in used) for peer in peers)
+        if len(peers) > 1 and free and all(_fits(slot, peer) for peer in peers):
+            found[slot.name] = tuple(_value(slot, [peer], scene) for peer in peers)
     return found
 
 
@@ -343,7 +343,9 @@ def _alike(a: Mention, b: Mention) -> bool:
 
 
 def _least(slot: Slot) -> float:
-    """The score a mention needs: little where the slot must be filled, more where it may be left out or examples leave it out."""
+    """The score a mention needs: little where the slot must be filled, more where it may be left out or examples
+    leave it out.
+    """
     if slot.required and not slot.has_default:
         return 0.0
     habit = slot.habit
@@ -367,7 +369,9 @@ _ORDINALS = frozenset(stem(word) for word in "first second third start end begin
 def _in_reading_order(
     slots: Sequence[Slot], chosen: Mapping[str, list[Mention]]
 ) -> Iterator[tuple[Slot, list[Mention]]]:
-    """Slots that differ by a number or an ordinal only ("side1", "side2"; "start_year", "end_year") take values as they are read."""
+    """Slots that differ by a number or an ordinal only ("side1", "side2"; "start_year", "end_year") take values as
+    they are read.
+    """
     families: dict[tuple[str, tuple[str, ...]], list[Slot]] = {}
     for slot in slots:
         if slot.name in chosen and not (slot.type == "string" and slot.roles & {"origin", "target"}):
@@ -430,7 +434,9 @@ def _option(
 
 
 def _direction(slot: Slot, option: str, scene: _Scene) -> float:
-    """Whether an option stands where the slot wants it: "to pounds" for a target, "12 kilograms" or "from ..." for an origin."""
+    """Whether an option stands where the slot wants it: "to pounds" for a target, "12 kilograms" or "from ..." for an
+    origin.
+    """
     at = scene.text.lower().find(option.lower())
     before = next((word.text.lower() for word in reversed(scene.tokens) if word.end <= at), "")
     role = (
@@ -628,9 +634,10 @@ def _list_score(slot: Slot, mention: Mention, scene: _Scene) -> float:
 
 
 _BASE: Mapping[tuple[str, str], float] = {
-    ("string", "quoted"): 0.9, ("string", "name"): 0.6, ("string", "id"): 0.3, ("string", "email"): -0.5, ("string", "url"): -0.5,
-    ("string", "date"): -0.8, ("string", "time"): -0.8, ("string", "phrase"): -0.3, ("string", "number"): -1.0, ("string", "pair"): -0.2,
-    ("array", "list"): 2.0, ("array", "pair"): 1.2, ("array", "name"): 0.5, ("array", "quoted"): 0.8, ("array", "phrase"): -0.3,
+    ("string", "quoted"): 0.9, ("string", "name"): 0.6, ("string", "id"): 0.3, ("string", "email"): -0.5,
+    ("string", "url"): -0.5, ("string", "date"): -0.8, ("string", "time"): -0.8, ("string", "phrase"): -0.3,
+    ("string", "number"): -1.0, ("string", "pair"): -0.2, ("array", "list"): 2.0, ("array", "pair"): 1.2,
+    ("array", "name"): 0.5, ("array", "quoted"): 0.8, ("array", "phrase"): -0.3,
 }  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""Types as prompts write them -> JSON Schema: ``string[]``, ``{ name: string, age?: int }``, ``"a" | "b"``, ``list[int]``. Pure.
+"""Types as prompts write them -> JSON Schema: ``string[]``, ``{ name: string, age?: int }``, ``"a" | "b"``,
+``list[int]``. Pure.
 
 A tolerant reader: what it does not know is ``{}`` (anything), and remarks such as ``(>= 0)`` or ``// why`` are passed over.
 """
@@ -16,20 +17,23 @@ from sigwire.lm.offline.schemas import is_mapping
 __all__ = ["read_tool_line", "read_type"]
 
 _TOKEN = re.compile(r"//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[A-Za-z_][\w.-]*|-?\d+(?:\.\d+)?|\S")
+_KINDS = {
+    "string": "string str text",
+    "integer": "int integer",
+    "number": "float number decimal",
+    "boolean": "bool boolean",
+    "null": "null None",
+    "object": "object dict map record",
+    "array": "list array tuple set",
+}
 _NAMED: Mapping[str, JsonObject] = {
-    **dict.fromkeys(("string", "str", "text"), {"type": "string"}),
-    **dict.fromkeys(("int", "integer"), {"type": "integer"}),
-    **dict.fromkeys(("float", "number", "decimal"), {"type": "number"}),
-    **dict.fromkeys(("bool", "boolean"), {"type": "boolean"}),
-    **dict.fromkeys(("null", "None"), {"type": "null"}),
-    **dict.fromkeys(("object", "dict", "map", "record"), {"type": "object"}),
-    **dict.fromkeys(("list", "array", "tuple", "set"), {"type": "array"}),
+    **{name: {"type": kind} for kind, names in _KINDS.items() for name in names.split()},
     "date": {"type": "string", "format": "date"},
     "datetime": {"type": "string", "format": "date-time"},
     "time": {"type": "string", "format": "time"},
     "true": {"const": True},
     "false": {"const": False},
-}  # fmt: skip
+}
 
 
 def read_type(text: str) -> JsonObject:

@@ -218,18 +218,23 @@ def test_examples_show_when_to_call_nothing() -> None:
 
 # --- forms ------------------------------------------------------------------------------------------------------
 
+TEXT, INTEGER = {"type": "string"}, {"type": "integer"}
+
+
+def an_object(**properties: Any) -> JsonObject:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
 SCHEMAS: list[JsonObject] = [
-    {"type": "object", "properties": {"n": {"type": "integer", "minimum": 5}}, "required": ["n"]},
-    {"type": "object", "properties": {"kind": {"enum": ["a", "b"]}, "ok": {"type": "boolean"}}, "required": ["kind", "ok"]},
-    {"type": "object", "properties": {"when": {"type": "string", "format": "date"}, "t": {"type": ["string", "null"]}}, "required": ["when", "t"]},
+    an_object(n={"type": "integer", "minimum": 5}),
+    an_object(kind={"enum": ["a", "b"]}, ok={"type": "boolean"}),
+    an_object(when={"type": "string", "format": "date"}, t={"type": ["string", "null"]}),
     {
-        "type": "object",
-        "properties": {"items": {"type": "array", "items": {"$ref": "#/$defs/Item"}, "minItems": 1}},
-        "required": ["items"],
-        "$defs": {"Item": {"type": "object", "properties": {"name": {"type": "string"}, "cost": {"type": "number"}}, "required": ["name", "cost"]}},
+        **an_object(items={"type": "array", "items": {"$ref": "#/$defs/Item"}, "minItems": 1}),
+        "$defs": {"Item": an_object(name=TEXT, cost={"type": "number"})},
     },
-    {"type": "object", "properties": {"x": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}, "required": ["x"]},
-]  # fmt: skip
+    an_object(x={"anyOf": [INTEGER, {"type": "null"}]}),
+]
 
 
 @given(st.text(max_size=60), st.sampled_from(SCHEMAS))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -51,5 +52,5 @@ def test_numbers_keep_their_units() -> None:
 @given(st.text(alphabet=st.sampled_from("aZ1 .,'\"[]{}()$%:-/#@é\n"), max_size=60))
 def test_any_text_is_read_and_mentions_do_not_overlap(text: str) -> None:
     mentions = find_mentions(text)
-    assert all(a.end <= b.start for a, b in zip(mentions, mentions[1:], strict=False))
+    assert all(a.end <= b.start for a, b in pairwise(mentions))
     assert all(0 <= mention.start < mention.end <= len(text) for mention in mentions)

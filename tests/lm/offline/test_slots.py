@@ -16,9 +16,12 @@ def schema(*required: str, **properties: Any) -> dict[str, Any]:
     }
 
 
-NUMBER, TEXT = {"type": "number"}, {"type": "string"}
 CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-    ("a box of height 3 and width 5", schema("width", "height", width="integer", height="integer"), {"width": 5, "height": 3}),
+    (
+        "a box of height 3 and width 5",
+        schema("width", "height", width="integer", height="integer"),
+        {"width": 5, "height": 3},
+    ),
     ("add 7 and 9", schema("number1", "number2", number1="integer", number2="integer"), {"number1": 7, "number2": 9}),
     (
         "a car of 900 kg going 20 m/s",
@@ -50,11 +53,20 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         schema("date", date={"type": "string", "description": "In the format DD/MM/YYYY"}),
         {"date": "03/05/2025"},
     ),
-    ("from 2012 to 2015", schema("from_year", "to_year", from_year="integer", to_year="integer"), {"from_year": 2012, "to_year": 2015}),
+    (
+        "from 2012 to 2015",
+        schema("from_year", "to_year", from_year="integer", to_year="integer"),
+        {"from_year": 2012, "to_year": 2015},
+    ),
     ("Play it loud", schema("volume", volume={"enum": ["quiet", "loud"]}), {"volume": "loud"}),
     (
         "from 5 miles to kilometers",
-        schema("to_unit", "from_unit", to_unit={"enum": ["miles", "kilometers"]}, from_unit={"enum": ["miles", "kilometers"]}),
+        schema(
+            "to_unit",
+            "from_unit",
+            to_unit={"enum": ["miles", "kilometers"]},
+            from_unit={"enum": ["miles", "kilometers"]},
+        ),
         {"to_unit": "kilometers", "from_unit": "miles"},
     ),
     ("a route that avoids tolls", schema("avoid_tolls", avoid_tolls="boolean"), {"avoid_tolls": True}),
@@ -71,13 +83,26 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     (
         "ship 3 lamps to Ann Lee (ann@example.com)",
-        schema("quantity", "to", quantity="integer", to={"type": "object", **schema("name", "email", name="string", email="string")}),
+        schema(
+            "quantity",
+            "to",
+            quantity="integer",
+            to={"type": "object", **schema("name", "email", name="string", email="string")},
+        ),
         {"quantity": 3, "to": {"name": "Ann Lee", "email": "ann@example.com"}},
     ),
-    ("user 'admin' with 's3' as the password", schema("password", "user", password="string", user="string"), {"password": "s3", "user": "admin"}),
-    ("150 euros in yen", schema("amount", "target_currency", amount="number", target_currency="string"), {"amount": 150, "target_currency": "JPY"}),
+    (
+        "user 'admin' with 's3' as the password",
+        schema("password", "user", password="string", user="string"),
+        {"password": "s3", "user": "admin"},
+    ),
+    (
+        "150 euros in yen",
+        schema("amount", "target_currency", amount="number", target_currency="string"),
+        {"amount": 150, "target_currency": "JPY"},
+    ),
     ("What time is it?", schema("zone", zone={"type": "string", "default": "UTC"}), {"zone": "UTC"}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("text", "parameters", "arguments"), CASES)
