@@ -123,10 +123,18 @@ class Gather(Generic[T]):
         import asyncio
 
         gate = asyncio.Semaphore(self._limit)
+        failed = False
 
         async def one(program: Program[T]) -> T:
+            nonlocal failed
             async with gate:
-                return await arun(program)
+                if failed:  # the gate opens before the others can be cancelled
+                    raise asyncio.CancelledError
+                try:
+                    return await arun(program)
+                except BaseException:
+                    failed = True
+                    raise
 
         tasks = [asyncio.ensure_future(one(program)) for program in self._programs]
         try:
@@ -189,16 +197,14 @@ def off_loop(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Awa
     import asyncio
 
     context = contextvars.copy_context()
-    work = partial(context.run, _without_stop_iteration, partial(function, *args, **kwargs))
+
+    def work() -> T:
+        try:
+            return context.run(function, *args, **kwargs)
+        except StopIteration as error:  # a future cannot hold it: on Python 3.11 whoever waits would wait forever
+            raise RuntimeError("a function that was called in a thread raised StopIteration") from error
+
     return asyncio.get_running_loop().run_in_executor(_blocking_pool(), work)
-
-
-def _without_stop_iteration(function: Callable[[], T]) -> T:
-    """A future cannot hold ``StopIteration``: on Python 3.11 whoever waits for it would wait forever."""
-    try:
-        return function()
-    except StopIteration as error:
-        raise RuntimeError("a function that was called in a thread raised StopIteration") from error
 
 
 class _BackgroundLoop:

@@ -1,7 +1,7 @@
 """Hypothesis strategies for the canonical values: anything they can hold, so that properties meet everything.
 
-``json_values`` holds what JSON can say (no NaN, no infinity; text may hold anything but lone surrogates, which no UTF-8 wire can
-carry). Values are consistent as our own code makes them: a choice's text, calls and reasoning agree with its parts.
+``json_values`` holds what JSON can say: no NaN, no infinity, and no lone surrogates, which no UTF-8 wire can carry. Values are
+consistent as our own code makes them: a choice's text, calls and reasoning agree with its parts.
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ requests = st.builds(
 usages = st.builds(Usage, numbers, numbers, numbers, numbers, numbers, st.none() | st.floats(0, 10))
 warnings = st.lists(st.builds(LMWarning, texts, texts), max_size=2).map(tuple)
 attempts = st.lists(
-    st.builds(Attempt, st.sampled_from(["ask", "repair", "extract", "retry"]), maybe_text, usages, maybe_text), max_size=2
+    st.builds(Attempt, st.sampled_from(["ask", "repair", "extract", "retry"]), maybe_text, usages, maybe_text),
+    max_size=2,
 ).map(tuple)
 
 choice_ends = {

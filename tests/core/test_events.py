@@ -101,5 +101,5 @@ def test_nothing_collected_is_an_empty_response() -> None:
 
 
 def test_an_unknown_event_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="no event of type 'noise'.*text_delta"):
+    with pytest.raises(ValueError, match=r"no event of type 'noise'.*text_delta"):
         event_from_json({"type": "noise"})

@@ -91,7 +91,7 @@ def test_what_is_not_ours_is_refused_by_name(data: dict[str, Any], message: str)
 
 @pytest.mark.parametrize("part", ["text", {"type": "hologram"}, {"text": "no type"}, None])
 def test_an_unknown_part_is_refused_with_the_known_ones(part: Any) -> None:
-    with pytest.raises(ValueError, match="type out of .*tool_call"):
+    with pytest.raises(ValueError, match=r"type out of .*tool_call"):
         Message.from_json({"role": "user", "parts": [part]})
 
 
