@@ -20,7 +20,7 @@ check: $(VENV)/.installed-dev
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	$(VENV)/bin/pyright
+	$(VENV)/bin/pyright --pythonpath $(PYTHON)
 	$(VENV)/bin/lint-imports
 
 bench: $(VENV)/.installed-demo
@@ -31,13 +31,19 @@ $(VENV)/.installed-%: pyproject.toml | $(PYTHON)
 	@$(PYTHON) -m pip install $(PIP_FLAGS) --editable ".[$*]"
 	@touch $@
 
-# The first interpreter of 3.11 or later; python3 is often older than a python3.X beside it.
+# The first interpreter of 3.11 or later; python3 is often older than a python3.X beside it. An environment whose interpreter
+# has gone, or that was left half made, is made anew.
+FORGET_VENV = if [ -f $(VENV)/pyvenv.cfg ]; then rm -rf $(VENV); fi
+
 $(PYTHON):
-	@for candidate in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	@$(FORGET_VENV); \
+	for candidate in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	  if command -v $$candidate >/dev/null 2>&1 \
 	    && $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
 	    echo "Creating $(VENV) with $$($$candidate --version)"; \
-	    exec $$candidate -m venv $(VENV); \
+	    $$candidate -m venv $(VENV) && exit 0; \
+	    $(FORGET_VENV); \
+	    exit 1; \
 	  fi; \
 	done; \
 	echo "sigwire needs Python 3.11 or later; python3 here is $$(python3 --version 2>&1 || echo missing)." >&2; \

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import create_model
+from pydantic import BaseModel, create_model
 
 import sigwire
 from benchmarks import peers
@@ -43,7 +43,7 @@ def fields(count: int, target: str) -> Job:
     expected = {name: f"value of {name}" for name in names_out}
     system = "Reply with the sections " + ", ".join(names_out)
     fields_out: dict[str, Any] = dict.fromkeys(names_out, (str, ...))
-    reply_model = create_model("Reply", **fields_out)
+    reply_model: type[BaseModel] = create_model("Reply", **fields_out)
 
     def floor() -> dict[str, Any]:
         ask = "\n\n".join([f"[[ ## {name} ## ]]\n{value}" for name, value in inputs.items()])

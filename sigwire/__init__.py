@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from sigwire.lm.client import LM
     from sigwire.lm.fake import DummyLM, FakeLM
     from sigwire.modules.chain_of_thought import ChainOfThought
+    from sigwire.modules.looking_back import inspect_history
     from sigwire.modules.module import Module
     from sigwire.modules.predict import Predict
     from sigwire.modules.react import AgentRun, ReAct, ReActStep
@@ -155,6 +156,7 @@ __all__ = [
     "configure",
     "context",
     "ensure_signature",
+    "inspect_history",
     "is_retryable_lm_error",
     "make_signature",
     "settings",
@@ -185,6 +187,7 @@ _HOMES = {
     "sigwire.lm.client": "LM",
     "sigwire.lm.fake": "DummyLM FakeLM",
     "sigwire.modules.chain_of_thought": "ChainOfThought",
+    "sigwire.modules.looking_back": "inspect_history",
     "sigwire.modules.module": "Module",
     "sigwire.modules.predict": "Predict",
     "sigwire.modules.react": "AgentRun ReAct ReActStep",

@@ -4,8 +4,9 @@
     with context(lm=other): ...         changes it for what runs inside, and for nothing else
 
 ``Settings`` below is the one table of keys: name, type, default, meaning. A context holds only the keys it sets, so
-``configure`` inside a context has its effect, and the context's own keys still win. Contexts travel as context variables do:
-into tasks, ``asyncio.to_thread`` and everything the library runs; for a thread pool of your own, wrap the function in ``bind``.
+``configure`` inside a context has its effect, and the context's own keys still win. Contexts travel as context
+variables do: into tasks, ``asyncio.to_thread`` and everything the library runs; for a thread pool of your own, wrap
+the function in ``bind``.
 
 Reading costs one look-up: ``current()`` gives the values in effect as one frozen object.
 """
@@ -13,7 +14,7 @@ Reading costs one look-up: ``current()`` gives the values in effect as one froze
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -125,7 +126,7 @@ def configure(**values: Any) -> None:
 
 
 @contextmanager
-def context(**values: Any) -> Iterator[None]:
+def context(**values: Any) -> Generator[None]:
     """Change settings for what runs inside the ``with`` block, tasks and library threads started there included.
 
     >>> with context(num_threads=2):

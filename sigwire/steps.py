@@ -12,19 +12,22 @@ So each loop of the library is written once. Programs call programs with ``yield
 
 This file knows nothing of models, tools or settings. It owns two process-wide resources, both started on first use only:
 an event loop in a daemon thread, for effects that can only be awaited while the caller blocks, and a pool of threads, for
-effects that can only block while the caller awaits.
+effects that can only block while the caller awaits. Loops and pools are imported where they are used: a program that only
+blocks, as most scripts do, never pays for them.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+
+if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 __all__ = ["Effect", "Gather", "Program", "arun", "block_on", "off_loop", "run"]
 
@@ -85,7 +88,7 @@ class Gather(Generic[T]):
     """An effect: run several programs at once, at most ``limit`` at a time; their values come in the given order.
 
     Each program runs in a copy of the caller's context. When one raises, programs not yet started are dropped, running
-    ones are cancelled (async) or waited for (sync), and the first error in the given order is raised.
+    ones are cancelled (async) or waited for (sync), and of the errors that came the first in the given order is raised.
 
     >>> def number(n: int) -> Program[int]:
     ...     return n
@@ -104,33 +107,52 @@ class Gather(Generic[T]):
 
     def run(self) -> list[T]:
         if self._limit == 1:
-            return [run(program) for program in self._programs]
+            return [contextvars.copy_context().run(run, program) for program in self._programs]
+        from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
         with ThreadPoolExecutor(self._limit, thread_name_prefix="sigwire-gather") as pool:
-            futures = [
-                pool.submit(contextvars.copy_context().run, partial(run, program)) for program in self._programs
-            ]
-            wait(futures, return_when=FIRST_EXCEPTION)
-            for future in futures:
-                future.cancel()
-        for future in futures:
-            if not future.cancelled() and (error := future.exception()) is not None:
-                raise error
-        return [future.result() for future in futures]
+            futures = [pool.submit(contextvars.copy_context().run, partial(run, program)) for program in self._programs]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:  # an interrupt too: nothing more is begun
+                for future in futures:
+                    future.cancel()
+        return _results(futures)
 
     async def arun(self) -> list[T]:
+        import asyncio
+
         gate = asyncio.Semaphore(self._limit)
+        failed = False
 
         async def one(program: Program[T]) -> T:
+            nonlocal failed
             async with gate:
-                return await arun(program)
+                if failed:  # the gate opens before the others can be cancelled
+                    raise asyncio.CancelledError
+                try:
+                    return await arun(program)
+                except BaseException:
+                    failed = True
+                    raise
 
         tasks = [asyncio.ensure_future(one(program)) for program in self._programs]
         try:
-            return list(await asyncio.gather(*tasks))
+            if tasks:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+        return _results(tasks)
+
+
+def _results(finished: Sequence[Future[T]] | Sequence[asyncio.Task[T]]) -> list[T]:
+    """The values in order; the first error in order instead, where one failed and the others were cancelled for it."""
+    for future in finished:
+        if not future.cancelled() and (error := future.exception()) is not None:
+            raise error
+    return [future.result() for future in finished]
 
 
 # --- bridges between blocking and awaiting --------------------------------------------------------
@@ -147,6 +169,8 @@ def block_on(coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None)
     >>> block_on(answer())
     42
     """
+    import asyncio
+
     loop = _background_loop()
     if threading.current_thread() is loop.thread:
         coroutine.close()
@@ -170,15 +194,25 @@ def off_loop(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Awa
     ...     await off_loop(time.sleep, 0.001)
     >>> block_on(main())
     """
+    import asyncio
+
     context = contextvars.copy_context()
-    return asyncio.get_running_loop().run_in_executor(_blocking_pool(), partial(context.run, function, *args, **kwargs))
+
+    def work() -> T:
+        try:
+            return context.run(function, *args, **kwargs)
+        except StopIteration as error:  # a future cannot hold it: on Python 3.11 whoever waits would wait forever
+            raise RuntimeError("a function that was called in a thread raised StopIteration") from error
+
+    return asyncio.get_running_loop().run_in_executor(_blocking_pool(), work)
 
 
 class _BackgroundLoop:
-    """An event loop in a daemon thread. Forked children start their own."""
+    """An event loop in a daemon thread."""
 
     def __init__(self) -> None:
-        self.pid = os.getpid()
+        import asyncio
+
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, name="sigwire-loop", daemon=True)
         self.thread.start()
@@ -186,21 +220,33 @@ class _BackgroundLoop:
 
 _lock = threading.Lock()
 _loop: _BackgroundLoop | None = None
-_pool: tuple[int, ThreadPoolExecutor] | None = None
+_pool: ThreadPoolExecutor | None = None
 _BLOCKING_THREADS = 64  # Blocking tools mostly wait; the interpreter's own default of cores + 4 starves small machines.
 
 
 def _background_loop() -> _BackgroundLoop:
     global _loop
     with _lock:
-        if _loop is None or _loop.pid != os.getpid():
+        if _loop is None:
             _loop = _BackgroundLoop()
         return _loop
 
 
 def _blocking_pool() -> ThreadPoolExecutor:
     global _pool
+    from concurrent.futures import ThreadPoolExecutor
+
     with _lock:
-        if _pool is None or _pool[0] != os.getpid():
-            _pool = (os.getpid(), ThreadPoolExecutor(_BLOCKING_THREADS, thread_name_prefix="sigwire-blocking"))
-        return _pool[1]
+        if _pool is None:
+            _pool = ThreadPoolExecutor(_BLOCKING_THREADS, thread_name_prefix="sigwire-blocking")
+        return _pool
+
+
+def _start_anew() -> None:
+    """In a forked child: threads did not come along, and the lock may have been held by one of them."""
+    global _lock, _loop, _pool
+    _lock, _loop, _pool = threading.Lock(), None, None
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_start_anew)

@@ -85,6 +85,21 @@ def run(code: Any, namespace: dict[str, Any], error: type[BaseException] | None)
     return out.getvalue()
 
 
+ALL_PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    targets = [link for link in links if "://" not in link and not link.startswith("mailto:")]
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_page_is_listed_in_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert [page.name for page in PAGES[1:] if page.name != "index.md" and f"({page.name})" not in index] == []
+
+
 def test_the_readme_opens_with_the_two_commands_and_a_program() -> None:
     first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:45]
     assert "make demo" in "\n".join(first_screen)

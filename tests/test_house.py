@@ -84,6 +84,11 @@ def test_importing_sigwire_loads_nothing_heavy() -> None:
     assert [name for name in seen["modules"] if name.startswith("sigwire.")] == []
 
 
+def test_a_first_predict_loads_pydantic_and_nothing_else_that_is_heavy() -> None:
+    seen = audit("import sigwire; sigwire.Predict('question -> answer')")
+    assert {name.partition(".")[0] for name in seen["modules"]} & LATE == {"pydantic"}
+
+
 @pytest.mark.parametrize(
     "statement",
     ["import sigwire", "from sigwire import *", "import sigwire; sigwire.Predict('question -> answer')"],

@@ -57,9 +57,16 @@ async def test_any_task_may_configure() -> None:
 
 
 def test_a_context_ends_with_its_block_also_by_an_exception() -> None:
-    with pytest.raises(RuntimeError), context(num_threads=2):
-        assert settings.num_threads == 2
-        raise RuntimeError
+    seen: list[int] = []
+
+    def fail() -> None:
+        with context(num_threads=2):
+            seen.append(settings.num_threads)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert seen == [2]
     assert settings.num_threads == 8
 
 
@@ -88,7 +95,7 @@ UNKNOWN = [
 
 @pytest.mark.parametrize("use", UNKNOWN)
 def test_an_unknown_key_is_an_error_that_lists_the_known_ones(use: Any) -> None:
-    with pytest.raises((ConfigurationError, AttributeError, KeyError), match="'temperature'.*adapter, callbacks, lm"):
+    with pytest.raises((ConfigurationError, AttributeError, KeyError), match=r"'temperature'.*adapter, callbacks, lm"):
         use()
 
 

@@ -88,7 +88,7 @@ class ChatLayout(Layout):
         return "\n\n".join(sections)
 
     def begins(self, text: str) -> bool:
-        return _HEADER.match(text) is not None
+        return _HEADER.match("\n" + text) is not None
 
     def read(self, text: str, strict: bool) -> Reading:
         pieces = _HEADER.split("\n" + text)

@@ -402,6 +402,9 @@ _CALLS_FIRST = "Call tools while you need their results. Write the outputs once 
 _CALL_OR_SAY = "Call the tools that are needed; if none fits, say so in plain text."
 _ANSWER_PLAINLY = "Answer in plain text."
 _EMPTY = "The model returned neither text nor tool calls. Ask again, or look at choice.raw for the provider's reason."
+_ONLY_CALLS = (
+    "The model called tools and wrote nothing, and the signature has no output for calls. Add one: calls: ToolCalls."
+)
 _FILTERED = "The provider's content filter stopped the answer. Change the inputs, or the provider's safety settings."
 _MALFORMED = (
     "The provider could not read the tool call that the model wrote; nothing of it arrived. Ask again, or simplify the "
@@ -432,7 +435,7 @@ def check_usable(choice: Choice, *, has_calls: bool = False) -> None:
     if not choice.text or choice.text.isspace():
         if choice.finish_reason == "error":
             raise MalformedToolCall(_MALFORMED, choice=choice)
-        raise EmptyResponse(_EMPTY, choice=choice)
+        raise EmptyResponse(_ONLY_CALLS if choice.tool_calls else _EMPTY, choice=choice)
 
 
 def _without_cut_call(choice: Choice, warnings: list[LMWarning]) -> Choice:

@@ -25,7 +25,18 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
     from pydantic_core import SchemaValidator
 
-__all__ = ["Compiled", "Fitted", "Shape", "Texts", "compiled", "fit", "is_array", "is_object"]
+__all__ = [
+    "Compiled",
+    "Fitted",
+    "Shape",
+    "Texts",
+    "compiled",
+    "finite_validator",
+    "fit",
+    "is_array",
+    "is_mapping",
+    "is_object",
+]
 
 Texts: TypeAlias = Literal["always", "never", "maybe"]
 """Whether the JSON of a type's values is a string."""
@@ -34,6 +45,11 @@ Texts: TypeAlias = Literal["always", "never", "maybe"]
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
     """Whether a JSON value is an object."""
     return isinstance(value, dict)
+
+
+def is_mapping(value: Any) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether a value is a mapping of whatever kind."""
+    return isinstance(value, Mapping)
 
 
 def is_array(value: Any) -> TypeGuard[Sequence[Any]]:
@@ -88,9 +104,12 @@ class Compiled:
     """Everything about a field's type that calls do not change.
 
     ``by_alias`` is how values are written; ``read_options`` is what the validator needs to read them either way.
+    ``validator`` refuses what JSON does not have, where ``finite``; else ``NaN`` must be looked for in the text.
     """
 
     adapter: TypeAdapter[Any]
+    validator: SchemaValidator
+    finite: bool
     shape: Shape
     by_alias: bool
     read_options: Mapping[str, bool]
@@ -132,8 +151,11 @@ def _compiled(same: _Same) -> Compiled:
     adapter = _adapter(same.spec)
     core = _Core(adapter.core_schema)
     options = {"by_alias": True, "by_name": True} if core.has_aliases else {}
+    validator, finite = finite_validator(adapter)
     return Compiled(
         adapter,
+        validator,
+        finite,
         _shape(adapter, core.writes_aliases),
         core.writes_aliases,
         options,
@@ -141,6 +163,25 @@ def _compiled(same: _Same) -> Compiled:
         core.has("float", "any", "custom-error"),
         core.has("function-before", "function-wrap", "function-plain"),
     )
+
+
+def finite_validator(adapter: TypeAdapter[Any]) -> tuple[SchemaValidator, bool]:
+    """A validator whose floats refuse ``NaN`` and infinities, which pydantic reads from JSON; and whether it could be made.
+
+    Looking for the words in the text would cost more than reading a float does.
+    """
+    from pydantic_core import SchemaError, SchemaValidator
+
+    core = _Core(adapter.core_schema)
+    validator: Any = adapter.validator
+    if core.has("any", "bytes", "custom-error", "json"):
+        return validator, False
+    if not core.has("float"):
+        return validator, True
+    try:
+        return SchemaValidator(_changed(adapter.core_schema, "float", _finite), _use_prebuilt=False), True
+    except (SchemaError, TypeError):
+        return validator, False
 
 
 def _adapter(spec: FieldSpec) -> TypeAdapter[Any]:
@@ -221,7 +262,7 @@ class _Core:
         if not any(_is_risky(node) for node in _nodes(self._schema)):
             return None
         try:
-            return SchemaValidator(_reversed(self._schema), _use_prebuilt=False)
+            return SchemaValidator(_changed(self._schema, "union", _reversed), _use_prebuilt=False)
         except (SchemaError, TypeError):
             return None
 
@@ -261,15 +302,22 @@ def _nodes(schema: Any) -> Iterator[Mapping[str, Any]]:
             pending += current
 
 
-def _reversed(schema: Any) -> Any:
+def _changed(schema: Any, kind: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    """A core schema with every node of a kind changed."""
     if is_object(schema):
-        made = {key: value if key == "metadata" else _reversed(value) for key, value in schema.items()}
-        if made.get("type") == "union" and made.get("mode") != "left_to_right":
-            made["choices"] = made["choices"][::-1]
-        return made
-    if is_array(schema):
-        return type(schema)(map(_reversed, schema)) if type(schema) in (list, tuple) else schema  # type: ignore[call-arg]
+        made = {key: value if key == "metadata" else _changed(value, kind, change) for key, value in schema.items()}
+        return change(made) if made.get("type") == kind else made
+    if is_array(schema) and type(schema) in (list, tuple):
+        return type(schema)(_changed(item, kind, change) for item in schema)  # type: ignore[call-arg]
     return schema
+
+
+def _finite(node: dict[str, Any]) -> dict[str, Any]:
+    return {**node, "allow_inf_nan": False}
+
+
+def _reversed(node: dict[str, Any]) -> dict[str, Any]:
+    return node if node.get("mode") == "left_to_right" else {**node, "choices": node["choices"][::-1]}
 
 
 # --- fitting -----------------------------------------------------------------------------------------------

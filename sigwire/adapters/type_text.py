@@ -249,7 +249,7 @@ _LIMITS: Mapping[str, str] = {
 _SIZES = (
     ("minLength", "maxLength", "characters"),
     ("minItems", "maxItems", "items"),
-    ("minProperties", "maxProperties", "entries"),
+    ("minProperties", "maxProperties", "members"),
 )
 
 
@@ -265,6 +265,7 @@ def _limits(schema: JsonObject) -> Iterator[str]:
 
 
 def _size(low: JsonValue, high: JsonValue, unit: str) -> Iterator[str]:
+    unit = unit.removesuffix("s") if 1 in (high, low if high is None else None) else unit
     if low is not None and low == high:
         yield f"{low} {unit}"
     elif low and high is not None:

@@ -54,7 +54,7 @@ class TypedJson:
         self.compiled: Compiled = compiled(field)
         self.settled = self.compiled.forked is None and self.compiled.forgiving is None
         self._options: dict[str, Any] = dict(self.compiled.read_options)
-        self._validator = self.compiled.adapter.validator
+        self._validator = self.compiled.validator
         self._writer = self.compiled.adapter.serializer
 
     # --- reading -------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ class TypedJson:
     def read(self, text: str, strict: bool) -> Read:
         """The value in a text that is, or holds, JSON."""
         try:
-            if not has_constants(text):
+            if self.compiled.finite or not has_constants(text):
                 value = self.exactly(text)
                 return Read(value) if self.settled else self._settle(value, text, strict)
         except ValueReadError:

@@ -12,8 +12,8 @@ Texts lose blanks at their edges, so a text that is empty, or begins or ends wit
 already looks so gets one more. In ``X | None`` the text ``null`` is ``None``; the string "null" gets a backslash.
 
 Reading tries what is exactly right first: one call into pydantic on the text. Only when that fails is the text taken apart
-(``json_text``) and mended along the type (``shapes``). What was mended is in ``repairs``; ``strict`` refuses it. Constraints and
-validators always have the last word.
+(``json_text``) and mended along the type (``shapes``, put to work by ``typed``). What was mended is in ``repairs``; ``strict``
+refuses it. Constraints and validators always have the last word.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from json.encoder import encode_basestring_ascii
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, NotRequired, cast
 
 from sigwire.adapters.edges import EDGES, guarded, null_guarded, null_unguarded, unguarded
 from sigwire.adapters.json_text import read_json, unwrapped
-from sigwire.adapters.shapes import compiled, is_array
+from sigwire.adapters.shapes import compiled, finite_validator, is_array, is_mapping
 from sigwire.adapters.typed import Read, TypedJson, has_constants, problem_of, shown, untyped_json, validated
 from sigwire.core.json import JsonValue, dumps, loads
 from sigwire.core.messages import Part
@@ -63,9 +63,12 @@ class FieldCodec:
     def __init__(self, field: FieldSpec) -> None:
         self.field = field
 
+    # What stands here serves inputs of types that pydantic does not know; every other form has its own.
+
     def render(self, value: Any) -> str:
         """The text of a value, or of what ``dump`` made of it, as it stands in a prompt."""
-        raise NotImplementedError  # every form has its own
+        text = untyped_json(value, self.field.name)
+        return guarded(loads(text)) if text.startswith('"') else text
 
     def render_input(self, value: Any) -> str:
         """The text of a value among the inputs; media are replaced by their name."""
@@ -73,15 +76,15 @@ class FieldCodec:
 
     def read(self, text: str, *, strict: bool = False) -> Read:
         """The value in a text."""
-        raise NotImplementedError
+        return Read(unguarded(text.strip()))
 
     def dump(self, value: Any) -> JsonValue:
         """The value as plain JSON."""
-        raise NotImplementedError
+        return self._untyped(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> Read:
         """The value in JSON that ``dump`` or a model made."""
-        raise NotImplementedError
+        return Read(value)
 
     def parts(self, value: Any) -> tuple[str | Part, ...]:
         """The value among the inputs as texts and media, in order."""
@@ -105,7 +108,7 @@ def _codec_for(field: FieldSpec) -> type[FieldCodec]:
         return _BY_TEXTS[compiled(field).shape.texts]
     except FieldDefinitionError:
         if field.direction == "input":
-            return _UntypedCodec
+            return FieldCodec
         raise
 
 
@@ -149,7 +152,7 @@ class _TextCodec(FieldCodec):
         return str.__str__(value) if isinstance(value, str) else untyped_json(value, self.field.name)
 
     def _read_text(self, text: str, strict: bool) -> Read:
-        raise NotImplementedError
+        return Read(text)
 
 
 class _StringCodec(_TextCodec):
@@ -321,12 +324,11 @@ def _unquoted(text: str) -> Iterator[tuple[str, str]]:
 class _JsonCodec(FieldCodec):
     """Types whose JSON is never a string."""
 
-    __slots__ = ("_exactly", "typed")
+    __slots__ = ("typed",)
 
     def __init__(self, field: FieldSpec) -> None:
         super().__init__(field)
         self.typed = TypedJson(field)
-        self._exactly = self.typed.exactly if self.typed.settled else None
 
     def render(self, value: Any) -> str:
         return self.typed.to_json(value)
@@ -389,26 +391,7 @@ def _is_json(text: str) -> bool:
 _JSON_STARTS = frozenset('{["-0123456789tfn')
 
 
-# --- the rest ------------------------------------------------------------------------------------------------
-
-
-class _UntypedCodec(FieldCodec):
-    """An input of a type that pydantic does not know: shown as it can be, never read."""
-
-    __slots__ = ()
-
-    def render(self, value: Any) -> str:
-        text = untyped_json(value, self.field.name)
-        return guarded(loads(text)) if text.startswith('"') else text
-
-    def read(self, text: str, *, strict: bool = False) -> Read:
-        return Read(unguarded(text.strip()))
-
-    def dump(self, value: Any) -> JsonValue:
-        return self._untyped(value)
-
-    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
-        return Read(value)
+# --- tool calls and media ----------------------------------------------------------------------------
 
 
 class _CallsCodec(FieldCodec):
@@ -497,22 +480,21 @@ def _joined(opening: str, items: Sequence[tuple[str, Any]], closing: str) -> Ite
 
 
 def _members(value: Any) -> Mapping[Any, Any] | None:
-    if isinstance(value, Mapping):
-        found: Mapping[Any, Any] = value
-        return found
-    kind: Any = type(value)
+    if is_mapping(value):
+        return value
+    kind: Any = value.__class__
     names = getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", None)
     return None if names is None else {name: getattr(value, name) for name in names}
 
 
 _BY_ROLE: Mapping[str, type[FieldCodec]] = {
-    "tool_calls": _CallsCodec, "code": _CodeCodec, "reasoning": _ReasoningCodec, "tools": _UntypedCodec,
-    "history": _UntypedCodec,
+    "tool_calls": _CallsCodec, "code": _CodeCodec, "reasoning": _ReasoningCodec, "tools": FieldCodec,
+    "history": FieldCodec,
 }  # fmt: skip
 _BY_TEXTS: Mapping[str, type[FieldCodec]] = {"always": _TextValueCodec, "never": _JsonCodec, "maybe": _MixedCodec}
 
 
-# --- several fields in one object ------------------------------------------------------------------------------
+# --- several fields in one object --------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -545,7 +527,7 @@ class ObjectCodec:
 
     def read(self, text: str, *, strict: bool = False) -> ObjectRead:
         """The fields in a text that is, or holds, a JSON object."""
-        if self._settled and not has_constants(text) and (found := self._read_exactly(text)):
+        if self._settled and (found := self._read_exactly(text)):
             return found
         try:
             value, repairs = read_json(text, strict, kind=None if len(self._codecs) == 1 else "object")
@@ -574,7 +556,9 @@ class ObjectCodec:
         config = ConfigDict(extra="allow", ser_json_bytes="base64", val_json_bytes="base64")
         adapter = TypeAdapter[dict[str, Any]](with_config(config)(record))
         options: Any = {key: on for codec in self._codecs.values() for key, on in _read_options(codec.field).items()}
-        self._exactly = partial(adapter.validator.validate_json, strict=True, **options)
+        validator, finite = finite_validator(adapter)
+        exactly: Callable[[str], dict[str, Any]] = partial(validator.validate_json, strict=True, **options)
+        self._exactly = exactly if finite else partial(_without_constants, exactly)
         return self._exactly
 
     def _spread(self, value: JsonValue, repairs: Sequence[Repair], strict: bool) -> ObjectRead:
@@ -605,7 +589,7 @@ class ObjectCodec:
         found: list[tuple[dict[str, JsonValue], tuple[Repair, ...]]] = []
         if isinstance(value, dict):
             found.append((value, ()))
-        if strict or found and (not value or self._is_whole(found[0][0])):
+        if strict or (found and (not value or self._is_whole(found[0][0]))):
             return found[0] if found else (None, ())
         found += [(inner, (Repair(None, what),)) for inner, what in unwrapped(value) if isinstance(inner, dict)]
         whole = [members for members in found if self._is_whole(members[0])]
@@ -630,6 +614,12 @@ class ObjectCodec:
         return (value, ()) if isinstance(value, dict) else (None, ())
 
 
+def _without_constants(read: Callable[[str], dict[str, Any]], text: str) -> dict[str, Any]:
+    if has_constants(text):
+        raise ValueError("the text may hold NaN")
+    return read(text)
+
+
 def _member(codec: FieldCodec, members: Mapping[str, JsonValue], strict: bool) -> Read:
     name = codec.field.name
     if name in members:
@@ -645,7 +635,6 @@ def _default(codec: FieldCodec) -> Any:
 
 def _member_type(spec: FieldSpec) -> Any:
     from pydantic import Field
-    from typing_extensions import NotRequired
 
     chosen = () if spec.info.discriminator is None else (Field(discriminator=spec.info.discriminator),)
     kind: Any = Annotated[(spec.annotation, *spec.metadata, *chosen)] if spec.metadata or chosen else spec.annotation

@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast, get_args
 
-from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.json import JsonObject, JsonValue, Value
 from sigwire.core.messages import Part, TextPart, ThinkingPart
 from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools import ToolCall
@@ -29,46 +29,52 @@ __all__ = [
     "ToolCallStart",
     "UsageUpdate",
     "collect",
+    "event_from_json",
     "explode",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseStart:
+class ResponseStart(Value):
     """The answer begins."""
 
+    kind: ClassVar[str] = "response_start"
     id: str | None = None
     model: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(Value):
     """More text of a choice."""
 
+    kind: ClassVar[str] = "text_delta"
     text: str
     choice: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ReasoningDelta:
+class ReasoningDelta(Value):
     """More of what the model thinks before it answers."""
 
+    kind: ClassVar[str] = "reasoning_delta"
     text: str
     choice: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class PartEnd:
+class PartEnd(Value):
     """A whole part: thinking with its signature (replacing the deltas since the last part), media, an opaque item."""
 
+    kind: ClassVar[str] = "part_end"
     part: Part
     choice: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallStart:
+class ToolCallStart(Value):
     """The model begins a call; ``index`` numbers the calls of a choice."""
 
+    kind: ClassVar[str] = "tool_call_start"
     index: int
     id: str
     name: str
@@ -76,27 +82,30 @@ class ToolCallStart:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallDelta:
+class ToolCallDelta(Value):
     """More of a call's argument text, for display only."""
 
+    kind: ClassVar[str] = "tool_call_delta"
     index: int
     arguments: str
     choice: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallEnd:
+class ToolCallEnd(Value):
     """The call is complete."""
 
+    kind: ClassVar[str] = "tool_call_end"
     index: int
     call: ToolCall
     choice: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ChoiceEnd:
+class ChoiceEnd(Value):
     """A choice is complete. ``ordered`` says that the order of its parts is part of its meaning."""
 
+    kind: ClassVar[str] = "choice_end"
     finish_reason: FinishReason = "stop"
     choice: int = 0
     refusal: str | None = None
@@ -107,16 +116,18 @@ class ChoiceEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class UsageUpdate:
+class UsageUpdate(Value):
     """Tokens so far; the last one counts."""
 
+    kind: ClassVar[str] = "usage"
     usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseEnd:
+class ResponseEnd(Value):
     """The answer is complete."""
 
+    kind: ClassVar[str] = "response_end"
     warnings: tuple[LMWarning, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     raw: JsonValue = None
@@ -136,6 +147,21 @@ StreamEvent: TypeAlias = (
 )
 
 
+_BY_KIND: Mapping[str, type[Value]] = {event.kind: event for event in get_args(StreamEvent)}
+
+
+def event_from_json(data: Mapping[str, Any]) -> StreamEvent:
+    """Read what any event's ``to_json`` wrote. Raises ``ValueError`` for a type that is none of theirs.
+
+    >>> event_from_json({"type": "text_delta", "text": "4"})
+    TextDelta(text='4', choice=0)
+    """
+    event = _BY_KIND.get(str(data.get("type")))
+    if event is None:
+        raise ValueError(f"There is no event of type {data.get('type')!r}. The types are: {', '.join(_BY_KIND)}.")
+    return cast(StreamEvent, event.from_json(data))
+
+
 def explode(response: Response) -> Iterator[StreamEvent]:
     """The events of a response that came whole.
 
@@ -144,7 +170,7 @@ def explode(response: Response) -> Iterator[StreamEvent]:
     """
     yield ResponseStart(response.id, response.model)
     for number, choice in enumerate(response.choices):
-        yield from _explode_parts(choice.message().parts, number)
+        yield from _explode_parts(choice.parts or _usual_parts(choice), number)
         yield ChoiceEnd(
             choice.finish_reason,
             number,
@@ -156,6 +182,11 @@ def explode(response: Response) -> Iterator[StreamEvent]:
         )
     yield UsageUpdate(response.usage)
     yield ResponseEnd(response.warnings, response.attempts, response.raw)
+
+
+def _usual_parts(choice: Choice) -> tuple[Part, ...]:
+    thinking: tuple[Part, ...] = () if choice.reasoning is None else (ThinkingPart(choice.reasoning),)
+    return (*thinking, *((TextPart(choice.text),) if choice.text else ()), *choice.tool_calls)
 
 
 def _explode_parts(parts: tuple[Part, ...], choice: int) -> Iterator[StreamEvent]:
@@ -178,9 +209,9 @@ def _explode_parts(parts: tuple[Part, ...], choice: int) -> Iterator[StreamEvent
 class _Building:
     """A choice under construction: finished parts, and the text that is still growing."""
 
-    parts: list[Part] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list[Part])
     growing: type[TextPart] | type[ThinkingPart] | None = None
-    pieces: list[str] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list[str])
     end: ChoiceEnd = ChoiceEnd()
 
     def grow(self, kind: type[TextPart] | type[ThinkingPart], text: str) -> None:

@@ -1,31 +1,38 @@
 """A tool from a Python function: its name, its description, a JSON Schema of its parameters, and how arguments fit them.
 
-Type hints and defaults make the schema, through pydantic; the docstring (Google, NumPy or reST style) describes the function
-and its parameters. Parameter names are free: ``from_`` is a name like any other, and so is ``self`` in a plain function.
+Type hints and defaults make the schema, through pydantic; the docstring describes the function and its parameters.
 
     def f(a, /, b: int, *rest: int, c: str = "x", **more: float)
 
     a, b, c   properties; required are those without a default        rest   an optional array property, spread on the call
     more      additionalProperties of that type; without it unknown names are refused
+
+Parameters that ``functools.partial`` binds by name are nobody's to give, and are not offered. A parameter whose property
+needs a name that Python forbids takes it as an alias: ``from_: Annotated[str, Field(alias="from")]``.
+
+Two steps: a function is read when the tool is made (``Argument``s), and compiled by pydantic when a schema or a call first
+needs it; or at once where a type is not plain, so that one without a schema is refused where the tool is written.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-import re
+import json
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from inspect import Parameter
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, NamedTuple, cast
 
+from sigwire.core.docstrings import FunctionText, read_docstring
 from sigwire.core.json import JsonObject
-from sigwire.core.schema import inline_refs, untitled
+from sigwire.core.schema import inline_refs, schema_of, short, untitled
+from sigwire.core.typed_dicts import portable
 from sigwire.errors import InputError, ToolDefinitionError
 
-__all__ = ["Bound", "FunctionArguments", "FunctionText", "function_name", "is_async_function", "read_docstring"]
+__all__ = ["Argument", "Bound", "FunctionArguments", "function_name", "is_async_function"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,58 +40,26 @@ class Bound:
     """Arguments that fit: call ``function(*bound.args, **bound.kwargs)``."""
 
     args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = field(default_factory=dict)
+    kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionText:
-    """What a docstring says of a function and of its parameters."""
+class Argument(NamedTuple):
+    """One parameter of a function as a tool sees it: the property it is offered as, its type and its default."""
 
-    description: str = ""
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    name: str
+    offered_as: str
+    hint: Any
+    default: Any
+    description: str | None
+    kind: Any
 
-
-_SECTIONS = (
-    ("NUMPYDOC", re.compile(r"^\s*(?:Other )?Parameters\s*\n\s*-{3,}", re.MULTILINE)),
-    ("GOOGLE", re.compile(r"^\s*(?:Args|Arguments|Parameters|Params|Keyword Args|Keyword Arguments):\s*$", re.MULTILINE)),
-    ("REST", re.compile(r"^\s*:(?:param|parameter|arg|argument|key|keyword)\b", re.MULTILINE)),
-    ("EPYDOC", re.compile(r"^\s*@param\b", re.MULTILINE)),
-)
-
-
-def read_docstring(text: str | None) -> FunctionText:
-    """The description and the parameters' descriptions of a docstring, whichever of the common styles it is in.
-
-    >>> read_docstring("Add.\\n\\nArgs:\\n    a: The first.").parameters
-    {'a': 'The first.'}
-    """
-    if not text:
-        return FunctionText()
-    text = inspect.cleandoc(text)
-    style = next((name for name, pattern in _SECTIONS if pattern.search(text)), None)
-    if style is None:
-        return FunctionText(text)
-    import docstring_parser
-
-    try:
-        parsed = docstring_parser.parse(text, style=docstring_parser.DocstringStyle[style])
-    except docstring_parser.ParseError:
-        return FunctionText(text)
-    described = {p.arg_name.lstrip("*"): " ".join(p.description.split()) for p in parsed.params if p.description}
-    return FunctionText((parsed.description or "").strip(), described)
+    @property
+    def required(self) -> bool:
+        """Whether the model must give it."""
+        return self.default is Parameter.empty and self.kind is not Parameter.VAR_POSITIONAL
 
 
-def function_name(function: Callable[..., Any]) -> str:
-    """The name a function is offered under: its own, or its class's for a callable object."""
-    inner = function.func if isinstance(function, functools.partial) else function
-    return getattr(inner, "__name__", None) or type(inner).__name__
-
-
-def is_async_function(function: object) -> bool:
-    """Whether calling it gives a coroutine; callable objects and partials are looked into."""
-    while isinstance(function, functools.partial):
-        function = cast(Any, function).func
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+_BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)
 
 
 class FunctionArguments:
@@ -100,9 +75,7 @@ class FunctionArguments:
     (['width'], {'width': 2.0})
     """
 
-    __slots__ = ("_adapter", "_more", "_name", "_parameters", "_rest", "_validate", "text")
-
-    _SPREAD: ClassVar = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)
+    __slots__ = ("_adapter", "_arguments", "_by_position", "_more", "_name", "_rest", "_schema", "_validate", "text")
 
     def __init__(
         self,
@@ -111,124 +84,134 @@ class FunctionArguments:
         descriptions: Mapping[str, str] | None = None,
     ) -> None:
         self._name = function_name(function)
-        self.text = read_docstring(_docstring(function))
-        described = {**self.text.parameters, **(descriptions or {})}
-        hints = {**_hints(function, self._name, frozenset(types or ())), **(types or {})}
-        self._parameters: dict[str, Parameter] = {}
-        self._more: Parameter | None = None
-        self._rest: str | None = None
-        for name, parameter in _signature(function, self._name).parameters.items():
-            hint = _described(_hint(parameter, hints.get(name, Any)), described.get(name))
-            if parameter.kind is Parameter.VAR_KEYWORD:
-                self._more = parameter.replace(annotation=hint)
-                continue
-            if parameter.kind is Parameter.VAR_POSITIONAL:
-                self._rest, hint = name, list[hint]
-            self._parameters[name] = parameter.replace(annotation=hint)
+        self.text: FunctionText = read_docstring(_docstring(function))
+        read = list(
+            _read_arguments(function, self._name, types or {}, {**self.text.parameters, **(descriptions or {})})
+        )
+        self._arguments = {argument.name: argument for argument in read if argument.kind is not Parameter.VAR_KEYWORD}
+        self._more = next((argument for argument in read if argument.kind is Parameter.VAR_KEYWORD), None)
+        self._rest = next((argument.name for argument in read if argument.kind is Parameter.VAR_POSITIONAL), None)
+        self._by_position = any(argument.kind in _BY_POSITION for argument in read)
         self._adapter: Any = None
+        self._schema: JsonObject | None = None
         self._validate: Callable[[Any], dict[str, Any]] | None = None
+        self._check_names(types or {}, descriptions or {})
+        if not all(_is_plain(argument.hint) for argument in read):
+            self._check_types()
 
-    def check(self) -> None:
-        """Raise ``ToolDefinitionError`` where the function can be told unfit without compiling anything."""
-        for name, parameter in self._parameters.items():
-            if isinstance(parameter.annotation, str):
-                raise ToolDefinitionError(f"The type {parameter.annotation!r} of {name!r} is only a text.")
+    def _check_names(self, types: Mapping[str, Any], descriptions: Mapping[str, str]) -> None:
+        unknown = sorted((types.keys() | descriptions.keys()) - self._arguments.keys())
+        if unknown and self._more is None:
+            raise ToolDefinitionError(
+                f"The tool {self._name!r} has no parameter {unknown[0]!r} to describe. "
+                f"Its parameters are: {', '.join(self._arguments) or 'none'}."
+            )
+
+    def _check_types(self) -> None:
+        """Refuse types without a schema. A class that names one not yet defined gets its time until the first use."""
+        try:
+            self.schema()
+        except ToolDefinitionError as fault:
+            if not _is_unfinished(fault.__cause__):
+                raise
+            self._adapter = None
 
     def types(self) -> dict[str, Any]:
         """Python type by parameter."""
-        return {name: _bare(parameter.annotation) for name, parameter in self._parameters.items()}
+        return {name: _bare(argument.hint) for name, argument in self._arguments.items()}
 
     # --- for the model ---
 
     def schema(self) -> JsonObject:
         """The JSON Schema of the arguments, an object."""
-        try:
-            schema: JsonObject = self._compiled().json_schema(schema_generator=untitled())
-        except Exception as fault:
-            raise self._no_schema(fault) from fault
-        schema.pop("title", None)
-        properties = cast("dict[str, Any]", schema.setdefault("properties", {}))
-        for name, parameter in self._parameters.items():
-            if parameter.default is not Parameter.empty:
-                self._add_default(properties[name], parameter)
+        if self._schema is None:
+            try:
+                self._schema = self._make_schema()
+            except Exception as fault:
+                raise self._no_schema(fault) from fault
+        return self._schema
+
+    def _make_schema(self) -> JsonObject:
+        made: JsonObject = self._compiled().json_schema(schema_generator=untitled())
+        properties = cast("dict[str, Any]", made.get("properties", {}))
+        for argument in self._arguments.values():
+            _annotate(properties[argument.offered_as], argument)
+        schema: JsonObject = {"type": "object", "properties": properties}
+        if "required" in made:
+            schema["required"] = made["required"]
+        if "$defs" in made:
+            schema["$defs"] = made["$defs"]
+        return self._with_more(inline_refs(schema))
+
+    def _with_more(self, schema: JsonObject) -> JsonObject:
         if self._more is None:
-            schema.pop("additionalProperties", None)
-        inlined = inline_refs(schema)
-        order = ("type", "properties", "required")
-        return {key: inlined[key] for key in (*order, *(k for k in inlined if k not in order)) if key in inlined}
-
-    def _add_default(self, schema: dict[str, Any], parameter: Parameter) -> None:
-        from pydantic_core import to_jsonable_python
-
-        try:
-            schema["default"] = to_jsonable_python(parameter.default)
-        except Exception:  # a default that is no JSON (a sentinel object) is the function's own affair
-            return
+            return schema
+        more = schema_of(self._more.hint)
+        definitions = {**cast("JsonObject", more.pop("$defs", {})), **cast("JsonObject", schema.get("$defs", {}))}
+        described: JsonObject = {"description": self._more.description} if self._more.description else {}
+        schema["additionalProperties"] = {**more, **described} or True
+        return {**schema, "$defs": definitions} if definitions else schema
 
     # --- for the call ---
 
     def bind(self, arguments: Mapping[str, Any]) -> Bound:
         """Check and convert arguments. Raises ``InputError``, in words that a model can act on."""
         try:
-            values = (self._validate or self._compiled_validate())(arguments)
+            values = (self._validate or self._compile_validate())(arguments)
         except ValueError as fault:  # pydantic's ValidationError is one
             raise InputError(self._faults(fault)) from fault
-        if not any(parameter.kind in self._SPREAD for parameter in self._parameters.values()):
-            return Bound((), values)
-        return self._spread(values)
+        return self._spread(values) if self._by_position else Bound((), values)
 
     def _spread(self, values: dict[str, Any]) -> Bound:
-        """Positional-only and starred parameters go by position; what stands before them must then too."""
+        """Positional-only and starred parameters go by position; what stands before the starred one must then too."""
         args: list[Any] = []
         starred = bool(self._rest and values.get(self._rest))
-        for name, parameter in self._parameters.items():
-            if parameter.kind is Parameter.VAR_POSITIONAL:
+        for name, argument in self._arguments.items():
+            if argument.kind is Parameter.VAR_POSITIONAL:
                 args += values.pop(name, ())
-            elif parameter.kind is Parameter.POSITIONAL_ONLY or (
-                starred and parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
+            elif argument.kind is Parameter.POSITIONAL_ONLY or (
+                starred and argument.kind is Parameter.POSITIONAL_OR_KEYWORD
             ):
-                if name not in values and parameter.default is Parameter.empty:
-                    break
-                args.append(values.pop(name, parameter.default))
+                args.append(values.pop(name, argument.default))
         return Bound(tuple(args), values)
 
     # --- compiling ---
 
     def _compiled(self) -> Any:
         if self._adapter is None:
-            from pydantic import TypeAdapter
-            from typing_extensions import NotRequired, TypedDict
+            from typing import NotRequired
 
-            fields = {
-                name: parameter.annotation if self._is_required(parameter) else NotRequired[parameter.annotation]
-                for name, parameter in self._parameters.items()
+            from pydantic import TypeAdapter
+            from typing_extensions import TypedDict
+
+            # A TypedDict takes any name, refuses unknown ones and gives back only what was given: defaults stay Python's.
+            hints = {
+                name: argument.hint if argument.required else NotRequired[argument.hint]
+                for name, argument in self._arguments.items()
             }
-            arguments: Any = TypedDict("Arguments", fields)  # type: ignore[operator]
-            arguments.__pydantic_config__ = {
-                "extra": "forbid" if self._more is None else "allow",
-                "arbitrary_types_allowed": False,
-            }
-            try:
-                self._adapter = TypeAdapter(arguments)
-            except Exception as fault:
-                raise self._no_schema(fault) from fault
+            record: Any = cast(Any, TypedDict)("Arguments", hints)
+            record.__pydantic_config__ = {"extra": "forbid" if self._more is None else "allow"}
+            self._adapter = TypeAdapter(record)
         return self._adapter
 
-    def _is_required(self, parameter: Parameter) -> bool:
-        return parameter.default is Parameter.empty and parameter.kind is not Parameter.VAR_POSITIONAL
-
-    def _compiled_validate(self) -> Callable[[Any], dict[str, Any]]:
-        validate = self._compiled().validator.validate_python
-        if self._more is not None and self._more.annotation is not Any:
-            validate = self._with_more(validate, self._more.annotation)
+    def _compile_validate(self) -> Callable[[Any], dict[str, Any]]:
+        try:
+            validate = self._compiled().validator.validate_python
+        except Exception as fault:
+            raise self._no_schema(fault) from fault
+        if self._more is not None and self._more.hint is not Any:
+            validate = self._with_more_checked(validate, self._more.hint)
         self._validate = validate
         return cast("Callable[[Any], dict[str, Any]]", validate)
 
-    def _with_more(self, validate: Callable[[Any], dict[str, Any]], annotation: Any) -> Callable[[Any], dict[str, Any]]:
+    def _with_more_checked(
+        self, validate: Callable[[Any], dict[str, Any]], hint: Any
+    ) -> Callable[[Any], dict[str, Any]]:
         from pydantic import TypeAdapter
 
-        more: Any = TypeAdapter(dict[str, annotation])  # type: ignore[valid-type]
-        known = self._parameters.keys()
+        keywords: Any = types.GenericAlias(dict, (str, hint))
+        more: Any = TypeAdapter(keywords)
+        known = self._arguments.keys()
 
         def both(arguments: Any) -> dict[str, Any]:
             values = validate(arguments)
@@ -240,66 +223,151 @@ class FunctionArguments:
     # --- faults ---
 
     def _no_schema(self, fault: Exception) -> ToolDefinitionError:
-        for name, parameter in self._parameters.items():
-            if not _has_schema(parameter.annotation):
+        if _is_unfinished(fault):
+            return ToolDefinitionError(
+                f"The tool {self._name!r} cannot be used yet: one of its types names a class that is not defined ({fault}). "
+                "Define that class before the tool is first used."
+            )
+        for argument in (*self._arguments.values(), *((self._more,) if self._more else ())):
+            if not _has_schema(argument.hint):
                 return ToolDefinitionError(
-                    f"The tool {self._name!r} cannot be offered: its parameter {name!r} has the type "
-                    f"{_type_name(parameter.annotation)}, which no JSON can describe. Give it a type such as str, int, list or a "
-                    "pydantic model, or bind it beforehand with functools.partial."
+                    f"The tool {self._name!r} cannot be offered: its parameter {argument.name!r} has the type "
+                    f"{_type_name(argument.hint)}, which no JSON can describe. Give it a type such as str, int, list or a "
+                    f"pydantic model, or bind it beforehand: Tool(functools.partial(f, {argument.name}=...))."
                 )
         return ToolDefinitionError(f"The tool {self._name!r} cannot be offered: {fault}")
 
     def _faults(self, fault: ValueError) -> str:
-        errors = cast("list[Any]", fault.errors(include_url=False)) if hasattr(fault, "errors") else []
+        errors: list[Any] = cast(Any, fault).errors(include_url=False) if hasattr(fault, "errors") else []
         if not errors:
-            return str(fault)
-        known = ", ".join(self._parameters) or "none"
-        lines = [_fault_line(error) for error in errors]
-        if any(error["type"] == "extra_forbidden" for error in errors):
-            lines.append(f"the arguments are: {known}")
+            return short(str(fault))
+        lines = [_fault_line(error) for error in errors[:_MOST_FAULTS]]
+        if len(errors) > _MOST_FAULTS:
+            lines.append(f"and {len(errors) - _MOST_FAULTS} more faults")
+        if any(error["type"] == "extra_forbidden" and len(error["loc"]) == 1 for error in errors):
+            known = short(", ".join(argument.offered_as for argument in self._arguments.values()), _LONGEST_LIST)
+            lines.append(f"the arguments are: {known}" if known else "this tool takes no arguments")
         return "; ".join(lines)
 
 
+def _annotate(schema: dict[str, Any], argument: Argument) -> None:
+    """Put a parameter's description and default into its property."""
+    if argument.description:
+        schema["description"] = argument.description
+        for member in schema.get("anyOf", ()):  # the same words once, where they came with a member of X | None
+            if member.get("description") == argument.description:
+                del member["description"]
+    if argument.default is Parameter.empty or _is_pydantic_field(argument.default):
+        return
+    from pydantic_core import to_jsonable_python
+
+    try:
+        default = to_jsonable_python(argument.default)
+        if isinstance(default, float | list | dict):
+            json.dumps(default, allow_nan=False)
+    except Exception:  # a default that is no JSON (a sentinel object, infinity) is the function's own affair
+        schema.pop("default", None)
+    else:
+        schema["default"] = default
+
+
+_MOST_FAULTS = 8
+_LONGEST_ECHO = 60
+_LONGEST_LIST = 600
+
+
 def _fault_line(error: Mapping[str, Any]) -> str:
-    place = ".".join(str(step) for step in error["loc"])
-    if error["type"] == "missing":
-        return f"{place}: this argument is required"
-    if error["type"] == "extra_forbidden":
-        return f"{place}: there is no such argument"
-    given = repr(error.get("input"))
-    given = given if len(given) <= 80 else f"{given[:60]} ... "
-    return f"{place}: {error['msg']} (got {given})"
+    place = ".".join(short(str(step)) for step in error["loc"])
+    said = (
+        _SAYINGS.get(error["type"]) or f"{short(error['msg'])} (got {short(repr(error.get('input')), _LONGEST_ECHO)})"
+    )
+    return f"{place}: {said}" if place else said
 
 
-def _has_schema(annotation: Any) -> bool:
+_SAYINGS: Mapping[str, str] = {
+    "missing": "this argument is required",
+    "extra_forbidden": "there is no such argument",
+    "dict_type": "a JSON object is needed",
+}
+
+
+def _has_schema(hint: Any) -> bool:
     from pydantic import TypeAdapter
 
     try:
-        TypeAdapter(annotation).json_schema()
+        TypeAdapter(hint).json_schema()
     except Exception:
         return False
     return True
 
 
-def _bare(annotation: Any) -> Any:
-    return typing.get_args(annotation)[0] if typing.get_origin(annotation) is Annotated else annotation
+def _is_unfinished(fault: BaseException | None) -> bool:
+    """Whether pydantic waits for a class that is named and not yet defined."""
+    return fault is not None and getattr(fault, "code", None) in ("class-not-fully-defined", "undefined-annotation")
 
 
-def _type_name(annotation: Any) -> str:
-    annotation = _bare(annotation)
-    return getattr(annotation, "__qualname__", None) or str(annotation)
+def _bare(hint: Any) -> Any:
+    return typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
+
+
+def _type_name(hint: Any) -> str:
+    hint = _bare(hint)
+    return getattr(hint, "__qualname__", None) or str(hint)
 
 
 # --- reading a function ---------------------------------------------------------------------------
 
 
+def function_name(function: Callable[..., Any]) -> str:
+    """The name a function is offered under: its own, or its class's for a callable object."""
+    inner = _inside_partials(function)
+    return getattr(inner, "__name__", None) or type(inner).__name__
+
+
+def is_async_function(function: object) -> bool:
+    """Whether calling it gives a coroutine; callable objects and partials are looked into."""
+    function = _inside_partials(function)
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+def _inside_partials(function: Any) -> Any:
+    while isinstance(function, functools.partial):
+        function = cast(Any, function).func
+    return function
+
+
+def _bound_by_name(function: Any) -> set[str]:
+    """The parameters that partials have settled."""
+    bound: set[str] = set()
+    while isinstance(function, functools.partial):
+        bound |= cast(Any, function).keywords.keys()
+        function = cast(Any, function).func
+    return bound
+
+
 def _docstring(function: Any) -> str | None:
-    if isinstance(function, functools.partial):
-        return _docstring(cast(Any, function).func)
+    function = _inside_partials(function)
     if inspect.isroutine(function) or inspect.isclass(function):
         return function.__doc__
     # A callable object: its own words, then those of the method that is called; not what every object inherits.
     return type(function).__doc__ or getattr(type(function).__call__, "__doc__", None)
+
+
+def _read_arguments(
+    function: Callable[..., Any], name: str, types: Mapping[str, Any], descriptions: Mapping[str, str]
+) -> Iterator[Argument]:
+    parameters = _signature(function, name).parameters
+    settled = _bound_by_name(function)
+    hints = {**_hints(function, name, settled | types.keys()), **types}
+    for parameter in parameters.values():
+        if parameter.name in settled:
+            continue
+        hint = hints.get(parameter.name, Any if isinstance(parameter.annotation, str) else parameter.annotation)
+        if parameter.kind is Parameter.VAR_KEYWORD and _is_unpacked(hint):
+            yield from _keywords_of(typing.get_args(hint)[0], descriptions)
+        else:
+            hint = Any if hint is Parameter.empty else portable(hint)
+            yield _argument(parameter, hint, descriptions.get(parameter.name))
 
 
 def _signature(function: Any, name: str) -> inspect.Signature:
@@ -312,9 +380,72 @@ def _signature(function: Any, name: str) -> inspect.Signature:
         ) from fault
 
 
-def _hints(function: Any, name: str, known: frozenset[str]) -> dict[str, Any]:
-    while isinstance(function, functools.partial):
-        function = function.func
+def _argument(parameter: Parameter, hint: Any, description: str | None) -> Argument:
+    default = parameter.default
+    if _is_pydantic_field(default):
+        hint = Annotated[hint, default]
+        default = Parameter.empty if default.is_required() else default
+    elif default is None and hint is not Any:
+        hint = typing.Optional[hint]  # noqa: UP045  # works for every form a hint can have
+    offered_as, described = _read_metadata(hint, parameter.name)
+    if parameter.kind is Parameter.VAR_POSITIONAL:
+        hint = list[hint]
+    return Argument(parameter.name, offered_as, hint, default, described or description, parameter.kind)
+
+
+def _is_pydantic_field(default: Any) -> bool:
+    """Whether a default is ``pydantic.Field(...)``; pydantic itself then fills in what the field says."""
+    return type(default).__name__ == "FieldInfo" and hasattr(default, "is_required")
+
+
+def _read_metadata(hint: Any, name: str) -> tuple[str, str | None]:
+    """The property's name and its description, as ``Annotated`` gives them: a plain text, ``Doc`` or ``Field``."""
+    description: str | None = None
+    for data in _metadata(hint):
+        alias = getattr(data, "validation_alias", None)
+        name = alias if isinstance(alias, str) else name
+        said = (
+            data
+            if isinstance(data, str)
+            else getattr(data, "description", None) or getattr(data, "documentation", None)
+        )
+        description = said if isinstance(said, str) else description
+    return name, description
+
+
+def _metadata(hint: Any) -> tuple[Any, ...]:
+    """What ``Annotated`` says of a type, or of the type beside ``None``."""
+    if typing.get_origin(hint) is Annotated:
+        return (*_metadata(typing.get_args(hint)[0]), *hint.__metadata__)
+    members = [member for member in typing.get_args(hint) if member is not types.NoneType]
+    is_optional = typing.get_origin(hint) in (typing.Union, types.UnionType) and len(members) == 1
+    return _metadata(members[0]) if is_optional else ()
+
+
+def _is_unpacked(hint: Any) -> bool:
+    return "Unpack" in str(typing.get_origin(hint))
+
+
+def _keywords_of(record: Any, descriptions: Mapping[str, str]) -> Iterator[Argument]:
+    """``**options: Unpack[Options]``: the keywords of a TypedDict, each a parameter."""
+    for name, hint in typing.get_type_hints(record, include_extras=True).items():
+        if typing.get_origin(hint) is not None and str(typing.get_origin(hint)).endswith(("NotRequired", "Required")):
+            hint = typing.get_args(hint)[0]
+        offered_as, described = _read_metadata(hint, name)
+        default = Parameter.empty if name in record.__required_keys__ else _ABSENT
+        yield Argument(
+            name, offered_as, portable(hint), default, described or descriptions.get(name), Parameter.KEYWORD_ONLY
+        )
+
+
+_ABSENT = object()  # a default that is no value: the keyword may simply be left out
+
+
+# --- hints -------------------------------------------------------------------------------------------
+
+
+def _hints(function: Any, name: str, known: set[str]) -> dict[str, Any]:
+    function = _inside_partials(function)
     if not (inspect.isroutine(function) or inspect.isclass(function)):
         function = type(function).__call__
     if inspect.isclass(function):
@@ -333,19 +464,16 @@ def _type_parameters(function: Any) -> dict[str, Any] | None:
     return {parameter.__name__: parameter for parameter in getattr(function, "__type_params__", ())} or None
 
 
-def _hints_one_by_one(function: Any, name: str, known: frozenset[str], fault: NameError) -> dict[str, Any]:
+def _hints_one_by_one(function: Any, name: str, known: set[str], fault: NameError) -> dict[str, Any]:
     """Hints whose text names something local: what the function closes over is known, the rest must be given."""
-    raw: dict[str, Any] = dict(getattr(function, "__annotations__", {}))
-    closed = dict(inspect.getclosurevars(function).nonlocals) if isinstance(function, types.FunctionType) else {}
+    written: dict[str, Any] = dict(getattr(function, "__annotations__", {}))
+    local = {**_closed_over(function), **(_type_parameters(function) or {})}
     hints: dict[str, Any] = {}
-    for parameter, hint in raw.items():
+    for parameter, hint in written.items():
         if parameter in known or parameter == "return":
             continue
-        holder = types.SimpleNamespace(__annotations__={parameter: hint})
         try:
-            hints |= typing.get_type_hints(
-                holder, globalns=getattr(function, "__globals__", {}), localns=closed, include_extras=True
-            )
+            hints |= _resolve({parameter: hint}, getattr(function, "__globals__", {}), local)
         except NameError as unknown:
             raise ToolDefinitionError(
                 f"The tool {name!r} cannot be offered: the type {hint!r} of its parameter {parameter!r} is not known here "
@@ -354,20 +482,25 @@ def _hints_one_by_one(function: Any, name: str, known: frozenset[str], fault: Na
     return hints
 
 
-def _hint(parameter: Parameter, hint: Any) -> Any:
-    """A parameter's type, with ``None`` when that is its default."""
-    if parameter.default is None and hint is not Any:
-        return hint | None if not isinstance(hint, str) else hint
-    return hint
+def _closed_over(function: Any) -> dict[str, Any]:
+    return dict(inspect.getclosurevars(function).nonlocals) if isinstance(function, types.FunctionType) else {}
 
 
-def _described(hint: Any, description: str | None) -> Any:
-    """The type with its description for the schema: a plain text in ``Annotated`` wins over the docstring."""
-    from pydantic import Field
+def _resolve(written: dict[str, Any], known: dict[str, Any], local: dict[str, Any]) -> dict[str, Any]:
+    def holder() -> None: ...
 
-    if typing.get_origin(hint) is Annotated:
-        plain = next((data for data in hint.__metadata__ if isinstance(data, str)), None)
-        if plain is None and any(getattr(data, "description", None) for data in hint.__metadata__):
-            return hint
-        description = plain or description
-    return Annotated[hint, Field(description=description)] if description else hint
+    holder.__annotations__ = written
+    return typing.get_type_hints(holder, globalns=known, localns=local, include_extras=True)
+
+
+# --- plain types: those that need no look by pydantic to be known to have a schema ----------------------
+
+_PLAIN = {Any, str, int, float, bool, types.NoneType, list, dict}
+_CONTAINERS = {list, dict, typing.Union, types.UnionType}
+
+
+def _is_plain(hint: Any) -> bool:
+    origin = typing.get_origin(hint)
+    if origin is None:
+        return isinstance(hint, type) and hint in _PLAIN
+    return origin is typing.Literal or (origin in _CONTAINERS and all(map(_is_plain, typing.get_args(hint))))

@@ -12,11 +12,9 @@ import json
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, Self, TypeAlias
 
-from typing_extensions import Self
-
-__all__ = ["JsonObject", "JsonValue", "Value", "dumps", "loads"]
+__all__ = ["JsonObject", "JsonValue", "Value", "dumps", "loads", "loads_once"]
 
 JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
 JsonObject: TypeAlias = "dict[str, JsonValue]"
@@ -39,12 +37,35 @@ def loads(text: str | bytes) -> Any:
         raise ValueError("JSON is nested too deeply") from None
 
 
+def loads_once(text: str) -> Any:
+    """``loads``, and an object that gives one key two different values is refused: each reader would see another of them.
+
+    >>> loads_once('{"path": "a", "path": "b"}')
+    Traceback (most recent call last):
+    ValueError: the key 'path' stands there twice, with different values
+    """
+    try:
+        return _decode_once(text)
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
+
+
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
+def _refuse_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    whole = dict(pairs)
+    if len(whole) < len(pairs) and (key := next((key for key, value in pairs if whole[key] != value), None)) is not None:
+        raise ValueError(f"the key {key[:60]!r} stands there twice, with different values")
+    return whole
+
+
 # Made once: json.loads with an option makes a decoder for every call, which costs more than most texts do.
 _decode: Callable[[str], Any] = json.JSONDecoder(parse_constant=_refuse_constant).decode
+_decode_once: Callable[[str], Any] = json.JSONDecoder(
+    parse_constant=_refuse_constant, object_pairs_hook=_refuse_contradiction
+).decode
 
 
 class Value:
@@ -67,7 +88,7 @@ class Value:
         data: JsonObject = {"type": self.kind} if self.kind else {}
         for name, default, write, _ in _plan(type(self)):
             value = getattr(self, name)
-            if default is _REQUIRED or value is not default and value != default or type(value) is not type(default):
+            if default is _REQUIRED or (value is not default and value != default) or type(value) is not type(default):
                 data[name] = write(value)
         return data
 
@@ -91,15 +112,17 @@ _REQUIRED = object()
 _FieldPlan: TypeAlias = "tuple[str, Any, Callable[[Any], Any], Callable[[Any], Any]]"
 
 
-@functools.cache
-def _plan(cls: type[Value]) -> tuple[_FieldPlan, ...]:
+def _make_plan(cls: Any) -> tuple[_FieldPlan, ...]:
     # The recursive aliases stand for "anything" here: JSON passes as it is.
     hints = typing.get_type_hints(cls, localns={"JsonValue": object, "JsonObject": object})
     return tuple(
         (field.name, _default(field), *_coders(hints[field.name]))
-        for field in dataclasses.fields(cast(Any, cls))
+        for field in dataclasses.fields(cls)
         if field.init
     )
+
+
+_plan: Callable[[Any], tuple[_FieldPlan, ...]] = functools.cache(_make_plan)
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
@@ -113,9 +136,10 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 def _coders(hint: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """How a value of the hinted type is written and read. Anything that holds no ``Value`` passes as it is."""
     members = _value_classes(hint)
+    is_tuple = typing.get_origin(hint) is tuple
     if not members:
-        return _as_is, tuple if typing.get_origin(hint) is tuple else _as_is
-    if typing.get_origin(hint) is tuple:
+        return (list, tuple) if is_tuple else (_as_is, _as_is)
+    if is_tuple:
         read = _reader(members)
         return (lambda values: [v.to_json() for v in values]), (lambda items: tuple(read(item) for item in items))
     read = _reader(members)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from sigwire.core.json import JsonObject, Value
+from sigwire.core.json import JsonObject, JsonValue, Value
 from sigwire.core.messages import Message
 
 __all__ = ["Request", "ResponseFormat", "ToolChoice"]
@@ -64,4 +64,4 @@ class Request(Value):
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
-    options: JsonObject = field(default_factory=dict)
+    options: JsonObject = field(default_factory=dict[str, JsonValue])

@@ -41,7 +41,8 @@ class Usage(Value):
     @property
     def total_tokens(self) -> int | None:
         """Everything read and written."""
-        return _add(self.input_tokens, self.output_tokens)
+        total: int | None = _add(self.input_tokens, self.output_tokens)
+        return total
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(_add(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)))

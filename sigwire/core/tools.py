@@ -11,10 +11,11 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, TypeAlias, cast, overload
+from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 
-from sigwire.core.function_tools import Bound, FunctionArguments, function_name, is_async_function, read_docstring
-from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads
+from sigwire.core.docstrings import read_docstring
+from sigwire.core.function_tools import Bound, FunctionArguments, function_name, is_async_function
+from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads_once
 from sigwire.core.parts import MediaPart
 from sigwire.core.schema import check_schema, validator
 from sigwire.errors import InputError, ToolDefinitionError
@@ -87,14 +88,18 @@ def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | N
         if not arguments.strip():
             return {}, None
         try:
-            arguments = loads(arguments)
+            arguments = loads_once(arguments)
         except ValueError as fault:
             return None, CallError("malformed_json", f"The arguments are not valid JSON: {fault}")
     if arguments is None:
         return {}, None
-    if isinstance(arguments, Mapping) and all(isinstance(key, str) for key in arguments):
+    if _is_json_object(arguments):
         return dict(arguments), None
     return None, CallError("not_an_object", f"The arguments must be a JSON object, not {_json_type(arguments)}.")
+
+
+def _is_json_object(value: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, Mapping) and all(isinstance(key, str) for key in cast("Mapping[object, Any]", value))
 
 
 _JSON_TYPES: Mapping[type, str] = {
@@ -247,6 +252,9 @@ class WebSearch(Value):
     user_location: JsonObject | None = None
 
 
+_NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
+
+
 class Tool:
     """Something a model may ask for: a name, a description, a JSON Schema for the arguments, and the function behind it.
 
@@ -286,6 +294,10 @@ class Tool:
     max_output: int | None
     parallel: bool
     is_async: bool
+    _function: FunctionArguments | None
+    _parameters: JsonObject | None
+    _spec: JsonObject | None
+    _bind: Callable[[Mapping[str, Any]], Bound] | None
 
     def __init__(
         self,
@@ -351,10 +363,7 @@ class Tool:
         >>> tool.bind({"from": "me"}).kwargs
         {'from': 'me'}
         """
-        empty: JsonObject = {"type": "object", "properties": {}}
-        return cls(
-            None, name, description, empty if parameters is None else parameters, handler, **options
-        )
+        return cls(None, name, description, _NO_PARAMETERS if parameters is None else parameters, handler, **options)
 
     @classmethod
     def web_search(cls, search: WebSearch | None = None) -> Tool:
@@ -370,17 +379,20 @@ class Tool:
     @property
     def parameters(self) -> JsonObject:
         """The JSON Schema of the arguments, an object. Made on first use."""
-        if self._parameters is None:
-            empty: JsonObject = {"type": "object", "properties": {}}
-            object.__setattr__(self, "_parameters", self._function.schema() if self._function else empty)
-        return cast("JsonObject", self._parameters)
+        parameters = self._parameters
+        if parameters is None:
+            parameters = self._function.schema() if self._function else _NO_PARAMETERS
+            object.__setattr__(self, "_parameters", parameters)
+        return parameters
 
     @property
     def spec(self) -> JsonObject:
         """The tool as it stands in a request: OpenAI's dict of a function, or ``{"type": kind, kind: {...}}`` if built-in."""
-        if self._spec is None:
-            object.__setattr__(self, "_spec", self._write_spec())
-        return cast("JsonObject", self._spec)
+        spec = self._spec
+        if spec is None:
+            spec = self._write_spec()
+            object.__setattr__(self, "_spec", spec)
+        return spec
 
     def _write_spec(self) -> JsonObject:
         if self.config is not None:
@@ -398,16 +410,18 @@ class Tool:
         Functions get their declared types (``"5"`` for an ``int`` is 5, as pydantic reads it); a JSON Schema is enforced
         as it stands and changes nothing.
         """
-        if self._bind is None:
-            object.__setattr__(self, "_bind", _schema_bind(self.parameters))
-        return cast("Bound", self._bind(arguments))
+        bind = self._bind
+        if bind is None:
+            bind = _schema_bind(self.parameters)
+            object.__setattr__(self, "_bind", bind)
+        return bind(arguments)
 
-    def __call__(self, **arguments: Any) -> Any:
+    def __call__(self, /, **arguments: Any) -> Any:
         """Call the handler yourself, with checked arguments. An async handler is waited for."""
         result = self._handler()(*(bound := self.bind(arguments)).args, **bound.kwargs)
         return block_on(_wait_for(result)) if inspect.isawaitable(result) else result
 
-    async def acall(self, **arguments: Any) -> Any:
+    async def acall(self, /, **arguments: Any) -> Any:
         """``tool(...)``, awaited; a handler that blocks runs in a thread."""
         bound = self.bind(arguments)
         if self.is_async:
@@ -459,7 +473,7 @@ class Tool:
         """The tool without its handler."""
         data: JsonObject = {"name": self.name, "description": self.description}
         data |= {"parameters": self.parameters} if self.config is None else {"config": self.config.to_json()}
-        limits = {"timeout": self.timeout, "max_output": self.max_output, "parallel": self.parallel or None}
+        limits = {"timeout": self.timeout, "max_output": self.max_output, "parallel": None if self.parallel else False}
         return data | {name: value for name, value in limits.items() if value is not None}
 
     @classmethod
@@ -470,11 +484,10 @@ class Tool:
         True
         """
         config = WebSearch.from_json(data["config"]) if "config" in data else None
-        options = {name: data.get(name) for name in ("timeout", "max_output")}
+        options = {name: data[name] for name in ("timeout", "max_output", "parallel") if name in data}
         return cls(
-            None, data["name"], data.get("description", ""), data.get("parameters"), handler,
-            config=config, parallel=bool(data.get("parallel")), **options,
-        )  # fmt: skip
+            None, data["name"], data.get("description", ""), data.get("parameters"), handler, config=config, **options
+        )
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -520,9 +533,7 @@ def _function_arguments(
             f"A tool is made from a function, not from {type(handler).__name__} ({handler!r:.60}). Use Tool(function), or "
             "Tool(name=..., description=..., parameters={...}, handler=function)."
         )
-    arguments = FunctionArguments(handler, arg_types, arg_desc)
-    arguments.check()
-    return arguments
+    return FunctionArguments(handler, arg_types, arg_desc)
 
 
 def _from_arguments(args: Mapping[str, Any]) -> JsonObject:
@@ -545,12 +556,11 @@ def _check_tool(name: object, handler: object, parameters: JsonObject | None) ->
 
 def _schema_bind(schema: JsonObject) -> Callable[[Mapping[str, Any]], Bound]:
     faults_of = validator(schema)
-    known = ", ".join(cast("dict[str, Any]", schema.get("properties") or {}))
 
     def bind(arguments: Mapping[str, Any]) -> Bound:
         values = dict(arguments)
         if faults := faults_of(values):
-            raise InputError("; ".join(faults) + (f" (the arguments are: {known})" if known else ""))
+            raise InputError("; ".join(faults))
         return Bound((), values)
 
     return bind

@@ -17,9 +17,7 @@ from __future__ import annotations
 import copy
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TextIO, cast
-
-from typing_extensions import Self
+from typing import Any, Protocol, Self, TextIO, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
@@ -31,6 +29,7 @@ from sigwire.lm.codecs.openai_shape import decode_answer, decode_request, encode
 from sigwire.lm.history import CallLog, Exchange, print_entries
 from sigwire.lm.secrets import masked, public
 from sigwire.observe.callbacks import call
+from sigwire.observe.usage import record_usage
 from sigwire.steps import block_on, off_loop
 
 __all__ = ["BaseLM", "LanguageModel"]
@@ -125,7 +124,7 @@ class BaseLM:
         Gives one item per choice: a ``str``, or a ``dict`` with ``text`` and whatever came beside it (``tool_calls``,
         ``reasoning_content``, ``logprobs``, ``citations``). Raises ``InputError`` without prompt and messages.
         """
-        return encode_outputs(self._exchange(_request(prompt, messages, kwargs), prompt))
+        return self._outputs(self._exchange(_request(prompt, messages, kwargs), prompt))
 
     async def acall(
         self,
@@ -134,7 +133,11 @@ class BaseLM:
         **kwargs: Any,
     ) -> list[Any]:
         """``lm(...)``, awaited."""
-        return encode_outputs(await self._aexchange(_request(prompt, messages, kwargs), prompt))
+        return self._outputs(await self._aexchange(_request(prompt, messages, kwargs), prompt))
+
+    def _outputs(self, response: Response) -> list[Any]:
+        record_usage(self.model, response.usage)  # a module's request is counted by the module
+        return encode_outputs(response)
 
     def _exchange(self, request: Request, prompt: str | None = None) -> Response:
         with call("lm", self, lambda: _inputs(request, prompt)) as end:
@@ -316,7 +319,7 @@ def _class_named(path: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
     found = getattr(importlib.import_module(module), name, None)
     if not (isinstance(found, type) and issubclass(found, BaseLM)):
         raise StateError(f"{path!r} is no language model class (loading its state). Check the file's 'class'.")
-    return cast("type[BaseLM]", found)
+    return found
 
 
 def _inputs(request: Request, prompt: str | None) -> dict[str, Any]:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-from typing_extensions import Self
+from typing import Any, Self
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.request import Request

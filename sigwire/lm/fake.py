@@ -3,16 +3,17 @@
 FakeLM     answers one after another: text, fields, tool calls, errors, or a function of the request
 DummyLM    the same with DSPy's three forms: a list of field dicts, a dict by substring, repeating matching demos
 
-Fields are written as a model would write them: in the chat layout, or in the layout of the ``adapter`` that is given (anything
-with ``format_outputs(fields) -> str``).
+Fields are written as a model would write them: in the chat layout, or in the one that ``adapter`` stands for. That is JSON
+or XML for an adapter of that name, and whatever ``format_outputs(fields) -> str`` gives for anything that has it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeAlias, cast
+from itertools import pairwise
+from typing import Any, TypeAlias, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, dumps
@@ -23,29 +24,31 @@ from sigwire.core.tools import ToolCall, ToolCalls, number_calls
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import BaseLM
 
-__all__ = ["Answer", "DummyLM", "FakeLM", "FieldLayout"]
+__all__ = ["Answer", "DummyLM", "FakeLM"]
 
 Answer: TypeAlias = (
-    "str | Mapping[str, Any] | ToolCall | ToolCalls | Sequence[Any] | Choice | Response"
-    " | BaseException | type[BaseException] | Callable[[Request], Any]"
+    str
+    | Mapping[str, Any]
+    | ToolCall
+    | ToolCalls
+    | Sequence[Any]
+    | Choice
+    | Response
+    | BaseException
+    | type[BaseException]
+    | Callable[[Request], Any]
 )
 """One scripted answer; see ``FakeLM``."""
-
-
-class FieldLayout(Protocol):
-    """What writes output fields as a model's answer: an adapter does."""
-
-    def format_outputs(self, fields: Mapping[str, Any]) -> str: ...
 
 
 class FakeLM(BaseLM):
     """A model that answers from a script, one item per choice.
 
-    An item is a text; a dict of output fields; a ``ToolCall`` or a list of them (also ``{"name", "args"}`` dicts); a ``Choice``;
-    a ``Response`` or a list of texts, which answers all of a request's ``n`` choices at once; an exception, which is raised; or
-    a function of the request that gives any of these. A function in place of the script answers every request. ``usage`` is
-    reported for each response. ``requests`` holds every request, in order, also of copies. Raises ``ConfigurationError``
-    when the script has run out.
+    An item is a text; a dict of output fields; a ``ToolCall`` or a list of them (also ``{"name", "args"}`` dicts); a
+    ``Choice``; a ``Response`` or a list of texts, which answers all of a request's ``n`` choices at once; an
+    exception, which is raised; or a function of the request that gives any of these. A function in place of the
+    script answers every request. ``usage`` is reported for each response. ``requests`` holds every request, in order,
+    also of copies. Raises ``ConfigurationError`` when the script has run out.
 
     >>> lm = FakeLM(["Hello", ToolCall("call_0", "add", {"a": 1})])
     >>> lm("Hi")
@@ -58,25 +61,25 @@ class FakeLM(BaseLM):
 
     def __init__(
         self,
-        answers: Iterable[Answer] | Callable[[Request], Any] | str = (),
+        answers: Iterable[Answer] | Callable[[Request], Answer] | str = (),
         *,
         model: str = "fake",
         capabilities: Capabilities | None = None,
         usage: Usage | None = None,
-        adapter: FieldLayout | None = None,
+        adapter: object = None,
         **kwargs: Any,
     ) -> None:
         able = capabilities or Capabilities(native_tools=True, parallel_tool_calls=True, tool_choice=True)
         super().__init__(model, capabilities=able, **kwargs)
         self.requests: list[Request] = []
         self.usage = usage or Usage()
-        self._layout: FieldLayout = adapter or _ChatLayout()
-        self._script = _script([answers] if isinstance(answers, str) else answers)
+        self._write = _writer(adapter)
+        self._queue, self._next_answer = _script([answers] if isinstance(answers, str) else answers)
 
     @property
     def remaining(self) -> int | None:
         """How many scripted answers are left; ``None`` where the script is a function or has no end."""
-        return len(self._script) if isinstance(self._script, deque) else None
+        return len(self._queue) if self._queue is not None else None
 
     def _answer(self, request: Request) -> Response:
         self.requests.append(request)
@@ -94,9 +97,7 @@ class FakeLM(BaseLM):
 
     def _next(self, request: Request) -> Answer:
         try:
-            if isinstance(self._script, deque):
-                return self._script.popleft()
-            return self._script if callable(self._script) else next(self._script)
+            return self._next_answer(request)
         except (IndexError, StopIteration):
             last = request.messages[-1].text if request.messages else ""
             raise ConfigurationError(
@@ -107,12 +108,13 @@ class FakeLM(BaseLM):
     def _read(self, answer: Any, request: Request) -> Sequence[Choice] | Response:
         if isinstance(answer, Response):
             return answer
-        if isinstance(answer, BaseException) or (isinstance(answer, type) and issubclass(answer, BaseException)):
-            raise answer
+        if _is_error(answer):
+            raise cast(BaseException, answer)
         if callable(answer):
             return self._read(answer(request), request)
-        if isinstance(answer, (list, tuple)) and not _are_calls(cast("Sequence[Any]", answer)):
-            return [choice for item in cast("Sequence[Any]", answer) for choice in _choices(self._read(item, request))]
+        items = cast("Sequence[Any]", answer) if isinstance(answer, (list, tuple)) else ()
+        if items and not _are_calls(items):
+            return [choice for item in items for choice in _choices(self._read(item, request))]
         return (self._choice(answer),)
 
     def _choice(self, answer: Any) -> Choice:
@@ -121,23 +123,33 @@ class FakeLM(BaseLM):
         if isinstance(answer, str):
             return Choice(answer)
         if isinstance(answer, Mapping):
-            return Choice(self._layout.format_outputs(cast("Mapping[str, Any]", answer)))
+            return Choice(self._write(cast("Mapping[str, Any]", answer)))
         if isinstance(answer, (ToolCall, ToolCalls, list, tuple)):
             calls = ToolCalls([answer] if isinstance(answer, ToolCall) else cast("Iterable[ToolCall]", answer))
-            return Choice(getattr(answer, "text", ""), number_calls(calls), finish_reason="tool_calls")
+            text = answer.text if isinstance(answer, ToolCalls) else ""
+            return Choice(text, number_calls(calls), finish_reason="tool_calls")
         raise ConfigurationError(
-            f"{type(self).__name__} cannot answer with {type(answer).__name__} (reading the script). Use a text, a dict of "
-            "fields, tool calls, a Choice, a Response, an exception or a function of the request."
+            f"{type(self).__name__} cannot answer with {type(cast(object, answer)).__name__} (reading the script). "
+            "Use a text, a dict of fields, tool calls, a Choice, a Response, an exception or a function of the request."
         )
 
 
-_Script: TypeAlias = "deque[Answer] | Iterator[Answer] | Callable[[Request], Any]"
+_Next: TypeAlias = Callable[[Request], Answer]
 
 
-def _script(answers: Iterable[Answer] | Callable[[Request], Any]) -> _Script:
+def _script(answers: Iterable[Answer] | _Next) -> tuple[deque[Answer] | None, _Next]:
+    """The answers that can be counted, if they can, and what gives the next one."""
     if isinstance(answers, (list, tuple)):
-        return deque(cast("Sequence[Answer]", answers))
-    return iter(answers) if isinstance(answers, Iterable) else answers
+        queue = deque(cast("Sequence[Answer]", answers))
+        return queue, lambda request: queue.popleft()
+    if callable(answers):
+        return None, answers
+    endless = iter(answers)
+    return None, lambda request: next(endless)
+
+
+def _is_error(answer: object) -> bool:
+    return isinstance(answer, BaseException) or (isinstance(answer, type) and issubclass(answer, BaseException))
 
 
 def _choices(answer: Sequence[Choice] | Response) -> Sequence[Choice]:
@@ -155,28 +167,49 @@ def _are_calls(items: Sequence[Any]) -> bool:
     )
 
 
-class _ChatLayout:
-    """The chat layout: a header line per field, then its value."""
+_Writer: TypeAlias = Callable[[Mapping[str, Any]], str]
 
-    def format_outputs(self, fields: Mapping[str, Any]) -> str:
-        sections = [f"[[ ## {name} ## ]]\n{_text(value)}" for name, value in fields.items()]
-        return "\n\n".join([*sections, "[[ ## completed ## ]]\n"])
+
+def _chat(fields: Mapping[str, Any]) -> str:
+    sections = [f"[[ ## {name} ## ]]\n{_text(value)}" for name, value in fields.items()]
+    return "\n\n".join([*sections, "[[ ## completed ## ]]\n"])
+
+
+def _json(fields: Mapping[str, Any]) -> str:
+    return dumps({name: _plain(value) for name, value in fields.items()})
+
+
+def _xml(fields: Mapping[str, Any]) -> str:
+    return "\n".join(f"<{name}>\n{_text(value)}\n</{name}>" for name, value in fields.items())
+
+
+# By class name: models know no adapters, but a test may say which form it wants by handing one in.
+_WRITERS: Mapping[str, _Writer] = {"JSONAdapter": _json, "XMLAdapter": _xml}
+
+
+def _writer(adapter: object) -> _Writer:
+    written: _Writer | None = getattr(adapter, "format_outputs", None)
+    return written or next((_WRITERS[c.__name__] for c in type(adapter).__mro__ if c.__name__ in _WRITERS), _chat)
 
 
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
+    plain = _plain(value)
+    return plain if isinstance(plain, str) else dumps(plain)
+
+
+def _plain(value: Any) -> Any:
     from pydantic_core import to_jsonable_python  # only where a value is no text: importing this file stays cheap
 
-    plain = to_jsonable_python(value)
-    return plain if isinstance(plain, str) else dumps(plain)
+    return value if isinstance(value, str) else to_jsonable_python(value)
 
 
 class DummyLM(FakeLM):
     """DSPy's test model.
 
-    ``answers`` is a list of field dicts, used up one per choice (afterwards every answer says that none are left); or a dict from
-    a substring of the last message to a field dict. ``follow_examples`` repeats the answer of the demo whose inputs are
+    ``answers`` is a list of field dicts, used up one per choice (afterwards every answer says that none are left); or a dict
+    from a substring of the last message to a field dict. ``follow_examples`` repeats the answer of the demo whose inputs are
     those of the request. ``reasoning`` adds reasoning beside each answer.
 
     >>> lm = DummyLM([{"answer": "red"}])
@@ -195,11 +228,12 @@ class DummyLM(FakeLM):
         answers: Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]] = (),
         follow_examples: bool = False,
         reasoning: bool = False,
-        adapter: FieldLayout | None = None,
+        adapter: object = None,
         **kwargs: Any,
     ) -> None:
-        by_substring = isinstance(answers, Mapping)
-        self.answers: Any = answers if by_substring else deque(cast("Iterable[Mapping[str, Any]]", answers))
+        self.answers = answers
+        self._by_substring = cast("Mapping[str, Mapping[str, Any]]", answers) if isinstance(answers, Mapping) else None
+        self._left = deque[Mapping[str, Any]](() if isinstance(answers, Mapping) else answers)
         self.follow_examples = follow_examples
         self.reasoning = reasoning
         super().__init__(self._dummy_answer, model="dummy", adapter=adapter, capabilities=Capabilities(), **kwargs)
@@ -212,15 +246,15 @@ class DummyLM(FakeLM):
     def _dummy_answer(self, request: Request) -> Choice:
         text = _followed(request.messages) if self.follow_examples else None
         if text is None:
-            text = self._layout.format_outputs(self._fields(request))
+            text = self._write(self._fields(request))
         return Choice(text, reasoning="This is scripted reasoning." if self.reasoning else None)
 
     def _fields(self, request: Request) -> Mapping[str, Any]:
         nothing = {"answer": "No more responses"}
-        if isinstance(self.answers, Mapping):
+        if self._by_substring is not None:
             last = request.messages[-1].text if request.messages else ""
-            return next((fields for part, fields in self.answers.items() if part in last), nothing)
-        return self.answers.popleft() if self.answers else nothing
+            return next((fields for part, fields in self._by_substring.items() if part in last), nothing)
+        return self._left.popleft() if self._left else nothing
 
 
 def _followed(messages: tuple[Message, ...]) -> str | None:
@@ -228,7 +262,7 @@ def _followed(messages: tuple[Message, ...]) -> str | None:
     if not messages:
         return None
     last = messages[-1].text.strip()
-    for asked, answered in reversed(list(zip(messages[:-1], messages[1:-1], strict=False))):
+    for asked, answered in reversed(list(pairwise(messages[:-1]))):
         inputs = asked.text.strip()
         if (asked.role, answered.role) == ("user", "assistant") and inputs and (last + "\n").startswith(inputs + "\n"):
             return answered.text

@@ -10,7 +10,7 @@ import datetime
 import uuid
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, TextIO, overload
+from typing import Any, TextIO, cast, overload
 
 from sigwire.core.request import Request
 from sigwire.core.response import Response
@@ -122,7 +122,8 @@ def _print_turn(role: str, content: Any, calls: Any, file: TextIO | None) -> Non
     print(f"\n{role}:", file=file)
     if isinstance(content, str) and content:
         print(content, file=file)
-    for part in content if isinstance(content, list) else ():
+    parts = cast("list[dict[str, Any]]", content) if isinstance(content, list) else []
+    for part in parts:
         print(part["text"] if part.get("type") == "text" else f"[{part.get('type')}]", file=file)
     for call in calls or ():
         print(f"-> {call['function']['name']}({call['function']['arguments']})", file=file)

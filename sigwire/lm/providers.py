@@ -36,7 +36,7 @@ class Provider:
 
     prefix: str
     backend: str
-    models: Mapping[str, Capabilities] = field(default_factory=dict)
+    models: Mapping[str, Capabilities] = field(default_factory=lambda: dict[str, Capabilities]())
 
     def connect(self, name: str) -> Backend:
         """The backend for a model of this row."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -59,7 +59,7 @@ _logs: ContextVar[tuple[CallLog, ...]] = ContextVar("sigwire_module_logs", defau
 
 
 @contextmanager
-def remembering(log: CallLog | None) -> Iterator[None]:
+def remembering(log: CallLog | None) -> Generator[None]:
     """What is asked inside is added to ``log``; ``None`` adds nothing."""
     before = _logs.get()
     if log is not None and all(log is not other for other in before):

@@ -14,6 +14,9 @@ from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signat
 from sigwire.signatures.types import Reasoning
 from sigwire.steps import Program
 
+if TYPE_CHECKING:
+    from sigwire.lm.base import LanguageModel
+
 __all__ = ["ChainOfThought"]
 
 P = ParamSpec("P")
@@ -23,10 +26,10 @@ S = TypeVar("S")
 class ChainOfThought(StepsModule, Generic[P, S]):
     """``Predict`` with a first output ``reasoning``, a ``str``. The predictor is the attribute ``predict``.
 
-    A model that reasons natively is not asked to think twice: the field then holds what it thought, ``""`` where the provider
-    keeps that to itself. A signature that has an output ``reasoning`` keeps it as it is. ``rationale_field`` and
-    ``rationale_field_type`` replace the field's declaration and type; with the type ``str`` every model writes it out.
-    Type checkers see the signature's own outputs: declare ``reasoning: str`` there to have it checked too.
+    A model that reasons natively is not asked to think twice: the field then holds what it thought, ``""`` where the
+    provider keeps that to itself. A signature that has an output ``reasoning`` keeps it as it is. ``rationale_field``
+    and ``rationale_field_type`` replace the field's declaration and type; with the type ``str`` every model writes it
+    out. Type checkers see the signature's own outputs: declare ``reasoning: str`` there to have it checked too.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> think = ChainOfThought("question -> answer", lm=FakeLM([{"reasoning": "Two and two.", "answer": "4"}]))
@@ -76,7 +79,7 @@ class ChainOfThought(StepsModule, Generic[P, S]):
         @overload
         def __call__(self, *, demos: Sequence[Any], **inputs: Any) -> S: ...
         @overload
-        def __call__(self, *, lm: Any, **inputs: Any) -> S: ...
+        def __call__(self, *, lm: LanguageModel, **inputs: Any) -> S: ...
         def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
         @overload
@@ -86,7 +89,7 @@ class ChainOfThought(StepsModule, Generic[P, S]):
         @overload
         async def acall(self, *, demos: Sequence[Any], **inputs: Any) -> S: ...
         @overload
-        async def acall(self, *, lm: Any, **inputs: Any) -> S: ...
+        async def acall(self, *, lm: LanguageModel, **inputs: Any) -> S: ...
         async def acall(self, *args: Any, **kwargs: Any) -> Any: ...
 
     def steps(self, *args: Any, **kwargs: Any) -> Program[Prediction]:

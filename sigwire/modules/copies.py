@@ -1,7 +1,7 @@
 """Copies of modules: structure is copied, resources are shared, nothing is pickled.
 
-Modules, lists, tuples, dicts and sets are rebuilt. Models, adapters, tools, functions and classes are shared. Any other value is
-copied as Python copies it, and shared where it cannot be copied (a socket, a lock, an open client).
+Modules, lists, tuples, dicts and sets are rebuilt. Models, adapters, tools, functions and classes are shared. Any other
+value is copied as Python copies it, and shared where it cannot be copied (a socket, a lock, an open client).
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def copy_value(value: Any, memo: dict[int, Any]) -> Any:
         return memo[id(value)]
     if isinstance(value, _SHARED) or _is_resource(value):
         return value
-    rebuild = _REBUILD.get(type(value))
+    kind: type = value.__class__
+    rebuild = _REBUILD.get(kind)
     made = rebuild(value, memo) if rebuild else _copy_object(value, memo)
     # The original is kept beside the copy: an id is only good as long as its object lives.
     memo[id(value)] = made
@@ -39,7 +40,11 @@ def copy_value(value: Any, memo: dict[int, Any]) -> Any:
 
 
 def _is_resource(value: Any) -> bool:
-    return callable(value) and not isinstance(value, Walkable) or hasattr(value, "respond") or hasattr(value, "plan")
+    """Whether a value is a function, a model or an adapter. What a class offers counts: an attribute may have any name."""
+    if isinstance(value, Walkable):
+        return False
+    kind: type = value.__class__
+    return callable(value) or hasattr(kind, "respond") or hasattr(kind, "plan")
 
 
 def _copy_list(value: list[Any], memo: dict[int, Any]) -> list[Any]:

@@ -6,9 +6,8 @@ that does not fit its type is a warning, and goes to the model as it is: program
 
 from __future__ import annotations
 
-import functools
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from sigwire.core.messages import Message
@@ -31,7 +30,7 @@ class InputReader:
     >>> reader.read("Predict", {"question": "2+2?"})
     Traceback (most recent call last):
         ...
-    sigwire.errors.InputError: Predict needs the input 'k' (calling 'question, k -> answer'). Write Predict(question=..., k=...).
+    sigwire.errors.InputError: Predict needs the input 'k' (calling 'question, k -> answer'). Write Predict(...k=...).
     """
 
     def __init__(self, spec: SignatureSpec) -> None:
@@ -43,6 +42,7 @@ class InputReader:
         self._defaults = tuple(field for field in spec.inputs if field.has_default)
         kept_apart = {self.tools_name, self.history_name}
         self._values = frozenset(self.names - kept_apart)
+        self._known_tools: tuple[tuple[Any, ...], tuple[Tool, ...]] = ((), ())
         self._checked = tuple(field for field in spec.inputs if field.name not in kept_apart)
 
     def read(self, module: str, given: dict[str, Any], *, check_types: bool = True) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class InputReader:
         if given.keys() != self.names:
             given = self._completed(module, given)
         if self.tools_name is not None:
-            given[self.tools_name] = _tools(given[self.tools_name])
+            given[self.tools_name] = self._tools(given[self.tools_name])
         if check_types:
             for field in self._checked:
                 value = given.get(field.name)
@@ -81,6 +81,18 @@ class InputReader:
                 f"{module} needs the {noun} {_list(missing)} (calling {self._text()!r}). Write {module}({self._call()})."
             )
         return completed
+
+    def _tools(self, value: Any) -> Any:
+        """Tools as they were given, functions among them as tools. The same ones give the same object: plans know it."""
+        if isinstance(value, Tool) or value is None:
+            return value
+        if issubclass(type(value), Mapping):
+            return _tool_map(value)
+        given = (value,) if callable(value) else tuple(value)
+        known = self._known_tools
+        if given != known[0]:
+            known = self._known_tools = (given, _tool_list(given))
+        return known[1] if not callable(value) else known[1][0]
 
     def refuse_positional(self, module: str) -> InputError:
         """The error for a call with positional arguments."""
@@ -117,37 +129,18 @@ def _warn_of_mismatch(module: str, field: FieldSpec, value: Any) -> None:
     )
 
 
-@functools.lru_cache(maxsize=256)
-def _tool(function: Any) -> Tool:
-    return Tool(function)
+def _tool_list(tools: tuple[Any, ...]) -> tuple[Tool, ...]:
+    return tuple(tool if isinstance(tool, Tool) else _as_tool(tool) for tool in tools)
 
 
-def _tools(value: Any) -> Any:
-    """Tools as they were given, functions among them as tools; the same tool for the same function."""
-    if isinstance(value, Tool) or value is None:
-        return value
-    if isinstance(value, Mapping):
-        tools = cast("Mapping[str, Any]", value)
-        if all(isinstance(tool, Tool) for tool in tools.values()):
-            return tools
-        return {name: tool if isinstance(tool, Tool) else Tool(tool, name=name) for name, tool in tools.items()}
-    if callable(value):
-        return _as_tool(value)
-    items = cast("Sequence[Any]", value)
-    if isinstance(value, (list, tuple)) and (
-        set(map(type, items)) <= {Tool} or all(isinstance(i, Tool) for i in items)
-    ):
-        return value  # the same object each time: a plan that has seen it knows it
-    return [tool if isinstance(tool, Tool) else _as_tool(tool) for tool in items]
+def _tool_map(tools: Mapping[str, Any]) -> dict[str, Tool]:
+    return {name: tool if isinstance(tool, Tool) else Tool(tool, name=name) for name, tool in tools.items()}
 
 
 def _as_tool(function: Any) -> Tool:
     if not callable(function):
         raise InputError(f"Tools are Tool objects or functions, not {type(function).__name__}. Write Tool(function).")
-    try:
-        return _tool(function)
-    except TypeError:  # a callable that cannot be hashed
-        return Tool(function)
+    return Tool(function)
 
 
 class TakenIds(Iterable[str]):

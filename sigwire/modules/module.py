@@ -7,18 +7,19 @@ A subclass defines one entry; the nearest class in the method resolution order t
     forward and aforward    each serves its own kind of call
     steps(**inputs)         a generator of effects (see ``sigwire.steps``), for both: the library's own modules
 
-``module(...)`` blocks, ``await module.acall(...)`` awaits, ``yield from module.call_steps(...)`` calls from a program. All three
-report to callbacks, count usage and remember requests where the settings ask for it, and cost nothing where they do not.
+``module(...)`` blocks, ``await module.acall(...)`` awaits, ``yield from module.call_steps(...)`` calls from a program.
+All three report to callbacks, count usage and remember requests where the settings ask for it, and cost nothing where
+they do not.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TextIO, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TextIO, TypeVar, overload
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
@@ -145,7 +146,8 @@ class Module(Walkable):
         while waiting:
             entry = next(waiting[-1], None)
             if entry is None:
-                waiting.pop(), prefixes.pop()
+                waiting.pop()
+                prefixes.pop()
                 continue
             path, part = (*prefixes[-1], *entry[0]), entry[1]
             if id(part) in seen:
@@ -172,9 +174,7 @@ class Module(Walkable):
         return [predictor for _, predictor in self.named_predictors()]
 
     @overload
-    def named_sub_modules(
-        self, type_: None = None, skip_compiled: bool = False
-    ) -> Iterator[tuple[str, Module]]: ...
+    def named_sub_modules(self, type_: None = None, skip_compiled: bool = False) -> Iterator[tuple[str, Module]]: ...
     @overload
     def named_sub_modules(self, type_: type[M], skip_compiled: bool = False) -> Iterator[tuple[str, M]]: ...
     def named_sub_modules(
@@ -394,7 +394,7 @@ class _Forward:
 
 
 @contextmanager
-def _totals(values: Settings) -> Iterator[UsageTracker | None]:
+def _totals(values: Settings) -> Generator[UsageTracker | None]:
     """A tracker for the outermost module, where the settings ask for totals."""
     if not values.track_usage or _counting.get():
         yield None

@@ -1,8 +1,8 @@
 """Predict: a signature asked once. Format, ask, normalize, parse; nothing is executed here.
 
 ``Predict`` holds what can be learned (signature, demos, model, options) and prepares a call; ``_answer`` below is the
-trip itself, with the two things that may make it more than one request: repairs, which the caller asked for, and an adapter's
-second question. Every request made is in ``prediction.attempts``.
+trip itself, with the two things that may make it more than one request: repairs, which the caller asked for, and an
+adapter's second question. Every request made is in ``prediction.attempts``.
 
 Statically ``Predict[P, S]`` takes the signature's inputs and gives the signature's outputs.
 """
@@ -33,7 +33,7 @@ from sigwire.steps import Program
 if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
 
-__all__ = ["Predict"]
+__all__ = ["Predict", "attempts_of"]
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -44,15 +44,17 @@ Purpose: TypeAlias = Literal["ask", "repair", "extract", "retry"]
 class Predict(StepsModule, Parameter, Generic[P, S]):
     """Ask a model for a signature's outputs: one call, one request.
 
-    ``signature`` is a class or text. ``config`` holds request options (``temperature``, ``n``, ...) and ``max_repairs``: how
-    often an answer that cannot be read is sent back with what is wrong. ``lm`` is the model; without it the settings' one.
-    Attributes: ``signature``, ``demos``, ``lm``, ``config``, ``traces``, ``train``.
+    ``signature`` is a class or text. ``config`` holds request options (``temperature``, ``n``, ...) and
+    ``max_repairs``: how often an answer that cannot be read is sent back with what is wrong. ``lm`` is the model;
+    without it the settings' one. Attributes: ``signature``, ``demos``, ``lm``, ``config``, ``traces``, ``train``.
 
-    A call takes the inputs by name. It may also take ``config=`` (merged over the module's), ``demos=``, ``lm=``, ``signature=``,
-    and ``prediction={"type": "content", ...}``, unless an input has that name. With ``n`` above 1 all candidates are in
-    ``prediction.completions``. Where the signature offers tools, the model's calls are an output; nobody runs them.
+    A call takes the inputs by name. It may also take ``config=`` (merged over the module's), ``demos=``, ``lm=``,
+    ``signature=``, and ``prediction={"type": "content", ...}``, unless an input has that name. With ``n`` above 1 all
+    candidates are in ``prediction.completions``. Where the signature offers tools, the model's calls are an output;
+    nobody runs them.
 
-    Raises ``InputError`` for missing and unknown inputs, ``LMNotConfigured``, and the errors of the model and of its answer.
+    Raises ``InputError`` for missing and unknown inputs, ``LMNotConfigured``, and the errors of the model and of its
+    answer.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> predict = Predict("question -> answer", lm=FakeLM([{"answer": "4"}]))
@@ -112,9 +114,9 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         @overload
         def __call__(self, *, demos: Sequence[Any], **inputs: Any) -> S: ...
         @overload
-        def __call__(self, *, lm: Any, **inputs: Any) -> S: ...
+        def __call__(self, *, lm: LanguageModel, **inputs: Any) -> S: ...
         @overload
-        def __call__(self, *, signature: Any, **inputs: Any) -> Prediction: ...
+        def __call__(self, *, signature: str | type[Signature], **inputs: Any) -> Any: ...
         def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
         @overload
@@ -124,9 +126,9 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         @overload
         async def acall(self, *, demos: Sequence[Any], **inputs: Any) -> S: ...
         @overload
-        async def acall(self, *, lm: Any, **inputs: Any) -> S: ...
+        async def acall(self, *, lm: LanguageModel, **inputs: Any) -> S: ...
         @overload
-        async def acall(self, *, signature: Any, **inputs: Any) -> Prediction: ...
+        async def acall(self, *, signature: str | type[Signature], **inputs: Any) -> Any: ...
         async def acall(self, *args: Any, **kwargs: Any) -> Any: ...
 
     def steps(self, *args: Any, **kwargs: Any) -> Program[Prediction]:
@@ -140,8 +142,8 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         if kwargs.keys() != reader.names:
             specials = {name: kwargs.pop(name) for name in reader.specials & kwargs.keys()}
             if (other := specials.pop("signature", None)) is not None:
-                reader = InputReader(ensure_signature(other).spec)
-                return self._steps(ensure_signature(other), reader, kwargs, specials)
+                signature = ensure_signature(other, scope={})
+                return self._steps(signature, InputReader(signature.spec), kwargs, specials)
         return self._steps(self.signature, reader, kwargs, specials)
 
     def _steps(
@@ -149,7 +151,8 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
     ) -> Program[Prediction]:
         values = current()
         inputs = reader.read(type(self).__name__, given, check_types=values.warn_on_type_mismatch)
-        lm = choose_lm(specials.get("lm") or self.lm or values.lm, type(self).__name__)
+        given_lm = specials.get("lm")
+        lm = choose_lm(self.lm if given_lm is None else given_lm, type(self).__name__)
         plan = self._plan_for(signature, lm, values)
         options, repairs = self._options(specials)
         demos = specials.get("demos", self.demos)
@@ -177,10 +180,10 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
 
     def _options(self, specials: dict[str, Any]) -> tuple[dict[str, Any] | None, int]:
         """The request's options, and how many repairs they allow."""
-        config = specials.get("config")
+        config: Mapping[str, Any] | None = specials.get("config")
         if not self.config and not config and "prediction" not in specials:
             return None, self.max_repairs
-        options = {**self.config, **(config or {})}
+        options: dict[str, Any] = {**self.config, **(config or {})}
         if "prediction" in specials:
             options["prediction"] = specials["prediction"]
         repairs = options.pop("max_repairs", self.max_repairs)
@@ -331,7 +334,16 @@ def _extracted(trip: _Trip, follow_up: FollowUp, repairs: int) -> Program[Parsed
     second = _Trip(lm, follow_up.plan)
     second.attempts = trip.attempts
     prediction = yield from _answer(second, follow_up.request, repairs, "extract")
-    return Parsed(prediction.__dict__, tuple(prediction._meta.repairs))
+    return Parsed(prediction.__dict__, _repairs_of(prediction))
+
+
+def attempts_of(prediction: Any) -> tuple[Attempt, ...]:
+    """Every request that was made for a prediction, whatever its fields are called."""
+    return tuple(prediction._meta.attempts)
+
+
+def _repairs_of(prediction: Any) -> tuple[Any, ...]:
+    return tuple(prediction._meta.repairs)
 
 
 # --- small parts --------------------------------------------------------------------------------------
@@ -364,7 +376,7 @@ def _list_of(name: str, state: Mapping[str, Any]) -> list[Any]:
     value = state.get(name)
     if value is None:
         return []
-    if not isinstance(value, list):
+    if not issubclass(type(value), list):
         raise StateError(f"{name} is a list, not {type(value).__name__}.")
     return list(value)
 
@@ -377,4 +389,3 @@ def _loaded_lm(state: Any, unsafe: bool) -> Any:
     from sigwire.lm.base import BaseLM
 
     return BaseLM.load_state(cast("Mapping[str, Any]", state), allow_unsafe_lm_state=unsafe)
-

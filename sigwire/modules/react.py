@@ -1,7 +1,8 @@
 """ReAct: ask, run the tools that the model calls, show it the results; until it submits the outputs.
 
-One loop for every model: calls travel natively where the model has tools, as text elsewhere. The task stands once at the start
-of the conversation, each turn adds two messages, and nothing before is rewritten (unless the context overflows).
+One loop for every model: calls travel natively where the model has tools, as text elsewhere. The task stands once at
+the start of the conversation, each turn adds two messages, and nothing before is rewritten (unless the context
+overflows).
 
 Every way out gives the declared outputs or raises, and says which way it was (``TerminationReason``):
 
@@ -11,13 +12,15 @@ Every way out gives the declared outputs or raises, and says which way it was (`
     parse_error                several turns running could not be read
     context_window_exceeded    the conversation no longer fits, with all but the latest results taken out
 
-Where the outputs are not there at the end, one more request extracts them from what was found (``extract=False``: ``AgentStopped``).
-Whatever is raised, an interrupt or a cancellation too, carries ``steps`` and a ``history`` from which a run can go on.
+Where the outputs are not there at the end, one more request extracts them from what was found (``extract=False``:
+``AgentStopped``). Whatever is raised, an interrupt or a cancellation too, carries ``steps`` and a ``history`` from which
+a run can go on.
 """
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -43,9 +46,10 @@ from sigwire.modules import conversation
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.inputs import InputReader
 from sigwire.modules.module import StepsModule
-from sigwire.modules.predict import Predict
+from sigwire.modules.predict import Predict, attempts_of
 from sigwire.modules.submit import Submit
 from sigwire.modules.toolbox import OnError, Toolbox, ToolRun
+from sigwire.settings import current
 from sigwire.signatures.fields import InputField, OutputField, SignatureSpec
 from sigwire.signatures.grammar import caller_scope
 from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signature
@@ -123,15 +127,17 @@ class AgentRun:
 class ReAct(StepsModule, Generic[P, S]):
     """Answer a signature with the help of tools.
 
-    ``tools``: ``Tool`` objects, functions (sync or async), or a dict of them by name. ``max_iters``: how many turns the model may take; also per call.
-    ``parallel``: how many calls of a turn run side by side. ``on_tool_error="abort"`` raises what a tool raises, instead of telling the model.
-    ``extract``: get the outputs with one more request where a run ends without them; ``False`` raises ``AgentStopped``.
-    ``tool_timeout`` (seconds) and ``max_output`` (characters shown of a result) apply to tools without their own.
+    ``tools``: ``Tool`` objects, functions (sync or async), or a dict of them by name. ``max_iters``: how many turns
+    the model may take; also per call. ``parallel``: how many calls of a turn run side by side.
+    ``on_tool_error="abort"`` raises what a tool raises, instead of telling the model. ``extract``: get the outputs
+    with one more request where a run ends without them; ``False`` raises ``AgentStopped``. ``tool_timeout`` (seconds)
+    and ``max_output`` (characters shown of a result) apply to tools without their own.
 
-    A call takes the signature's inputs by name, ``max_iters=`` and ``history=``: the ``History`` (or its JSON) of an earlier run, to go on
-    from; with a history the inputs may be left out altogether. The result has the outputs and ``trajectory``, ``steps``, ``history``,
-    ``termination_reason``; ``attempts`` and ``usage`` are those of all turns. Calls beside ``submit`` in one turn run first, and the outputs
-    count only if none of them failed. Attributes for optimizers: ``react``, ``extract``.
+    A call takes the signature's inputs by name, ``max_iters=`` and ``history=``: the ``History`` (or its JSON) of an
+    earlier run, to go on from; with a history the inputs may be left out altogether. The result has the outputs and
+    ``trajectory``, ``steps``, ``history``, ``termination_reason`` (typed: ``AgentRun.of``); ``attempts`` and ``usage``
+    are those of all turns. Calls beside ``submit`` in one turn run first, and the outputs count only if none of them
+    failed. Attributes for optimizers: ``react``, ``extract``.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> def double(n: int) -> int:
@@ -203,7 +209,11 @@ class ReAct(StepsModule, Generic[P, S]):
         self._submit = Submit(spec, taken=self.toolbox.tools)
         self._offered = (*self.toolbox.tools.values(), self._submit.tool)
         asks_tools = bool(self.toolbox.tools)
-        asked = _acting(self.signature, self._names, self._submit) if asks_tools else _conversing(self.signature, self._names)
+        asked = (
+            _acting(self.signature, self._names, self._submit)
+            if asks_tools
+            else _conversing(self.signature, self._names)
+        )
         self.react: Predict[..., Any] = Predict(asked, **config)
         self.extract: ChainOfThought[..., Any] = ChainOfThought(_extracting(self.signature, self._names), **config)
 
@@ -217,7 +227,9 @@ class ReAct(StepsModule, Generic[P, S]):
         @overload
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> S: ...
         @overload
-        def __call__(self, *, history: Any, max_iters: int = ..., **inputs: Any) -> S: ...
+        def __call__(
+            self, *, history: History | Mapping[str, Any] | Sequence[Any], max_iters: int = ..., **inputs: Any
+        ) -> S: ...
         @overload
         def __call__(self, *, max_iters: int, **inputs: Any) -> S: ...
         def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -225,7 +237,9 @@ class ReAct(StepsModule, Generic[P, S]):
         @overload
         async def acall(self, *args: P.args, **kwargs: P.kwargs) -> S: ...
         @overload
-        async def acall(self, *, history: Any, max_iters: int = ..., **inputs: Any) -> S: ...
+        async def acall(
+            self, *, history: History | Mapping[str, Any] | Sequence[Any], max_iters: int = ..., **inputs: Any
+        ) -> S: ...
         @overload
         async def acall(self, *, max_iters: int, **inputs: Any) -> S: ...
         async def acall(self, *args: Any, **kwargs: Any) -> Any: ...
@@ -236,8 +250,8 @@ class ReAct(StepsModule, Generic[P, S]):
         """One run as a program."""
         if args:
             raise InputError(f"{type(self).__name__} takes its inputs by name: ReAct(...)(question=...).")
-        own = self.signature.spec.by_name
-        limit = self.max_iters if "max_iters" in own else inputs.pop("max_iters", None) or self.max_iters
+        given = None if "max_iters" in self.signature.spec.by_name else inputs.pop("max_iters", None)
+        limit = self.max_iters if given is None else given
         before = inputs.pop(self._names.history, None)
         return self._run(self._begin(inputs, before), limit)
 
@@ -248,7 +262,8 @@ class ReAct(StepsModule, Generic[P, S]):
         if not inputs and len(history):
             inputs = conversation.latest_inputs(history, self._reader.names)
         else:
-            inputs = self._reader.read(type(self).__name__, dict(inputs))
+            check = current().warn_on_type_mismatch
+            inputs = self._reader.read(type(self).__name__, dict(inputs), check_types=check)
             history = history.append(Turn(inputs))
         return _Talk(history, inputs)
 
@@ -261,9 +276,7 @@ class ReAct(StepsModule, Generic[P, S]):
             return self._prediction(talk, end.reason, outputs)
         except BaseException as error:  # interrupts too: whatever ends a run, it can go on from here
             talk.close()
-            for name, value in (("steps", tuple(talk.steps)), ("history", talk.history)):
-                with suppress(Exception):
-                    setattr(error, name, value)
+            _tell(error, talk)
             raise
 
     def _loop(self, talk: _Talk, limit: int) -> Program[_End]:
@@ -287,19 +300,20 @@ class ReAct(StepsModule, Generic[P, S]):
         calls = conversation.with_fresh_ids(choice.tool_calls, talk.taken)
         talk.hear(choice, calls)
         if not calls:
-            talk.step(choice, (), time.perf_counter() - began)
+            talk.step(choice, time.perf_counter() - began)
             return self._plain_end(choice)
         runs = yield from self.toolbox.run(self._to_run(calls), record=talk.record)
         end, results = self._settle(calls, runs)
         talk.answer([result.shown for result in results])
-        talk.step(choice, [result.result for result in results], time.perf_counter() - began)
+        talk.step(choice, time.perf_counter() - began, calls, tuple(result.result for result in results))
         return end
 
     def _ask(self, talk: _Talk, predictor: Any, more: dict[str, Any]) -> Program[Any]:
         """Ask with the conversation; where it does not fit, with old results taken out, until nothing is left to take."""
         while True:
             try:
-                prediction = yield from predictor.call_steps(**{**more, self._names.history: talk.history})
+                asking: Program[Any] = predictor.call_steps(**{**more, self._names.history: talk.history})
+                prediction = yield from asking
             except ContextWindowExceededError as error:
                 talk.attempts.append(Attempt("ask", error.model, error=error.code))
                 shorter = conversation.shortened(talk.history)
@@ -310,9 +324,23 @@ class ReAct(StepsModule, Generic[P, S]):
                 talk.attempts.extend(error.attempts)
                 raise
             else:
-                talk.attempts.extend(prediction._meta.attempts)
+                talk.attempts.extend(attempts_of(prediction))
                 talk.last = prediction
                 return prediction
+
+    # --- state -----------------------------------------------------------------------------------------
+
+    def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
+        """As for every module; of DSPy's files, whose loop asks for other fields, the extraction is taken over."""
+        if _is_text_loop(state.get("react")):
+            warnings.warn(
+                "The saved loop asks for next_tool_name and next_tool_args, which this ReAct does not; its instructions and "
+                "demos were left out, the extraction was loaded. Save the program again to silence this.",
+                UserWarning,
+                stacklevel=4,
+            )
+            state = {**state, "react": self.react.dump_state()}
+        return super()._prepare(state, unsafe)
 
     # --- ends ------------------------------------------------------------------------------------------
 
@@ -359,7 +387,9 @@ class ReAct(StepsModule, Generic[P, S]):
         if not self.extracts:
             raise self._stopped(talk, end, "extract=True would get them with one more request") from end.cause
         while True:
-            trajectory = {self._names.trajectory: conversation.as_text(talk.since_task()) or "Nothing was found out yet."}
+            trajectory = {
+                self._names.trajectory: conversation.as_text(talk.since_task()) or "Nothing was found out yet."
+            }
             try:
                 prediction = yield from self.extract.call_steps(**talk.inputs, **trajectory)
                 break
@@ -371,7 +401,7 @@ class ReAct(StepsModule, Generic[P, S]):
             except ModelError as error:
                 talk.attempts.extend(error.attempts)
                 raise self._stopped(talk, end, f"and could not be extracted: {error}") from error
-        talk.attempts.extend(replace(attempt, purpose="extract") for attempt in prediction._meta.attempts)
+        talk.attempts.extend(replace(attempt, purpose="extract") for attempt in attempts_of(prediction))
         talk.last = prediction
         outputs = dict(prediction.__dict__)
         declared = {name: value for name, value in outputs.items() if name in self._output_names}
@@ -427,6 +457,25 @@ class ReAct(StepsModule, Generic[P, S]):
         )
 
 
+def _is_text_loop(state: Any) -> bool:
+    """Whether a predictor's saved state is of a loop that asks for a tool by name, as DSPy's does."""
+    try:
+        texts = [field["description"] for field in state["signature"]["fields"]]
+    except (KeyError, TypeError):
+        return False
+    return "${next_tool_name}" in texts
+
+
+def _tell(error: BaseException, talk: _Talk) -> None:
+    """Put what was done on an error that ends a run."""
+    told: dict[str, Any] = {"steps": tuple(talk.steps), "history": talk.history}
+    if isinstance(error, ModelError):
+        told["attempts"] = tuple(talk.attempts)
+    for name, value in told.items():
+        with suppress(Exception):  # a user's error may refuse attributes
+            setattr(error, name, value)
+
+
 _UNREADABLE = (AdapterParseError, EmptyResponse, MalformedToolCall, OutputTruncated)
 
 
@@ -452,6 +501,7 @@ class _Talk:
         self.strikes = 0
         self.last: Any = None
         self.record: list[ToolRun] = []
+        self._heard = Choice()
         self._waiting: tuple[ToolCall, ...] = ()
         self._counted = 0
 
@@ -460,7 +510,7 @@ class _Talk:
 
     def hear(self, choice: Choice, calls: tuple[ToolCall, ...]) -> None:
         """Take in what the model said."""
-        self.record, self._waiting = [], calls
+        self.record, self._heard, self._waiting = [], choice, calls
         self.taken.update(call.id for call in calls)
         message = conversation.said(choice, calls)
         if message.parts:
@@ -471,11 +521,17 @@ class _Talk:
         self.add(Message.tool(*results))
         self._waiting = ()
 
-    def step(self, choice: Choice, results: Iterable[ToolResult], seconds: float, error: str | None = None) -> None:
+    def step(
+        self,
+        choice: Choice,
+        seconds: float,
+        calls: tuple[ToolCall, ...] = (),
+        results: tuple[ToolResult, ...] = (),
+        error: str | None = None,
+    ) -> None:
         """Note a turn."""
         thought = choice.text or choice.reasoning or ""
-        calls = self.history.messages[-2].tool_calls if results else ()  # type: ignore[union-attr]
-        self.steps.append(ReActStep(thought, calls, tuple(results), self._new_usage(), seconds, error))
+        self.steps.append(ReActStep(thought, calls, results, self._new_usage(), seconds, error))
 
     def _new_usage(self) -> Usage:
         """The usage of the attempts since the last step."""
@@ -489,7 +545,7 @@ class _Talk:
             self.add(Message.assistant(choice.text))
         problem = _PROBLEMS.get(type(error), error.message.splitlines()[0])
         self.add(Message.user(f"Your last answer could not be used: {problem} Call a tool, or submit the outputs."))
-        self.step(choice, (), seconds, f"{type(error).__name__}: {problem}")
+        self.step(choice, seconds, error=f"{type(error).__name__}: {problem}")
         self.strikes += 1
         if self.strikes < _BAD_TURNS:
             return None
@@ -502,11 +558,15 @@ class _Talk:
         return turns[start + 1 :]
 
     def close(self) -> None:
-        """Give every call that still waits a result, so that the history can go on from here."""
-        if not self._waiting:
+        """Give every call that still waits a result, so that the history can go on from here; note the broken turn."""
+        calls = self._waiting
+        if not calls:
             return
-        done = {run.call.id: run.shown for run in self.record}
-        self.answer([done.get(call.id) or conversation.interrupted(call) for call in self._waiting])
+        done = {run.call.id: run for run in self.record}
+        lost = {call.id: conversation.interrupted(call) for call in calls if call.id not in done}
+        self.answer([lost[call.id] if call.id in lost else done[call.id].shown for call in calls])
+        results = tuple(lost[call.id] if call.id in lost else done[call.id].result for call in calls)
+        self.step(self._heard, 0.0, calls, results, error="interrupted")
 
 
 _PROBLEMS: Mapping[type[ModelError], str] = {
@@ -580,8 +640,12 @@ def _without_history(signature: Any) -> Any:
 def _extracting(signature: Any, names: _Names) -> Any:
     """Inputs and what was found to the outputs: what is asked where a run ends without them."""
     described = InputField(desc="what was done with tools so far, and what came back")
-    return _without_history(signature).append(names.trajectory, described, str).with_instructions(
-        f"{signature.spec.instructions}\n\n"
-        f"The work was done with tools; `{names.trajectory}` shows it. Take the outputs from what was found there. "
-        "What it leaves open, answer as well as it allows."
+    return (
+        _without_history(signature)
+        .append(names.trajectory, described, str)
+        .with_instructions(
+            f"{signature.spec.instructions}\n\n"
+            f"The work was done with tools; `{names.trajectory}` shows it. Take the outputs from what was found there. "
+            "What it leaves open, answer as well as it allows."
+        )
     )

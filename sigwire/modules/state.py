@@ -70,7 +70,9 @@ def write(path: str | os.PathLike[str], state: JsonObject) -> None:
     """Write a state with the versions that wrote it."""
     target = _json_path(path)
     if _METADATA in state:
-        raise StateError(f"A parameter named {_METADATA!r} cannot be saved: files keep their versions there. Rename it.")
+        raise StateError(
+            f"A parameter named {_METADATA!r} cannot be saved: files keep their versions there. Rename it."
+        )
     versions = {"python": platform.python_version(), "sigwire": _version()}
     text = json.dumps({**state, _METADATA: {"dependency_versions": versions}}, ensure_ascii=False, indent=2)
     beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")

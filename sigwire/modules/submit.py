@@ -11,7 +11,6 @@ from typing import Any
 
 from sigwire.adapters.json import output_schema
 from sigwire.adapters.values import FieldCodec, ValueReadError
-from sigwire.core.json import JsonObject
 from sigwire.core.tools import Tool, ToolCall
 from sigwire.signatures.fields import SignatureSpec
 
@@ -42,7 +41,9 @@ class Submit:
     def __init__(self, spec: SignatureSpec, taken: Container[str] = ()) -> None:
         self.name = next(name for name in _candidates() if name not in taken)
         self._codecs = {field.name: FieldCodec(field) for field in spec.outputs}
-        self.tool = Tool.from_schema(self.name, "Hand in the final outputs. This ends the task.", output_schema(spec.outputs))
+        self.tool = Tool.from_schema(
+            self.name, "Hand in the final outputs. This ends the task.", output_schema(spec.outputs)
+        )
 
     def read(self, call: ToolCall) -> Submission:
         """Read a call's arguments as outputs."""
@@ -78,4 +79,3 @@ def _candidates() -> Any:
     while True:
         yield f"{_NAMES[-1]}_{number}"
         number += 1
-

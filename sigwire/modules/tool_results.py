@@ -17,14 +17,15 @@ from sigwire.core.parts import MediaPart
 __all__ = ["encode", "limit", "short_message"]
 
 _MEDIA_PARTS = (ImagePart, AudioPart, FilePart)
+_PLAIN = frozenset({bool, float, int, str, type(None)})  # most of what a result is made of, and never media
 _LONGEST_MESSAGE = 300
 
 
 def encode(value: Any) -> tuple[JsonValue, tuple[MediaPart, ...]]:
     """A tool's value as JSON content and media. Text stays text; ``bytes`` become base64; NaN becomes text.
 
-    Media stand alone or in a list or dict; where they stood, the content says so. Raises ``ValueError`` for what has no
-    JSON form.
+    Media stand alone or in a list or dict; where they stood, the content says so. Raises ``ValueError`` for what has
+    no JSON form.
 
     >>> import datetime
     >>> encode({"on": datetime.date(2026, 1, 2), "tags": {"a"}, "raw": b"\\xff"})
@@ -49,9 +50,11 @@ def _media_part(value: Any) -> MediaPart | None:
 
 
 def _without_media(value: Any, media: list[MediaPart]) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if type(value) in (list, tuple):
         return [_without_media(item, media) for item in value]
-    if type(value) is dict:
+    if issubclass(type(value), dict):
         return {key: _without_media(item, media) for key, item in value.items()}
     part = _media_part(value)
     if part is None:
@@ -75,7 +78,7 @@ def _own_value(value: Any) -> Any:
     if isinstance(value, Record):
         return value.toDict()
     write: Callable[[], Any] | None = getattr(value, "to_json", None)
-    if isinstance(value, Mapping):
+    if issubclass(type(value), Mapping):
         return dict(value)
     if isinstance(value, type) or not callable(write):
         raise ValueError(type(value).__name__)
@@ -96,7 +99,7 @@ def limit(content: JsonValue, characters: int | None) -> JsonValue:
     head = characters * 2 // 3 + 1 if characters else 0
     tail = characters - head
     left_out = f"[... {len(text) - characters} of {len(text)} characters left out ...]"
-    return f"{text[:head]}\n{left_out}\n{text[len(text) - tail:]}"
+    return f"{text[:head]}\n{left_out}\n{text[len(text) - tail :]}"
 
 
 # An absolute path of two or more steps, on any system; not the path of a URL.

@@ -1,7 +1,7 @@
 """Toolbox: the only code that runs a tool because a model asked for it.
 
-A call is looked up, its arguments are validated, the handler runs, and its value becomes a ``ToolResult``. Whatever goes wrong on
-the way becomes a result as well, with ``is_error=True`` and a line the model can act on:
+A call is looked up, its arguments are validated, the handler runs, and its value becomes a ``ToolResult``. Whatever
+goes wrong on the way becomes a result as well, with ``is_error=True`` and a line the model can act on:
 
     a call with an error                its message
     an unknown name                     the names there are
@@ -17,7 +17,9 @@ order. Async handlers are awaited, blocking ones run in threads when the program
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -46,7 +48,7 @@ class ToolRun(Value):
     seconds: float = 0.0
 
 
-def as_tools(tools: Tool | Callable[..., Any] | Iterable[Any] | Mapping[str, Any] | None) -> list[Tool]:
+def as_tools(tools: Any) -> list[Tool]:
     """Tools from what users hand in: one tool or function, several, or a dict of them by name.
 
     >>> def add(a: int, b: int) -> int:
@@ -74,10 +76,10 @@ def _named(name: str, tool: Any) -> Tool:
 class Toolbox:
     """Tools by name, and what it takes to run them for a model.
 
-    ``tools``: ``Tool`` objects, functions, or a dict of them by name. ``parallel``: how many calls of a turn run side by side
-    (``False``: one after the other). ``timeout`` and ``max_output`` apply to tools that have none of their own.
-    ``on_error="abort"`` raises what a tool raises, except ``RetryTool`` and ``ToolFailed``.
-    Raises ``ToolDefinitionError`` for two tools of one name and for a tool without a handler.
+    ``tools``: ``Tool`` objects, functions, or a dict of them by name. ``parallel``: how many calls of a turn run side
+    by side (``False``: one after the other). ``timeout`` and ``max_output`` apply to tools that have none of their
+    own. ``on_error="abort"`` raises what a tool raises, except ``RetryTool`` and ``ToolFailed``. Raises
+    ``ToolDefinitionError`` for two tools of one name and for a tool without a handler.
 
     >>> def add(a: int, b: int) -> int:
     ...     return a + b
@@ -170,7 +172,8 @@ class Toolbox:
 
 
 def _performed(item: _Running) -> Program[ToolRun]:
-    return (yield item)
+    done: ToolRun = yield item
+    return done
 
 
 class _TooSlow(Exception):
@@ -216,22 +219,29 @@ class _Running:
 
     def _value(self) -> Any:
         tool = cast(Tool, self.tool)
-        if tool.is_async or self._seconds is not None:
+        if tool.is_async:
             return block_on(self._awaited())
-        value = _handler(tool)(*self._bound.args, **self._bound.kwargs)
+        if self._seconds is None:
+            value = _handler(tool)(*self._bound.args, **self._bound.kwargs)
+        else:
+            value = _within(self._seconds, _handler(tool), self._bound)
         return block_on(_await(value)) if inspect.isawaitable(value) else value
 
     async def _awaited(self) -> Any:
-        tool = cast(Tool, self.tool)
+        limit = asyncio.timeout(self._seconds)
         try:
-            async with asyncio.timeout(self._seconds) as limit:
-                if tool.is_async:
-                    return await _handler(tool)(*self._bound.args, **self._bound.kwargs)
-                # A thread cannot be stopped: past its time the handler goes on, and its value is dropped.
-                value = (await off_loop(_captured, _handler(tool), self._bound))()
-                return await value if inspect.isawaitable(value) else value
+            async with limit:
+                return await self._waited()
         except TimeoutError as error:
             raise (_TooSlow() if limit.expired() else error) from error
+
+    async def _waited(self) -> Any:
+        tool = cast(Tool, self.tool)
+        if tool.is_async:
+            return await _handler(tool)(*self._bound.args, **self._bound.kwargs)
+        # A thread cannot be stopped: past its time the handler goes on, and its value is dropped.
+        value = (await off_loop(_captured, _handler(tool), self._bound))()
+        return await value if inspect.isawaitable(value) else value
 
     @property
     def _seconds(self) -> float | None:
@@ -285,18 +295,38 @@ def _handler(tool: Tool) -> Callable[..., Any]:
     return handler
 
 
+def _within(seconds: float, handler: Callable[..., Any], bound: Any) -> Any:
+    """Run for so long at most. In a thread of its own: one of a pool might have to be waited for first."""
+    outcome: list[Callable[[], Any]] = []
+
+    def work() -> None:
+        try:
+            outcome.append(_captured(handler, bound))
+        except BaseException as error:
+            outcome.append(_raiser(error))
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="sigwire-tool", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not outcome:
+        raise _TooSlow
+    return outcome[0]()
+
+
 def _captured(handler: Callable[..., Any], bound: Any) -> Callable[[], Any]:
     """Run in a thread; what comes back gives the value or raises. ``StopIteration`` cannot cross a future by itself."""
     try:
         value = handler(*bound.args, **bound.kwargs)
     except StopIteration as error:
-        return _raiser(error)
+        fault = RuntimeError("the tool raised StopIteration")
+        fault.__cause__ = error
+        return _raiser(fault)
     return lambda: value
 
 
 def _raiser(error: BaseException) -> Callable[[], Any]:
     def give() -> Any:
-        raise RuntimeError("the tool raised StopIteration") from error
+        raise error
 
     return give
 

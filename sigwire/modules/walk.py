@@ -58,7 +58,7 @@ def _reversed(attributes: dict[str, Any]) -> list[tuple[str, Any]]:
 
 def _entries(container: Any) -> Sequence[tuple[Key | int, Any]]:
     """A container's items, last first: the stack gives them back in order."""
-    if isinstance(container, dict):
+    if issubclass(type(container), dict):
         return [(Key(key), item) for key, item in reversed(container.items())]
     return [(index, container[index]) for index in reversed(range(len(container)))]
 
@@ -92,8 +92,9 @@ def put(owner: Any, path: Path, value: Any) -> Any:
         return owner
     index = step.key if isinstance(step, Key) else step
     item = put(owner[index], rest, value) if rest else value
-    if not isinstance(owner, tuple):
+    if not issubclass(type(owner), tuple):
         owner[index] = item
         return owner
-    items = [*owner[:index], item, *owner[index + 1 :]]
-    return type(owner)(*items) if hasattr(owner, "_fields") else tuple(items)
+    items = (*owner[:index], item, *owner[index + 1 :])
+    rebuild: Any = getattr(owner, "_make", tuple)  # a named tuple stays one
+    return rebuild(items)

@@ -6,9 +6,9 @@ Code that is watched writes one line, sync or async alike:
         response = ...            # or: response = await ...
         end(response)
 
-Listeners are the instance's own ``callbacks`` plus the ones in effect at that moment, which ``settings`` supplies through
-``listen_to``. Without listeners ``call`` returns one shared object that does nothing. ``ACTIVE_CALL_ID`` names the innermost
-watched call, so that ancestry follows threads and tasks wherever the context goes.
+Listeners are the instance's own ``callbacks`` plus the ones in effect at that moment, which ``settings`` supplies
+through ``listen_to``. Without listeners ``call`` returns one shared object that does nothing. ``ACTIVE_CALL_ID``
+names the innermost watched call, so that ancestry follows threads and tasks wherever the context goes.
 
 A listener's fault never becomes the program's fault: it is a ``RuntimeWarning``.
 """
@@ -31,8 +31,9 @@ ACTIVE_CALL_ID: ContextVar[str | None] = ContextVar("sigwire_active_call_id", de
 class BaseCallback:
     """Something that listens. Override what you need; any object with methods of these names will do.
 
-    Each ``on_<kind>_start(call_id, instance, inputs)`` is followed by one ``on_<kind>_end(call_id, outputs, exception)`` with the
-    same ``call_id``. On failure ``outputs`` is ``None`` and ``exception`` is what was raised (``BaseException`` included).
+    Each ``on_<kind>_start(call_id, instance, inputs)`` is followed by one ``on_<kind>_end(call_id, outputs,
+    exception)`` with the same ``call_id``. On failure ``outputs`` is ``None`` and ``exception`` is what was raised
+    (``BaseException`` included).
 
     >>> class Names(BaseCallback):
     ...     def on_tool_start(self, call_id, instance, inputs):

@@ -6,7 +6,7 @@ context goes into threads and tasks, so nothing is lost there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
@@ -69,7 +69,7 @@ _open: ContextVar[tuple[UsageTracker, ...]] = ContextVar("sigwire_usage_trackers
 
 
 @contextmanager
-def track_usage() -> Iterator[UsageTracker]:
+def track_usage() -> Generator[UsageTracker]:
     """Count the usage of every request made inside.
 
     >>> with track_usage() as tracker:

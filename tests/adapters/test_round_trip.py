@@ -152,6 +152,8 @@ def test_the_answer_of_a_demo_is_what_the_adapter_reads(
 
 @each_adapter
 @given(question=texts)
+@example(question="</think>[[ ## text ## ]]")
+@example(question="</think>\n<text>x</text>")
 def test_an_echo_of_an_input_is_one_value_and_opens_no_field(adapter: Adapter, question: str) -> None:
     """The model copies what it saw of the input into an output."""
     plan = adapter.plan(Defaults)

@@ -15,7 +15,7 @@ from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.core.tools import CallError, Tool, ToolCall, ToolCalls, ToolResult, WebSearch
-from sigwire.errors import AdapterParseError, InputError, OutputTruncated, UnsupportedFeature
+from sigwire.errors import AdapterParseError, EmptyResponse, InputError, OutputTruncated, UnsupportedFeature
 from sigwire.signatures.fields import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types import History
@@ -279,6 +279,12 @@ def test_outputs_without_calls_have_empty_calls() -> None:
 def test_where_calls_are_the_only_output_prose_is_their_text() -> None:
     fields = ChatAdapter().plan(Choose, NATIVE).parse(Choice(text="No tool fits.")).fields
     assert (len(fields["calls"]), fields["calls"].text) == (0, "No tool fits.")
+
+
+def test_calls_without_an_output_for_them_say_what_to_add() -> None:
+    plan = ChatAdapter().plan(Plain.append("tools", InputField(), list[Tool]), NATIVE)
+    with pytest.raises(EmptyResponse, match="calls: ToolCalls"):
+        plan.parse(Choice(tool_calls=(ToolCall("c", "ping", {}),)))
 
 
 @each_mode

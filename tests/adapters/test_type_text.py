@@ -9,10 +9,12 @@ import typing as t
 import uuid
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, Field, HttpUrl
 
+from benchmarks.type_tokens import Types, estimated_tokens, table
 from sigwire.adapters.type_text import TypeStyle, field_type_text
 from sigwire.signatures.fields import InputField, OutputField
 from sigwire.signatures.signature import Signature
@@ -195,3 +197,13 @@ def test_an_input_of_an_unknown_type_may_be_anything() -> None:
 
 def test_the_order_of_a_union_is_kept() -> None:
     assert (text(int | str), text(str | int)) == ("int | string", "string | int")
+
+
+def test_the_table_in_the_documentation_is_the_one_that_the_command_prints() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "types-in-prompts.md"
+    assert table() in page.read_text(encoding="utf-8")
+
+
+def test_the_compact_notation_is_the_shorter_one() -> None:
+    for spec in Types.spec.outputs:
+        assert estimated_tokens(field_type_text(spec)) < estimated_tokens(field_type_text(spec, "schema"))

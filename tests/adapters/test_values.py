@@ -32,7 +32,7 @@ class Color(enum.Enum):
     SKY_BLUE = "sky blue"
 
 
-class Word(str, enum.Enum):
+class Word(str, enum.Enum):  # noqa: UP042  (not the same as StrEnum, and common)
     YES = "yes"
     EMPTY = ""
 
@@ -176,7 +176,8 @@ KINDS: dict[str, tuple[t.Any, st.SearchStrategy[t.Any]]] = {
     "None": (None, st.none()),
     "Any": (t.Any, plain_json),
     "object": (object, plain_json),
-    "literal words": (t.Literal["a", " b ", "", "null", '"q"', "\\", "A"], st.sampled_from(["a", " b ", "", "null", '"q"', "\\", "A"])),
+    "literal words": (t.Literal["a", " b ", "", "null", '"q"', "\\", "A"],
+                      st.sampled_from(["a", " b ", "", "null", '"q"', "\\", "A"])),
     "literal words or None": (t.Literal["a", "null", "\\null"] | None, st.sampled_from(["a", "null", "\\null", None])),
     "literal mix": (t.Literal["1", 1, True, "true", None], st.sampled_from(["1", 1, True, "true", None])),
     "enum": (Color, st.sampled_from(Color)),
@@ -315,13 +316,13 @@ REPAIRED: list[tuple[t.Any, str, t.Any, str]] = [
     (Loose, '{"json": {"a": 4}}', Loose(a=4), "the envelope 'json' was taken off"),
     (Loose, '{"c": 4}', Loose(), "none of the members 'c' is known; they were left out"),
     (Left | Right, '{"x": 1}', Left(x=1), "the value fits Left and Right alike; Left was taken"),
-    (list[Left | Right], '[{"x": 1}]', [Left(x=1)], "a part of the value fits several types alike; the one declared first was taken"),
-    (int | t.Literal["5"], '"five" or 5', None, ""),
+    (list[Left | Right], '[{"x": 1}]', [Left(x=1)], 
+     "a part of the value fits several types alike; the one declared first was taken"),
     (Code, "Here:\n```python\nx = 1\n```\nDone.", Code("x = 1"), "text around the code was left out"),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "text", "value", "what"), [case for case in REPAIRED if case[3]])
+@pytest.mark.parametrize(("kind", "text", "value", "what"), REPAIRED)
 def test_what_models_write_is_repaired_and_the_repair_is_listed(
     kind: t.Any, text: str, value: t.Any, what: str
 ) -> None:
@@ -359,11 +360,10 @@ EXACT: list[tuple[t.Any, str, t.Any]] = [
     (Normalizing, '{"when": " 2026-01-02 ", "tags": []}', Normalizing(when=dt.date(2026, 1, 2), tags=())),
     (Aliased, '{"content_type": "x"}', Aliased(**{"Content-Type": "x"})),
     (Code, "```python\nx = 1\n```", Code("x = 1")),
-    (Code, "```\na\n```inner\n```", Code("a")),
 ]
 
 
-@pytest.mark.parametrize(("kind", "text", "value"), EXACT[:-1])
+@pytest.mark.parametrize(("kind", "text", "value"), EXACT)
 def test_what_fits_is_read_without_repairs_also_strictly(kind: t.Any, text: str, value: t.Any) -> None:
     assert same(codec(kind).read(text, strict=True), Read(value))
     assert same(codec(kind).read(text), Read(value))
@@ -389,11 +389,10 @@ REFUSED: list[tuple[t.Any, str, str]] = [
     (tuple[int, str], "[1]", "Field required"),
     (dt.date, "tomorrow", "valid date"),
     (uuid.UUID, "12", "valid UUID"),
-    (Reasoning | None, "None", ""),
 ]
 
 
-@pytest.mark.parametrize(("kind", "text", "problem"), [case for case in REFUSED if case[2]])
+@pytest.mark.parametrize(("kind", "text", "problem"), REFUSED)
 def test_what_does_not_fit_is_refused_and_says_why(kind: t.Any, text: str, problem: str) -> None:
     with pytest.raises(ValueReadError) as caught:
         codec(kind).read(text)

@@ -1,7 +1,7 @@
 """Grading of BFCL-style cases: is a set of tool calls one of the accepted ones? Pure; the rules are the dataset's README.
 
-A case is right as a whole: as many calls as expected, paired one to one in any order, each with the same name and with arguments
-among the accepted values.
+A case is right as a whole: as many calls as expected, paired one to one in any order, each with the same name and
+with arguments among the accepted values.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""How well offline/lexical calls tools, on BFCL-style cases. ``python -m tests.conformance.test_bfcl_offline`` prints the scores.
+"""How well offline/lexical calls tools, on BFCL-style cases. ``python -m tests.conformance.test_bfcl_offline`` prints
+the scores.
 
-With demos: a case with an even index is asked with the ``DEMOS`` cases of odd index of its own category whose questions are nearest
-by shared rare words (plain text only, nothing of the answers); each is a user message and the assistant's calls. "Without" is the
-same even-indexed cases without demos. The categories whose right answer is no call have demos that call nothing.
+With demos: a case with an even index is asked with the ``DEMOS`` cases of odd index of its own category whose
+questions are nearest by shared rare words (plain text only, nothing of the answers); each is a user message and the
+assistant's calls. "Without" is the same even-indexed cases without demos. The categories whose right answer is no
+call have demos that call nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ from tests.conformance.bfcl_grader import Case, fixtures, grade, read_cases
 
 DEMOS = 8
 CATEGORIES = (
-    "simple_python", "simple_java", "simple_javascript", "multiple", "parallel", "parallel_multiple", "live_simple", "live_multiple",
-    "live_parallel", "live_parallel_multiple", "irrelevance", "live_irrelevance", "live_relevance",
+    "simple_python", "simple_java", "simple_javascript", "multiple", "parallel", "parallel_multiple", "live_simple",
+    "live_multiple", "live_parallel", "live_parallel_multiple", "irrelevance", "live_irrelevance", "live_relevance",
 )  # fmt: skip
 FLOORS = {"simple_python": 42.0, "multiple": 32.0, "irrelevance": 75.0}
 DECLINED = "None of the tools fits."
@@ -45,7 +47,10 @@ LEXICAL = LM("offline/lexical")
 
 
 def _as_turns(demo: Case) -> tuple[Message, Message]:
-    calls = [ToolCall(f"demo_{i}", call["name"], _first_accepted(call["arguments"])) for i, call in enumerate(demo.ground_truth or ())]
+    calls = [
+        ToolCall(f"demo_{i}", call["name"], _first_accepted(call["arguments"]))
+        for i, call in enumerate(demo.ground_truth or ())
+    ]
     text = "" if calls else DECLINED
     return Message.user(demo.messages[-1]["content"]), Message.assistant(text, calls)
 
@@ -66,7 +71,9 @@ def nearest(case: Case, pool: list[Case], count: int) -> list[Case]:
     bags = [set(_words(other)) for other in pool]
     spread = Counter(word for bag in bags for word in bag)
     mine = set(_words(case))
-    likeness = [sum(math.log(1 + len(pool) / spread[word]) for word in mine & bag) / math.sqrt(1 + len(bag)) for bag in bags]
+    likeness = [
+        sum(math.log(1 + len(pool) / spread[word]) for word in mine & bag) / math.sqrt(1 + len(bag)) for bag in bags
+    ]
     order = sorted(range(len(pool)), key=lambda i: (-likeness[i], i))[:count]
     return [pool[i] for i in reversed(order)]
 

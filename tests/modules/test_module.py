@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import json
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -213,11 +213,13 @@ def test_a_deep_copy_has_its_own_parts_and_shares_what_cannot_be_copied() -> Non
             self.facts = {"list": [1, 2]}
             self.function = lambda: 1
             self.self_in_list = [self]
+            self.plan = Predict("question -> plan")
 
     holder = Holder()
     holder.ask.demos = [Example(question="q", answer="a"), {"question": "x"}]
     made = holder.deepcopy()
     assert made.ask is not holder.ask
+    assert made.plan is not holder.plan
     assert made.same[0] is made.ask
     assert made.self_in_list[0] is made
     assert made.lock is holder.lock
@@ -322,6 +324,21 @@ def test_a_batch_takes_examples_with_inputs_and_nothing_strange() -> None:
         Slow().batch([3])  # type: ignore[list-item]
 
 
+def test_an_interrupt_begins_nothing_more_of_a_batch() -> None:
+    begun: list[int] = []
+
+    class Interrupted(Module):
+        def forward(self, n: int) -> None:
+            begun.append(n)
+            if n == 0:
+                _thread.interrupt_main()
+            time.sleep(0.05)
+
+    with pytest.raises(KeyboardInterrupt):
+        Interrupted().batch([{"n": n} for n in range(50)], num_threads=2)
+    assert len(begun) < 10
+
+
 # --- callbacks, usage, history -------------------------------------------------------------------------
 
 
@@ -331,6 +348,9 @@ class Recorder(BaseCallback):
 
     def on_module_start(self, call_id: str, instance: Any, inputs: Any) -> None:
         self.events.append(("start", type(instance).__name__, dict(inputs)))
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: Any) -> None:
+        self.events.append(("asked", instance.model))
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         self.events.append(("end", outputs, exception))
@@ -362,6 +382,7 @@ async def test_callbacks_hear_modules_and_adapters_in_both_kinds_of_call() -> No
             ("start", "Outer", {"question": "?"}),
             ("start", "Predict", {"question": "?"}),
             ("formatted", "Request"),
+            ("asked", "fake"),
             ("parsed", {"answer": "yes"}),
             ("end", Prediction(answer="yes"), None),
             ("end", "yes", None),
@@ -394,7 +415,7 @@ async def test_the_outermost_module_has_the_usage_totals_when_asked_for() -> Non
 
 
 @pytest.fixture
-def chatty() -> Iterator[Module]:
+def chatty() -> Module:
     class Chatty(Module):
         def __init__(self) -> None:
             super().__init__()
@@ -403,7 +424,7 @@ def chatty() -> Iterator[Module]:
         def forward(self, question: str) -> Any:
             return self.ask(question=question)
 
-    yield Chatty()
+    return Chatty()
 
 
 def test_nothing_is_remembered_by_default_and_inspect_history_says_how(
@@ -480,7 +501,12 @@ BROKEN: list[tuple[str, Any, type[Exception], str]] = [
         StateError,
         "second.predict",
     ),
-    ("a foreign class", lambda s: s["second.predict"].update(lm={"class": "os.path", "model": "m"}), StateError, "os.path"),
+    (
+        "a foreign class",
+        lambda s: s["second.predict"].update(lm={"class": "os.path", "model": "m"}),
+        StateError,
+        "os.path",
+    ),
 ]
 
 
@@ -523,7 +549,13 @@ def test_a_file_that_is_no_saved_program_is_a_state_error(tmp_path: Path, text: 
 
 def test_a_file_written_by_dspy_loads() -> None:
     fields = [{"prefix": "Question:", "description": "${question}"}, {"prefix": "Answer:", "description": "short"}]
-    state = {"traces": [], "train": [], "demos": [], "signature": {"instructions": "Old.", "fields": fields}, "lm": None}
+    state = {
+        "traces": [],
+        "train": [],
+        "demos": [],
+        "signature": {"instructions": "Old.", "fields": fields},
+        "lm": None,
+    }
     predict = Predict("question -> answer")
     predict.load_state({**state, "metadata": {"dependency_versions": {"dspy": "3.0.4"}}})
     assert predict.signature.instructions == "Old."

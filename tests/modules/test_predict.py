@@ -49,11 +49,18 @@ class Rate(Signature):
 GOOD = {"stars": 3, "why": "so so"}
 
 
-async def ask(module: Any, lm: FakeLM, /, **inputs: Any) -> Any:
+class Script(FakeLM):
+    """A FakeLM that can be had a second time from its beginning."""
+
+    def __init__(self, answers: list[Any], **options: Any) -> None:
+        super().__init__(answers, **options)
+        self.again = lambda: FakeLM(answers, **options)
+
+
+async def ask(module: Any, lm: Script, /, **inputs: Any) -> Any:
     """Call blocking and awaited with the same script; both must give the same."""
-    script = list(lm._script)  # type: ignore[arg-type]
     first = module(lm=lm, **inputs)
-    second = await module.acall(lm=FakeLM(script, capabilities=lm.capabilities, usage=lm.usage), **inputs)
+    second = await module.acall(lm=lm.again(), **inputs)
     assert first == second
     return first
 
@@ -62,7 +69,7 @@ async def ask(module: Any, lm: FakeLM, /, **inputs: Any) -> Any:
 
 
 async def test_outputs_come_back_typed_and_defaults_are_filled_in() -> None:
-    lm = FakeLM([GOOD])
+    lm = Script([GOOD])
     prediction = await ask(Predict(Rate), lm, review="fine")
     assert (prediction.stars, prediction.why) == (3, "so so")
     assert "[[ ## scale ## ]]\n5" in lm.requests[0].messages[-1].text
@@ -181,13 +188,16 @@ def test_changed_instructions_and_adapters_are_seen_by_the_next_call() -> None:
     with context(adapter=ChatAdapter(types="schema")):
         predict(review="x")
     assert lm.requests[2].messages[0] != lm.requests[1].messages[0]
+    predict.signature.instructions = "Be mild."
+    predict(review="x")
+    assert "Be mild." in lm.requests[3].messages[0].text
 
 
 # --- answers -------------------------------------------------------------------------------------------
 
 
 async def test_one_call_is_one_request_and_its_cost_is_on_the_prediction() -> None:
-    lm = FakeLM([GOOD], usage=Usage(input_tokens=10, output_tokens=2))
+    lm = Script([GOOD], usage=Usage(input_tokens=10, output_tokens=2))
     prediction = await ask(Predict(Rate), lm, review="x")
     assert len(lm.requests) == 1
     assert [attempt.purpose for attempt in prediction.attempts] == ["ask"]
@@ -220,7 +230,7 @@ async def test_an_unusable_answer_is_its_own_error_after_one_request(answer: Any
 
 
 async def test_repairs_send_back_what_is_wrong_and_are_counted() -> None:
-    lm = FakeLM([{"stars": 0, "why": "w"}, {"stars": "none", "why": "w"}, GOOD], usage=Usage(input_tokens=1))
+    lm = Script([{"stars": 0, "why": "w"}, {"stars": "none", "why": "w"}, GOOD], usage=Usage(input_tokens=1))
     prediction = await ask(Predict(Rate, max_repairs=2), lm, review="x")
     assert prediction.stars == 3
     assert [attempt.purpose for attempt in prediction.attempts] == ["ask", "repair", "repair"]
@@ -247,7 +257,7 @@ def test_a_truncated_or_refused_answer_is_never_asked_again(answer: Choice) -> N
 
 
 async def test_several_candidates_are_completions_and_nothing_else_is_changed() -> None:
-    lm = FakeLM([GOOD, {"stars": 4, "why": "good"}])
+    lm = Script([GOOD, {"stars": 4, "why": "good"}])
     prediction = await ask(Predict(Rate), lm, review="x", config={"n": 2})
     assert prediction.completions.stars == [3, 4]
     assert prediction.stars == 3
@@ -265,7 +275,7 @@ def test_a_candidate_that_cannot_be_read_is_left_out_with_a_warning() -> None:
 async def test_a_two_step_adapters_second_question_is_counted() -> None:
     extractor = FakeLM(lambda request: GOOD, model="extractor", usage=Usage(input_tokens=1))
     with context(adapter=TwoStepAdapter(extractor)):
-        prediction = await ask(Predict(Rate), FakeLM(["Three stars, so so."], usage=Usage(input_tokens=5)), review="x")
+        prediction = await ask(Predict(Rate), Script(["Three stars, so so."], usage=Usage(input_tokens=5)), review="x")
     assert prediction.stars == 3
     assert [(attempt.purpose, attempt.model) for attempt in prediction.attempts] == [
         ("ask", "fake"),
@@ -311,7 +321,7 @@ CALLS: list[tuple[Any, Capabilities]] = [
 async def test_predict_and_adapters_hand_over_calls_and_never_run_them(
     tools: Any, answer: Any, capabilities: Capabilities
 ) -> None:
-    lm = FakeLM([answer], capabilities=capabilities)
+    lm = Script([answer], capabilities=capabilities)
     prediction = await ask(Predict("question, tools: list[Tool] -> calls: ToolCalls"), lm, question="?", tools=tools)
     assert isinstance(prediction.calls, ToolCalls)
     assert prediction.calls[0].name == "explode"
@@ -388,7 +398,7 @@ class Place(pydantic.BaseModel):
 
 
 async def test_reasoning_is_the_first_output_and_the_rest_stays_typed() -> None:
-    lm = FakeLM([{"reasoning": "I know it.", "place": {"city": "Paris", "kind": "capital"}}])
+    lm = Script([{"reasoning": "I know it.", "place": {"city": "Paris", "kind": "capital"}}])
     think = ChainOfThought(Signature("question -> place: Place"))
     prediction = await ask(think, lm, question="?")
     assert list(prediction.keys()) == ["reasoning", "place"]

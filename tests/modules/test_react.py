@@ -7,6 +7,7 @@ capabilities have it, and remembers what it was asked.
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 import subprocess
 import sys
@@ -37,7 +38,7 @@ from sigwire.modules import conversation
 from sigwire.modules.react import AgentRun, ReAct, ReActStep
 from sigwire.settings import context
 from sigwire.signatures import InputField, OutputField, Signature
-from sigwire.signatures.types import History
+from sigwire.signatures.types import History, Image
 
 NATIVE = Capabilities(native_tools=True, parallel_tool_calls=True)
 TEXT = Capabilities()
@@ -73,7 +74,9 @@ def player(turns: list[Any], capabilities: Capabilities = NATIVE) -> FakeLM:
     )
 
 
-async def play(make: Callable[[], ReAct[..., Any]], turns: list[Any], capabilities: Capabilities, /, **inputs: Any) -> Any:
+async def play(
+    make: Callable[[], ReAct[..., Any]], turns: list[Any], capabilities: Capabilities, /, **inputs: Any
+) -> Any:
     """Run blocking in a thread, awaited, and blocking inside the running loop; all three must agree."""
     results = []
     for kind in ("thread", "awaited", "inside"):
@@ -266,7 +269,11 @@ async def test_the_extraction_sees_the_question_and_everything_that_was_found() 
 @BOTH_PROTOCOLS
 @pytest.mark.parametrize(
     ("turns", "reason"),
-    [([say(("add", {"a": 1, "b": 2}))], "limit"), ([say(text="Three.")], "no_calls"), ([Choice(text="")] * 3, "parse_error")],
+    [
+        ([say(("add", {"a": 1, "b": 2}))], "limit"),
+        ([say(text="Three.")], "no_calls"),
+        ([Choice(text="")] * 3, "parse_error"),
+    ],
 )
 async def test_without_extraction_a_run_without_outputs_stops_with_all_it_has(
     capabilities: Capabilities, turns: list[Any], reason: str
@@ -322,6 +329,8 @@ async def test_an_error_carries_the_steps_and_a_history_to_go_on_from(answer: An
         agent(question="1+2?")
     run = AgentRun.of(caught.value)
     assert (len(run.steps), run.termination_reason) == (1, None)
+    if isinstance(caught.value, Refused):
+        assert len(caught.value.attempts) == 2
     lm = player([submit(answer=3)])
     agent.set_lm(lm)
     assert agent(history=run.history).answer == 3
@@ -347,6 +356,8 @@ async def test_a_cancellation_leaves_a_history_in_which_every_call_has_a_result(
     run = AgentRun.of(caught.value)
     results = run.history.messages[-1].tool_results  # type: ignore[union-attr]
     assert [result.content for result in results] == [3, conversation.INTERRUPTED]
+    assert [[call.name for call in step.calls] for step in run.steps] == [["add", "wait"]]
+    assert run.steps[0].results == results
     agent.set_lm(player([submit(answer="done")]))
     assert (await agent.acall(history=run.history)).answer == "done"
 
@@ -455,7 +466,8 @@ agent = summing()
 lm = player([say(("double", {"n": 3})), submit(answer=6)], {"native": NATIVE, "text": TEXT}[sys.argv[2]])
 agent.set_lm(lm)
 result = agent(question="Doubled?", history=json.load(sys.stdin))
-print(json.dumps({"answer": result.answer, "history": result.history.to_json(), "roles": [m.role for m in lm.requests[0].messages]}))
+roles = [message.role for message in lm.requests[0].messages]
+print(json.dumps({"answer": result.answer, "history": result.history.to_json(), "roles": roles}))
 """
 
 
@@ -482,6 +494,33 @@ async def test_a_run_goes_on_in_another_process_from_its_serialized_history(capa
         summing, [say(("double", {"n": 3})), submit(answer=6)], capabilities, question="Doubled?", history=first.history
     )
     assert there["history"] == here.history.to_json()
+
+
+class Order(pydantic.BaseModel):
+    item: str
+    count: int = 1
+    due: datetime.date = datetime.date(2026, 1, 2)
+
+
+@BOTH_PROTOCOLS
+def test_typed_inputs_and_media_are_asked_the_same_from_a_serialized_history(capabilities: Capabilities) -> None:
+    class Check(Signature):
+        """Check the order."""
+
+        order: Order = InputField()
+        picture: Image = InputField()
+        verdict: str = OutputField()
+
+    requests = []
+    first = ReAct(Check, tools=[add])
+    first.set_lm(player([say(("add", {"a": 1, "b": 2})), submit(verdict="fine")], capabilities))
+    history = first(order=Order(item="tea"), picture=Image("https://example.com/tea.png")).history
+    for before in (history, json.loads(json.dumps(history.to_json()))):
+        lm = player([submit(verdict="fine")], capabilities)
+        first.set_lm(lm)
+        first(order=Order(item="milk"), picture=Image("https://example.com/milk.png"), history=before)
+        requests.append(lm.requests[0])
+    assert requests[0] == requests[1]
 
 
 @BOTH_PROTOCOLS
@@ -533,7 +572,9 @@ async def test_the_trajectory_has_dspys_keys() -> None:
 
 
 async def test_usage_and_attempts_are_those_of_all_turns_and_each_step_has_its_own() -> None:
-    result = await play(summing, [say(("add", {"a": 1, "b": 2})), Choice(text=""), submit(answer=3)], NATIVE, question="?")
+    result = await play(
+        summing, [say(("add", {"a": 1, "b": 2})), Choice(text=""), submit(answer=3)], NATIVE, question="?"
+    )
     assert result.usage == Usage(input_tokens=30, output_tokens=3)
     assert [step.usage.input_tokens for step in result.steps] == [10, 10, 10]
     assert len(result.attempts) == 3
@@ -598,11 +639,6 @@ async def test_a_tool_of_ones_own_may_be_called_submit_or_finish(capabilities: C
     assert (result.answer, result.steps[0].results[0].content) == ("done", "handed in A")
 
 
-class Order(pydantic.BaseModel):
-    item: str
-    count: int = 1
-
-
 @BOTH_PROTOCOLS
 async def test_nested_outputs_are_submitted_typed(capabilities: Capabilities) -> None:
     class Shop(Signature):
@@ -625,7 +661,9 @@ def test_names_of_the_signature_never_clash_with_those_of_the_loop() -> None:
     assert result.answer == "three"
 
 
-@pytest.mark.parametrize("text", ["question, tools: list[Tool] -> answer", "question, t: list[Tool] -> calls: ToolCalls"])
+@pytest.mark.parametrize(
+    "text", ["question, tools: list[Tool] -> answer", "question, t: list[Tool] -> calls: ToolCalls"]
+)
 def test_a_signature_that_offers_tools_itself_is_refused(text: str) -> None:
     with pytest.raises(SignatureError, match="ReAct offers tools"):
         ReAct(text, tools=[add])
@@ -654,6 +692,26 @@ def test_optimizers_find_the_two_predictors_under_their_dspy_names(tmp_path: Pat
     copied = agent.deepcopy()
     assert copied.react is not agent.react
     assert copied.toolbox is agent.toolbox
+
+
+def test_a_program_saved_by_dspy_loads_as_far_as_it_means_the_same() -> None:
+    def part(*names: str) -> dict[str, Any]:
+        fields = [{"prefix": f"{name}:", "description": f"${{{name}}}"} for name in names]
+        return {
+            "traces": [],
+            "train": [],
+            "demos": [],
+            "signature": {"instructions": "Old.", "fields": fields},
+            "lm": None,
+        }
+
+    loop = part("question", "trajectory", "next_thought", "next_tool_name", "next_tool_args")
+    agent = ReAct("question -> answer", tools=[add])
+    instructions = agent.react.signature.instructions
+    with pytest.warns(UserWarning, match="next_tool_name"):
+        agent.load_state({"react": loop, "extract.predict": part("question", "trajectory", "reasoning", "answer")})
+    assert agent.extract.predict.signature.instructions == "Old."
+    assert agent.react.signature.instructions == instructions
 
 
 def test_runs_of_one_agent_in_several_threads_do_not_meet() -> None:

@@ -149,7 +149,10 @@ async def test_a_cancellation_passes_and_what_was_done_is_on_record() -> None:
 # --- what the model is told ------------------------------------------------------------------------------
 
 MESSAGES: list[tuple[Exception, str]] = [
-    (FileNotFoundError(2, "No such file", "/home/ada/x/data.csv"), "FileNotFoundError: [Errno 2] No such file: 'data.csv'"),
+    (
+        FileNotFoundError(2, "No such file", "/home/ada/x/data.csv"),
+        "FileNotFoundError: [Errno 2] No such file: 'data.csv'",
+    ),
     (ValueError(r"cannot open C:\Users\ada\keys.txt now"), "ValueError: cannot open keys.txt now"),
     (ValueError("see https://example.com/a/b for help"), "ValueError: see https://example.com/a/b for help"),
     (ValueError("~/secret/dir/file and 1/2 of it"), "ValueError: file and 1/2 of it"),
@@ -461,7 +464,8 @@ def test_only_the_toolbox_and_the_tool_itself_touch_a_handler() -> None:
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Attribute) and node.attr in ("handler", "func", "acall_tool")
+        if isinstance(node, ast.Attribute)
+        and node.attr in ("handler", "func", "acall_tool")
         and not isinstance(node.ctx, ast.Store)
     }
     assert touching <= allowed

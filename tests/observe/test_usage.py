@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from sigwire.core.response import Usage
+from sigwire.lm.fake import FakeLM
+from sigwire.modules.predict import Predict
 from sigwire.observe.usage import UsageTracker, record_usage, track_usage
 from sigwire.settings import bind
 
@@ -61,3 +63,14 @@ async def test_usage_arrives_from_tasks_and_threads() -> None:
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(bind(lambda n: record_usage("m", Usage(output_tokens=n))), [1] * 50))
     assert tracker.get_total_tokens() == {"m": {"input_tokens": 3, "output_tokens": 50}}
+
+
+async def test_a_models_own_calls_and_a_modules_requests_are_counted_once() -> None:
+    lm = FakeLM(lambda request: {"answer": "a"}, usage=Usage(input_tokens=1))
+    predict = Predict("question -> answer", lm=lm)
+    with track_usage() as tracker:
+        lm("hello")
+        await lm.acall("hello")
+        predict(question="?")
+        await predict.acall(question="?")
+    assert tracker.get_total_tokens() == {"fake": {"input_tokens": 4}}

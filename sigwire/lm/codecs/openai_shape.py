@@ -188,13 +188,13 @@ def _decode_content(content: Any) -> tuple[Part, ...]:
             f"A message's content is {type(content).__name__} (reading messages=[...]). "
             "Use text, or a list of parts such as {'type': 'text', 'text': ...}."
         )
-    return tuple(_decode_part(part) for part in cast("Sequence[Any]", content))
+    return tuple(map(_decode_part, cast(Any, content)))
 
 
 def _decode_part(part: Any) -> Part:
     if isinstance(part, str):
         return TextPart(part)
-    kind = part.get("type") if isinstance(part, Mapping) else None
+    kind = _get(part, "type")
     decode = _DECODE_PART.get(str(kind))
     if decode is None:
         raise InputError(
@@ -205,11 +205,11 @@ def _decode_part(part: Any) -> Part:
 
 def _decode_image(part: Mapping[str, Any]) -> Part:
     image = part.get("image_url")
-    url, detail = (image.get("url"), image.get("detail")) if isinstance(image, Mapping) else (image, None)
+    url, detail = _get(image, "url", image), _get(image, "detail")
     media_type, data = _split_data_url(str(url))
     if data is None:
-        return ImagePart(url=str(url), detail=cast(Any, detail))
-    return ImagePart(data=data, media_type=media_type, detail=cast(Any, detail))
+        return ImagePart(url=str(url), detail=detail)
+    return ImagePart(data=data, media_type=media_type, detail=detail)
 
 
 def _decode_audio(part: Mapping[str, Any]) -> Part:
@@ -261,11 +261,11 @@ def decode_request(messages: Iterable[Message | Mapping[str, Any]], kwargs: Mapp
     ToolChoice(mode='auto', allowed=())
     """
     options = dict(kwargs)
-    tools = options.pop("tools", None) or ()
+    tools: Iterable[Any] = options.pop("tools", None) or ()
     choice, wanted = options.pop("tool_choice", None), options.pop("response_format", None)
     return Request(
         decode_messages(messages),
-        tuple(tool if isinstance(tool, dict) else tool.spec for tool in tools),
+        tuple(cast(JsonObject, tool if isinstance(tool, dict) else tool.spec) for tool in tools),
         _decode_tool_choice(choice),
         options.pop("parallel_tool_calls", None),
         _decode_response_format(wanted),
@@ -273,11 +273,14 @@ def decode_request(messages: Iterable[Message | Mapping[str, Any]], kwargs: Mapp
     )
 
 
+_MODES: Mapping[str, ToolChoice] = {mode.mode: mode for mode in (ToolChoice.AUTO, ToolChoice.REQUIRED, ToolChoice.NONE)}
+
+
 def _decode_tool_choice(choice: Any) -> ToolChoice | None:
     if choice is None or isinstance(choice, ToolChoice):
         return choice
     if isinstance(choice, str):
-        return ToolChoice(choice) if choice in ("auto", "required", "none") else ToolChoice.named(choice)
+        return _MODES.get(choice) or ToolChoice.named(choice)
     allowed = _get(choice, "allowed_tools")
     if allowed is None:
         return ToolChoice.named(str(_get(_get(choice, "function"), "name")))
@@ -379,11 +382,11 @@ def decode_answer(answer: Any, *, model: str | None = None) -> Response:
 def _decode_choice(choice: Any) -> Choice:
     message = _get(choice, "message")
     if message is None:  # a text completion
-        text, calls, reasoning, refusal = _get(choice, "text"), (), None, None
+        text, reasoning, refusal = _get(choice, "text"), None, None
     else:
         text, reasoning, refusal = (_get(message, name) for name in ("content", "reasoning_content", "refusal"))
         reasoning = reasoning or _get(message, "reasoning")
-        calls = _decode_tool_calls(_get(message, "tool_calls"))
+    calls = _decode_tool_calls(_get(message, "tool_calls"))
     if not isinstance(text, str):
         text = "".join(part.text for part in _decode_content(text) if isinstance(part, TextPart))
     reason = FINISH_REASONS.get(str(_get(choice, "finish_reason")), "stop")

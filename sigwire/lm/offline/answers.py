@@ -1,8 +1,8 @@
 """Answering in words: the values of the asked-for fields, and the form the prompt teaches for them. Pure.
 
-Values come from the nearest example, from the results of calls, or by slot filling from the inputs; where none of these gives one, a
-neutral value of the right type stands in, so that the answer is always well formed. It is not always right, and says so
-where there is room to say anything.
+Values come from the nearest example, from the results of calls, or by slot filling from the inputs; where none of
+these gives one, a neutral value of the right type stands in, so that the answer is always well formed. It is not
+always right, and says so where there is room to say anything.
 """
 
 from __future__ import annotations
@@ -10,13 +10,25 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.lm.offline.demos import habits_of, similar
 from sigwire.lm.offline.facts import Fact, facts_of
 from sigwire.lm.offline.reading import Demo, Output, Reading
-from sigwire.lm.offline.slots import Filling, fill, type_of
+from sigwire.lm.offline.schemas import (
+    Schema,
+    is_list,
+    is_mapping,
+    is_nullable,
+    items_of,
+    options_of,
+    properties_of,
+    required_of,
+    resolved,
+    type_of,
+)
+from sigwire.lm.offline.slots import Filling, fill
 from sigwire.lm.offline.words import content_stems, name_words, sentences, stem
 
 __all__ = ["ABSTAIN", "answer_fields", "answer_text", "finish_arguments"]
@@ -36,9 +48,9 @@ def answer_text(reading: Reading) -> str:
     return _WRITE[reading.form](answer_fields(reading, reading.outputs))
 
 
-def finish_arguments(reading: Reading, parameters: Mapping[str, Any]) -> JsonObject:
+def finish_arguments(reading: Reading, parameters: Schema) -> JsonObject:
     """Arguments for the tool that takes the final answer."""
-    outputs = [Output(name, schema) for name, schema in (parameters.get("properties") or {}).items()]
+    outputs = [Output(name, schema) for name, schema in properties_of(parameters).items()]
     return answer_fields(reading, outputs)
 
 
@@ -59,7 +71,8 @@ def answer_fields(reading: Reading, outputs: Sequence[Output]) -> JsonObject:
     ranked = similar(reading.question, reading.demos)
     if ranked and ranked[0][0] > 0.999 and all(output.name in ranked[0][1].fields for output in outputs):
         return {o.name: _typed(o.schema, ranked[0][1].fields[o.name]) for o in outputs}
-    schema: JsonObject = {"properties": {o.name: o.schema for o in outputs}, "required": [o.name for o in outputs]}
+    needed = [o.name for o in outputs if not (is_nullable(o.schema) or type_of(o.schema) == "array")]
+    schema = {"properties": {o.name: o.schema for o in outputs}, "required": needed}
     shown = [(demo.text, _typed_fields(demo, outputs)) for demo in reading.demos if demo.fields]
     filling = fill(schema, reading.question, habits_of(shown))
     facts = facts_of(reading.steps)
@@ -90,16 +103,18 @@ def _value(
         return voted
     if name in filling.arguments and (sure > 0.4 or type_of(schema) != "string"):
         return complete(schema, filling.arguments[name])
-    if type_of(schema) == "string" and not schema.get("enum"):
-        return _extract(reading)
+    if is_nullable(schema) and sure <= 0.4:
+        return None
+    if type_of(schema) == "string" and not options_of(schema):
+        return complete(schema, _extract(reading))
     return complete(schema, filling.arguments.get(name))
 
 
-def _vote(name: str, schema: JsonObject, ranked: Sequence[tuple[float, Demo]]) -> JsonValue | None:
+def _vote(name: str, schema: Schema, ranked: Sequence[tuple[float, Demo]]) -> JsonValue | None:
     """The value that the most alike examples have, for fields whose values repeat: labels, choices, flags."""
     shown = [(likeness, demo.fields[name]) for likeness, demo in ranked if name in demo.fields]
     values = [value for _, value in shown]
-    closed = bool(schema.get("enum")) or type_of(schema) == "boolean"
+    closed = bool(options_of(schema)) or type_of(schema) == "boolean"
     if not values or (not closed and (len(set(values)) == len(values) or max(map(len, values)) > 60)):
         return None
     votes: dict[str, float] = {}
@@ -123,7 +138,7 @@ def _extract(reading: Reading) -> str:
 
 def _from_facts(output: Output, reading: Reading, facts: Sequence[Fact]) -> JsonValue | None:
     kind = type_of(output.schema)
-    if kind == "string" and not output.schema.get("enum"):
+    if kind == "string" and not options_of(output.schema):
         named = [fact for fact in facts if fact.key == output.name]
         return _as_text(named[0].value) if named else _best_text(reading, facts)
     suiting = [fact for fact in facts if _is(kind, fact.value)]
@@ -191,36 +206,26 @@ def _as_text(value: JsonValue) -> str:
 # --- values that fit their type ----------------------------------------------------------------------
 
 
-def complete(schema: Mapping[str, Any], value: Any = None) -> JsonValue:
+def complete(schema: Schema, value: Any = None) -> JsonValue:
     """A value of the schema's type: the given one if it fits, else with neutral values where something is lacking.
 
     >>> complete({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}, {})
     {'n': 0}
     """
-    if "const" in schema:
-        return schema["const"]
-    options = schema.get("enum")
-    if options:
-        return value if value in options else options[0]
-    variants = [v for v in schema.get("anyOf") or schema.get("oneOf") or () if isinstance(v, Mapping)]
-    if variants and "type" not in schema:
-        nullable = any(v.get("type") == "null" for v in variants)
-        return (
-            None
-            if value is None and nullable
-            else complete(next(v for v in variants if v.get("type") != "null"), value)
-        )
-    kinds = schema.get("type")
-    if value is None and isinstance(kinds, list) and "null" in kinds:
+    if value is None and is_nullable(schema):
         return None
+    schema = resolved(schema)
+    options = options_of(schema)
+    if options:
+        return cast(JsonValue, value if value in options else options[0])
     return _COMPLETE.get(type_of(schema), _any)(schema, value)
 
 
-def _any(schema: Mapping[str, Any], value: Any) -> JsonValue:
-    return value
+def _any(schema: Schema, value: Any) -> JsonValue:
+    return cast(JsonValue, value)
 
 
-def _complete_number(schema: Mapping[str, Any], value: Any) -> JsonValue:
+def _complete_number(schema: Schema, value: Any) -> JsonValue:
     number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else _digits(value)
     low, high = (
         schema.get("minimum", schema.get("exclusiveMinimum")),
@@ -238,7 +243,7 @@ def _digits(value: Any) -> int | float:
     return (float(match[0]) if "." in match[0] else int(match[0])) if match else 0
 
 
-def _complete_text(schema: Mapping[str, Any], value: Any) -> JsonValue:
+def _complete_text(schema: Schema, value: Any) -> JsonValue:
     text = value if isinstance(value, str) else "" if value is None else _as_text(value)
     wanted = _FORMATS.get(str(schema.get("format")))
     if wanted and not re.match(wanted[0], text):
@@ -254,24 +259,22 @@ _FORMATS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def _complete_array(schema: Mapping[str, Any], value: Any) -> JsonValue:
-    items = schema.get("items")
-    given = value if isinstance(value, list) else [] if value is None else [value]
-    filled = [complete(items, item) if isinstance(items, Mapping) else item for item in given]
-    lacking = int(schema.get("minItems") or 0) - len(filled)
-    return filled + [complete(items if isinstance(items, Mapping) else {"type": "string"}) for _ in range(lacking)]
+def _complete_array(schema: Schema, value: Any) -> JsonValue:
+    items = items_of(schema) or {"type": "string"}
+    given: list[Any] = value if is_list(value) else [] if value is None else [value]
+    filled = [complete(items, item) for item in given]
+    return filled + [complete(items) for _ in range(int(schema.get("minItems") or 0) - len(filled))]
 
 
-def _complete_object(schema: Mapping[str, Any], value: Any) -> JsonValue:
-    given: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
-    required = schema.get("required") or ()
-    properties: Mapping[str, Any] = schema.get("properties") or {}
+def _complete_object(schema: Schema, value: Any) -> JsonValue:
+    given: Mapping[str, Any] = value if is_mapping(value) else {}
+    properties, required = properties_of(schema), required_of(schema)
     if not properties:
         return dict(given)
-    return {n: complete(s, given.get(n)) for n, s in properties.items() if n in given or n in required}
+    return {name: complete(s, given.get(name)) for name, s in properties.items() if name in given or name in required}
 
 
-_COMPLETE: Mapping[str, Callable[[Mapping[str, Any], Any], JsonValue]] = {
+_COMPLETE: Mapping[str, Callable[[Schema, Any], JsonValue]] = {
     "integer": _complete_number,
     "number": _complete_number,
     "string": _complete_text,
@@ -282,7 +285,7 @@ _COMPLETE: Mapping[str, Callable[[Mapping[str, Any], Any], JsonValue]] = {
 }
 
 
-def _typed(schema: Mapping[str, Any], text: str) -> JsonValue:
+def _typed(schema: Schema, text: str) -> JsonValue:
     """A value that an example shows as text, in the type of its field."""
     if type_of(schema) == "string":
         return text

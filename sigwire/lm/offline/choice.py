@@ -1,8 +1,8 @@
 """Choosing among the offered tools by words: which one the text speaks of, and how surely. Pure.
 
-A tool's words weigh by where they stand (its name most) and by how few of the other tools have them. Filling counts too: a tool whose
-required parameters all find a value fits better than one that has to guess. ``Candidate.relevance`` is what the decision to call
-nothing is made by.
+A tool's words weigh by where they stand (its name most) and by how few of the other tools have them. Filling counts
+too: a tool whose required parameters all find a value fits better than one that has to guess. ``Candidate.relevance``
+is what the decision to call nothing is made by.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sigwire.lm.offline.mentions import find_mentions
+from sigwire.lm.offline.schemas import Schema, is_mapping, options_of, properties_of, required_of
 from sigwire.lm.offline.slots import Filling, Habit, Known, fill
 from sigwire.lm.offline.words import GENERIC, STOP_WORDS, content_stems, name_words, words
 
@@ -26,15 +27,18 @@ class OfferedTool:
 
     name: str
     description: str
-    parameters: Mapping[str, Any]
+    parameters: Schema
 
     @classmethod
     def of(cls, spec: Mapping[str, Any]) -> OfferedTool | None:
         """From an OpenAI-like dict; a provider's built-in tool is none that we can call."""
         function = spec.get("function")
-        if not isinstance(function, Mapping):
+        if not is_mapping(function):
             return None
-        return cls(str(function["name"]), str(function.get("description") or ""), function.get("parameters") or {})
+        parameters = function.get("parameters")
+        return cls(
+            str(function["name"]), str(function.get("description") or ""), parameters if is_mapping(parameters) else {}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +77,7 @@ def rank(
     for score, place in scored[:fill_best]:
         tool, bag = tools[-place], bags[-place]
         filling = fill(tool.parameters, text, habits.get(tool.name), known.get(tool.name), frozenset(bag))
-        found.append(
-            Candidate(tool, filling, score + _filled(tool, filling), _relevance(asked, tool, bag, filling))
-        )
+        found.append(Candidate(tool, filling, score + _filled(tool, filling), _relevance(asked, tool, bag, filling)))
     return sorted(found, key=lambda candidate: -candidate.score)
 
 
@@ -93,11 +95,9 @@ def _asked(text: str) -> dict[str, float]:
 
 
 def _parameter_text(tool: OfferedTool) -> str:
-    properties = tool.parameters.get("properties") or {}
     return " ".join(
-        f"{name}: {schema.get('description', '')} {' '.join(map(str, schema.get('enum') or ()))}"
-        for name, schema in properties.items()
-        if isinstance(schema, Mapping)
+        f"{name}: {schema.get('description', '')} {' '.join(map(str, options_of(schema)))}"
+        for name, schema in properties_of(tool.parameters).items()
     )
 
 
@@ -130,7 +130,7 @@ def _match(asked: Mapping[str, float], bag: Mapping[str, float], rarity: Mapping
 
 
 def _filled(tool: OfferedTool, filling: Filling) -> float:
-    required = tool.parameters.get("required") or ()
+    required = required_of(tool.parameters)
     lack = len(filling.missing) / len(required) if required else 0.0
     sure = sum(1 for name in filling.arguments if filling.evidence.get(name, 0.0) > 0.9)
     return 0.15 * min(sure, 4) - 1.5 * lack
@@ -138,7 +138,9 @@ def _filled(tool: OfferedTool, filling: Filling) -> float:
 
 def _relevance(asked: Mapping[str, float], tool: OfferedTool, bag: Mapping[str, float], filling: Filling) -> float:
     """How surely the text asks for this tool at all."""
-    return _AT_NONE + sum(weight * value for weight, value in zip(_RELEVANCE, features(asked, tool, bag, filling), strict=True))
+    return _AT_NONE + sum(
+        weight * value for weight, value in zip(_RELEVANCE, features(asked, tool, bag, filling), strict=True)
+    )
 
 
 # Weights of ``features``: from a logistic fit on questions with and without a fitting tool, rounded.
@@ -149,13 +151,13 @@ _AT_NONE = -1.9
 def features(
     asked: Mapping[str, float], tool: OfferedTool, bag: Mapping[str, float], filling: Filling
 ) -> tuple[float, ...]:
-    """What relevance is made of: how much of the text the tool's words cover, how much of the tool's name the text says, how many
-    required values are missing, weak and sure, and how many of the optional ones are sure."""
+    """What relevance is made of: how much of the text the tool's words cover, how much of the tool's name the text
+    says, how many required values are missing, weak and sure, and how many of the optional ones are sure."""
     total = sum(asked.values()) or 1.0
     covered = sum(weight * min(1.0, bag.get(one, 0.0) * 1.25) for one, weight in asked.items()) / total
     name = [s for s in name_words(tool.name) if s not in STOP_WORDS and s not in GENERIC]
     named = sum(1 for s in name if s in asked) / len(name) if name else 0.5
-    required = tool.parameters.get("required") or ()
+    required = required_of(tool.parameters)
     found = [filling.evidence.get(n, 0.0) for n in required if n in filling.arguments]
     size = len(required) or 1
     sure = sum(1 for score in found if score >= 1.5) / size

@@ -23,11 +23,11 @@ __all__ = ["Lessons", "habits_of", "learn", "similar"]
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What the examples teach for one question: a bonus by tool, habits by tool and parameter, whether to call nothing, and whether
-    there is never more than one call."""
+    """What the examples teach for one question: a bonus by tool, habits by tool and parameter, whether to call
+    nothing, and whether there is never more than one call."""
 
-    bonus: Mapping[str, float] = field(default_factory=dict)
-    habits: Mapping[str, Mapping[str, Habit]] = field(default_factory=dict)
+    bonus: Mapping[str, float] = field(default_factory=lambda: dict[str, float]())
+    habits: Mapping[str, Mapping[str, Habit]] = field(default_factory=lambda: dict[str, Mapping[str, Habit]]())
     abstain: bool = False
     one_at_a_time: bool = False
 

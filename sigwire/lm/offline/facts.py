@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sigwire.core.json import JsonValue
 from sigwire.lm.offline.choice import OfferedTool
 from sigwire.lm.offline.places import UNITS
 from sigwire.lm.offline.reading import Step
-from sigwire.lm.offline.slots import type_of
+from sigwire.lm.offline.schemas import Schema, options_of, properties_of, type_of
 from sigwire.lm.offline.words import STOP_WORDS, name_words, stem, words
 
 __all__ = ["Fact", "facts_of", "known_for"]
@@ -59,7 +58,7 @@ _OF_TYPE: Mapping[str, tuple[type, ...]] = {
 def known_for(tool: OfferedTool, facts: Sequence[Fact], question: str) -> dict[str, tuple[JsonValue, float]]:
     """The parameters of a tool that facts can fill, each fact for one parameter."""
     places = {word.stem: -place for place, word in enumerate(words(question))}
-    slots: dict[str, Any] = tool.parameters.get("properties") or {}
+    slots = properties_of(tool.parameters)
     scored = [
         (_suits(name, schema, fact) + _asked_for(fact, places), -row, -place, name, fact)
         for row, (name, schema) in enumerate(slots.items())
@@ -84,13 +83,17 @@ def _asked_for(fact: Fact, places: Mapping[str, int]) -> float:
     return 0.7 if any(s in places for s in name_words(fact.key)) else 0.0
 
 
-def _units(slots: Mapping[str, Any], used: Sequence[Fact]) -> dict[str, tuple[JsonValue, float]]:
+def _units(slots: Mapping[str, Schema], used: Sequence[Fact]) -> dict[str, tuple[JsonValue, float]]:
     """The unit that a used fact's name ends in ("weight_kg"), for a parameter that says what unit a value comes in."""
     units = {UNITS[part] for fact in used for part in fact.key.lower().split("_")[1:] if part in UNITS}
     found: dict[str, tuple[JsonValue, float]] = {}
     for name, schema in slots.items():
-        options = [o for o in schema.get("enum") or () if isinstance(o, str) and UNITS.get(o.lower()) in units]
-        if options and {stem("from"), stem("source"), stem("unit")} & set(name_words(name)) and stem("to") not in name_words(name):
+        options = [o for o in options_of(schema) if isinstance(o, str) and UNITS.get(o.lower()) in units]
+        if (
+            options
+            and {stem("from"), stem("source"), stem("unit")} & set(name_words(name))
+            and stem("to") not in name_words(name)
+        ):
             found[name] = (options[0], 2.6)
     return found
 
@@ -98,13 +101,15 @@ def _units(slots: Mapping[str, Any], used: Sequence[Fact]) -> dict[str, tuple[Js
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
-def _suits(name: str, schema: Any, fact: Fact) -> float:
+def _suits(name: str, schema: Schema, fact: Fact) -> float:
     """How well a fact fills a parameter, by what both are called and by their types."""
-    kind = type_of(schema) if isinstance(schema, Mapping) else "string"
-    if not isinstance(fact.value, _OF_TYPE.get(kind, (object,))) or (isinstance(fact.value, bool) and kind != "boolean"):
+    kind = type_of(schema)
+    if not isinstance(fact.value, _OF_TYPE.get(kind, (object,))) or (
+        isinstance(fact.value, bool) and kind != "boolean"
+    ):
         return 0.0
-    if schema.get("enum"):
-        return 2.0 if fact.value in schema["enum"] else 0.0
+    if options := options_of(schema):
+        return 2.0 if fact.value in options else 0.0
     wanted = {s for s in name_words(name) if s not in STOP_WORDS}
     key = set(name_words(fact.key))
     if _ID in wanted:
@@ -119,6 +124,6 @@ def _suits(name: str, schema: Any, fact: Fact) -> float:
     return 0.8 if kind in ("integer", "number") and wanted & _VALUE_NAMES and _ID not in key else 0.0
 
 
-def _is_date(name: str, schema: Mapping[str, Any]) -> bool:
+def _is_date(name: str, schema: Schema) -> bool:
     described = str(schema.get("description", "")).lower()
     return schema.get("format") == "date" or stem("date") in name_words(name) or "date" in described

@@ -1,7 +1,8 @@
 """Mentions: the values that a text names, found by their form. Pure.
 
-A ``Mention`` is a number with its unit, a date, a time, a quoted text, a name, an id, a list, an address or, weakest of all, a plain
-phrase. Readers run in the order of ``_READERS``: what an earlier one has read, a later one does not read again.
+A ``Mention`` is a number with its unit, a date, a time, a quoted text, a name, an id, a list, an address or, weakest
+of all, a plain phrase. Readers run in the order of ``_READERS``: what an earlier one has
+read, a later one does not read again.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from sigwire.core.json import JsonValue
 from sigwire.lm.offline.places import CITIES, COUNTRIES
@@ -94,7 +95,7 @@ def _read_list(text: str) -> JsonValue:
             value = json.loads(candidate)
         except ValueError:
             continue
-        return value
+        return cast(JsonValue, value)
     return [_scalar(part.strip().strip("'\"")) for part in text[1:-1].split(",") if part.strip()]
 
 
@@ -221,9 +222,7 @@ def _name(text: str, match: re.Match[str]) -> Mention | None:
     start, value = match.start(), match[0]
     head, _, rest = value.partition(" ")
     if _starts_sentence(text, start):
-        if not rest and (
-            head.lower() in STOP_WORDS or head.lower() in _OPENERS or not text[match.end() : match.end() + 2].strip()
-        ):
+        if not rest and not _is_name(head, text[match.end() : match.end() + 2]):
             return None
         if head.lower() in STOP_WORDS or head.lower() in _OPENERS:
             start += len(head) + 1 + len(rest) - len(rest.lstrip())
@@ -252,18 +251,25 @@ _OPENERS = frozenset(
     please get retrieve fetch search list show give tell identify generate create make play book buy order send check convert
     analyze predict estimate plot draw sort perform translate provide evaluate compare simulate solve measure look add remove
     delete update set turn open close start stop help hello hi hey i i'm i'd let's use given if in on for from to at the a an
-    my also then and after before with suppose assume reserve schedule explain describe display locate track order""".split()
+    my also then and after before with ask invite call meet visit email write read tell pay ship deliver pick choose
+    recommend draft report count sum suppose assume reserve schedule explain describe display locate track order""".split()
 )
+
 
 def _city(text: str, match: re.Match[str]) -> Mention | None:
     """A known city written without capitals."""
-    return Mention("name", match[0].title(), match.start(), match.end(), match[0].title()) if match[0].islower() else None
+    return (
+        Mention("name", match[0].title(), match.start(), match.end(), match[0].title()) if match[0].islower() else None
+    )
 
 
 _KNOWN_CITIES = "|".join(re.escape(city) for city in sorted(CITIES, key=len, reverse=True) if len(city) > 3)
 _COUNTRY_NAMES = "|".join(country.title() for country in sorted(COUNTRIES) if len(country) > 3)
 _NAME_WORD = r"(?:[A-ZÀ-ÖØ-Þ][\w'’&.-]*[\w&]|[A-ZÀ-ÖØ-Þ]\b\.?)"
-_QUOTES = r"""\"([^"\n]+)\"|(?<!\w)'((?:[^'\n]|(?<=\w)'(?=\w))+)'(?!\w)|`([^`\n]+)`|“([^”\n]+)”|‘([^’\n]+)’|«([^»\n]+)»"""
+_QUOTES = (
+    r"""\"([^"\n\0]+)\"|(?<!\w)'((?:[^'\n\0]|(?<=\w)'(?=\w))+)'(?!\w)|`([^`\n\0]+)`"""
+    r"""|“([^”\n\0]+)”|‘([^’\n\0]+)’|«([^»\n\0]+)»"""
+)
 _URL = r"""https?://[^\s,'"<>)]+[^\s,'"<>).?!]"""
 _HOST = r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[\w-]+\.)+(?:com|org|net|io|gov|edu|dev|co)\b(?:/[\w./-]*\w)?"
 _COORDINATE = r"-?\d+(?:\.\d+)?\s*°?\s*[NSEW]?"

@@ -1,8 +1,8 @@
 """Several calls at once: a text that names several values for a parameter, or several things to do. Pure.
 
-"The weather in Rome and Oslo" gives two calls that differ in the city. Values of several parameters go together in the order they are
-named, when there are as many of each; what is named once holds for all calls. A text of several clauses that each ask for a call of
-their own ("..., and then ...") gives those calls.
+"The weather in Rome and Oslo" gives two calls that differ in the city. Values of several parameters go together in
+the order they are named, when there are as many of each; what is named once holds for all calls. A text of several
+clauses that each ask for a call of their own ("..., and then ...") gives those calls.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The next step with tools: calls to make, or none because the rest can be answered (or cannot). Pure.
 
-The goal is the tool that the question speaks of. If the goal lacks a value that another tool may give (an id by a name), that one is
-called first. A call is never repeated, so a loop always ends.
+The goal is the tool that the question speaks of. If the goal lacks a value that another tool may give (an id by a
+name), that one is called first. A call is never repeated, so a loop always ends.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.core.request import ToolChoice
+from sigwire.lm.offline.answers import complete
 from sigwire.lm.offline.choice import Candidate, OfferedTool, rank
 from sigwire.lm.offline.demos import Lessons, learn
 from sigwire.lm.offline.facts import Fact, facts_of, known_for
 from sigwire.lm.offline.parallel import clauses, spread
 from sigwire.lm.offline.reading import Reading, Step
+from sigwire.lm.offline.schemas import options_of, properties_of, required_of
 from sigwire.lm.offline.slots import Known
 from sigwire.lm.offline.words import GENERIC, content_stems, name_words
 
@@ -56,6 +58,8 @@ def next_calls(reading: Reading, choice: ToolChoice | None, parallel: bool) -> l
     found = _wanted(reading, tools, lessons, _least(reading, finish is not None, forced))
     if found is None:
         return []
+    if found.filling.missing:  # only where a call is demanded: neutral values stand in for what nothing gives
+        return [(found.tool.name, cast(JsonObject, complete(found.tool.parameters, found.filling.arguments)))]
     calls = [(found.tool.name, found.filling.arguments)]
     if parallel and not lessons.one_at_a_time:
         calls = _several(reading, tools, lessons) or spread(found)
@@ -79,7 +83,7 @@ def _several(reading: Reading, tools: Sequence[OfferedTool], lessons: Lessons) -
 
 def _is_sure(candidate: Candidate) -> bool:
     """Whether the text itself gives every required value."""
-    required = candidate.tool.parameters.get("required") or ()
+    required = required_of(candidate.tool.parameters)
     return bool(required) and all(candidate.filling.evidence.get(name, 0.0) >= 0.9 for name in required)
 
 
@@ -101,7 +105,7 @@ def _wanted(reading: Reading, tools: Sequence[OfferedTool], lessons: Lessons, le
         known=known,
         said=_said(reading.steps, tools),
     )
-    if reading.steps or least < CALL_FROM:
+    if reading.steps or -math.inf < least < CALL_FROM:
         still_open = _open(reading.question, reading.steps, tools, facts)
         ranked = [candidate for candidate in ranked if still_open & _speaks_of(candidate.tool)]
     for candidate in ranked:
@@ -121,7 +125,7 @@ def _wanted(reading: Reading, tools: Sequence[OfferedTool], lessons: Lessons, le
 
 
 def _lack(candidate: Candidate) -> float:
-    required = candidate.tool.parameters.get("required") or ()
+    required = required_of(candidate.tool.parameters)
     return 1.75 * len(candidate.filling.missing) / len(required) if required else 0.0
 
 
@@ -129,11 +133,14 @@ def _helper(
     goal: Candidate, ranked: Sequence[Candidate], tools: Sequence[OfferedTool], reading: Reading, facts: Sequence[Fact]
 ) -> Candidate | None:
     """A tool that can be called now and whose name or description promises a value that the goal lacks."""
-    properties = goal.tool.parameters.get("properties") or {}
+    properties = properties_of(goal.tool.parameters)
     texts = [f"{' '.join(name_words(name))} {properties[name].get('description', '')}" for name in goal.filling.missing]
     lacking = {s for text in texts for s in content_stems(text)} - GENERIC
     for candidate in rank(
-        reading.question, tools, known={t.name: known_for(t, facts, reading.question) for t in tools}, fill_best=len(tools)
+        reading.question,
+        tools,
+        known={t.name: known_for(t, facts, reading.question) for t in tools},
+        fill_best=len(tools),
     ):
         if candidate.tool.name == goal.tool.name or candidate.filling.missing:
             continue
@@ -158,7 +165,7 @@ def _open(question: str, steps: Sequence[Step], tools: Sequence[OfferedTool], fa
 
 
 def _speaks_of(tool: OfferedTool) -> frozenset[str]:
-    options = " ".join(str(o) for s in (tool.parameters.get("properties") or {}).values() for o in s.get("enum") or ())
+    options = " ".join(str(o) for s in properties_of(tool.parameters).values() for o in options_of(s))
     return frozenset((*name_words(tool.name), *content_stems(f"{tool.description} {options}")))
 
 
@@ -178,6 +185,10 @@ def _has_new_value(candidate: Candidate, steps: Sequence[Step], known: Known) ->
     before = {json.dumps(value, default=str) for step in steps for value in step.arguments.values()}
     for name, value in candidate.filling.arguments.items():
         fresh = json.dumps(value, default=str) not in before and candidate.filling.evidence.get(name, 0.0) > 0.9
-        if fresh and (name not in known or value == known[name][0]) and not _was_made((candidate.tool.name, candidate.filling.arguments), steps):
+        if (
+            fresh
+            and (name not in known or value == known[name][0])
+            and not _was_made((candidate.tool.name, candidate.filling.arguments), steps)
+        ):
             return True
     return False

@@ -1,7 +1,7 @@
 """Reading a request as a model would: what is asked, what examples show, what was done so far, how to answer. Pure.
 
-Only the request's own texts and tools are read. Layouts are recognised by their marks (``[[ ## name ## ]]`` sections, XML tags, a
-JSON Schema, ``~~~tool_call`` blocks); text without any mark is taken as it stands.
+Only the request's own texts and tools are read. Layouts are recognised by their marks (``[[ ## name ## ]]`` sections,
+XML tags, a JSON Schema, ``~~~tool_call`` blocks); text without any mark is taken as it stands.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.lm.offline.choice import OfferedTool
+from sigwire.lm.offline.schemas import Schema, is_list, is_mapping, properties_of
 from sigwire.lm.offline.typetext import read_tool_line, read_type
 
 __all__ = ["Demo", "Form", "Output", "Reading", "Step", "read_request"]
@@ -39,7 +41,7 @@ class Demo:
 
     text: str
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=lambda: dict[str, str]())
     answer: str = ""
 
 
@@ -48,7 +50,7 @@ class Output:
     """A field that the prompt asks for."""
 
     name: str
-    schema: JsonObject
+    schema: Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,8 @@ _REMINDER = re.compile(
     r"\n\n(?=(?:Answer|Respond|Reply|Write|Call|Use|Now|Remember|You must)\b[^\n]*(?:\n[^\n]+)*\s*\Z)"
 )
 _REMINDER_ONLY = re.compile(
-    r"\A\s*(?:Answer|Respond|Reply|Go on|Continue|Call the tools|You must call)\b[^\n]*\s*\Z|\A\s*Your answer could not be used:"
+    r"\A\s*(?:Answer|Respond|Reply|Go on|Continue|Call the tools|You must call)"
+    r"\b[^\n]*\s*\Z|\A\s*Your answer could not be used:"
 )
 _TAG = re.compile(r"<(\w[\w.-]*)>\n?(.*?)\n?</\1>", re.DOTALL)
 _EXAMPLE = re.compile(r"\AExample \(not part of the conversation[^\n]*\n+")
@@ -182,9 +185,9 @@ def _result(block: str) -> tuple[str, JsonValue, bool] | None:
 
 def _as_json(value: Any) -> JsonValue:
     if not isinstance(value, str):
-        return value
+        return cast(JsonValue, value)
     try:
-        return json.loads(value)
+        return cast(JsonValue, json.loads(value))
     except (ValueError, RecursionError):
         return value
 
@@ -205,7 +208,7 @@ def _demos(messages: Sequence[Message], system: str) -> tuple[Demo, ...]:
     """Earlier questions with their answers; only those marked as examples where the prompt marks examples."""
     marked = any(message.role == "user" and _EXAMPLE.match(message.text) for message in messages)
     demos: list[Demo] = []
-    for asked, answered in zip(messages, messages[1:], strict=False):
+    for asked, answered in pairwise(messages):
         if (asked.role, answered.role) != ("user", "assistant") or (marked and not _EXAMPLE.match(asked.text)):
             continue
         demos.append(_demo(asked.text, answered.text, [(name, arguments) for _, name, arguments in _calls(answered)]))
@@ -273,7 +276,7 @@ _FIELD = re.compile(r"^(?:- |\d+\. )`?(\w+)`?(?: \((.*?)\))?(?::|$)(.*)$")
 def _outputs(request: Request, system: str, reminder: str) -> tuple[Form, tuple[Output, ...]]:
     wanted = request.response_format
     if wanted is not None and wanted.schema is not None:
-        properties: Any = _inline(wanted.schema, wanted.schema, 0).get("properties") or {}
+        properties = properties_of(_inline(wanted.schema, wanted.schema, 0))
         return "json", tuple(Output(name, schema) for name, schema in properties.items())
     described = _described_outputs(system)
     form, names = _form(system, reminder, described)
@@ -286,7 +289,7 @@ def _form(system: str, reminder: str, described: Mapping[str, JsonObject]) -> tu
     sections = [n for n in dict.fromkeys(re.findall(r"\[\[ ## (\w+) ## \]\]", reminder)) if n != "completed"]
     if sections:
         return "sections", sections
-    tags = [name for name in dict.fromkeys(re.findall(r"<(\w+)>", reminder))]
+    tags = list(dict.fromkeys(re.findall(r"<(\w+)>", reminder)))
     if tags:
         return "xml", tags
     if re.search(r"\bJSON\b", reminder) or (described and re.search(r"\bJSON object\b", system)):
@@ -315,18 +318,23 @@ def _described_outputs(system: str) -> dict[str, JsonObject]:
     return found
 
 
-def _inline(schema: Any, root: JsonObject, depth: int) -> Any:
+def _inline(schema: Any, root: Schema, depth: int) -> Any:
     """A schema with its references filled in, as deep as anybody nests."""
-    if isinstance(schema, list):
+    if is_list(schema):
         return [_inline(item, root, depth) for item in schema]
-    if not isinstance(schema, dict):
+    if not is_mapping(schema):
         return schema
     name = schema.get("$ref")
     if isinstance(name, str) and depth < 8:
-        target: Any = root
-        for part in name.removeprefix("#/").split("/"):
-            target = target.get(part, {}) if isinstance(target, dict) else {}
-        return _inline(target, root, depth + 1)
+        return _inline(_at(root, name), root, depth + 1)
     return {
         key: _inline(value, root, depth + 1) if depth < 24 else value for key, value in schema.items() if key != "$defs"
     }
+
+
+def _at(root: Schema, reference: str) -> Any:
+    """What a local reference such as ``#/$defs/Item`` points at."""
+    target: Any = root
+    for part in reference.removeprefix("#/").split("/"):
+        target = target.get(part, {}) if is_mapping(target) else {}
+    return target

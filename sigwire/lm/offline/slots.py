@@ -1,8 +1,9 @@
 """Slot filling: from a text and a JSON Schema of parameters to arguments, by rules. Pure.
 
-Each parameter becomes a ``Slot`` with *cues*: the stems of its name and description. Each value that the text mentions is scored
-against each slot: does the type fit, do the words around it say so, does its unit, does a preposition ("from", "in", "by")? Values go
-to slots best score first, each value once. Parameters that may be left out are, unless the text speaks of them.
+Each parameter becomes a ``Slot`` with *cues*: the stems of its name and description. Each value that the text
+mentions is scored against each slot: does the type fit, do the words around it say so, does its unit, does a
+preposition ("from", "in", "by")? Values go to slots best score first, each value once. Parameters that may be left
+out are, unless the text speaks of them.
 
 What demos show about a parameter comes in as a ``Habit``: words that stood around its value, and how it was written.
 """
@@ -20,15 +21,16 @@ from typing import Any, TypeAlias, cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.lm.offline.mentions import Date, Mention, find_mentions
 from sigwire.lm.offline.places import CITIES, COLORS, COUNTRIES, CURRENCIES, LANGUAGES, MEASURES, UNITS
+from sigwire.lm.offline.schemas import is_list, items_of, options_of, properties_of, required_of, resolved, type_of
 from sigwire.lm.offline.words import GENERIC, STOP_WORDS, Word, content_stems, name_words, stem, words
 
-__all__ = ["Filling", "Habit", "Known", "fill", "type_of"]
+__all__ = ["Filling", "Habit", "Known", "fill"]
 
 
 @dataclass(frozen=True, slots=True)
 class Habit:
-    """What demos show about one parameter: stems that stood near its value, the values it had, nearest demo first, how often it was
-    given, and the values that their texts did not say (placeholders)."""
+    """What demos show about one parameter: stems that stood near its value, the values it had, nearest demo first,
+    how often it was given, and the values that their texts did not say (placeholders)."""
 
     cues: Counter[str] = field(default_factory=lambda: Counter[str]())
     values: tuple[JsonValue, ...] = ()
@@ -41,14 +43,16 @@ class Habit:
 class Filling:
     """Arguments for a tool: ``evidence`` says per parameter how good the reason is, ``missing`` what had to be left out.
 
-    ``alternatives`` are all the values of a parameter that the text names in one enumeration; ``repeats`` further sets of values that the
-    text gives in the same order and kinds.
+    ``alternatives`` are all the values of a parameter that the text names in one enumeration; ``repeats`` further
+    sets of values that the text gives in the same order and kinds.
     """
 
     arguments: JsonObject
     evidence: Mapping[str, float]
     missing: tuple[str, ...] = ()
-    alternatives: Mapping[str, tuple[JsonValue, ...]] = field(default_factory=dict)
+    alternatives: Mapping[str, tuple[JsonValue, ...]] = field(
+        default_factory=lambda: dict[str, tuple[JsonValue, ...]]()
+    )
     repeats: tuple[JsonObject, ...] = ()
 
 
@@ -82,10 +86,11 @@ class Slot:
 _ROLES: Mapping[str, str] = {
     "origin": "from start origin source departure starting begin old",
     "target": "to end destination arrival target dest finish new",
-    "place": "city location place country state area region town address where county venue district territory destination origin",
+    "place": "city location place country state area region town address where county venue district territory "
+    "destination origin",
     "maker": "author artist director singer composer by painter sculptor writer band creator maker",
-    "person": "person player actor student employee patient user cast host customer client owner recipient sender contact member doctor "
-    "stylist therapist",
+    "person": "person player actor student employee patient user cast host customer client owner recipient sender "
+    "contact member doctor stylist therapist",
     "date": "date day deadline birthday when",
     "time": "time hour clock",
     "query": "query question search text message prompt input keyword content sentence expression body topic comment statement "
@@ -109,23 +114,23 @@ _EXAMPLES = re.compile(r"\b(?:e\.?g\.?|such as|for example|for instance|like|exa
 
 def slots_of(parameters: Mapping[str, Any], habits: Mapping[str, Habit]) -> list[Slot]:
     """The slots of an object schema, required ones first in their own order."""
-    required = set(cast("Sequence[str]", parameters.get("required") or ()))
+    required = set(required_of(parameters))
     never = Habit(shown=max((habit.shown for habit in habits.values()), default=0))
     slots = [
         _slot(name, schema, name in required, habits.get(name, never))
-        for name, schema in (parameters.get("properties") or {}).items()
-        if isinstance(schema, Mapping)
+        for name, schema in properties_of(parameters).items()
     ]
     return sorted(slots, key=lambda slot: not slot.required)
 
 
 def _slot(name: str, schema: Mapping[str, Any], required: bool, habit: Habit) -> Slot:
-    schema = _resolve(schema)
+    schema = resolved(schema)
     names, cues, roles, soft = _vocabulary(name, str(schema.get("description") or ""))
     if habit.cues:
         cues = {**cues, **{cue: cues.get(cue, 0.0) + min(2.0, 1.0 + 0.25 * n) for cue, n in habit.cues.items()}}
-    options = tuple(schema.get("enum") or (() if "const" not in schema else (schema["const"],)))
-    return Slot(name, schema, type_of(schema), required, cues, names, roles, options, soft, habit)
+    if schema.get("format") in ("date", "date-time"):
+        roles = frozenset({"date"})
+    return Slot(name, schema, type_of(schema), required, cues, names, roles, options_of(schema), soft, habit)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -146,26 +151,6 @@ def _vocabulary(
         } - {"query", "count"}
     soft = tuple(a or b for a, b in _OPTION_TEXT.findall(description))
     return names, cues, frozenset(roles), soft
-
-
-def _resolve(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A schema without its null alternative: what has to be said when something is said."""
-    variants = [
-        v
-        for v in schema.get("anyOf") or schema.get("oneOf") or ()
-        if isinstance(v, Mapping) and v.get("type") != "null"
-    ]
-    return {**schema, **variants[0]} if variants else schema
-
-
-def type_of(schema: Mapping[str, Any]) -> str:
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        kind = next((k for k in cast("list[str]", kind) if k != "null"), None)
-    if kind is None:
-        enum = schema.get("enum")
-        kind = "object" if schema.get("properties") else "string" if not enum or isinstance(enum[0], str) else "integer"
-    return str(kind)
 
 
 # --- filling -------------------------------------------------------------------------------------------
@@ -229,10 +214,8 @@ def _until(tokens: Iterator[Word] | Sequence[Word], stops: str) -> list[Word]:
     return found
 
 
-_CURRENCY = re.compile(
-    rf"(?<![\w])(?:{'|'.join(re.escape(name) for name in sorted(CURRENCIES, key=len, reverse=True) if name.isascii() and name != '$')})\b",
-    re.IGNORECASE,
-)
+_CURRENCY_NAMES = sorted((name for name in CURRENCIES if name.isascii() and name != "$"), key=len, reverse=True)
+_CURRENCY = re.compile(rf"(?<![\w])(?:{'|'.join(map(re.escape, _CURRENCY_NAMES))})\b", re.IGNORECASE)
 
 
 def _currencies(text: str) -> Iterator[Mention]:
@@ -327,9 +310,9 @@ def _alternatives(
         if len(group) != 1 or group[0].kind not in _COUNTED or slot.type == "array":
             continue
         peers = enumeration(group[0], scene.mentions, scene.text)
-        if len(peers) > 1 and all(peer is group[0] or not any(_touch(peer, other) for other in used) for peer in peers):
-            if all(_fits(slot, peer) for peer in peers):
-                found[slot.name] = tuple(_value(slot, [peer], scene) for peer in peers)
+        free = all(peer is group[0] or not any(_touch(peer, other) for other in used) for peer in peers)
+        if len(peers) > 1 and free and all(_fits(slot, peer) for peer in peers):
+            found[slot.name] = tuple(_value(slot, [peer], scene) for peer in peers)
     return found
 
 
@@ -337,11 +320,17 @@ def _repeats(
     slots: Sequence[Slot], chosen: Mapping[str, list[Mention]], used: Sequence[Mention], scene: _Scene
 ) -> tuple[JsonObject, ...]:
     """Further sets of values after the chosen ones, with the same kinds and units in the same order."""
-    own = sorted(((group[0], slot) for slot in slots if len(group := chosen.get(slot.name, [])) == 1), key=lambda p: p[0].start)
+    own = sorted(
+        ((group[0], slot) for slot in slots if len(group := chosen.get(slot.name, [])) == 1), key=lambda p: p[0].start
+    )
     own = [(mention, slot) for mention, slot in own if mention.kind in _COUNTED]
     if not own:
         return ()
-    rest = [m for m in scene.mentions if m.kind in _COUNTED and m.start > own[-1][0].start and not any(_touch(m, u) for u in used)]
+    rest = [
+        m
+        for m in scene.mentions
+        if m.kind in _COUNTED and m.start > own[-1][0].start and not any(_touch(m, u) for u in used)
+    ]
     found: list[JsonObject] = []
     while len(rest) >= len(own) and all(_alike(m, o) for m, (o, _) in zip(rest, own, strict=False)):
         found.append({slot.name: _value(slot, [m], scene) for m, (_, slot) in zip(rest, own, strict=False)})
@@ -354,8 +343,10 @@ def _alike(a: Mention, b: Mention) -> bool:
 
 
 def _least(slot: Slot) -> float:
-    """The score a mention needs: little where the slot must be filled, more where it may be left out or examples leave it out."""
-    if slot.required:
+    """The score a mention needs: little where the slot must be filled, more where it may be left out or examples
+    leave it out.
+    """
+    if slot.required and not slot.has_default:
         return 0.0
     habit = slot.habit
     if not habit.shown:
@@ -375,8 +366,12 @@ _SURE = 2.5
 _ORDINALS = frozenset(stem(word) for word in "first second third start end begin from to initial final min max".split())
 
 
-def _in_reading_order(slots: Sequence[Slot], chosen: Mapping[str, list[Mention]]) -> Iterator[tuple[Slot, list[Mention]]]:
-    """Slots that differ by a number or an ordinal only ("side1", "side2"; "start_year", "end_year") take values as they are read."""
+def _in_reading_order(
+    slots: Sequence[Slot], chosen: Mapping[str, list[Mention]]
+) -> Iterator[tuple[Slot, list[Mention]]]:
+    """Slots that differ by a number or an ordinal only ("side1", "side2"; "start_year", "end_year") take values as
+    they are read.
+    """
     families: dict[tuple[str, tuple[str, ...]], list[Slot]] = {}
     for slot in slots:
         if slot.name in chosen and not (slot.type == "string" and slot.roles & {"origin", "target"}):
@@ -429,7 +424,9 @@ def _option(
         return None
     scored = [(_mentioned(str(option), scene, exact), -place, option) for place, option in enumerate(options)]
     if slot.roles & {"origin", "target"} and not exact:
-        scored = [(score + _direction(slot, str(option), scene), place, option) for score, place, option in scored if score]
+        scored = [
+            (score + _direction(slot, str(option), scene), place, option) for score, place, option in scored if score
+        ]
     score, _, best = max(scored, key=lambda item: item[:2], default=(0.0, 0, None))
     if score <= 0 and not exact and (pick := _number_option(options, slot, scene)) is not None:
         return pick, 2.0
@@ -437,10 +434,18 @@ def _option(
 
 
 def _direction(slot: Slot, option: str, scene: _Scene) -> float:
-    """Whether an option stands where the slot wants it: "to pounds" for a target, "12 kilograms" or "from ..." for an origin."""
+    """Whether an option stands where the slot wants it: "to pounds" for a target, "12 kilograms" or "from ..." for an
+    origin.
+    """
     at = scene.text.lower().find(option.lower())
     before = next((word.text.lower() for word in reversed(scene.tokens) if word.end <= at), "")
-    role = "target" if before in ("to", "in", "into", "as") else "origin" if before == "from" or before[:1].isdigit() else ""
+    role = (
+        "target"
+        if before in ("to", "in", "into", "as")
+        else "origin"
+        if before == "from" or before[:1].isdigit()
+        else ""
+    )
     return 0.0 if not role else 1.0 if role in slot.roles else -9.0
 
 
@@ -486,7 +491,7 @@ _FLAG_WORDS = frozenset(
 
 
 def _nested(slot: Slot, scene: _Scene) -> tuple[JsonValue, float] | None:
-    properties = slot.schema.get("properties")
+    properties = properties_of(slot.schema)
     given = next((m for m in scene.mentions if m.kind == "object"), None)
     if given is not None:
         return given.value, 2.0
@@ -500,12 +505,12 @@ def _nested(slot: Slot, scene: _Scene) -> tuple[JsonValue, float] | None:
 
 
 def _array_of_options(slot: Slot, scene: _Scene) -> tuple[JsonValue, float] | None:
-    items = _resolve(slot.schema.get("items") or {})
-    if items.get("properties"):
+    items = items_of(slot.schema)
+    if properties_of(items):
         inner = _fill(slots_of(items, {}), scene, {})
         fine = not inner.missing and inner.arguments and (slot.required or max(inner.evidence.values()) > 1.35)
         return ([inner.arguments], 1.0) if fine else None
-    options = tuple(items.get("enum") or ())
+    options = options_of(items)
     named = [option for option in options if _mentioned(str(option), scene, exact=False) >= 2.0]
     return (cast(JsonValue, named), 2.0) if named else None
 
@@ -547,13 +552,17 @@ _FAMILIES = {"integer": "number", "number": "number", "array": "array", "boolean
 
 
 def _fits(slot: Slot, mention: Mention) -> bool:
-    return mention.kind in _KINDS_OF_FAMILY[_family(slot)] and _FITS.get(slot.type, lambda s, m: True)(slot, mention)
+    return mention.kind in _KINDS_OF_FAMILY[_family(slot)] and (
+        slot.type not in _FITS or _FITS[slot.type](slot, mention)
+    )
 
 
 _KINDS_OF_FAMILY: Mapping[str, frozenset[str]] = {
     "none": frozenset(),
     "number": frozenset({"number", "date", "time", "id"}),
-    "string": frozenset({"quoted", "name", "id", "email", "url", "date", "time", "phrase", "number", "pair", "currency"}),
+    "string": frozenset(
+        {"quoted", "name", "id", "email", "url", "date", "time", "phrase", "number", "pair", "currency"}
+    ),
     "array": frozenset({"list", "pair", "number", "name", "quoted", "id", "phrase", "date", "url", "email"}),
 }
 
@@ -564,10 +573,10 @@ def _fits_integer(slot: Slot, mention: Mention) -> bool:
 
 
 def _fits_array(slot: Slot, mention: Mention) -> bool:
-    item = type_of(_resolve(slot.schema.get("items") or {}))
+    item = type_of(items_of(slot.schema))
     if mention.kind in ("list", "pair"):
         value = mention.value
-        return isinstance(value, list) and all(_JSON_OK.get(item, lambda v: True)(v) for v in cast("list[Any]", value))
+        return is_list(value) and (item not in _JSON_OK or all(map(_JSON_OK[item], value)))
     return (mention.kind == "number") == (item in ("integer", "number")) and item not in ("array", "object")
 
 
@@ -616,15 +625,19 @@ def _score(slot: Slot, mention: Mention, scene: _Scene) -> float:
 
 def _list_score(slot: Slot, mention: Mention, scene: _Scene) -> float:
     """Enumerations belong to arrays."""
-    if mention.kind in ("list", "pair", "phrase", "number") or len(enumeration(mention, scene.mentions, scene.text)) < 2:
+    if (
+        mention.kind in ("list", "pair", "phrase", "number")
+        or len(enumeration(mention, scene.mentions, scene.text)) < 2
+    ):
         return 0.0
     return 0.8 if slot.type == "array" else -0.3
 
 
 _BASE: Mapping[tuple[str, str], float] = {
-    ("string", "quoted"): 0.9, ("string", "name"): 0.6, ("string", "id"): 0.3, ("string", "email"): -0.5, ("string", "url"): -0.5,
-    ("string", "date"): -0.8, ("string", "time"): -0.8, ("string", "phrase"): -0.3, ("string", "number"): -1.0, ("string", "pair"): -0.2,
-    ("array", "list"): 2.0, ("array", "pair"): 1.2, ("array", "name"): 0.5, ("array", "quoted"): 0.8, ("array", "phrase"): -0.3,
+    ("string", "quoted"): 0.9, ("string", "name"): 0.6, ("string", "id"): 0.3, ("string", "email"): -0.5,
+    ("string", "url"): -0.5, ("string", "date"): -0.8, ("string", "time"): -0.8, ("string", "phrase"): -0.3,
+    ("string", "number"): -1.0, ("string", "pair"): -0.2, ("array", "list"): 2.0, ("array", "pair"): 1.2,
+    ("array", "name"): 0.5, ("array", "quoted"): 0.8, ("array", "phrase"): -0.3,
 }  # fmt: skip
 
 
@@ -668,6 +681,8 @@ def _unit_score(slot: Slot, mention: Mention) -> float:
     if unit is None:
         looks_like_year = not mention.unit and isinstance(mention.value, int) and 1000 <= mention.value <= 2100
         return (0.8 if looks_like_year else -0.8) if "year" in slot.roles else 0.0
+    if stem(unit) in slot.names:
+        return 2.0
     measured = {stem(word) for word in MEASURES[unit].split()}
     score = 1.2 if measured & set(slot.names) else 0.6 if measured & slot.cues.keys() else -0.4
     return score + (0.8 if stem(unit) in slot.cues else 0.0)
@@ -700,7 +715,8 @@ def _role_score(slot: Slot, mention: Mention, scene: _Scene) -> float:
         score -= 0.8
     if not slot.roles and mention.kind in ("phrase", "name") and word in ("of", "for", "about"):
         score += 0.6
-    return score + _KIND_SCORE.get(mention.kind, lambda s, m: 0.0)(slot, mention)
+    by_kind = _KIND_SCORE.get(mention.kind)
+    return score + (by_kind(slot, mention) if by_kind else 0.0)
 
 
 _DETERMINERS = frozenset("the a an one each all every this that my our its".split())
@@ -751,7 +767,11 @@ _KIND_SCORE: Mapping[str, Callable[[Slot, Mention], float]] = {
     "date": lambda slot, mention: 3.0 if slot.roles & {"date", "time", "year"} or slot.cues.get("dat") else 0.0,
     "time": lambda slot, mention: 3.0 if "time" in slot.roles else 0.0,
     "email": lambda slot, mention: 3.5 if slot.cues.get("email") or slot.roles & {"person", "target"} else 0.0,
-    "url": lambda slot, mention: 3.5 if {"url", "link", "uri", "site", "websit", "pag", "host", "server", "domain", "ip"} & slot.cues.keys() else 0.0,
+    "url": lambda slot, mention: (
+        3.5
+        if {"url", "link", "uri", "site", "websit", "pag", "host", "server", "domain", "ip"} & slot.cues.keys()
+        else 0.0
+    ),
     "currency": lambda slot, mention: 2.5 if "currency" in slot.roles else -5.0,
     "id": lambda slot, mention: 1.2 if "id" in slot.roles else 0.0,
     "number": lambda slot, mention: _year_score(slot, mention) + (0.8 if "id" in slot.roles else 0.0),
@@ -774,7 +794,8 @@ _JOINT = re.compile(r"^\s*(?:,|and|or|&|,\s*and|,\s*or|;|vs\.?|versus)\s*(?:the\
 def enumeration(mention: Mention, mentions: Sequence[Mention], text: str) -> list[Mention]:
     """The run of mentions of one kind, joined by commas and "and", that a mention belongs to."""
     peers = [m for m in mentions if m.kind == mention.kind]
-    run, found = [], False
+    run: list[Mention] = []
+    found = False
     for peer in peers:
         if run and not _JOINT.match(text[run[-1].end : peer.start]):
             if found:
@@ -789,7 +810,7 @@ def _value(slot: Slot, group: Sequence[Mention], scene: _Scene) -> JsonValue:
     if slot.type == "array":
         if group[0].kind in ("list", "pair"):
             return _floats(slot, group[0].value)
-        item = replace(slot, type=type_of(_resolve(slot.schema.get("items") or {})))
+        item = replace(slot, type=type_of(items_of(slot.schema)))
         return [_value(item, [mention], scene) for mention in group]
     mention = group[0]
     if slot.type in ("integer", "number"):

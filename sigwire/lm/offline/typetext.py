@@ -1,4 +1,5 @@
-"""Types as prompts write them -> JSON Schema: ``string[]``, ``{ name: string, age?: int }``, ``"a" | "b"``, ``list[int]``. Pure.
+"""Types as prompts write them -> JSON Schema: ``string[]``, ``{ name: string, age?: int }``, ``"a" | "b"``,
+``list[int]``. Pure.
 
 A tolerant reader: what it does not know is ``{}`` (anything), and remarks such as ``(>= 0)`` or ``// why`` are passed over.
 """
@@ -8,27 +9,31 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from sigwire.core.json import JsonObject
+from sigwire.lm.offline.schemas import is_mapping
 
 __all__ = ["read_tool_line", "read_type"]
 
 _TOKEN = re.compile(r"//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[A-Za-z_][\w.-]*|-?\d+(?:\.\d+)?|\S")
+_KINDS = {
+    "string": "string str text",
+    "integer": "int integer",
+    "number": "float number decimal",
+    "boolean": "bool boolean",
+    "null": "null None",
+    "object": "object dict map record",
+    "array": "list array tuple set",
+}
 _NAMED: Mapping[str, JsonObject] = {
-    **dict.fromkeys(("string", "str", "text"), {"type": "string"}),
-    **dict.fromkeys(("int", "integer"), {"type": "integer"}),
-    **dict.fromkeys(("float", "number", "decimal"), {"type": "number"}),
-    **dict.fromkeys(("bool", "boolean"), {"type": "boolean"}),
-    **dict.fromkeys(("null", "None"), {"type": "null"}),
-    **dict.fromkeys(("object", "dict", "map", "record"), {"type": "object"}),
-    **dict.fromkeys(("list", "array", "tuple", "set"), {"type": "array"}),
+    **{name: {"type": kind} for kind, names in _KINDS.items() for name in names.split()},
     "date": {"type": "string", "format": "date"},
     "datetime": {"type": "string", "format": "date-time"},
     "time": {"type": "string", "format": "time"},
     "true": {"const": True},
     "false": {"const": False},
-}  # fmt: skip
+}
 
 
 def read_type(text: str) -> JsonObject:
@@ -37,7 +42,7 @@ def read_type(text: str) -> JsonObject:
     >>> read_type('{ name: string, tags: string[], kind?: "a" | "b" }')["required"]
     ['name', 'tags']
     >>> read_type("list[int] | null")
-    {'type': 'array', 'items': {'type': 'integer'}}
+    {'type': ['array', 'null'], 'items': {'type': 'integer'}}
     """
     if text.lstrip().startswith("{") and (schema := _as_schema(text)) is not None:
         return schema
@@ -50,8 +55,8 @@ def _as_schema(text: str) -> JsonObject | None:
         value, _ = json.JSONDecoder().raw_decode(text.lstrip())
     except ValueError:
         return None
-    known = isinstance(value, dict) and value.keys() & {"type", "properties", "enum", "anyOf", "$ref", "items", "const"}
-    return value if known else None
+    keywords = {"type", "properties", "enum", "anyOf", "$ref", "items", "const"}
+    return cast(JsonObject, value) if is_mapping(value) and value.keys() & keywords else None
 
 
 class _Reader:
@@ -82,7 +87,7 @@ class _Reader:
         return _union(variants)
 
     def _postfix(self) -> JsonObject:
-        schema = self._primary()
+        schema: JsonObject = self._primary()
         while True:
             if self._peek() == "[" and self._tokens[self._at + 1 : self._at + 2] == ["]"]:
                 self._at += 2
@@ -130,7 +135,8 @@ class _Reader:
             properties[name] = self.union()
             if not optional and not (self._peek() == "=" and self._skip_default()):
                 required.append(name)
-            self._take(",") or self._take(";")
+            if not self._take(","):
+                self._take(";")
         self._take("}")
         return {"type": "object", "properties": properties, "required": required}
 
@@ -149,6 +155,10 @@ class _Reader:
 
 def _union(variants: list[JsonObject]) -> JsonObject:
     real = [variant for variant in variants if variant.get("type") != "null"]
+    if len(real) < len(variants) and real:
+        one = _union(real)
+        kind = one.get("type")
+        return {**one, "type": [kind, "null"]} if isinstance(kind, str) else {"anyOf": [one, {"type": "null"}]}
     if len(real) <= 1:
         return real[0] if real else {"type": "null"}
     if all("enum" in variant for variant in real):
@@ -160,7 +170,7 @@ _GENERICS: Mapping[str, Callable[[list[JsonObject]], JsonObject]] = {
     **dict.fromkeys(("list", "array", "sequence", "set", "tuple"), lambda a: {"type": "array", "items": a[0] if a else {}}),
     **dict.fromkeys(("dict", "mapping", "map", "record"), lambda a: {"type": "object"}),
     "literal": lambda a: _union(a),
-    "optional": lambda a: a[0] if a else {},
+    "optional": lambda a: _union([*a, {"type": "null"}]),
     "union": lambda a: _union(a),
 }  # fmt: skip
 

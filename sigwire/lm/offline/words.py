@@ -39,16 +39,18 @@ _GENERIC_WORDS = """get find search retrieve fetch lookup look calculate compute
     parameter optional default format set example new current id"""
 
 SYNONYM_GROUPS = """
-movie film cinema | buy purchase order | book reserve reservation booking | cost price expense | begin start starting origin departure |
-end finish final destination arrival | delete remove erase | create add make new insert | weather forecast climate temperature |
-song music track tune | person people individual passenger guest | doctor physician | photo picture image | vehicle car |
-speed velocity | mass weight weigh heavy | price expensive | house home apartment | job position | sum addition total | average mean | email mail |
-restaurant dining eat food cuisine | concert show event play performance | hotel accommodation lodging | trip travel journey |
-customer client | stock inventory | phone telephone mobile | country nation | town city | quick fast | biggest largest |
-company firm business corporation | update modify change edit | send transmit | theater theatre | convert conversion translate |
-answer reply response | director directed direct | actor actress star stars starring starred cast featuring featured feature | author wrote written writer |
-highest maximum max top | lowest minimum min | schedule appointment | lawyer attorney | gps coordinate |
-gcd divisor | lcm multiple | hcf divisor | dollar usd | euro eur | pound gbp | yen jpy | spending spent spend | earning revenue
+movie film cinema | buy purchase order | book reserve reservation booking | cost price expense | begin start starting
+origin departure | end finish final destination arrival | delete remove erase | create add make new insert | weather
+forecast climate temperature | song music track tune | person people individual passenger guest | doctor physician |
+photo picture image | vehicle car | speed velocity | mass weight weigh heavy | price expensive | house home apartment
+| job position | sum addition total | average mean | email mail | restaurant dining eat food cuisine | concert show
+event play performance | hotel accommodation lodging | trip travel journey | customer client | stock inventory | phone
+telephone mobile | country nation | town city | quick fast | biggest largest | company firm business corporation |
+update modify change edit | send transmit | theater theatre | convert conversion translate | answer reply response |
+director directed direct | actor actress star stars starring starred cast featuring featured feature | author wrote
+written writer | highest maximum max top | lowest minimum min | schedule appointment | lawyer attorney | gps
+coordinate | gcd divisor | lcm multiple | hcf divisor | dollar usd | euro eur | pound gbp | yen jpy | spending spent
+spend | earning revenue
 """
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’](?:s|t|re|ll|ve|d|m)\b)?|\d+(?:\.\d+)?|[^\w\s]", re.UNICODE)
@@ -56,7 +58,8 @@ _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _SUFFIXES = (
     ("ational", "ate"), ("ization", "ize"), ("ations", "ate"), ("ation", "ate"), ("ities", "ity"), ("ments", "ment"),
     ("ingly", ""), ("ings", ""), ("ing", ""), ("ions", ""), ("ion", ""), ("ies", "y"), ("ied", "y"), ("edly", ""),
-    ("ed", ""), ("ers", "er"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"), ("s", ""), ("ally", "al"), ("ly", ""),
+    ("ed", ""), ("ers", "er"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"), ("s", ""),
+    ("ally", "al"), ("ly", ""),
 )  # fmt: skip
 
 

@@ -1,0 +1,138 @@
+"""Values go into JSON and come back equal; strict reading is strict."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigwire.core.json import Value, dumps, loads, loads_once
+from sigwire.core.messages import Message, TextPart
+from sigwire.core.request import Request, ToolChoice
+from sigwire.core.response import Choice, Usage
+from sigwire.core.tools import ToolCalls, ToolResult, WebSearch
+from tests.strategies import json_values, plain_values, tool_call_lists
+
+
+def only_json(value: Any) -> bool:
+    """Whether a value is what a JSON parser gives: no tuples, no other classes, texts as keys."""
+    if isinstance(value, list):
+        return all(only_json(item) for item in value)
+    if isinstance(value, dict):
+        return all(type(key) is str and only_json(item) for key, item in value.items())
+    return type(value) in (type(None), bool, int, float, str)
+
+
+@given(plain_values)
+def test_every_value_comes_back_equal_from_json_text(value: Value) -> None:
+    data = value.to_json()
+    assert only_json(data)
+    assert type(value).from_json(json.loads(json.dumps(data))) == value
+
+
+@given(tool_call_lists)
+def test_tool_calls_come_back_equal_from_json_text(calls: ToolCalls) -> None:
+    assert ToolCalls.from_json(json.loads(json.dumps(calls.to_json()))) == calls
+
+
+@given(plain_values)
+def test_what_came_back_is_written_the_same_again(value: Value) -> None:
+    again = type(value).from_json(value.to_json())
+    assert again.to_json() == value.to_json()
+    assert repr(again) == repr(value)
+
+
+TUPLES = [
+    (ToolChoice.named("search"), {"mode": "required", "allowed": ["search"]}),
+    (Request(tools=({"a": 1},)), {"tools": [{"a": 1}]}),
+    (Choice(citations=({"url": "x"},)), {"citations": [{"url": "x"}]}),
+    (WebSearch(allowed_domains=("a.org",)), {"type": "web_search", "allowed_domains": ["a.org"]}),
+]
+
+
+@pytest.mark.parametrize(("value", "data"), TUPLES, ids=lambda case: type(case).__name__)
+def test_tuples_are_lists_in_json_and_tuples_again_after(value: Value, data: dict[str, Any]) -> None:
+    assert value.to_json() == data
+    assert type(value).from_json(data) == value
+
+
+def test_a_users_json_that_looks_like_a_value_stays_the_users_json() -> None:
+    content = {"type": "text", "text": "not ours"}
+    result = ToolResult("call_0", "f", content)
+    assert ToolResult.from_json(result.to_json()).content == content
+
+
+@pytest.mark.parametrize("content", ["", False, 0, 0.0, None, [], {}])
+def test_empty_contents_stay_different_things(content: Any) -> None:
+    read = ToolResult.from_json(ToolResult("call_0", "f", content).to_json()).content
+    assert read == content
+    assert type(read) is type(content)
+
+
+def test_defaults_are_left_out() -> None:
+    assert Usage().to_json() == {}
+    assert Message.user("Hi").to_json() == {"role": "user", "parts": [{"type": "text", "text": "Hi"}]}
+
+
+UNREADABLE = [
+    ({"type": "text", "text": "a", "colour": "red"}, "TextPart has no field 'colour'"),
+    ({"type": "text"}, "TextPart needs a field 'text'"),
+]
+
+
+@pytest.mark.parametrize(("data", "message"), UNREADABLE)
+def test_what_is_not_ours_is_refused_by_name(data: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TextPart.from_json(data)
+
+
+@pytest.mark.parametrize("part", ["text", {"type": "hologram"}, {"text": "no type"}, None])
+def test_an_unknown_part_is_refused_with_the_known_ones(part: Any) -> None:
+    with pytest.raises(ValueError, match=r"type out of .*tool_call"):
+        Message.from_json({"role": "user", "parts": [part]})
+
+
+# --- reading and writing text ------------------------------------------------------------------------
+
+
+@given(json_values)
+def test_what_is_written_is_read_back_equal(value: Any) -> None:
+    assert loads(dumps(value)) == value
+    assert loads_once(dumps(value)) == value
+
+
+def test_text_is_compact_and_keeps_its_characters() -> None:
+    assert dumps({"a": [1, "é"]}) == '{"a":[1,"é"]}'
+
+
+@pytest.mark.parametrize("read", [loads, loads_once])
+@pytest.mark.parametrize(
+    "text", ["", "{", "nul", "NaN", "[Infinity]", '{"a": -Infinity}', "1 2", "\ufeff{}", "[" * 100_000, "9" * 5_000]
+)
+def test_every_fault_of_a_text_is_a_value_error(read: Any, text: str) -> None:
+    with pytest.raises(ValueError):
+        read(text)
+
+
+def test_bytes_are_read_too() -> None:
+    assert loads('{"a": "é"}'.encode()) == {"a": "é"}
+
+
+@given(st.text(max_size=30))
+def test_both_readers_agree_on_any_text_without_repeated_keys(text: str) -> None:
+    def outcome(read: Any) -> Any:
+        try:
+            return read(text)
+        except ValueError:
+            return ValueError
+
+    assert outcome(loads) == outcome(loads_once)
+
+
+def test_one_key_with_two_values_is_refused_where_the_reader_matters() -> None:
+    with pytest.raises(ValueError, match="'b' stands there twice"):
+        loads_once('{"a": {"b": 1, "b": 2}}')
+    assert loads_once('{"b": 1, "b": 1}') == {"b": 1}

@@ -1,0 +1,89 @@
+"""Messages, requests, responses: what they hold and how they are read off."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.messages import ImagePart, Message, TextPart, ThinkingPart
+from sigwire.core.request import Request, ToolChoice
+from sigwire.core.response import Attempt, Choice, LMWarning, Response, Usage
+from sigwire.core.tools import ToolCall, ToolResult
+
+CALL = ToolCall("call_0", "add", {"a": 1})
+RESULT = ToolResult("call_0", "add", 2)
+
+
+def test_messages_are_made_by_who_speaks() -> None:
+    image = ImagePart(url="https://example.org/a.png")
+    assert Message.system("Be brief.") == Message("system", (TextPart("Be brief."),))
+    assert Message.user("Look", image).parts == (TextPart("Look"), image)
+    assert Message.assistant("Adding.", [CALL]).parts == (TextPart("Adding."), CALL)
+    assert Message.assistant(tool_calls=[CALL]).parts == (CALL,)
+    assert Message.tool(RESULT).role == "tool"
+
+
+def test_a_message_is_read_by_kind_of_part() -> None:
+    message = Message("assistant", (ThinkingPart("hm"), TextPart("a"), CALL, TextPart("b"), RESULT))
+    assert (message.text, message.tool_calls, message.tool_results) == ("ab", (CALL,), (RESULT,))
+
+
+def test_a_choice_goes_back_into_the_conversation_as_it_was_said() -> None:
+    parts = (ThinkingPart("hm", signature="s"), CALL, TextPart("done"))
+    assert Choice.from_parts(parts).message() == Message("assistant", parts)
+
+
+def test_a_choice_without_parts_goes_back_in_the_usual_order() -> None:
+    choice = Choice("text", (CALL,), reasoning="hm")
+    assert choice.message().parts == (ThinkingPart("hm"), TextPart("text"), CALL)
+
+
+def test_redacted_thinking_is_no_readable_reasoning() -> None:
+    assert Choice.from_parts([ThinkingPart(redacted="xyz")]).reasoning is None
+
+
+SUMS = [
+    (Usage(1, 2), Usage(3, 4), Usage(4, 6)),
+    (Usage(1), Usage(output_tokens=2), Usage(1, 2)),
+    (Usage(), Usage(), Usage()),
+    (Usage(cost=0.5), Usage(cost=0.25), Usage(cost=0.75)),
+]
+
+
+@pytest.mark.parametrize(("left", "right", "total"), SUMS)
+def test_usage_adds_up_and_unknown_is_not_zero(left: Usage, right: Usage, total: Usage) -> None:
+    assert left + right == total
+
+
+def test_total_tokens_are_what_is_known() -> None:
+    assert (Usage(3, 4).total_tokens, Usage(3).total_tokens, Usage().total_tokens) == (7, 3, None)
+
+
+def test_warnings_are_added_and_the_response_stays() -> None:
+    response = Response((Choice("4"),), warnings=(LMWarning("seed", "ignored"),))
+    more = response.with_warnings(LMWarning("stop", "cut to four"))
+    assert [warning.feature for warning in more.warnings] == ["seed", "stop"]
+    assert [warning.feature for warning in response.warnings] == ["seed"]
+    assert response.with_warnings() is response
+
+
+def test_tool_choices_have_names() -> None:
+    assert (ToolChoice.AUTO.mode, ToolChoice.REQUIRED.mode, ToolChoice.NONE.mode) == ("auto", "required", "none")
+    assert ToolChoice.named("search") == ToolChoice("required", ("search",))
+
+
+@pytest.mark.parametrize(
+    "value", [Message.user("a"), Request(), Choice(), Response(), Usage(), Capabilities(), Attempt(), CALL, RESULT]
+)
+def test_values_do_not_change(value: object) -> None:
+    field = dataclasses.fields(value)[0].name  # type: ignore[arg-type]
+    with pytest.raises(AttributeError):
+        setattr(value, field, None)
+    assert not hasattr(value, "__dict__")
+
+
+def test_a_model_of_which_nothing_is_known_can_do_the_least() -> None:
+    nothing_known = Capabilities()
+    assert not any(dataclasses.asdict(nothing_known).values())

@@ -1,0 +1,297 @@
+"""BaseLM: every way of writing a model, asked every way; history, copies, state."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.messages import Message
+from sigwire.core.request import Request, ToolChoice
+from sigwire.core.response import Choice, Response
+from sigwire.core.tools import ToolCall
+from sigwire.errors import ConfigurationError, InputError, LMUnexpectedError, StateError
+from sigwire.lm.base import BaseLM
+from sigwire.lm.client import LM
+from sigwire.observe.callbacks import BaseCallback
+
+HELLO = Request((Message.user("hello"),))
+
+
+def completion(text: str, **message: Any) -> dict[str, Any]:
+    return {"choices": [{"message": {"content": text, **message}, "finish_reason": "stop"}], "model": "served"}
+
+
+class Forward(BaseLM):
+    def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        self.seen = (prompt, messages, kwargs)
+        return completion(messages[-1]["content"].upper())
+
+
+class AForward(BaseLM):
+    async def aforward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        await asyncio.sleep(0)
+        return SimpleNamespace(
+            choices=[
+                SimpleNamespace(message=SimpleNamespace(content=messages[-1]["content"].upper()), finish_reason="stop")
+            ],
+            usage={"prompt_tokens": 3, "completion_tokens": 1},
+            model="served",
+        )
+
+
+class Called(BaseLM):
+    def __call__(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> list[Any]:
+        return [messages[-1]["content"].upper()] if messages else ["NOTHING"]
+
+
+class Answered(BaseLM):
+    def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        return Response((Choice(text=messages[-1]["content"].upper()),))
+
+
+WAYS = [Forward, AForward, Called, Answered]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_way_of_writing_a_model_answers_a_request(way: type[BaseLM]) -> None:
+    assert way("m").respond(HELLO).choices[0].text == "HELLO"
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_each_way_of_writing_a_model_can_be_awaited(way: type[BaseLM]) -> None:
+    assert (await way("m").arespond(HELLO)).choices[0].text == "HELLO"
+
+
+@pytest.mark.parametrize("way", [Forward, AForward, Answered])
+async def test_a_prompt_gives_a_list_sync_inside_a_loop_and_awaited(way: type[BaseLM]) -> None:
+    assert way("m")("hello") == ["HELLO"]
+    assert await way("m").acall("hello") == ["HELLO"]
+
+
+async def test_awaiting_a_model_without_aforward_leaves_the_event_loop_free() -> None:
+    threads: list[int] = []
+
+    class Slow(BaseLM):
+        def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+            threads.append(threading.get_ident())
+            return completion("done")
+
+    await Slow("m").acall("hello")
+    assert threads != [threading.get_ident()]
+
+
+def test_options_tools_and_formats_reach_forward_in_the_shape_of_an_openai_call() -> None:
+    lm = Forward("m")
+    tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
+    request = Request((Message.user("hi"),), (tool,), ToolChoice.named("f"), False, options={"temperature": 0.5})
+    lm.respond(request)
+    assert lm.seen == (
+        None,
+        [{"role": "user", "content": "hi"}],
+        {
+            "temperature": 0.5,
+            "tools": [tool],
+            "tool_choice": {"type": "function", "function": {"name": "f"}},
+            "parallel_tool_calls": False,
+        },
+    )
+
+
+def test_an_answer_with_more_than_text_is_a_dict() -> None:
+    class Rich(BaseLM):
+        def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+            return completion(
+                "said",
+                reasoning_content="thought",
+                tool_calls=[{"id": "call_7", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}],
+            )
+
+    (output,) = Rich("m")("go")
+    assert output == {
+        "text": "said",
+        "reasoning_content": "thought",
+        "tool_calls": [{"id": "call_7", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}],
+    }
+
+
+def test_a_model_that_defines_nothing_says_what_to_define() -> None:
+    with pytest.raises(ConfigurationError, match="Define forward"):
+        BaseLM("m")("hello")
+
+
+def test_a_model_that_returns_nonsense_is_named() -> None:
+    class Wrong(BaseLM):
+        def forward(self, **kwargs: Any) -> Any:
+            return 42
+
+    with pytest.raises(LMUnexpectedError, match="int, which has no list of choices"):
+        Wrong("m")("hello")
+
+
+def test_a_call_with_nothing_to_answer_is_refused() -> None:
+    with pytest.raises(InputError, match="nothing to answer"):
+        Forward("m")()
+
+
+def test_capabilities_come_from_one_object_or_from_overridden_properties() -> None:
+    class Able(Forward):
+        @property
+        def supports_function_calling(self) -> bool:
+            return True
+
+    given = Capabilities(native_tools=True, json_schema=True)
+    assert Forward("m").capabilities == Capabilities()
+    assert Forward("m", capabilities=given).capabilities is given
+    assert Forward("m", capabilities=given).supports_response_schema
+    able = Able("m")
+    assert able.capabilities.native_tools
+    assert able.capabilities is able.capabilities  # plans are cached by it
+
+
+# --- history and callbacks ----------------------------------------------------------------------------
+
+
+def test_history_has_the_known_keys_and_no_secrets() -> None:
+    lm = Forward("m")
+    lm("hello", api_key="s3cret", temperature=0.1)
+    (entry,) = lm.history
+    assert set(entry) == {
+        "prompt", "messages", "kwargs", "response", "outputs", "usage", "cost", "timestamp", "uuid", "model",
+        "response_model", "model_type",
+    }  # fmt: skip
+    assert entry["prompt"] == "hello"
+    assert entry["kwargs"] == {"temperature": 0.1}
+    assert (entry["model"], entry["response_model"], entry["outputs"]) == ("m", "served", ["HELLO"])
+    assert lm.history[0] is entry
+
+
+def test_history_is_bounded_and_can_be_off() -> None:
+    lm = Forward("m")
+    for number in range(lm.history_size + 5):
+        lm(str(number))
+    assert len(lm.history) == lm.history_size
+    assert lm.history[0]["prompt"] == "5"
+
+    class Forgetful(Forward):
+        history_size = 0
+
+    forgetful = Forgetful("m")
+    forgetful("hello")
+    assert len(forgetful.history) == 0
+
+
+def test_inspect_history_prints_the_last_calls() -> None:
+    lm, out = Forward("m"), io.StringIO()
+    lm("first")
+    lm("second")
+    lm.inspect_history(n=1, file=out)
+    assert "second" in out.getvalue()
+    assert "SECOND" in out.getvalue()
+    assert "first" not in out.getvalue()
+
+
+class Listener(BaseCallback):
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: Any) -> None:
+        self.seen.append((instance.model, dict(inputs)))
+
+    def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        self.seen.append(outputs.choices[0].text if outputs else exception)
+
+
+async def test_callbacks_hear_each_call_sync_and_async() -> None:
+    listener = Listener()
+    lm = Forward("m", callbacks=[listener])
+    lm("hi", api_key="s3cret")
+    await lm.arespond(HELLO)
+    (model, inputs), first, _, second = listener.seen
+    assert (model, inputs["prompt"], inputs["messages"]) == ("m", "hi", [{"role": "user", "content": "hi"}])
+    assert "s3cret" not in repr({name: value for name, value in inputs.items() if name != "request"})
+    assert (first, second) == ("HI", "HELLO")
+
+
+def test_callbacks_hear_a_failure() -> None:
+    class Broken(BaseLM):
+        def forward(self, **kwargs: Any) -> Any:
+            raise RuntimeError("down")
+
+    listener = Listener()
+    with pytest.raises(RuntimeError, match="down"):
+        Broken("m", callbacks=[listener])("hi")
+    assert isinstance(listener.seen[-1], RuntimeError)
+
+
+# --- copies and state -----------------------------------------------------------------------------------
+
+
+def test_a_copy_has_its_own_options_callbacks_and_history() -> None:
+    lm = Forward("m", temperature=0.0, seed=1)
+    lm("hello")
+    copy = lm.copy(temperature=1.0, seed=None, rollout_id=2, num_retries=7)
+    copy.callbacks.append(Listener())
+    assert copy.kwargs == {"temperature": 1.0, "max_tokens": None, "rollout_id": 2}
+    assert copy.num_retries == 7
+    assert lm.kwargs == {"temperature": 0.0, "max_tokens": None, "seed": 1}
+    assert (len(copy.history), len(lm.history), lm.callbacks) == (0, 1, [])
+
+
+SECRETS: dict[str, Any] = {
+    "api_key": "CANARY",
+    "headers": {"Authorization": "Bearer CANARY"},
+    "extra_headers": {"x": "CANARY"},
+    "azure_ad_token": "CANARY",
+    "aws_secret_access_key": "CANARY",
+    "extra_body": {"user": "u", "password": "CANARY"},
+    "base_url": "https://me:CANARY@example.com",
+    "client": object(),
+}
+
+
+def test_no_secret_reaches_state_or_repr() -> None:
+    lm = Forward("m", temperature=0.5, **SECRETS)
+    assert "CANARY" not in json.dumps(lm.dump_state())
+    assert "CANARY" not in repr(lm)
+    assert lm.dump_state()["extra_body"] == {"user": "u"}
+    assert lm.dump_state()["max_tokens"] is None
+
+
+def test_an_lm_comes_back_from_its_state() -> None:
+    lm = LM("offline/lexical", temperature=0.3, max_tokens=7, num_retries=1, seed=4)
+    loaded = BaseLM.load_state(json.loads(json.dumps(lm.dump_state())))
+    assert isinstance(loaded, LM)
+    assert (loaded.model, loaded.kwargs, loaded.num_retries) == (lm.model, lm.kwargs, 1)
+
+
+def test_a_foreign_class_in_a_state_loads_only_when_trusted() -> None:
+    state = Forward("m", seed=4).dump_state()
+    with pytest.raises(StateError, match="allow_unsafe_lm_state=True"):
+        BaseLM.load_state(state)
+    assert isinstance(Forward.load_state(state), Forward)
+
+
+def test_a_state_cannot_point_a_model_at_another_endpoint() -> None:
+    state = {**LM("offline/lexical").dump_state(), "api_base": "https://attacker.example", "base_url": "x"}
+    assert not {"api_base", "base_url"} & LM.load_state(state).kwargs.keys()
+    assert LM.load_state(state, allow_unsafe_lm_state=True).kwargs["api_base"] == "https://attacker.example"
+
+
+@pytest.mark.parametrize("state", [{}, {"model": 3}, {"model": "m", "class": "os.path.join"}])
+def test_a_state_that_is_no_model_is_refused(state: dict[str, Any]) -> None:
+    with pytest.raises(StateError):
+        BaseLM.load_state(state, allow_unsafe_lm_state=True)
+
+
+def test_messages_pass_as_values_too() -> None:
+    call = ToolCall("call_0", "f", {"a": 1})
+    lm = Forward("m")
+    lm(messages=[Message.assistant("", [call]), {"role": "user", "content": "go"}])
+    assert lm.seen[1][0]["tool_calls"][0]["function"] == {"name": "f", "arguments": '{"a":1}'}

@@ -1,0 +1,155 @@
+"""FakeLM and DummyLM: every kind of scripted answer, sync and async."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import json
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
+from sigwire.core.response import Choice, Response, Usage
+from sigwire.core.tools import ToolCall, ToolCalls
+from sigwire.errors import ConfigurationError, LMRateLimitError
+from sigwire.lm.fake import DummyLM, FakeLM
+
+ASK = Request((Message.user("go"),))
+CALL = ToolCall("call_0", "add", {"a": 1})
+
+ANSWERS: list[tuple[Any, Choice]] = [
+    ("text", Choice("text")),
+    ({"answer": "red"}, Choice("[[ ## answer ## ]]\nred\n\n[[ ## completed ## ]]\n")),
+    (CALL, Choice(tool_calls=(CALL,), finish_reason="tool_calls")),
+    ([CALL], Choice(tool_calls=(CALL,), finish_reason="tool_calls")),
+    ([{"name": "add", "args": {"a": 1}}], Choice(tool_calls=(CALL,), finish_reason="tool_calls")),
+    (ToolCalls([CALL], "adding"), Choice("adding", (CALL,), finish_reason="tool_calls")),
+    (Choice("cut", finish_reason="length"), Choice("cut", finish_reason="length")),
+    (lambda request: request.messages[-1].text * 2, Choice("gogo")),
+]
+
+
+@pytest.mark.parametrize(("answer", "choice"), ANSWERS)
+async def test_each_kind_of_answer_sync_and_async(answer: Any, choice: Choice) -> None:
+    assert FakeLM([answer]).respond(ASK).choices == (choice,)
+    assert (await FakeLM([answer]).arespond(ASK)).choices == (choice,)
+
+
+def test_a_response_comes_as_it_is() -> None:
+    response = Response((Choice("a"), Choice("b")), Usage(3, 4), "other")
+    assert FakeLM([response]).respond(ASK) == response
+
+
+@pytest.mark.parametrize("error", [LMRateLimitError("slow down"), KeyboardInterrupt, ValueError("no")])
+async def test_errors_are_raised_sync_and_async(error: Any) -> None:
+    kind = error if isinstance(error, type) else type(error)
+    with pytest.raises(kind):
+        FakeLM([error]).respond(ASK)
+    with pytest.raises(kind):
+        await FakeLM([error]).arespond(ASK)
+
+
+def test_n_choices_use_up_n_answers() -> None:
+    lm = FakeLM(["a", "b", "c"])
+    assert lm("go", n=2) == ["a", "b"]
+    assert lm.remaining == 1
+    assert FakeLM([["a", "b"]])("go", n=2) == ["a", "b"]
+
+
+def test_requests_are_recorded_also_those_of_copies() -> None:
+    lm = FakeLM(["a", "b"])
+    lm.respond(ASK)
+    lm.copy(rollout_id=1)("again")
+    assert [request.messages[-1].text for request in lm.requests] == ["go", "again"]
+    assert lm.requests[0] is ASK
+
+
+def test_a_script_that_has_run_out_says_so() -> None:
+    lm = FakeLM(["only"])
+    lm("first")
+    with pytest.raises(ConfigurationError, match=r"no answer left \(request 2 .*'second question'"):
+        lm("second question")
+
+
+def test_an_answer_that_is_nothing_known_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="cannot answer with float"):
+        FakeLM([1.5])("go")  # type: ignore[list-item]
+
+
+def test_functions_and_endless_scripts_never_run_out() -> None:
+    assert FakeLM(lambda request: "same")("a") == ["same"]
+    endless = FakeLM(itertools.cycle(["tick", "tock"]))
+    assert [endless("a")[0] for _ in range(3)] == ["tick", "tock", "tick"]
+    assert endless.remaining is None
+
+
+def test_usage_and_capabilities_can_be_set() -> None:
+    lm = FakeLM(["a"], usage=Usage(5, 2), capabilities=Capabilities(json_object=True))
+    assert lm.respond(ASK).usage == Usage(5, 2)
+    lm.capabilities = Capabilities(reasoning=True)
+    assert lm.supports_reasoning
+
+
+class Point(BaseModel):
+    x: int
+    seen: datetime.date
+
+
+class JSONAdapter:
+    """Stands for an adapter of that name."""
+
+
+class Custom:
+    def format_outputs(self, fields: Any) -> str:
+        return f"<<{fields['answer']}>>"
+
+
+def test_field_values_are_written_as_a_model_would_write_them() -> None:
+    fields = {"point": Point(x=1, seen=datetime.date(2026, 1, 2)), "tags": ["é"], "none": None, "text": "as it is"}
+    assert DummyLM([fields])("go")[0].split("\n\n")[:4] == [
+        '[[ ## point ## ]]\n{"x":1,"seen":"2026-01-02"}',
+        '[[ ## tags ## ]]\n["é"]',
+        "[[ ## none ## ]]\nnull",
+        "[[ ## text ## ]]\nas it is",
+    ]
+
+
+def test_the_adapter_chooses_the_form_of_the_reply() -> None:
+    assert json.loads(DummyLM([{"answer": 3}], adapter=JSONAdapter())("go")[0]) == {"answer": 3}
+    assert DummyLM([{"answer": "red"}], adapter=Custom())("go") == ["<<red>>"]
+
+
+def test_dummy_answers_are_used_up_then_say_that_none_are_left() -> None:
+    lm = DummyLM([{"answer": "red"}])
+    assert "red" in lm("one")[0]
+    assert "No more responses" in lm("two")[0]
+    assert lm.model == "dummy"
+
+
+def test_dummy_answers_by_substring_of_the_last_message() -> None:
+    lm = DummyLM({"sky": {"answer": "blue"}, "grass": {"answer": "green"}})
+    assert "green" in lm("the grass")[0]
+    assert "No more responses" in lm("the sea")[0]
+
+
+def test_dummy_follows_the_demo_whose_inputs_match() -> None:
+    lm = DummyLM([{"answer": "scripted"}], follow_examples=True)
+    demo = [
+        {"role": "user", "content": "[[ ## q ## ]]\nsky"},
+        {"role": "assistant", "content": "[[ ## answer ## ]]\nblue"},
+    ]
+    asked = {"role": "user", "content": "[[ ## q ## ]]\nsky\n\nAnswer with the section [[ ## answer ## ]]."}
+    assert lm(messages=[*demo, asked]) == ["[[ ## answer ## ]]\nblue"]
+    assert "scripted" in lm(messages=[*demo, {"role": "user", "content": "[[ ## q ## ]]\nsea"}])[0]
+
+
+def test_dummy_reasons_on_demand_and_keeps_the_conversation() -> None:
+    lm = DummyLM([{"answer": "red"}], reasoning=True)
+    (output,) = lm("one")
+    assert output["reasoning_content"]
+    messages, outputs = lm.get_convo(0)
+    assert (messages, outputs) == ([{"role": "user", "content": "one"}], [output])

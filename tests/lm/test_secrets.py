@@ -1,0 +1,44 @@
+"""Secrets are told by their name, at any depth."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigwire.lm.secrets import is_secret, masked, public
+
+SECRET = """api_key apiKey API-KEY headers extra_headers Authorization azure_ad_token aws_secret_access_key password
+cookie""".split()
+OPEN = "temperature max_tokens max_completion_tokens top_p seed stop logit_bias tokenizer monkey keyboard".split()
+
+
+@pytest.mark.parametrize("name", SECRET)
+def test_secret_names(name: str) -> None:
+    assert is_secret(name)
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_open_names(name: str) -> None:
+    assert not is_secret(name)
+
+
+@pytest.mark.parametrize("value", ["sk-abc", "Bearer abc", "https://me:pass@host/"])
+def test_a_value_can_give_itself_away(value: str) -> None:
+    assert public({"custom": value}) == {}
+    assert masked({"custom": value}) == {"custom": "***"}
+
+
+nested = st.recursive(
+    st.just("CANARY"),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+)
+
+
+@given(st.sampled_from(SECRET), nested, st.sampled_from(["options", "extra_body"]))
+def test_nothing_secret_is_public_or_shown(name: str, value: object, outer: str) -> None:
+    options = {outer: {"inner": {name: value}}, name: value}
+    assert "CANARY" not in json.dumps(public(options))
+    assert "CANARY" not in repr(masked(options))

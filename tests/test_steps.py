@@ -1,0 +1,526 @@
+"""Programs and their drivers: one program, the same outcome blocking and awaiting, cancellation and errors at the yield."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import threading
+import time
+import warnings
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from sigwire import steps
+from sigwire.steps import Gather, Program, arun, block_on, off_loop, run
+
+Driver = Callable[[Program[Any]], Awaitable[Any]]
+colour: contextvars.ContextVar[str] = contextvars.ContextVar("colour", default="none")
+
+
+class Give:
+    """An effect that gives a value, or raises it, both ways; it says which way it went."""
+
+    def __init__(self, value: Any, log: list[str] | None = None) -> None:
+        self.value = value
+        self.log = log if log is not None else []
+
+    def run(self) -> Any:
+        self.log.append("run")
+        return self._outcome()
+
+    async def arun(self) -> Any:
+        self.log.append("arun")
+        await asyncio.sleep(0)
+        return self._outcome()
+
+    def _outcome(self) -> Any:
+        if isinstance(self.value, BaseException):
+            raise self.value
+        return self.value
+
+
+class Call:
+    """An effect that calls a function, both ways."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.function = function
+
+    def run(self) -> Any:
+        return self.function()
+
+    async def arun(self) -> Any:
+        return await off_loop(self.function)
+
+
+async def blocking(program: Program[Any]) -> Any:
+    """The blocking driver, called where an event loop runs: as in a notebook."""
+    return run(program)
+
+
+async def in_thread(program: Program[Any]) -> Any:
+    """The blocking driver in a thread without a loop."""
+    return await asyncio.to_thread(run, program)
+
+
+drivers = pytest.mark.parametrize("drive", [blocking, in_thread, arun])
+
+
+# --- one program, both drivers -----------------------------------------------------------------------
+
+
+@drivers
+async def test_a_program_gets_its_effects_values_and_returns_its_own(drive: Driver) -> None:
+    def program() -> Program[int]:
+        first = yield Give(40)
+        second = yield Give(2)
+        return first + second
+
+    assert await drive(program()) == 42
+
+
+@drivers
+async def test_a_program_without_effects_just_returns(drive: Driver) -> None:
+    def program() -> Program[str]:
+        return "done"
+        yield
+
+    assert await drive(program()) == "done"
+
+
+@drivers
+async def test_programs_call_programs(drive: Driver) -> None:
+    def inner(n: int) -> Program[int]:
+        return (yield Give(n)) * 2
+
+    def outer() -> Program[int]:
+        return (yield from inner(10)) + (yield from inner(11))
+
+    assert await drive(outer()) == 42
+
+
+@pytest.mark.parametrize(("drive", "way"), [(blocking, "run"), (arun, "arun")])
+async def test_each_driver_performs_effects_its_own_way(drive: Driver, way: str) -> None:
+    log: list[str] = []
+
+    def program() -> Program[None]:
+        yield Give(1, log)
+
+    await drive(program())
+    assert log == [way]
+
+
+@drivers
+async def test_an_effects_error_is_raised_at_the_yield_and_can_be_handled(drive: Driver) -> None:
+    def program() -> Program[str]:
+        try:
+            yield Give(KeyError("lost"))
+        except KeyError as error:
+            return f"handled {error}, then {(yield Give('on'))}"
+        return "never"
+
+    assert await drive(program()) == "handled 'lost', then on"
+
+
+@drivers
+async def test_an_error_nobody_handles_comes_out_with_the_programs_line(drive: Driver) -> None:
+    def program() -> Program[None]:
+        yield Give(LookupError("nowhere"))
+
+    with pytest.raises(LookupError, match="nowhere") as caught:
+        await drive(program())
+    assert "program" in [entry.name for entry in caught.traceback]
+
+
+@drivers
+async def test_a_programs_own_error_comes_out_and_its_cleanup_runs(drive: Driver) -> None:
+    cleaned: list[str] = []
+
+    def program() -> Program[None]:
+        try:
+            yield Give(1)
+            raise ArithmeticError
+        finally:
+            cleaned.append((yield Give("yes")))
+
+    with pytest.raises(ArithmeticError):
+        await drive(program())
+    assert cleaned == ["yes"]
+
+
+@drivers
+async def test_stop_iteration_from_an_effect_does_not_end_the_program_quietly(drive: Driver) -> None:
+    def program() -> Program[str]:
+        yield Call(lambda: next(iter(())))
+        return "never"
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await asyncio.wait_for(drive(program()), 5)
+
+
+# --- cancellation ------------------------------------------------------------------------------------
+
+
+class Wait:
+    """An effect that never ends by itself."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+
+    def run(self) -> None:
+        raise AssertionError("only for the awaiting driver")
+
+    async def arun(self) -> None:
+        self.begun.set()
+        await asyncio.Event().wait()
+
+
+async def test_cancelling_the_task_raises_at_the_yield_and_cleanup_may_still_wait() -> None:
+    seen: list[Any] = []
+    wait = Wait()
+
+    def program() -> Program[None]:
+        try:
+            yield wait
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+        finally:
+            seen.append((yield Give("cleaned")))
+
+    task = asyncio.create_task(arun(program()))
+    await wait.begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert seen == ["cancelled", "cleaned"]
+
+
+async def test_a_program_may_answer_a_timeout_itself() -> None:
+    def program() -> Program[str]:
+        try:
+            yield Wait()
+        except asyncio.CancelledError:
+            return "gave up"
+        return "never"
+
+    task = asyncio.create_task(arun(program()))
+    await asyncio.sleep(0)
+    task.cancel()
+    assert await task == "gave up"
+
+
+@drivers
+async def test_an_interrupt_runs_the_programs_cleanup(drive: Driver) -> None:
+    cleaned: list[str] = []
+
+    class Interrupt(BaseException):
+        pass
+
+    def program() -> Program[None]:
+        try:
+            yield Give(Interrupt())
+        finally:
+            cleaned.append("yes")
+
+    with pytest.raises(Interrupt):
+        await drive(program())
+    assert cleaned == ["yes"]
+
+
+# --- gather ------------------------------------------------------------------------------------------
+
+
+def giving(value: Any) -> Program[Any]:
+    return (yield Give(value))
+
+
+def sleeping(seconds: float, value: Any) -> Program[Any]:
+    yield Call(lambda: time.sleep(seconds))
+    return (yield Give(value))
+
+
+def gather(*programs: Program[Any], limit: int | None = None) -> Program[list[Any]]:
+    return (yield Gather(programs, limit=limit))
+
+
+@drivers
+@pytest.mark.parametrize("limit", [None, 1, 2, 50])
+async def test_gathered_values_come_in_the_given_order(drive: Driver, limit: int | None) -> None:
+    programs = [sleeping(0.02 if n == 0 else 0.0, n) for n in range(5)]
+    assert await drive(gather(*programs, limit=limit)) == [0, 1, 2, 3, 4]
+
+
+@drivers
+async def test_gathering_nothing_is_an_empty_list(drive: Driver) -> None:
+    assert await drive(gather()) == []
+
+
+@drivers
+@pytest.mark.parametrize("limit", [1, 2, 3])
+async def test_never_more_than_the_limit_run_at_once(drive: Driver, limit: int) -> None:
+    lock = threading.Lock()
+    running, most = 0, 0
+
+    def work() -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.01)
+        with lock:
+            running -= 1
+
+    def program() -> Program[None]:
+        yield Call(work)
+
+    await drive(gather(*(program() for _ in range(6)), limit=limit))
+    assert most <= limit
+
+
+@drivers
+async def test_gathered_programs_run_at_the_same_time(drive: Driver) -> None:
+    meet = threading.Barrier(2, timeout=5)
+
+    def program() -> Program[int]:
+        return (yield Call(meet.wait))
+
+    assert sorted(await drive(gather(program(), program()))) == [0, 1]
+
+
+@drivers
+async def test_one_error_ends_the_gathering_and_drops_what_has_not_begun(drive: Driver) -> None:
+    begun: list[int] = []
+
+    def program(n: int) -> Program[None]:
+        begun.append(n)
+        yield Give(ValueError("first") if n == 0 else None)
+
+    with pytest.raises(ValueError, match="first"):
+        await drive(gather(*(program(n) for n in range(50)), limit=1))
+    assert begun == [0]
+
+
+@drivers
+async def test_of_two_errors_the_first_in_order_is_raised(drive: Driver) -> None:
+    with pytest.raises(KeyError):
+        await drive(gather(giving(KeyError()), giving(IndexError())))
+
+
+async def test_an_error_cancels_the_others_where_they_wait() -> None:
+    seen: list[str] = []
+    wait = Wait()
+
+    def waiting() -> Program[None]:
+        try:
+            yield wait
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+
+    def failing() -> Program[None]:
+        yield Give(None)
+        yield Give(ValueError("broken"))
+
+    with pytest.raises(ValueError, match="broken"):
+        await arun(gather(waiting(), failing()))
+    assert seen == ["cancelled"]
+
+
+async def test_cancelling_a_gathering_cancels_every_program_in_it() -> None:
+    seen: list[int] = []
+    waits = [Wait(), Wait()]
+
+    def waiting(n: int) -> Program[None]:
+        try:
+            yield waits[n]
+        finally:
+            seen.append(n)
+
+    task = asyncio.create_task(arun(gather(waiting(0), waiting(1))))
+    for wait in waits:
+        await wait.begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert sorted(seen) == [0, 1]
+
+
+@drivers
+@pytest.mark.parametrize("limit", [None, 1])
+async def test_each_gathered_program_has_its_own_copy_of_the_context(drive: Driver, limit: int | None) -> None:
+    def program(name: str) -> Program[str]:
+        inherited = colour.get()
+        colour.set(name)
+        yield Give(None)
+        return f"{inherited}>{colour.get()}"
+
+    colour.set("red")
+    assert await drive(gather(program("green"), program("blue"), limit=limit)) == ["red>green", "red>blue"]
+    assert colour.get() == "red"
+
+
+@drivers
+async def test_gatherings_nest(drive: Driver) -> None:
+    def both(n: int) -> Program[list[int]]:
+        return (yield Gather([giving(n), giving(n + 1)]))
+
+    assert await drive(gather(both(1), both(3))) == [[1, 2], [3, 4]]
+
+
+# --- bridges -----------------------------------------------------------------------------------------
+
+
+async def answer(value: Any = 42) -> Any:
+    await asyncio.sleep(0)
+    return value
+
+
+def test_block_on_waits_without_a_loop() -> None:
+    assert block_on(answer()) == 42
+
+
+async def test_block_on_waits_inside_a_running_loop() -> None:
+    assert block_on(answer()) == 42
+
+
+def test_block_on_raises_what_the_coroutine_raises() -> None:
+    async def fail() -> None:
+        raise LookupError("nowhere")
+
+    with pytest.raises(LookupError, match="nowhere"):
+        block_on(fail())
+
+
+def test_block_on_gives_up_in_time_and_cancels() -> None:
+    cancelled = threading.Event()
+
+    async def wait() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    with pytest.raises(TimeoutError):
+        block_on(wait(), timeout=0.01)
+    assert cancelled.wait(5)
+
+
+def test_an_interrupt_while_blocking_cancels_the_coroutine(monkeypatch: pytest.MonkeyPatch) -> None:
+    cancelled = threading.Event()
+
+    async def wait() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    def interrupted(future: Any, timeout: float | None = None) -> None:
+        time.sleep(0.02)  # the coroutine has begun
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("concurrent.futures.Future.result", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        block_on(wait())
+    assert cancelled.wait(5)
+
+
+def test_block_on_shows_the_callers_context() -> None:
+    async def read() -> str:
+        return colour.get()
+
+    colour.set("violet")
+    assert block_on(read()) == "violet"
+
+
+def test_blocking_in_the_loop_that_would_have_to_go_on_is_refused() -> None:
+    async def blocks() -> None:
+        block_on(answer())
+
+    with pytest.raises(RuntimeError, match="Await the async form"):
+        block_on(blocks())
+
+
+def test_many_threads_block_at_once() -> None:
+    results: list[int] = []
+    threads = [threading.Thread(target=lambda n=n: results.append(block_on(answer(n)))) for n in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(5)
+    assert sorted(results) == list(range(16))
+
+
+async def test_off_loop_leaves_the_loop_free() -> None:
+    released = threading.Event()
+    waiting = asyncio.ensure_future(off_loop(released.wait, 5))
+    await asyncio.sleep(0.01)  # the loop goes on while the thread waits
+    released.set()
+    assert await waiting is True
+
+
+async def test_off_loop_shows_the_callers_context_and_keeps_its_own_changes() -> None:
+    def work(suffix: str, *, mark: str) -> str:
+        colour.set(colour.get() + suffix)
+        return colour.get() + mark
+
+    colour.set("red")
+    assert await off_loop(work, "dish", mark="!") == "reddish!"
+    assert colour.get() == "red"
+
+
+async def test_off_loop_raises_what_the_function_raises() -> None:
+    with pytest.raises(ZeroDivisionError):
+        await off_loop(lambda: 1 // 0)
+
+
+async def test_off_loop_does_not_wait_forever_for_stop_iteration() -> None:
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await asyncio.wait_for(off_loop(lambda: next(iter(()))), 5)
+
+
+# --- forks -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.parametrize("held", [False, True], ids=["lock free", "lock held by another thread"])
+def test_a_forked_child_starts_its_own_loop_and_pool(held: bool) -> None:
+    assert block_on(answer()) == 42  # the parent's loop runs
+    if held:
+        steps._lock.acquire()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # forking with threads is what is tested
+            child = os.fork()
+        if child == 0:
+            _exit_with(lambda: block_on(_both()) == ("ok", "ok"))
+    finally:
+        if held:
+            steps._lock.release()
+    assert _exit_code(child) == 0
+
+
+async def _both() -> tuple[str, str]:
+    return await answer("ok"), await off_loop(lambda: "ok")
+
+
+def _exit_with(check: Callable[[], bool]) -> None:
+    """End the child without the parent's cleanup, whatever happens."""
+    try:
+        os._exit(0 if check() else 1)
+    except BaseException:
+        os._exit(2)
+
+
+def _exit_code(child: int) -> int | None:
+    """The child's exit code, ``None`` if it hangs (it is then ended)."""
+    for _ in range(200):
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.025)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    return None

@@ -1,0 +1,101 @@
+"""What type checkers know of modules: checked by mypy and pyright, never run.
+
+A line that must be an error carries both checkers' ignore comments; both report an ignore that is not needed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, assert_type
+
+from sigwire.core.example import Prediction
+from sigwire.core.tools import Tool, ToolCalls
+from sigwire.lm.fake import FakeLM
+from sigwire.modules.chain_of_thought import ChainOfThought
+from sigwire.modules.predict import Predict
+from sigwire.modules.react import AgentRun, ReAct, TerminationReason
+from sigwire.signatures import InputField, OutputField, Signature
+from sigwire.signatures.types import History
+
+
+class QA(Signature):
+    """Answer the question."""
+
+    question: str = InputField(desc="what is asked")
+    passages: int = InputField(default=3)
+    answer: str = OutputField()
+    score: float = OutputField(desc="how sure")
+    tags: list[str] = OutputField()
+
+
+class Act(Signature):
+    """Choose tools."""
+
+    question: str = InputField()
+    tools: list[Tool] = InputField()
+    calls: ToolCalls = OutputField()
+
+
+def predict_types() -> None:
+    predict = Predict(QA)
+    prediction = predict(question="2+2?")
+    assert_type(prediction.answer, str)
+    assert_type(prediction.score, float)
+    assert_type(prediction.tags, list[str])
+    assert_type(predict(question="2+2?", passages=2), QA)
+    assert_type(prediction.get_lm_usage(), dict[str, Any])
+    assert_type(Predict(Act)(question="?", tools=[]).calls, ToolCalls)
+    assert_type(predict(question="2+2?", config={"temperature": 0.5}).answer, str)
+    assert_type(predict(question="2+2?", demos=[]).answer, str)
+    assert_type(predict(question="2+2?", lm=FakeLM("x")).score, float)
+
+
+def predict_errors() -> None:
+    predict = Predict(QA)
+    predict(question="?").anser  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    predict(qestion="?")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    predict()  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    predict(question=3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    predict(question="?", answer="4")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+
+
+async def awaited_types() -> None:
+    assert_type((await Predict(QA).acall(question="?")).score, float)
+    assert_type((await ChainOfThought(QA).acall(question="?")).answer, str)
+    assert_type((await ReAct(QA, tools=[]).acall(question="?")).tags, list[str])
+    await Predict(QA).acall(qestion="?")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+
+
+def string_signatures_are_dynamic() -> None:
+    prediction = Predict("question -> answer")(question="?")
+    assert_type(prediction, Prediction)
+    assert_type(prediction.anything, Any)
+    assert_type(Predict(Signature("question -> answer", "Be brief."))(question="?"), Prediction)
+
+
+def options_are_typed() -> None:
+    Predict(QA, temperature=0.5, max_repairs=1, lm=FakeLM("x"))
+    Predict(QA, max_repairs="one")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+def chain_of_thought_types() -> None:
+    assert_type(ChainOfThought(QA)(question="?").answer, str)
+    ChainOfThought(QA)(question="?").anser  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+
+def add(a: int, b: int) -> int:
+    return a + b
+
+
+def react_types() -> None:
+    agent = ReAct(QA, tools=[add], max_iters=5, on_tool_error="abort")
+    result = agent(question="?")
+    assert_type(result.answer, str)
+    assert_type(agent(question="?", max_iters=3).score, float)
+    assert_type(agent(history=History()).answer, str)
+    run = AgentRun.of(result)
+    assert_type(run.termination_reason, TerminationReason | None)
+    assert_type(run.history, History)
+    assert_type(run.steps[0].thought, str)
+    assert_type(run.steps[0].results[0].is_error, bool)
+    agent(qestion="?")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    ReAct(QA, on_tool_error="ignore")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
