@@ -382,13 +382,13 @@ def offer(request: Request, names: NameMap, target: Target[Dialect]) -> Offer:
             warnings.extend(lost)
         else:
             parameters = None
-        functions.append((names.to_wire(name), str(function.get("description") or ""), parameters))
+        functions.append((names.encode(name), str(function.get("description") or ""), parameters))
     choice = request.tool_choice or ToolChoice.AUTO
     _check_allowed(choice, request)
     if not functions and not builtin:
         return Offer()
     mode = request.tool_choice.mode if request.tool_choice else None
-    allowed = tuple(names.to_wire(name) for name in choice.allowed)
+    allowed = tuple(names.encode(name) for name in choice.allowed)
     return Offer(tuple(functions), tuple(builtin), mode, allowed, tuple(warnings))
 
 

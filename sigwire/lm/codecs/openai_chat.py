@@ -561,7 +561,7 @@ def _encode_call(call: ToolCall, names: NameMap, target: Target[ChatDialect]) ->
     arguments = call.arguments_text
     if call.arguments is None and not target.dialect.broken_arguments:
         arguments = dumps({"invalid_arguments": arguments})  # its chat template would fail on text that is no JSON
-    function: JsonObject = {"name": names.to_wire(call.name), "arguments": arguments}
+    function: JsonObject = {"name": names.encode(call.name), "arguments": arguments}
     return {"id": call.id, "type": "function", "function": function, **provider_data(call, target.dialect.family)}
 
 
@@ -701,7 +701,7 @@ def _decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
     extra: JsonObject = {name: value for name, value in wire.items() if name not in _CALL_FIELDS and value is not None}
     return ToolCall.read(
         "" if call_id == "null" else call_id,
-        names.from_wire(_string(function, "name") or ""),
+        names.decode(_string(function, "name") or ""),
         function.get("arguments"),
         provider_data={family: extra} if extra else None,
     )

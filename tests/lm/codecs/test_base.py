@@ -177,8 +177,8 @@ def test_names_of_old_calls_are_mapped_too() -> None:
     )
     names = name_map(Request(history, (function("new.tool"),)), NameRules())
     for name in ("new.tool", "old.call", "old.result"):
-        assert "." not in names.to_wire(name)
-        assert names.from_wire(names.to_wire(name)) == name
+        assert "." not in names.encode(name)
+        assert names.decode(names.encode(name)) == name
 
 
 def test_provider_data_is_the_familys_own() -> None:

@@ -470,7 +470,7 @@ def test_row_26_a_name_the_wire_forbids_is_mapped_and_mapped_back() -> None:
     name = "shop.orders/" + "x" * 80
     tool: JsonObject = {"type": "function", "function": {"name": name, "description": "", "parameters": SCHEMA}}
     sent = encoded(Request((ASKED,), (tool,), ToolChoice.named(name)))
-    wire = sent.names.to_wire(name)
+    wire = sent.names.encode(name)
     assert len(wire) <= 64
     assert sent.body["tools"] == [{"type": "function", "function": {"name": wire, "parameters": SCHEMA}}]
     assert sent.body["tool_choice"] == {"type": "function", "function": {"name": wire}}
