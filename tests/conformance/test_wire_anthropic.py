@@ -1,0 +1,295 @@
+"""Recorded Anthropic Messages traffic: replies decode to their recorded reading, requests are read and written again.
+
+The traffic is read in place from ``SIGWIRE_FIXTURES`` (default: ``../shared/fixtures`` beside the checkout).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.names import NameMap
+from sigwire.core.request import Request
+from sigwire.core.response import Choice, Response
+from sigwire.core.tools import ToolResult
+from sigwire.errors import LMError
+from sigwire.lm.codecs import anthropic
+from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, FINISH_REASONS, MessagesDialect
+from sigwire.lm.codecs.base import Encoded, ModelFacts, Target
+
+FIXTURES = Path(os.environ.get("SIGWIRE_FIXTURES", Path(__file__).parents[3] / "shared" / "fixtures"))
+FILE = FIXTURES / "wire" / "anthropic-messages.jsonl"
+LINES = FILE.read_text(encoding="utf-8").splitlines() if FILE.exists() else []
+EXCHANGES: list[dict[str, Any]] = [json.loads(line) for line in LINES]
+ABLE = Capabilities(json_schema=True, tools_with_json_schema=True, native_tools=True, tool_choice=True)
+
+pytestmark = pytest.mark.skipif(not EXCHANGES, reason=f"no recorded traffic at {FILE}; set SIGWIRE_FIXTURES")
+
+HOSTS: dict[str, MessagesDialect] = {"minimax": replace(COMPATIBLE_MESSAGES, family="minimax")}
+LATER_SYSTEM = frozenset({"claude-opus-4-8", "claude-sonnet-5"})
+
+
+def target_of(exchange: dict[str, Any]) -> Target[MessagesDialect]:
+    thinking = (exchange["request"] or {}).get("thinking") or {}
+    facts = ModelFacts(
+        thinking="budget" if thinking.get("type") == "enabled" else "effort",
+        later_system=exchange["model"] in LATER_SYSTEM,
+    )
+    dialect = HOSTS.get(exchange["provider"], ANTHROPIC)
+    return Target(exchange["provider"], exchange["model"], dialect, ABLE, facts)
+
+
+def sent_of(exchange: dict[str, Any]) -> Encoded:
+    return Encoded("", exchange["request"] or {}, {}, {}, (), NameMap((), ANTHROPIC.names))
+
+
+def decoded(exchange: dict[str, Any]) -> Response:
+    return anthropic.decode(exchange["response"], sent_of(exchange), target_of(exchange))
+
+
+def ids(exchanges: list[dict[str, Any]]) -> list[str]:
+    return [f"{exchange['id']}-{exchange['provider']}" for exchange in exchanges]
+
+
+ANSWERS = [exchange for exchange in EXCHANGES if "error" not in exchange["expected"]]
+FAILURES = [exchange for exchange in EXCHANGES if "error" in exchange["expected"]]
+
+
+# --- replies -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
+def test_a_recorded_answer_decodes_to_its_recorded_reading(exchange: dict[str, Any]) -> None:
+    expected, response = exchange["expected"], decoded(exchange)
+    assert len(response.choices) == expected["n_choices"] == 1
+    choice = response.choices[0]
+    assert choice.text == (expected["text"] or "")
+    assert text_parts(choice) == [text for text in expected["text_parts"] if text]
+    assert choice.reasoning == expected["reasoning"]
+    assert thoughts(choice) == expected["reasoning_parts"]
+    assert choice.refusal == expected["refusal"]
+    assert [(call.id, call.name, call.arguments) for call in choice.tool_calls] == [
+        (call["id"], call["name"], call["arguments"]) for call in expected["tool_calls"]
+    ]
+    assert builtin(choice) == expected["builtin"]
+    assert choice.finish_reason == FINISH_REASONS[expected["finish_reason"]]
+    assert response.model == expected["response_model"]
+    assert response.id == expected["response_id"]
+    assert used(response) == expected_use(expected["usage"])
+    assert response.warnings == ()
+    assert response.raw is exchange["response"]
+
+
+def text_parts(choice: Choice) -> list[str]:
+    if not choice.parts:
+        return [choice.text] if choice.text else []
+    return [part.text for part in choice.parts if isinstance(part, TextPart)]
+
+
+def thoughts(choice: Choice) -> list[str]:
+    return [part.text for part in choice.parts if isinstance(part, ThinkingPart) and part.redacted is None]
+
+
+def builtin(choice: Choice) -> list[str]:
+    opaque: list[Any] = [part.data for part in choice.parts if isinstance(part, OpaquePart)]
+    return [kind_of(data) for data in opaque if "type" in data]
+
+
+def kind_of(block: dict[str, Any]) -> str:
+    return f"{block['type']}:{block['name']}" if block["type"] == "server_tool_use" else str(block["type"])
+
+
+def used(response: Response) -> dict[str, Any]:
+    usage = response.usage
+    return {
+        "input": usage.input_tokens,
+        "output": usage.output_tokens,
+        "cached_input": usage.cached_tokens,
+        "cache_write": usage.cache_write_tokens,
+        "reasoning": usage.reasoning_tokens,
+    }
+
+
+def expected_use(usage: dict[str, Any]) -> dict[str, Any]:
+    """The reading has the native numbers; ours counts what came from and went to the cache as read."""
+    read = usage["input"] + (usage["cached_input"] or 0) + (usage["cache_write"] or 0)
+    return {**{name: usage[name] for name in ("output", "cached_input", "cache_write", "reasoning")}, "input": read}
+
+
+@pytest.mark.parametrize("exchange", FAILURES, ids=ids(FAILURES))
+@pytest.mark.parametrize("inside", [False, True], ids=["by status", "inside a success"])
+def test_a_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict[str, Any], inside: bool) -> None:
+    expected, body, target = exchange["expected"]["error"], exchange["response"], target_of(exchange)
+    error: LMError = anthropic.decode_error(exchange["status"], {}, json.dumps(body), target)
+    if inside:
+        with pytest.raises(type(error)) as caught:
+            anthropic.decode(body, sent_of(exchange), target)
+        error = caught.value
+    assert expected["message"].rstrip(".") in error.message
+    assert error.provider_code == (expected["code"] or expected["type"])
+    assert error.status == expected["status"]
+    assert error.request_id == body["request_id"]
+
+
+@pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
+def test_a_recorded_answer_put_into_history_is_sent_as_it_came(exchange: dict[str, Any]) -> None:
+    target = target_of(exchange)
+    said = decoded(exchange).choices[0].message()
+    stored = Message.from_json(json.loads(json.dumps(said.to_json())))
+    # A turn of the user's behind it: an answer that comes last loses its trailing white space.
+    history = (Message.user("q"), stored, *answered(stored), Message.user("r"))
+    written: Any = anthropic.encode(Request(history), target).body["messages"]
+    replayed = as_blocks(next(message for message in written if message["role"] == "assistant"))["content"]
+    came = [without_empty(block) for block in exchange["response"]["content"]]
+    assert replayed == [block for block in came if block.get("text", "x").strip()]
+
+
+def answered(message: Message) -> tuple[Message, ...]:
+    results = [ToolResult(call.id, call.name, "ok") for call in message.tool_calls]
+    return (Message.tool(*results),) if results else ()
+
+
+def without_empty(block: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in block.items() if name != "citations" or value}
+
+
+# --- requests ----------------------------------------------------------------------------------------------
+
+Body = dict[str, Any]
+Rule = Callable[[Body], Body]
+
+
+def as_blocks(message: Body) -> Body:
+    content = message["content"]
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return {**message, "content": blocks}
+
+
+def neighbours_joined(body: Body) -> Body:
+    joined: list[Body] = []
+    for message in map(as_blocks, body["messages"]):
+        if joined and joined[-1]["role"] == message["role"]:
+            joined[-1] = {**message, "content": joined[-1]["content"] + message["content"]}
+        else:
+            joined.append(message)
+    return {**body, "messages": joined}
+
+
+def system_as_blocks(body: Body) -> Body:
+    system = body.get("system")
+    return {**body, "system": [{"type": "text", "text": system}]} if isinstance(system, str) else body
+
+
+def results_plain(body: Body) -> Body:
+    def plain(block: Body) -> Body:
+        if block["type"] != "tool_result":
+            return block
+        block = {name: value for name, value in block.items() if (name, value) != ("is_error", False)}
+        content = block["content"]
+        alone = isinstance(content, list) and len(content) == 1 and content[0].keys() == {"type", "text"}
+        return {**block, "content": content[0]["text"]} if alone else block
+
+    messages = [{**message, "content": [plain(block) for block in message["content"]]} for message in body["messages"]]
+    return {**body, "messages": messages}
+
+
+def tools_without_nothing(body: Body) -> Body:
+    def bare(tool: Body) -> Body:
+        return {
+            name: value for name, value in tool.items() if value is not None and (name, value) != ("description", "")
+        }
+
+    return {**body, **({"tools": [bare(tool) for tool in body["tools"]]} if "tools" in body else {})}
+
+
+def without_stream(body: Body) -> Body:
+    return {name: value for name, value in body.items() if (name, value) != ("stream", False)}
+
+
+EQUAL_FORMS: dict[str, Rule] = {
+    "stream: false is the default": without_stream,
+    "a text is a list of one text, and neighbours of one role are one turn": neighbours_joined,
+    "the system text is a list of one text": system_as_blocks,
+    "is_error: false is the default, and a list of one text in a result is the text": results_plain,
+    "null settings and an empty description of a tool say nothing": tools_without_nothing,
+}
+"""Differences between a recorded request and ours that mean the same, and are undone before comparing."""
+
+ONE_ID_TWICE = "two calls of the conversation have one id; ours are told apart, the same for call and result"
+ASSISTANT_FIRST = "it begins with the assistant's turn; a short turn of the user's is put first, as documented"
+EXCEPTIONS: dict[str, str] = {
+    "an-758e2240af": ONE_ID_TWICE,
+    "an-dbfba3aa01": ONE_ID_TWICE,
+    "an-b12593f3f8": ASSISTANT_FIRST,
+}
+"""Requests we do not write the same, each with the reason."""
+
+
+def same_form(body: Body) -> Body:
+    for rule in EQUAL_FORMS.values():
+        body = rule(body)
+    return body
+
+
+REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not None]
+
+
+@pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
+def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) -> None:
+    if exchange["id"] in EXCEPTIONS:
+        pytest.skip(EXCEPTIONS[exchange["id"]])
+    request = anthropic.read_request(exchange["request"])
+    sent = anthropic.encode(request, target_of(exchange))
+    assert same_form(sent.body) == same_form(exchange["request"])
+    assert sent.warnings == ()
+    assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
+
+
+def test_the_exceptions_differ_by_what_their_reason_says_alone() -> None:
+    for exchange in (exchange for exchange in REQUESTS if exchange["id"] in EXCEPTIONS):
+        sent = anthropic.encode(anthropic.read_request(exchange["request"]), target_of(exchange))
+        ours, theirs = same_form(sent.body), same_form(exchange["request"])
+        if EXCEPTIONS[exchange["id"]] is ASSISTANT_FIRST:
+            assert [warning.feature for warning in sent.warnings] == ["messages"]
+            assert ours["messages"].pop(0)["role"] == "user"
+        else:
+            ours = json.loads(json.dumps(ours).replace('0usajhl5_2"', '0usajhl5"'))
+        assert ours == theirs
+
+
+def test_recorded_requests_leave_little_to_opaque_parts_and_extra_body() -> None:
+    """What we model is read into our own words: only these kinds of block and these fields are not."""
+    requests = [anthropic.read_request(exchange["request"]) for exchange in REQUESTS]
+    parts = [part for request in requests for message in request.messages for part in message.parts]
+    opaque = [part.data for part in parts if isinstance(part, OpaquePart)]
+    kinds = {data.get("type", "fields") for data in opaque if isinstance(data, dict)}
+    assert kinds <= {
+        "fields", "container_upload", "tool_addition", "server_tool_use", "mcp_tool_use", "web_search_tool_result",
+        "web_fetch_tool_result", "tool_search_tool_result", "bash_code_execution_tool_result",
+    }  # fmt: skip
+    extras: list[Any] = [request.options.get("extra_body") or {} for request in requests]
+    assert {name for extra in extras for name in extra} <= {
+        "container", "context_management", "mcp_servers", "output_config", "thinking",
+    }  # fmt: skip
+
+
+def test_counts_per_provider_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    answers, requests = (Counter(exchange["provider"] for exchange in part) for part in (ANSWERS, REQUESTS))
+    missing = {exchange["id"] for exchange in REQUESTS} & EXCEPTIONS.keys()
+    with capsys.disabled():
+        print(
+            f"\nanthropic: {len(ANSWERS)} answers, {len(FAILURES)} failures, {len(REQUESTS) - len(missing)} requests"
+            f" of {len(REQUESTS)}"
+        )
+        print("  " + ", ".join(f"{name} {answers[name]}/{requests[name]}" for name in sorted(answers)))
+    assert len(ANSWERS) + len(FAILURES) == len(EXCHANGES)
+    assert EXCEPTIONS.keys() == missing
