@@ -23,13 +23,14 @@ class TextPart(Value):
 
 @dataclass(frozen=True, slots=True)
 class ImagePart(Value):
-    """An image by URL (never fetched by sigwire) or as base64 data with its media type."""
+    """An image: a URL (never fetched by sigwire), base64 data with its media type, or the id of a file at the provider."""
 
     kind: ClassVar[str] = "image"
     url: str | None = None
     data: str | None = None
     media_type: str | None = None
     detail: str | None = None
+    file_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,8 @@ class Encoded:
 
     ``headers`` hold no key. ``warnings`` go onto the response (decode() puts them there). ``names`` maps tool names
     both ways. ``call_ids`` are the ids in the conversation: an invented one must not repeat them. ``repeat`` is how
-    often the client has to send this for the choices that were asked for, where the wire gives one at a time.
+    often the client has to send this for the choices that were asked for, where the wire gives one at a time. ``stop``
+    are the stop sequences where the wire has none: decode() cuts the text there.
     """
 
     path: str
@@ -176,6 +177,7 @@ class Encoded:
     names: NameMap
     call_ids: frozenset[str] = frozenset()
     repeat: int = 1
+    stop: tuple[str, ...] = ()
 
 
 class Codec(Protocol[D_contra]):

@@ -1,0 +1,275 @@
+"""Recorded Responses traffic: replies decode to the recorded reading, requests come out again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.messages import Message, OpaquePart, TextPart
+from sigwire.core.names import NameMap, NameRules
+from sigwire.core.request import Request
+from sigwire.core.response import Choice, Response
+from sigwire.core.tools import ToolCall
+from sigwire.errors import LMError
+from sigwire.lm.codecs import openai_responses
+from sigwire.lm.codecs.base import Encoded, Target
+from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesDialect
+
+FIXTURES = Path(os.environ.get("SIGWIRE_FIXTURES", Path(__file__).parents[3] / "shared" / "fixtures"))
+FILE = FIXTURES / "wire" / "openai-responses.jsonl"
+LINES = FILE.read_text(encoding="utf-8").splitlines() if FILE.exists() else []
+EXCHANGES: list[dict[str, Any]] = [json.loads(line) for line in LINES]
+ABLE = Capabilities(
+    json_schema=True, json_object=True, tools_with_json_schema=True, native_tools=True, tool_choice=True
+)
+ENCRYPTED = "reasoning.encrypted_content"
+
+pytestmark = pytest.mark.skipif(not EXCHANGES, reason=f"no recorded traffic at {FILE}; set SIGWIRE_FIXTURES")
+
+
+HOSTS: dict[str, ResponsesDialect] = {"azure": openai_responses.AZURE, "deepseek": openai_responses.DEEPSEEK}
+
+
+def target_of(exchange: dict[str, Any]) -> Target[ResponsesDialect]:
+    """The recorded program asked for encrypted reasoning where the model reasons."""
+    reasons = ENCRYPTED in ((exchange["request"] or {}).get("include") or ())
+    dialect = HOSTS.get(exchange["provider"], OPENAI)
+    return Target(exchange["provider"], exchange["model"], dialect, replace(ABLE, reasoning=reasons))
+
+
+def sent_of(exchange: dict[str, Any]) -> Encoded:
+    return Encoded("", exchange["request"] or {}, {}, {}, (), NameMap((), NameRules()))
+
+
+def decoded(exchange: dict[str, Any]) -> Response:
+    return openai_responses.decode(exchange["response"], sent_of(exchange), target_of(exchange))
+
+
+def ids(exchanges: list[dict[str, Any]]) -> list[str]:
+    return [f"{exchange['id']}-{exchange['provider']}" for exchange in exchanges]
+
+
+ANSWERS = [exchange for exchange in EXCHANGES if "error" not in exchange["expected"]]
+FAILURES = [exchange for exchange in EXCHANGES if "error" in exchange["expected"]]
+
+
+# --- replies -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
+def test_a_recorded_answer_decodes_to_its_recorded_reading(exchange: dict[str, Any]) -> None:
+    expected, response = exchange["expected"], decoded(exchange)
+    (choice,) = response.choices
+    assert choice.text == (expected["text"] or "")
+    assert texts_of(choice) == [text for text in expected["text_parts"] if text]
+    assert without_space(choice.reasoning) == without_space(expected["reasoning"])
+    assert items_of(choice, "reasoning") == ["reasoning"] * expected.get("reasoning_items", 0)
+    assert builtin_of(choice) == expected["builtin"]
+    assert choice.refusal == expected["refusal"]
+    assert [read_call(call) for call in choice.tool_calls] == [expected_call(call) for call in expected["tool_calls"]]
+    assert choice.finish_reason == expected_finish(choice, expected)
+    assert response.model == (expected["response_model"] or None)
+    assert response.id == (expected["response_id"] or None)
+    assert used(response) == {name: (expected["usage"] or {}).get(name) for name in USED}
+    assert response.raw is exchange["response"]
+
+
+def without_space(text: str | None) -> str:
+    return "".join((text or "").split())
+
+
+def texts_of(choice: Choice) -> list[str]:
+    return [part.text for part in choice.parts if isinstance(part, TextPart)]
+
+
+def items_of(choice: Choice, kind: str) -> list[str]:
+    found = [part.data for part in choice.parts if isinstance(part, OpaquePart) and isinstance(part.data, dict)]
+    return [str(data["type"]) for data in found if data["type"] == kind]
+
+
+def builtin_of(choice: Choice) -> list[str]:
+    found = [part.data for part in choice.parts if isinstance(part, OpaquePart) and isinstance(part.data, dict)]
+    return [str(data["type"]) for data in found if data["type"] not in ("message", "reasoning")]
+
+
+def read_call(call: ToolCall) -> tuple[str, str, Any]:
+    return call.id, call.name, call.arguments
+
+
+def expected_call(call: dict[str, Any]) -> tuple[str, str, Any]:
+    return call["id"], call["name"], call["arguments"]
+
+
+NOT_YET = ("queued", "in_progress")
+
+
+def expected_finish(choice: Choice, reading: dict[str, Any]) -> str:
+    """The status in our words; what came decides over it."""
+    if reading["finish_reason"] in NOT_YET:
+        return "error"
+    return "tool_calls" if choice.tool_calls else "stop"
+
+
+USED = ("input", "output", "cached_input", "cache_write", "reasoning")
+
+
+def used(response: Response) -> dict[str, Any]:
+    usage = response.usage
+    numbers = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens)
+    return dict(zip(USED, (*numbers, usage.reasoning_tokens), strict=True))
+
+
+@pytest.mark.parametrize("exchange", FAILURES, ids=ids(FAILURES))
+def test_a_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict[str, Any]) -> None:
+    expected, body = exchange["expected"]["error"], exchange["response"]
+    error: LMError = openai_responses.decode_error(exchange["status"], {}, json.dumps(body), target_of(exchange))
+    assert expected["message"].rstrip(".") in error.message
+    assert error.provider_code == (expected["code"] or expected["type"])
+    assert error.status == expected["status"]
+
+
+@pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
+def test_a_recorded_answer_put_into_history_is_sent_as_it_came(exchange: dict[str, Any]) -> None:
+    target = replace(target_of(exchange), dialect=OPENAI)
+    choice = openai_responses.decode(exchange["response"], sent_of(exchange), target).choices[0]
+    stored = Message.from_json(json.loads(json.dumps(choice.message().to_json())))
+    written: Any = openai_responses.encode(Request((Message.user("q"), stored)), target).body["input"]
+    replayed = [item for item in written[1:] if item["type"] != "function_call_output"]
+    assert [sent_back(item) for item in replayed] == [sent_back(item) for item in exchange["response"]["output"]]
+
+
+def sent_back(item: dict[str, Any]) -> dict[str, Any]:
+    """The whole item; log probabilities are not sent, and arguments are compared as JSON."""
+    if item["type"] == "message":
+        content = [{name: value for name, value in part.items() if name != "logprobs"} for part in item["content"]]
+        return {**item, "content": content}
+    return arguments_compact(item)
+
+
+# --- requests ----------------------------------------------------------------------------------------------
+
+Rule = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def each_item(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Rule:
+    return lambda body: {**body, "input": [change(item) for item in body["input"]]}
+
+
+def each_tool(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Rule:
+    return lambda body: {**body, **({"tools": [change(tool) for tool in body["tools"]]} if "tools" in body else {})}
+
+
+def without_nulls(data: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if value is not None}
+
+
+def without_defaults(body: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if (name, value) not in (("stream", False), ("store", True))}
+
+
+def without_empty_texts(body: dict[str, Any]) -> dict[str, Any]:
+    body = {name: value for name, value in body.items() if (name, value) != ("instructions", "")}
+    return {**body, "input": [item for item in body["input"] if item.get("content") != ""]}
+
+
+def without_null_effort(body: dict[str, Any]) -> dict[str, Any]:
+    return {**body, **({"reasoning": without_nulls(body["reasoning"])} if "reasoning" in body else {})}
+
+
+def instructed(body: dict[str, Any]) -> dict[str, Any]:
+    items = body["input"]
+    first = items[0] if items else {}
+    if (
+        "instructions" in body
+        or first.get("role") not in ("system", "developer")
+        or not isinstance(first.get("content"), str)
+    ):
+        return body
+    return {**body, "instructions": first["content"], "input": items[1:]}
+
+
+def of_one_system_role(item: dict[str, Any]) -> dict[str, Any]:
+    return {**item, "role": "developer"} if item.get("role") == "system" else item
+
+
+def plain_text(item: dict[str, Any]) -> dict[str, Any]:
+    content = item.get("content")
+    if isinstance(content, list) and len(content) == 1 and content[0].keys() == {"type", "text"}:
+        return {**item, "content": content[0]["text"]} if content[0]["type"] == "input_text" else item
+    return item
+
+
+def arguments_compact(item: dict[str, Any]) -> dict[str, Any]:
+    if item.get("type") != "function_call":
+        return item
+    arguments = json.loads(item["arguments"] or "{}")
+    return {**item, "arguments": json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))}
+
+
+def without_empty_description(tool: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in tool.items() if (name, value) != ("description", "")}
+
+
+def without_strict(tool: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in tool.items() if name != "strict"} if tool["type"] == "function" else tool
+
+
+EQUAL_FORMS: dict[str, Rule] = {
+    "null fields say nothing": without_nulls,
+    "a null effort says nothing": without_null_effort,
+    "stream: false and store: true are the defaults": without_defaults,
+    "empty instructions and messages of empty text say nothing": without_empty_texts,
+    "a system item at the front is the instructions": instructed,
+    "system and developer are one role": each_item(of_one_system_role),
+    "null fields of an item say nothing": each_item(without_nulls),
+    "a list of one text is the text": each_item(plain_text),
+    "arguments are compared as JSON": each_item(arguments_compact),
+    "null fields of a tool say nothing": each_tool(without_nulls),
+    "an empty description says nothing": each_tool(without_empty_description),
+    "strict is never sent for a caller's schema": each_tool(without_strict),
+}
+"""Differences between a recorded request and ours that mean the same, and are undone before comparing."""
+
+EXCEPTIONS: dict[str, str] = {
+    "or-70d868d1a6": "the host refused it: a turn may not go on after a call there, so we send the calls last",
+}
+"""Requests we do not write the same, each with the reason."""
+
+
+def same_form(body: dict[str, Any]) -> dict[str, Any]:
+    for rule in EQUAL_FORMS.values():
+        body = rule(body)
+    return body
+
+
+REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not None]
+
+
+@pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
+def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) -> None:
+    if exchange["id"] in EXCEPTIONS:
+        pytest.skip(EXCEPTIONS[exchange["id"]])
+    target = target_of(exchange)
+    request = openai_responses.read_request(exchange["request"], target.dialect)
+    body = openai_responses.encode(request, target).body
+    assert same_form(body) == same_form(exchange["request"])
+    assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
+
+
+def test_counts_per_provider_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    answers, requests = (Counter(exchange["provider"] for exchange in part) for part in (ANSWERS, REQUESTS))
+    missing = {exchange["id"] for exchange in REQUESTS} & EXCEPTIONS.keys()
+    with capsys.disabled():
+        written = len(REQUESTS) - len(missing)
+        print(f"\nopenai-responses: {len(ANSWERS)} answers, {len(FAILURES)} failures, {written} requests")
+        print("  " + ", ".join(f"{name} {answers[name]}/{requests[name]}" for name in sorted(requests)))
+    assert len(ANSWERS) + len(FAILURES) == len(EXCHANGES)
+    assert EXCEPTIONS.keys() == missing
