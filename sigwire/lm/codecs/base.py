@@ -126,9 +126,10 @@ class ModelFacts:
     unasked (``None``: no reasoning). ``thinking``: how reasoning is asked for: by effort, by token budget, or not at
     all ("none"). ``budgets``: least and greatest thinking budget. ``forced_choice``: whether tool_choice may force a
     call, ever / with reasoning on. ``tools_with_reasoning``: whether tools may be offered with reasoning on.
-    ``later_system``: whether system turns may stand inside the conversation. ``signed_calls``: whether calls in
-    history need the provider's signature. ``media_in_results``: whether tool results may hold images on a wire that
-    has a place for them. ``cache_breakpoints``: whether explicit cache marks are taken. ``default_max_tokens``: sent
+    ``builtin_with_functions``: whether tools that the provider runs may stand beside functions. ``later_system``:
+    whether system turns may stand inside the conversation. ``signed_calls``: whether calls in history need the
+    provider's signature. ``media_in_results``: whether tool results may hold images on a wire that has a place for
+    them. ``cache_breakpoints``: whether explicit cache marks are taken. ``default_max_tokens``: sent
     where the wire requires a limit and the caller gave none.
     """
 
@@ -141,6 +142,7 @@ class ModelFacts:
     forced_choice: bool = True
     forced_choice_with_reasoning: bool = True
     tools_with_reasoning: bool = True
+    builtin_with_functions: bool = True
     later_system: bool = False
     signed_calls: bool = False
     media_in_results: bool = True
