@@ -39,7 +39,8 @@ LATER_SYSTEM = frozenset({"claude-opus-4-8", "claude-sonnet-5"})
 
 
 def target_of(exchange: dict[str, Any]) -> Target[MessagesDialect]:
-    thinking = (exchange["request"] or {}).get("thinking") or {}
+    request: dict[str, Any] = exchange["request"] or {}
+    thinking: dict[str, Any] = request.get("thinking") or {}
     facts = ModelFacts(
         thinking="budget" if thinking.get("type") == "enabled" else "effort",
         later_system=exchange["model"] in LATER_SYSTEM,
@@ -194,7 +195,7 @@ def results_plain(body: Body) -> Body:
         if block["type"] != "tool_result":
             return block
         block = {name: value for name, value in block.items() if (name, value) != ("is_error", False)}
-        content = block["content"]
+        content: str | list[Body] = block["content"]
         alone = isinstance(content, list) and len(content) == 1 and content[0].keys() == {"type", "text"}
         return {**block, "content": content[0]["text"]} if alone else block
 
@@ -270,8 +271,8 @@ def test_recorded_requests_leave_little_to_opaque_parts_and_extra_body() -> None
     """What we model is read into our own words: only these kinds of block and these fields are not."""
     requests = [anthropic.read_request(exchange["request"]) for exchange in REQUESTS]
     parts = [part for request in requests for message in request.messages for part in message.parts]
-    opaque = [part.data for part in parts if isinstance(part, OpaquePart)]
-    kinds = {data.get("type", "fields") for data in opaque if isinstance(data, dict)}
+    opaque: list[Any] = [part.data for part in parts if isinstance(part, OpaquePart)]
+    kinds = {data.get("type", "fields") for data in opaque}
     assert kinds <= {
         "fields", "container_upload", "tool_addition", "server_tool_use", "mcp_tool_use", "web_search_tool_result",
         "web_fetch_tool_result", "tool_search_tool_result", "bash_code_execution_tool_result",

@@ -1323,22 +1323,26 @@ def test_row_81_a_paused_turn_is_sent_back_unchanged_with_the_same_tools() -> No
     assert response.warnings == ()
 
 
+SKILLED: JsonObject = {"extra_body": {"container": {"skills": ["s"]}}}
+
+
 def test_row_81_a_container_keeps_its_settings_and_an_empty_pause_asks_again() -> None:
-    sent = encoded(Request((ASKED,), options={"extra_body": {"container": {"skills": ["s"]}}}))
+    sent = encoded(Request((ASKED,), options=SKILLED))
     again = anthropic.resume(answer(stop_reason="compaction", container={"id": "c1"}), sent)
     assert again is not None
-    assert again.body == {**sent.body, "container": {"skills": ["s"], "id": "c1"}}
+    container: JsonObject = {"skills": ["s"], "id": "c1"}
+    assert again.body == {**sent.body, "container": container}
     assert anthropic.resume("<html>", sent) is None
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
-def error_body(kind: str, message: str = "No", **fields: JsonValue) -> JsonObject:
+def error_body(kind: str, message: str = "No", **fields: Any) -> JsonObject:
     return {"type": "error", "error": {"type": kind, "message": message, **fields}, "request_id": "req_1"}
 
 
-LIMIT: JsonObject = {"details": {"error_code": "enforced_spend_limit_reached"}}
+LIMIT: dict[str, Any] = {"details": {"error_code": "enforced_spend_limit_reached"}}
 ERRORS: dict[str, tuple[int, JsonObject, type[LMError], bool]] = {
     "row 73 bad key": (401, error_body("authentication_error"), LMAuthenticationError, False),
     "row 73 forbidden": (403, error_body("permission_error"), LMAuthenticationError, False),
@@ -1470,7 +1474,8 @@ results = st.builds(
 )
 families = st.sampled_from([None, "anthropic", "openai-chat"])
 thinking = st.builds(ThinkingPart, wild_text, st.none() | st.text(), st.none() | st.text(), families)
-opaque = st.builds(OpaquePart, st.just("anthropic"), objects)
+told = st.dictionaries(st.text(max_size=5), json_values.filter(lambda value: value is not None), max_size=3)
+opaque = st.builds(OpaquePart, st.just("anthropic"), told)
 parts_of = {
     "system": st.builds(TextPart, wild_text) | opaque,
     "user": st.builds(TextPart, wild_text) | media | opaque,
@@ -1568,26 +1573,33 @@ def test_what_is_sent_keeps_the_providers_rules_on_turns(request: Request, to: T
     )
 
 
+def cited(said: str) -> dict[str, Any]:
+    return {**text(said), "citations": [CITATION]}
+
+
+def thought(told: str, signature: str) -> dict[str, Any]:
+    return {"type": "thinking", "thinking": told, "signature": signature}
+
+
+def redacted(data: str) -> dict[str, Any]:
+    return {"type": "redacted_thinking", "data": data}
+
+
+def used(name: str, given: dict[str, Any], caller: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "tool_use", "name": name, "input": given, **caller}
+
+
 words = st.text(min_size=1, max_size=12).filter(lambda text: bool(text.strip()))
-fixed_names = st.sampled_from(["f", "g"])
-answer_blocks = st.lists(
-    st.one_of(
-        st.builds(text, words),
-        st.builds(lambda said: {**text(said), "citations": [CITATION]}, words),
-        st.builds(lambda told, sign: {"type": "thinking", "thinking": told, "signature": sign}, st.text(), words),
-        st.builds(lambda data: {"type": "redacted_thinking", "data": data}, words),
-        st.builds(lambda name, given: {"type": "tool_use", "name": name, "input": given}, fixed_names, objects),
-        st.builds(
-            lambda name, given: {"type": "tool_use", "name": name, "input": given, "caller": {"type": "direct"}},
-            fixed_names,
-            objects,
-        ),
-        st.just(SEARCHED),
-        st.just(FOUND),
-    ),
-    min_size=1,
-    max_size=6,
+callers: st.SearchStrategy[Any] = st.sampled_from([{}, {"caller": {"type": "direct"}}])
+answer_block: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.builds(text, words),
+    st.builds(cited, words),
+    st.builds(thought, st.text(), words),
+    st.builds(redacted, words),
+    st.builds(used, st.sampled_from(["f", "g"]), objects, callers),
+    st.sampled_from([SEARCHED, FOUND]),
 )
+answer_blocks = st.lists(answer_block, min_size=1, max_size=6)
 
 
 def with_ids(blocks: list[dict[str, Any]], turn: int = 0) -> list[dict[str, Any]]:
