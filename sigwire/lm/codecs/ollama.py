@@ -363,10 +363,7 @@ def _encode_message(message: Message, names: NameMap, target: Target[OllamaDiale
         if isinstance(part, OpaquePart):
             supports(isinstance(part.data, dict), "an opaque item that is no object", target, "Leave it out.")
             wire |= cast(JsonObject, part.data)
-    return [] if wire == _NOTHING_SAID else [wire]
-
-
-_NOTHING_SAID: JsonObject = {"role": "assistant", "content": ""}
+    return [wire] if wire["content"] or len(wire) > 2 else []  # a turn in which nothing is said is not sent
 
 
 def _encode_text(parts: Iterable[Part], target: Target[OllamaDialect]) -> str:

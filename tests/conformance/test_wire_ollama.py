@@ -1,0 +1,106 @@
+"""Ollama's documented exchanges: replies decode to the recorded reading, requests come out again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.messages import Message
+from sigwire.core.names import NameMap, NameRules
+from sigwire.core.request import Request
+from sigwire.core.response import Response
+from sigwire.lm.codecs import ollama
+from sigwire.lm.codecs.base import Encoded, Target
+from sigwire.lm.codecs.ollama import OLLAMA
+
+FIXTURES = Path(os.environ.get("SIGWIRE_FIXTURES", Path(__file__).parents[3] / "shared" / "fixtures"))
+WIRE = FIXTURES / "wire"
+
+
+def exchanges_of(name: str) -> list[dict[str, Any]]:
+    file = WIRE / name
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+
+
+ANSWERS = exchanges_of("ollama-chat.jsonl")
+REQUESTS = [*ANSWERS, *exchanges_of("ollama-chat-stream.jsonl")]  # a request is the same whichever way it is answered
+PLAIN = replace(OLLAMA, defaults={})
+"""The recorded programs left the server's defaults alone."""
+
+pytestmark = pytest.mark.skipif(not ANSWERS, reason=f"no recorded traffic in {WIRE}; set SIGWIRE_FIXTURES")
+
+
+def target_of(exchange: dict[str, Any]) -> Target[ollama.OllamaDialect]:
+    return Target("ollama", exchange["model"], PLAIN, Capabilities(native_tools=True, json_schema=True))
+
+
+def decoded(exchange: dict[str, Any]) -> Response:
+    sent = Encoded("", exchange["request"], {}, {}, (), NameMap((), NameRules()))
+    return ollama.decode(exchange["response"], sent, target_of(exchange))
+
+
+def ids(exchanges: list[dict[str, Any]]) -> list[str]:
+    return [exchange["id"] for exchange in exchanges]
+
+
+# --- replies -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
+def test_a_recorded_answer_decodes_to_its_recorded_reading(exchange: dict[str, Any]) -> None:
+    expected, response = exchange["expected"], decoded(exchange)
+    (choice,) = response.choices
+    assert choice.text == (expected["text"] or "")
+    assert choice.reasoning == expected["reasoning"]
+    assert choice.refusal == expected["refusal"]
+    assert [(call.name, call.arguments) for call in choice.tool_calls] == [
+        (call["name"], call["arguments"]) for call in expected["tool_calls"]
+    ]
+    assert [call.id for call in choice.tool_calls] == [
+        call["id"] or f"call_{number}" for number, call in enumerate(expected["tool_calls"])
+    ]
+    assert choice.finish_reason == ("tool_calls" if choice.tool_calls else expected["finish_reason"] or "stop")
+    assert response.usage.input_tokens == expected["usage"]["input"]
+    assert response.usage.output_tokens == expected["usage"]["output"]
+    assert response.usage.cached_tokens is None
+    assert (response.model, response.id) == (expected["response_model"], expected["response_id"])
+    assert response.raw is exchange["response"]
+
+
+@pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
+def test_a_recorded_answer_put_into_history_is_sent_as_it_came(exchange: dict[str, Any]) -> None:
+    choice = decoded(exchange).choices[0]
+    written: Any = ollama.encode(Request((Message.user("q"), choice.message())), target_of(exchange)).body["messages"]
+    assert written[1] == exchange["response"]["message"]
+
+
+# --- requests ----------------------------------------------------------------------------------------------
+
+
+def same_form(body: dict[str, Any]) -> dict[str, Any]:
+    """Whether to stream is always said by us; left out it means yes. The order of a result's fields says nothing."""
+    return {"stream": True, **body}
+
+
+@pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
+def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) -> None:
+    request = ollama.read_request(exchange["request"], PLAIN)
+    sent = ollama.encode(request, target_of(exchange), stream=exchange["stream"])
+    assert sent.body == same_form(exchange["request"])
+    assert sent.warnings == ()
+    assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
+
+
+def test_counts_per_provider_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    counts = Counter(exchange["provider"] for exchange in REQUESTS)
+    with capsys.disabled():
+        print(f"\nollama-chat: {len(ANSWERS)} answers, {len(REQUESTS)} requests, no exceptions")
+        print("  " + ", ".join(f"{name} {count}" for name, count in counts.items()))
+    assert counts == {"ollama": len(REQUESTS)}
