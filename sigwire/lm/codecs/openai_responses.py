@@ -640,7 +640,9 @@ def _encode_turn(message: Message, names: NameMap, target: Target[ResponsesDiale
 
 
 def _is_message(item: JsonObject) -> bool:
-    return item.get("role") == "assistant" and item.get("type", "message") == "message"
+    """A message of the model; a request may leave out its type, and a weak host its role."""
+    kind, role = item.get("type"), item.get("role")
+    return (kind, role) in (("message", "assistant"), (None, "assistant"), ("message", None))
 
 
 def _split_message(item: JsonObject) -> tuple[JsonObject, list[str]]:
