@@ -195,9 +195,10 @@ def results_plain(body: Body) -> Body:
         if block["type"] != "tool_result":
             return block
         block = {name: value for name, value in block.items() if (name, value) != ("is_error", False)}
-        content: str | list[Body] = block["content"]
-        alone = isinstance(content, list) and len(content) == 1 and content[0].keys() == {"type", "text"}
-        return {**block, "content": content[0]["text"]} if alone else block
+        match block["content"]:
+            case [{"type": "text", "text": str(text), **more}] if not more:
+                return {**block, "content": text}
+        return block
 
     messages = [{**message, "content": [plain(block) for block in message["content"]]} for message in body["messages"]]
     return {**body, "messages": messages}

@@ -126,7 +126,7 @@ OUTPUT_SCHEMA = SchemaRules(
 
 _NAMES = NameRules(max_length=128)
 _OBJECT_ROOT = SchemaRules(root="object")
-_HISTORY = RepairRules(ids=IdRules(), system="front", first_user="Go on.")
+_HISTORY = RepairRules(ids=IdRules(), system="front")
 _NO_SAMPLING_SINCE = "2026-10-21"
 
 
@@ -259,7 +259,7 @@ def encode(request: Request, target: Target[MessagesDialect], *, stream: bool = 
     thinking = _encode_reasoning(request, target, notes)
     options, lost = place_options(request.options, _option_table(thinking.on, request, target), target)
     notes.add(*lost, *_media_warnings(history.messages), *_repeat_warning(request, target))
-    system, turns = _system_apart(history.messages, notes)
+    system, turns = _system_apart(_sendable(history.messages, dialect, notes), notes)
     body: JsonObject = {
         "model": target.model,
         "max_tokens": thinking.max_tokens,
@@ -556,8 +556,9 @@ def _can_force(thinking: _Thinking, target: Target[MessagesDialect]) -> bool:
 # --- system
 
 
-def _system_apart(messages: Sequence[Message], notes: _Notes) -> tuple[list[Message], list[Message]]:
+def _system_apart(messages: Iterable[Message], notes: _Notes) -> tuple[list[Message], list[Message]]:
     """The system turns that stand before the conversation, and the conversation."""
+    messages = list(messages)
     start = next((number for number, turn in enumerate(messages) if turn.role != "system"), len(messages))
     leading, turns, waiting = list(messages[:start]), list[Message](), list[Message]()
     for turn in (*messages[start:], None):
@@ -610,12 +611,11 @@ def _encode_messages(
         role, blocks = _WIRE_ROLES[turn.role], _encode_blocks(turn, names, target)
         if messages and messages[-1][0] == role:
             messages[-1][1].extend(blocks)
-        elif blocks:
+        else:
             messages.append((role, blocks))
-    if not messages:
-        text = target.dialect.repair.first_user or _HISTORY.first_user
-        notes.add(LMWarning("messages", "There was nothing to say; a short user turn was sent."))
-        return [{"role": "user", "content": text}]
+    if not messages or messages[0][0] != "user":
+        notes.add(LMWarning("messages", "The conversation did not begin with a user turn; a short one was put first."))
+        messages.insert(0, ("user", [{"type": "text", "text": "Go on."}]))
     if messages[-1][0] == "assistant":
         _strip_end(messages[-1][1])
     return [{"role": role, "content": _plain(blocks)} for role, blocks in messages]
@@ -628,24 +628,30 @@ def _strip_end(blocks: list[JsonObject]) -> None:
         blocks[-1] = {**blocks[-1], "text": text.rstrip()}
 
 
-def _encode_blocks(message: Message, names: NameMap, target: Target[MessagesDialect]) -> list[JsonObject]:
-    """The parts as blocks, in order. What the provider would refuse and nobody would miss is left out."""
-    blocks: list[JsonObject] = []
-    kept = False
-    for part in message.parts:
-        if isinstance(part, OpaquePart) and (fields := _fields(part)) is not None:
-            if kept:
-                blocks[-1] = {**blocks[-1], **fields}
-            continue
-        kept = not _is_left_out(part, target.dialect)
-        if kept:
-            blocks.append(_encode_part(part, message.role, names, target))
-    return blocks
+def _sendable(messages: Iterable[Message], dialect: MessagesDialect, notes: _Notes) -> Iterator[Message]:
+    """The turns without what the provider would refuse and nobody would miss, and without those that are empty then."""
+    for message in messages:
+        parts = _kept(message.parts, dialect)
+        if parts:
+            yield message if len(parts) == len(message.parts) else Message(message.role, parts)
+        elif message.role != "assistant":
+            notes.add(LMWarning("messages", f"An empty {message.role} turn was left out."))
 
 
-def _fields(part: OpaquePart) -> JsonObject | None:
-    """The fields of the block before, ``None`` where the part is a block itself."""
-    return part.data if isinstance(part.data, dict) and "type" not in part.data else None
+def _kept(parts: Iterable[Part], dialect: MessagesDialect) -> tuple[Part, ...]:
+    kept: list[Part] = []
+    last = False  # fields go with their block
+    for part in parts:
+        last = last if _fields(part) is not None else not _is_left_out(part, dialect)
+        if last:
+            kept.append(part)
+    return tuple(kept)
+
+
+def _fields(part: Part) -> JsonObject | None:
+    """What a part says of the block before it; ``None`` where it is a block itself."""
+    data = part.data if isinstance(part, OpaquePart) else None
+    return data if isinstance(data, dict) and "type" not in data else None
 
 
 def _is_left_out(part: Part, dialect: MessagesDialect) -> bool:
@@ -653,6 +659,18 @@ def _is_left_out(part: Part, dialect: MessagesDialect) -> bool:
     if isinstance(part, TextPart):
         return not part.text.strip()
     return isinstance(part, ThinkingPart) and part.redacted is None and not part.signature and dialect.signed_thinking
+
+
+def _encode_blocks(message: Message, names: NameMap, target: Target[MessagesDialect]) -> list[JsonObject]:
+    """The parts as blocks, in order."""
+    blocks: list[JsonObject] = []
+    for part in message.parts:
+        fields = _fields(part)
+        if fields is None:
+            blocks.append(_encode_part(part, message.role, names, target))
+        else:
+            blocks[-1] = {**blocks[-1], **fields}
+    return blocks
 
 
 _PLACES: Mapping[Role, tuple[type, ...]] = {
@@ -1212,7 +1230,7 @@ def _read_exactly(block: JsonObject, role: Role, dialect: MessagesDialect) -> tu
     parts = _read_block(block, dialect.family, _NO_NAMES, readers)
     bare = {name: value for name, value in block.items() if value is not None}
     try:
-        written = _encode_blocks(Message(role, parts), _NO_NAMES, Target("", "", dialect))
+        written = _encode_blocks(Message(role, _kept(parts, dialect)), _NO_NAMES, Target("", "", dialect))
     except CallerError:
         written = []
     return parts if written == [bare] else (OpaquePart(dialect.family, block),)

@@ -299,6 +299,10 @@ LATER: dict[str, tuple[tuple[Message, ...], JsonObject]] = {
         (ASKED, Message.assistant(tool_calls=[CALL]), OK, Message.system("T"), Message.user("r")),
         body(WIRE_ASKED, assistant(WIRE_CALL), user(WIRE_OK, text("r")), {"role": "system", "content": "T"}),
     ),
+    "row 7 behind a turn in which nothing was said": (
+        (ASKED, Message.assistant("a"), Message.system("T"), Message("user", (OpaquePart("anthropic", {"a": 1}),))),
+        body(WIRE_ASKED, {"role": "assistant", "content": "a"}, system="T"),
+    ),
     "row 7 behind an answer": (
         (ASKED, Message.assistant("a"), Message.system("T")),
         body(WIRE_ASKED, {"role": "assistant", "content": "a"}, system="T"),
@@ -312,7 +316,7 @@ def test_a_system_turn_in_a_forbidden_place_moves_to_the_next_allowed_one(
 ) -> None:
     sent = encoded(Request(messages), target(later_system=True))
     assert sent.body == wire
-    assert features(sent.warnings) == ["system"]
+    assert features(sent.warnings)[-1] == "system"
 
 
 REFUSED: dict[str, tuple[Message, str]] = {
@@ -428,6 +432,9 @@ def test_text_of_white_space_is_not_sent_and_neighbours_become_one_turn() -> Non
         Message("assistant", (TextPart("b \n"),)),
     )
     assert wire == [user(text("q"), text("r")), assistant(text("a"), text("b"))]
+    wire, warned = wire_messages(Message.user(" "), Message.assistant("a"), ASKED)
+    assert wire == [{"role": "user", "content": "Go on."}, {"role": "assistant", "content": "a"}, WIRE_ASKED]
+    assert warned == ["messages", "messages"]
 
 
 def test_a_conversation_begins_with_the_user() -> None:
