@@ -176,6 +176,7 @@ OPTIONS: OptionTable = {
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
     "completed": "stop",
+    "incomplete": "length",
     "max_output_tokens": "length",
     "content_filter": "content_filter",
     "max_messages": "stop",
@@ -184,7 +185,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "queued": "error",
     "in_progress": "error",
 }
-"""By the reason an answer is incomplete, else by its status."""
+"""By the reason why an answer is incomplete, else by its status."""
 
 USAGE: Mapping[str, str | tuple[str, ...]] = {
     "input_tokens": "input_tokens",
@@ -616,27 +617,31 @@ _PARTS: Mapping[type, _PartEncoder] = {
 def _encode_turn(message: Message, names: NameMap, target: Target[ResponsesDialect]) -> list[JsonObject]:
     reasoning = {_string(part.data, "id") for part in message.parts if isinstance(part, OpaquePart)}
     items: list[JsonObject] = []
-    open_texts: list[tuple[JsonObject, str]] = []  # places in the last message that wait for the texts that follow
+    places: list[_Place] = []  # in the last message, for the texts that follow
     for part in message.parts:
         match part:
-            case TextPart(text) if open_texts:
-                place, name = open_texts.pop(0)
-                place[name] = text
-            case TextPart(text) if items and items[-1].keys() == {"role", "content"}:
-                items[-1]["content"] = f"{items[-1]['content']}{text}"
             case TextPart(text):
-                items.append({"role": "assistant", "content": text})
-            case ToolCall():
-                items.append(_encode_call(part, reasoning, names, target))
-                open_texts = []
-            case OpaquePart(data=dict() as data):
-                item, open_texts = _open_message(data) if _is_message(data) else (data, [])
-                items.append(item)
+                if not places:  # a plain message, which takes all texts until the next item
+                    plain: JsonObject = {"role": "assistant", "content": ""}
+                    items.append(plain)
+                    places = [(plain, "content")] * len(message.parts)
+                place, name = places.pop(0)
+                place[name] = f"{place.get(name, '')}{text}"
             case ThinkingPart():
                 pass
+            case ToolCall():
+                items.append(_encode_call(part, reasoning, names, target))
+                places = []
+            case OpaquePart(data=dict() as data):
+                item, places = _open_message(data) if _is_message(data) else (data, [])
+                items.append(item)
             case _:
                 supports(False, f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn.")
     return _finished(items, target)
+
+
+_Place: TypeAlias = tuple[JsonObject, str]
+"""Where a text goes: an object of ours, and the name of its member."""
 
 
 def _is_message(item: JsonObject) -> bool:
@@ -660,7 +665,7 @@ def _split_message(item: JsonObject) -> tuple[JsonObject, list[str]]:
     return {**item, "content": cast(JsonValue, bare)}, texts
 
 
-def _open_message(item: JsonObject) -> tuple[JsonObject, list[tuple[JsonObject, str]]]:
+def _open_message(item: JsonObject) -> tuple[JsonObject, list[_Place]]:
     """A copy of such a message, and the places its texts go to."""
     if "content" not in item:
         opened = dict(item)
@@ -1022,8 +1027,10 @@ _CHOICES: Mapping[str, ToolChoice] = {
 
 
 def _read_choice(choice: JsonValue) -> tuple[ToolChoice | None, JsonObject]:
-    if choice is None or isinstance(choice, str):
-        return _CHOICES.get(choice or ""), {}
+    if choice is None:
+        return None, {}
+    if isinstance(choice, str) and choice in _CHOICES:
+        return _CHOICES[choice], {}
     if (name := _string(choice, "name")) and _string(choice, "type") == "function":
         return ToolChoice.named(name), {}
     tools = _objects(_fields(choice).get("tools"))
