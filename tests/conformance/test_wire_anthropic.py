@@ -198,7 +198,8 @@ def results_plain(body: Body) -> Body:
         match block["content"]:
             case [{"type": "text", "text": str(text), **more}] if not more:
                 return {**block, "content": text}
-        return block
+            case _:
+                return block
 
     messages = [{**message, "content": [plain(block) for block in message["content"]]} for message in body["messages"]]
     return {**body, "messages": messages}

@@ -490,7 +490,7 @@ def _encode_tools(
     if request.parallel_tool_calls is False and (choice is None or choice["type"] != "none"):
         choice = {**(choice or {"type": "auto"}), "disable_parallel_tool_use": True}
     wires = _encode_offered(tools, request, target)
-    sent = [wire for wire in wires if not narrowed or (wire["name"] in tools.allowed and "input_schema" in wire)]
+    sent = [wire for wire in wires if not narrowed or wire.get("name") in tools.allowed]
     return {"tools": cast(JsonValue, sent), **({} if choice is None else {"tool_choice": choice})}
 
 
