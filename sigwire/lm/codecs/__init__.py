@@ -4,6 +4,7 @@ base           what every codec takes and gives, and the steps they share: optio
 repair         history made fit for a wire      schema_rules   JSON Schema as a wire takes it
 faults         error replies, classified        dialects       the hosts that speak chat completions, one row each
 openai_chat    chat completions: OpenAI and compatible hosts
+openai_responses  OpenAI's Responses, and the hosts that speak it
 ollama         Ollama's own wire, /api/chat
 openai_shape   OpenAI-like message dicts and answer objects, which Python programs pass to each other
 """

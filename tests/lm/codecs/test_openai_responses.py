@@ -768,6 +768,13 @@ def test_an_input_of_text_is_read_as_a_user_turn() -> None:
     assert read == Request((Message.system("S"), ASKED))
 
 
+def test_two_plain_texts_of_the_model_in_a_row_stay_two() -> None:
+    wire = body(*({"role": "assistant", "content": text} for text in "ab"), WIRE_CALL, WIRE_OK)
+    read = openai_responses.read_request(wire)
+    assert read.messages == (Message.assistant("a"), Message.assistant("b", [CALL]), ANSWERED)
+    assert encoded(read).body == wire
+
+
 def test_row_43_the_request_is_sent_twice_for_two_choices() -> None:
     assert encoded(Request((ASKED,), options={"n": 2})).repeat == 2
     assert encoded(Request((ASKED,))).repeat == 1
