@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -181,13 +181,15 @@ Rule = Callable[[dict[str, Any]], dict[str, Any]]
 CALLERS_OWN = {"args", "response", "parameters", "parametersJsonSchema", "responseJsonSchema"}
 
 
-def camel_case(value: Any) -> Any:
+def camel_case(body: dict[str, Any]) -> dict[str, Any]:
+    named = {re.sub("_(.)", lambda found: found[1].upper(), key): child for key, child in body.items()}
+    return {key: child if key in CALLERS_OWN else renamed(child) for key, child in named.items()}
+
+
+def renamed(value: Any) -> Any:
     if isinstance(value, list):
-        return [camel_case(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    named = {re.sub("_(.)", lambda found: found[1].upper(), key): child for key, child in value.items()}
-    return {key: child if key in CALLERS_OWN else camel_case(child) for key, child in named.items()}
+        return [renamed(item) for item in list_of(value)]
+    return camel_case(cast("dict[str, Any]", value)) if isinstance(value, dict) else value
 
 
 def without_system_role(body: dict[str, Any]) -> dict[str, Any]:
@@ -227,7 +229,7 @@ def one_list_of_functions(body: dict[str, Any]) -> dict[str, Any]:
     tools = body.get("tools")
     if tools is None:
         return body
-    entries = [tools] if isinstance(tools, dict) else tools
+    entries = [cast("dict[str, Any]", tools)] if isinstance(tools, dict) else list_of(tools)
     functions = [function for entry in entries for function in entry.get("functionDeclarations", ())]
     others = [entry for entry in entries if "functionDeclarations" not in entry]
     declared = [{"functionDeclarations": functions}] if functions else []
@@ -260,7 +262,7 @@ def without_empty_description(function: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_empty_schema(function: dict[str, Any]) -> dict[str, Any]:
-    nothing = (
+    nothing: tuple[Any, ...] = (
         {"type": "object", "properties": {}},
         {"type": "object", "properties": {}, "additionalProperties": False},
     )

@@ -55,10 +55,10 @@ F: JsonObject = {"name": "f", "description": "d", "parametersJsonSchema": SCHEMA
 G: JsonObject = {"name": "g", "description": "e", "parametersJsonSchema": SCHEMA}
 CALL = ToolCall("c1", "f", {"x": 1})
 SECOND = ToolCall("c2", "f", {"x": 2})
-SIGNED = replace(CALL, provider_data={"gemini": {"thoughtSignature": "S1"}})
+SIGNED = replace(CALL, provider_data={"gemini": {"thoughtSignature": "AAEC"}})
 WIRE_CALL: JsonObject = {"functionCall": {"id": "c1", "name": "f", "args": {"x": 1}}}
 WIRE_SECOND: JsonObject = {"functionCall": {"id": "c2", "name": "f", "args": {"x": 2}}}
-WIRE_SIGNED: JsonObject = {**WIRE_CALL, "thoughtSignature": "S1"}
+WIRE_SIGNED: JsonObject = {**WIRE_CALL, "thoughtSignature": "AAEC"}
 ASKED = Message.user("q")
 WIRE_ASKED: JsonObject = {"role": "user", "parts": [{"text": "q"}]}
 
@@ -150,14 +150,14 @@ CONVERSATIONS: dict[str, tuple[tuple[Message, ...], JsonObject]] = {
     "row 16 a text's signature": (
         (
             ASKED,
-            Message("assistant", (TextPart("a"), ThinkingPart(signature="S", redacted="", provider="gemini"))),
+            Message("assistant", (TextPart("a"), ThinkingPart(signature="AAED", redacted="", provider="gemini"))),
             ASKED,
         ),
-        body(WIRE_ASKED, model({"text": "a", "thoughtSignature": "S"}), WIRE_ASKED),
+        body(WIRE_ASKED, model({"text": "a", "thoughtSignature": "AAED"}), WIRE_ASKED),
     ),
     "row 16 a signature alone": (
-        (ASKED, Message("assistant", (TextPart("a"), ThinkingPart(redacted="S", provider="gemini"))), ASKED),
-        body(WIRE_ASKED, model({"text": "a"}, {"text": "", "thoughtSignature": "S"}), WIRE_ASKED),
+        (ASKED, Message("assistant", (TextPart("a"), ThinkingPart(redacted="AAED", provider="gemini"))), ASKED),
+        body(WIRE_ASKED, model({"text": "a"}, {"text": "", "thoughtSignature": "AAED"}), WIRE_ASKED),
     ),
     "row 16 thinking": (
         (
@@ -186,22 +186,22 @@ CONVERSATIONS: dict[str, tuple[tuple[Message, ...], JsonObject]] = {
     "what is not modelled goes back as it came": (
         (
             Message("user", (OpaquePart("gemini", {"fileData": {"fileUri": FILES}, "videoMetadata": {"fps": 1}}),)),
-            Message("assistant", (OpaquePart("gemini", {"toolCall": {"id": "t"}, "thoughtSignature": "S"}),)),
+            Message("assistant", (OpaquePart("gemini", {"toolCall": {"id": "t"}, "thoughtSignature": "AAED"}),)),
             ASKED,
         ),
         body(
             user({"fileData": {"fileUri": FILES}, "videoMetadata": {"fps": 1}}),
-            model({"toolCall": {"id": "t"}, "thoughtSignature": "S"}),
+            model({"toolCall": {"id": "t"}, "thoughtSignature": "AAED"}),
             WIRE_ASKED,
         ),
     ),
     "an image the model made": (
         (
             ASKED,
-            Message("assistant", (PNG, ThinkingPart(signature="S", redacted="", provider="gemini"))),
+            Message("assistant", (PNG, ThinkingPart(signature="AAED", redacted="", provider="gemini"))),
             ASKED,
         ),
-        body(WIRE_ASKED, model({**WIRE_PNG, "thoughtSignature": "S"}), WIRE_ASKED),
+        body(WIRE_ASKED, model({**WIRE_PNG, "thoughtSignature": "AAED"}), WIRE_ASKED),
     ),
 }
 
@@ -256,9 +256,9 @@ ONE_WAY: dict[str, tuple[Target[GeminiDialect], tuple[Message, ...], JsonObject,
         target(),
         (
             ASKED,
-            Message("assistant", (ThinkingPart(signature="S", redacted="", provider="gemini"), TextPart("a"))),
+            Message("assistant", (ThinkingPart(signature="AAED", redacted="", provider="gemini"), TextPart("a"))),
         ),
-        body(WIRE_ASKED, model({"text": "", "thoughtSignature": "S"}, {"text": "a"})),
+        body(WIRE_ASKED, model({"text": "", "thoughtSignature": "AAED"}, {"text": "a"})),
         [],
     ),
     "row 21 an image in a result of an older model": (
@@ -387,7 +387,7 @@ ONE_WAY: dict[str, tuple[Target[GeminiDialect], tuple[Message, ...], JsonObject,
             user(result("c0", {"output": "old"}), {"text": "q"}),
             model({**WIRE_CALL, "thoughtSignature": UNSIGNED}, WIRE_SECOND),
             user(WIRE_OK, result("c2", {"output": "ok"})),
-            model({"functionCall": {"id": "c3", "name": "f", "args": {"x": 1}}, "thoughtSignature": "S1"}),
+            model({"functionCall": {"id": "c3", "name": "f", "args": {"x": 1}}, "thoughtSignature": "AAEC"}),
             user(result("c3", {"output": "ok"})),
         ),
         [],
@@ -808,9 +808,12 @@ FIELDS: dict[str, tuple[Target[GeminiDialect], JsonObject, JsonObject, list[str]
         target(),
         {
             "temperature": 1.0,
-            "extra_body": {"cachedContent": "cachedContents/1", "generationConfig": {"mediaResolution": "LOW"}},
+            "extra_body": {
+                "cachedContent": "cachedContents/1",
+                "generationConfig": {"mediaResolution": "MEDIA_RESOLUTION_LOW"},
+            },
         },
-        {"cachedContent": "cachedContents/1", **config(temperature=1.0, mediaResolution="LOW")},
+        {"cachedContent": "cachedContents/1", **config(temperature=1.0, mediaResolution="MEDIA_RESOLUTION_LOW")},
         [],
     ),
     "the rest": (
@@ -968,7 +971,7 @@ def thought(text: str = "", **rest: Any) -> ThinkingPart:
     return ThinkingPart(text, provider="gemini", **rest)
 
 
-CODE: JsonObject = {"executableCode": {"language": "PYTHON", "code": "1"}, "thoughtSignature": "S"}
+CODE: JsonObject = {"executableCode": {"language": "PYTHON", "code": "1"}, "thoughtSignature": "AAED"}
 REPLIES: dict[str, tuple[tuple[JsonObject, ...], str, Choice, list[str]]] = {
     "row 51 text": (({"text": "Hi"},), "STOP", Choice("Hi"), []),
     "row 51 texts are joined": (
@@ -1003,21 +1006,21 @@ REPLIES: dict[str, tuple[tuple[JsonObject, ...], str, Choice, list[str]]] = {
         [],
     ),
     "row 56 thinking that is signed": (
-        ({"text": "hm", "thought": True, "thoughtSignature": "S"}, {"text": "Hi"}),
+        ({"text": "hm", "thought": True, "thoughtSignature": "AAED"}, {"text": "Hi"}),
         "STOP",
-        ordered(thought("hm", signature="S"), TextPart("Hi")),
+        ordered(thought("hm", signature="AAED"), TextPart("Hi")),
         [],
     ),
     "a text that is signed": (
-        ({"text": "Hi", "thoughtSignature": "S"},),
+        ({"text": "Hi", "thoughtSignature": "AAED"},),
         "STOP",
-        ordered(TextPart("Hi"), thought(signature="S", redacted="")),
+        ordered(TextPart("Hi"), thought(signature="AAED", redacted="")),
         [],
     ),
     "a signature alone": (
-        ({"text": "Hi"}, {"text": "", "thoughtSignature": "S"}),
+        ({"text": "Hi"}, {"text": "", "thoughtSignature": "AAED"}),
         "STOP",
-        ordered(TextPart("Hi"), thought(redacted="S")),
+        ordered(TextPart("Hi"), thought(redacted="AAED")),
         [],
     ),
     "row 57 filtered": (({"text": "Hi"},), "SAFETY", Choice("Hi", finish_reason="content_filter"), ["finish_reason"]),
@@ -1059,9 +1062,9 @@ REPLIES: dict[str, tuple[tuple[JsonObject, ...], str, Choice, list[str]]] = {
         [],
     ),
     "an image": (
-        ({**WIRE_PNG, "thoughtSignature": "S"},),
+        ({**WIRE_PNG, "thoughtSignature": "AAED"},),
         "STOP",
-        ordered(PNG, thought(signature="S", redacted="")),
+        ordered(PNG, thought(signature="AAED", redacted="")),
         [],
     ),
     "sound": (
@@ -1086,7 +1089,7 @@ def test_replies(parts: tuple[JsonObject, ...], reason: str, choice: Choice, war
     assert Response.from_json(json.loads(json.dumps(response.to_json()))) == response
 
 
-FINISHES = {
+FINISHES: dict[tuple[str | None, str], str] = {
     **{(native, ""): ours for native, ours in FINISH_REASONS.items()},
     ("OTHER", "t"): "stop",
     ("FINISH_REASON_UNSPECIFIED", "t"): "stop",
@@ -1098,7 +1101,7 @@ FINISHES = {
 
 
 @pytest.mark.parametrize(("wire", "ours"), FINISHES.items(), ids=map(str, FINISHES))
-def test_finish_reasons(wire: tuple[JsonValue, str], ours: str) -> None:
+def test_finish_reasons(wire: tuple[str | None, str], ours: str) -> None:
     reason, text = wire
     assert decoded(answer({"text": text}, reason=reason)).choices[0].finish_reason == ours
 
@@ -1407,7 +1410,7 @@ def test_a_request_is_read_in_either_spelling_and_what_is_the_callers_own_is_lef
         "system_instruction": {"role": "user", "parts": [{"text": "S"}]},
         "contents": [
             WIRE_ASKED,
-            model({"function_call": {"name": "f", "args": {"my_key": 1}}, "thought_signature": "S1"}),
+            model({"function_call": {"name": "f", "args": {"my_key": 1}}, "thought_signature": "AAEC"}),
             user({"function_response": {"name": "f", "response": {"output": {"my_key": 2}}}}),
         ],
         "tools": {
@@ -1419,7 +1422,7 @@ def test_a_request_is_read_in_either_spelling_and_what_is_the_callers_own_is_lef
         "generation_config": {"max_output_tokens": 5, "thinking_config": {"thinking_budget": 0}},
     }
     parameters: JsonObject = {"type": "object", "properties": {"my_key": {"type": "integer"}}}
-    call = ToolCall("call_0", "f", {"my_key": 1}, provider_data={"gemini": {"thoughtSignature": "S1"}})
+    call = ToolCall("call_0", "f", {"my_key": 1}, provider_data={"gemini": {"thoughtSignature": "AAEC"}})
     assert gemini.read_request(snake) == Request(
         (
             Message.system("S"),
@@ -1433,11 +1436,15 @@ def test_a_request_is_read_in_either_spelling_and_what_is_the_callers_own_is_lef
     )
 
 
+def unnamed_result(name: str) -> JsonObject:
+    return {"functionResponse": {"name": name, "response": {"output": name}}}
+
+
 def test_results_without_ids_find_their_calls_by_name_and_order() -> None:
     wire = body(
         WIRE_ASKED,
         model({"functionCall": {"name": "f"}}, {"functionCall": {"name": "g"}}, {"functionCall": {"name": "f"}}),
-        user(*({"functionResponse": {"name": name, "response": {"output": name}}} for name in ("g", "f", "f"))),
+        user(*map(unnamed_result, ("g", "f", "f"))),
     )
     results = gemini.read_request(wire).messages[2].tool_results
     assert [(result.id, result.name) for result in results] == [("call_1", "g"), ("call_0", "f"), ("call_2", "f")]
@@ -1506,7 +1513,9 @@ messages = st.sampled_from(sorted(parts_of)).flatmap(
 tools_offered = st.lists(names, max_size=3, unique=True).map(
     lambda names: tuple({"type": "function", "function": {"name": name, "parameters": SCHEMA}} for name in names)
 )
-builtin_tools = st.sampled_from([(), (SEARCH,), ({"type": "codeExecution", "codeExecution": {}},)])
+builtin_tools: st.SearchStrategy[tuple[JsonObject, ...]] = st.sampled_from(
+    [(), (SEARCH,), ({"type": "codeExecution", "codeExecution": {}},)]
+)
 options = st.fixed_dictionaries(
     {},
     optional={
@@ -1519,20 +1528,22 @@ options = st.fixed_dictionaries(
         "extra_body": objects,
     },
 )
-requests = st.builds(
-    lambda builtin, functions, request: replace(request, tools=builtin + functions),
-    builtin_tools,
-    tools_offered,
-    st.builds(
-        Request,
-        st.lists(messages, max_size=5).map(tuple),
-        st.just(()),
-        st.sampled_from([None, ToolChoice.AUTO, ToolChoice.REQUIRED, ToolChoice.NONE]),
-        st.sampled_from([None, True, False]),
-        st.sampled_from([None, ResponseFormat(), ResponseFormat(SCHEMA, "x y")]),
-        options,
-    ),
+
+
+def with_tools(builtin: tuple[JsonObject, ...], functions: tuple[JsonObject, ...], request: Request) -> Request:
+    return replace(request, tools=builtin + functions)
+
+
+bare_requests = st.builds(
+    Request,
+    st.lists(messages, max_size=5).map(tuple),
+    st.just(()),
+    st.sampled_from([None, ToolChoice.AUTO, ToolChoice.REQUIRED, ToolChoice.NONE]),
+    st.sampled_from([None, True, False]),
+    st.sampled_from([None, ResponseFormat(), ResponseFormat(SCHEMA, "x y")]),
+    options,
 )
+requests = st.builds(with_tools, builtin_tools, tools_offered, bare_requests)
 TARGETS = {
     "newer": target(signed_calls=True),
     "older": target(able=replace(ABLE, tools_with_json_schema=False), **OLD),
@@ -1600,37 +1611,51 @@ def signed(part: JsonObject, signature: str | None) -> JsonObject:
     return {**part, **({"thoughtSignature": signature} if signature else {})}
 
 
+def text_part(text: str, signature: str | None) -> JsonObject:
+    return signed({"text": text}, signature)
+
+
+def thought_part(text: str, signature: str | None) -> JsonObject:
+    return signed({"text": text, "thought": True}, signature)
+
+
+def call_part(name: str, arguments: JsonObject, signature: str | None) -> JsonObject:
+    return signed({"functionCall": {"name": name, "args": arguments}}, signature)
+
+
+def with_ids(parts: list[JsonObject], identified: bool) -> list[JsonObject]:
+    """Newer models give every call an id, and no two the same; older ones give none."""
+    if not identified:
+        return parts
+    return [
+        {**part, "functionCall": {"id": f"id{number}", **call}} if isinstance(call, dict) else part
+        for number, part in enumerate(parts)
+        for call in [part.get("functionCall")]
+    ]
+
+
+def media_part(kind: str, data: str, signature: str | None) -> JsonObject:
+    return signed({"inlineData": {"mimeType": kind, "data": data}}, signature)
+
+
+def other_part(kind: str, data: JsonObject, signature: str | None) -> JsonObject:
+    return signed({kind: {"id": "t1", "args": data}}, signature)
+
+
+base64_text = st.text("ABab01+/=", min_size=1, max_size=8)
+own_kinds = st.sampled_from(["toolCall", "toolResponse", "executableCode", "codeExecutionResult"])
+media_types = st.sampled_from(["image/png", "audio/wav", "application/pdf", "video/mp4"])
 wire_parts: st.SearchStrategy[JsonObject] = st.one_of(
-    st.builds(lambda text, signature: signed({"text": text}, signature), st.text(min_size=1, max_size=9), signatures),
-    st.builds(
-        lambda text, signature: signed({"text": text, "thought": True}, signature), st.text(max_size=9), signatures
-    ),
-    st.builds(lambda signature: {"text": "", "thoughtSignature": signature}, st.text("ABab", min_size=1, max_size=8)),
-    st.builds(
-        lambda call_id, name, arguments, signature: signed(
-            {"functionCall": {**({"id": call_id} if call_id else {}), "name": name, "args": arguments}}, signature
-        ),
-        st.uuids().map(lambda uuid: uuid.hex[:8]) | st.none(),
-        st.text("abc_", min_size=1, max_size=8),
-        objects,
-        signatures,
-    ),
-    st.builds(
-        lambda kind, data, signature: signed({"inlineData": {"mimeType": kind, "data": data}}, signature),
-        st.sampled_from(["image/png", "audio/wav", "application/pdf", "video/mp4"]),
-        st.text("ABab01+/=", max_size=8),
-        signatures,
-    ),
-    st.builds(
-        lambda kind, data, signature: signed({kind: data}, signature),
-        st.sampled_from(["toolCall", "toolResponse", "executableCode", "codeExecutionResult"]),
-        objects,
-        signatures,
-    ),
+    st.builds(text_part, st.text(min_size=1, max_size=9), signatures),
+    st.builds(text_part, st.just(""), base64_text),
+    st.builds(thought_part, st.text(max_size=9), signatures),
+    st.builds(call_part, st.text("abc_", min_size=1, max_size=8), objects, signatures),
+    st.builds(media_part, media_types, base64_text, signatures),
+    st.builds(other_part, own_kinds, objects, signatures),
 )
 
 
-@given(st.lists(wire_parts, max_size=6), st.sampled_from([GEMINI, VERTEX]))
+@given(st.builds(with_ids, st.lists(wire_parts, max_size=6), st.booleans()), st.sampled_from([GEMINI, VERTEX]))
 def test_an_answer_put_into_history_is_sent_as_it_came(came: list[JsonObject], dialect: GeminiDialect) -> None:
     to = target(dialect)
     choice = decoded({"candidates": [{"content": model(*came), "finishReason": "STOP"}]}, to).choices[0]
