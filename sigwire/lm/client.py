@@ -1,20 +1,32 @@
 """``LM("provider/model")``: the model object for the rows of the provider table.
 
-Decides only which options go with a request: the model's own, then the request's. What answers is the row's backend.
+Decides which options go with a request (the model's own, then the request's) and how often a failed trip is made again. How the
+provider is reached is a ``Connection``, kept apart from the options: nothing of it is sent as one, shown or, where it is secret,
+stored. What answers is the row's backend.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import Self
 
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import BaseLM
+from sigwire.lm.endpoint import Connection, connect
+from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.lm.providers import find_provider
+from sigwire.lm.secrets import public
+from sigwire.steps import Program, arun, run
+
+if TYPE_CHECKING:
+    from sigwire.lm.transport import Transport
 
 __all__ = ["LM"]
 
@@ -23,14 +35,21 @@ class LM(BaseLM):
     """A language model by its name: ``provider/model``.
 
     ``temperature``, ``max_tokens`` and further keyword arguments go with every request and live in ``kwargs``; options of a
-    single request win over them. ``capabilities`` replaces what the table says the model can do. Raises
-    ``ConfigurationError`` for a model that no row of the table serves.
+    single request win over them. ``capabilities`` replaces what the table says the model can do.
+
+    How the provider is reached, each only where it is not as the table says: ``api_key`` (else from the environment, when a
+    request is sent; a function is called for each request), ``base_url`` (``api_base`` is the same), ``timeout`` in seconds for a
+    whole request, ``headers`` for every request, ``transport`` (a client of your own), ``wire`` (which of the provider's wires
+    to use), and what the row's URL needs (``project``, ``location``, ``api_version``). ``num_retries`` is how often a failed
+    trip is made again; ``retry`` says it in full.
+
+    Making one opens nothing and reads no key. Raises ``ConfigurationError`` for a model that nothing serves.
 
     >>> lm = LM("offline/lexical")
     >>> lm.capabilities.native_tools
     True
-    >>> lm
-    LM('offline/lexical')
+    >>> LM("openai/gpt-5-mini", api_key="a secret", base_url="https://llm.example/v1")
+    LM('openai/gpt-5-mini', base_url='https://llm.example/v1', api_key=***)
     """
 
     def __init__(
@@ -41,37 +60,135 @@ class LM(BaseLM):
         max_tokens: int | None = None,
         cache: bool = True,
         *,
+        api_key: str | Callable[[], str] | None = None,
+        base_url: str | None = None,
+        transport: Transport | None = None,
+        timeout: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        wire: str | None = None,
         callbacks: Sequence[Any] | None = None,
         num_retries: int = 3,
+        retry: RetryPolicy | None = None,
         capabilities: Capabilities | None = None,
         **kwargs: Any,
     ) -> None:
         if not isinstance(model, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # users hand in anything
             raise ConfigurationError(f"LM needs a model string such as 'offline/lexical', not {type(model).__name__}.")
+        same = kwargs.pop("api_base", None)
+        base_url = base_url if base_url is not None else same
+        variables = {name: kwargs.pop(name) for name in find_provider(model)[0].variables.keys() & kwargs.keys()}
         super().__init__(
             model, model_type, temperature, max_tokens, cache,
-            callbacks=callbacks, num_retries=num_retries, capabilities=capabilities, **kwargs,
+            callbacks=callbacks, num_retries=retry.retries if retry else num_retries, capabilities=capabilities, **kwargs,
         )  # fmt: skip
-        self._connect(capabilities)
+        self._retry = retry or RetryPolicy(num_retries)
+        self._given = capabilities
+        self._connection = Connection(api_key, base_url, transport, timeout, dict(headers or {}), wire, variables)
+        self._connect()
 
-    def _connect(self, capabilities: Capabilities | None = None) -> None:
-        provider, name = find_provider(self.model)
-        self._backend = provider.connect(name)
-        self._capabilities = capabilities or provider.models[name]
+    def _connect(self) -> None:
+        row, name = find_provider(self.model)
+        self._capabilities = self._given or row.capabilities_of(name)
+        connection = self._connection
+        if connection.wire is None and not row.backend:
+            connection = replace(connection, wire=_wire_for(self.model_type, self.model))
+        self._backend = connect(row, name, connection, self._capabilities)
 
-    def copy(self, **updates: Any) -> Self:
-        """The same model with changes; another ``model`` is looked up in the table again."""
-        new = super().copy(**updates)
-        if new.model != self.model:
-            new._connect(updates.get("capabilities"))
-        return new
+    # --- asking ----------------------------------------------------------------------------------------
 
     def _answer(self, request: Request) -> Response:
-        return self._backend.answer(self._with_options(request))
+        return run(self._steps(request))
 
     async def _aanswer(self, request: Request) -> Response:
-        return await self._backend.aanswer(self._with_options(request))
+        return await arun(self._steps(request))
+
+    def _steps(self, request: Request) -> Program[Response]:
+        return self._backend.steps(self._with_options(request), self._policy())
 
     def _with_options(self, request: Request) -> Request:
         own = {name: value for name, value in self.kwargs.items() if value is not None}
-        return replace(request, options={**own, **request.options}) if own else request
+        options = {**own, **request.options}
+        if misplaced := options.keys() & _OF_THE_MODEL:
+            name = min(misplaced)
+            raise ConfigurationError(
+                f"{name} is no option of one request (asking {self.model}). Give it to the model: "
+                f"LM({self.model!r}, {name}=...) or lm.copy({name}=...)."
+            )
+        if not options.keys().isdisjoint(_NEVER_SENT):
+            options = {name: value for name, value in options.items() if name not in _NEVER_SENT}
+        return replace(request, options=options) if options != request.options else request
+
+    def _policy(self) -> RetryPolicy:
+        if self._retry.retries != self.num_retries:
+            self._retry = replace(self._retry, retries=self.num_retries)
+        return self._retry
+
+    # --- what is known of it -----------------------------------------------------------------------------
+
+    @property
+    def base_url(self) -> str | None:
+        """The address that was given; ``None`` where the provider table or the environment says."""
+        return self._connection.base_url
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds for a whole request; ``None`` leaves it to the transport."""
+        return self._connection.timeout
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        return super().capabilities
+
+    @capabilities.setter
+    def capabilities(self, capabilities: Capabilities) -> None:
+        self._given = capabilities
+        self._connect()
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}{''.join(f', {piece}' for piece in self._connection.shown())})"
+
+    # --- copies and state --------------------------------------------------------------------------------
+
+    def copy(self, **updates: Any) -> Self:
+        """The same model with changes, to how it is reached too; another ``model`` is looked up in the table again.
+
+        >>> LM("openai/gpt-5-mini", temperature=0.5).copy(base_url="https://llm.example/v1", temperature=1.0)
+        LM('openai/gpt-5-mini', temperature=1.0, base_url='https://llm.example/v1')
+        """
+        if "api_base" in updates:
+            updates["base_url"] = updates.pop("api_base")
+        row, _ = find_provider(updates.get("model", self.model))
+        reached = {name: updates.pop(name) for name in _CONNECTION & updates.keys()}
+        variables = {name: updates.pop(name) for name in row.variables.keys() & updates.keys()}
+        retry, capabilities = updates.pop("retry", None), updates.pop("capabilities", self._given)
+        new = super().copy(**updates)
+        new._connection = replace(self._connection, **reached, variables={**self._connection.variables, **variables})
+        if retry is not None:
+            new._retry, new.num_retries = retry, retry.retries
+        new._given = capabilities
+        new._connect()
+        return new
+
+    def dump_state(self) -> JsonObject:
+        """What is needed to build the model again, as JSON: no key, no headers, no client."""
+        connection = self._connection
+        reached = {"base_url": connection.base_url, "timeout": connection.timeout, "wire": connection.wire}
+        given = {name: value for name, value in reached.items() if value is not None}
+        return {**super().dump_state(), **public({**given, **connection.variables})}
+
+
+_CONNECTION = frozenset({"api_key", "base_url", "headers", "timeout", "transport", "wire"})
+_OF_THE_MODEL = (_CONNECTION | {"api_base"}) - {"wire"}
+_NEVER_SENT = frozenset({"rollout_id"})  # tells runs apart in a cache
+
+_WIRES = {"chat": None, "responses": "responses"}
+
+
+def _wire_for(model_type: str, model: str) -> str | None:
+    """The wire that DSPy's ``model_type`` stands for; ``None`` leaves it to the table."""
+    if model_type not in _WIRES:
+        raise ConfigurationError(
+            f"model_type={model_type!r} is not spoken (making an LM from {model!r}). Use one of {', '.join(_WIRES)}."
+        )
+    return _WIRES[model_type]

@@ -258,7 +258,8 @@ def _answer(trip: _Trip, request: Request, repairs: int, purpose: Purpose = "ask
     plan = trip.plan
     while True:
         response = yield Ask(trip.lm, request)
-        trip.attempts.extend(response.attempts or (Attempt(purpose, trip.lm.model, response.usage),))
+        made = response.attempts or (Attempt("ask", trip.lm.model, response.usage),)
+        trip.attempts.extend(replace(one, purpose=purpose) if one.purpose == "ask" else one for one in made)
         response = plan.normalize(response, trip.tools, taken=trip.taken)
         readings = [_read(plan, choice) for choice in response.choices or (Choice(),)]
         failure = _first_failure(readings)

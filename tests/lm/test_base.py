@@ -279,9 +279,11 @@ def test_a_foreign_class_in_a_state_loads_only_when_trusted() -> None:
 
 
 def test_a_state_cannot_point_a_model_at_another_endpoint() -> None:
-    state = {**LM("offline/lexical").dump_state(), "api_base": "https://attacker.example", "base_url": "x"}
-    assert not {"api_base", "base_url"} & LM.load_state(state).kwargs.keys()
-    assert LM.load_state(state, allow_unsafe_lm_state=True).kwargs["api_base"] == "https://attacker.example"
+    state = {**LM("offline/lexical").dump_state(), "api_base": "https://attacker.example"}
+    loaded, trusting = LM.load_state(state), LM.load_state(state, allow_unsafe_lm_state=True)
+    assert isinstance(loaded, LM)
+    assert isinstance(trusting, LM)
+    assert (loaded.base_url, trusting.base_url) == (None, "https://attacker.example")
 
 
 @pytest.mark.parametrize("state", [{}, {"model": 3}, {"model": "m", "class": "os.path.join"}])

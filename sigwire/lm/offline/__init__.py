@@ -48,7 +48,7 @@ class Lexical:
         return self.answer(request)
 
 
-def connect(name: str) -> Lexical:
+def connect(name: str, connection: object = None) -> Lexical:
     """The backend for a model of the ``offline`` row."""
     return Lexical()
 

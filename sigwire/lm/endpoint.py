@@ -1,0 +1,518 @@
+"""The HTTP backend of one model: a row of the provider table, a codec and a transport, tied together.
+
+    Request ─▶ codec.encode ─▶ HttpRequest ─▶ transport ─▶ HttpReply ─▶ codec.decode / decode_error ─▶ Response
+
+Everything is one program (``Endpoint.steps``), run blocking or awaited. It decides the order of these steps, where a request goes
+and which key goes along; it knows no provider's name, no model's, and no JSON. Keys are read when a request is sent, never kept,
+and masked in what is raised. No HTTP client is imported before the first request.
+
+Whose key it is decides where it goes: one from the environment goes to the row's own host, or where the environment says; to any
+other ``base_url`` only a key that was given in code.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from urllib.parse import quote, urlsplit
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.json import JsonValue, dumps
+from sigwire.core.request import Request
+from sigwire.core.response import Attempt, LMWarning, Response, Usage
+from sigwire.errors import (
+    ConfigurationError,
+    LMAuthenticationError,
+    LMError,
+    LMInvalidRequestError,
+    LMTimeoutError,
+    LMTransportError,
+    UnsupportedFeature,
+)
+from sigwire.lm.codecs.base import Codec, Dialect, Encoded, Target
+from sigwire.lm.codecs.faults import read_body
+from sigwire.lm.policy.retry import RetryPolicy, retrying
+from sigwire.lm.providers import PROVIDERS, Backend, Key, Provider, Wire
+from sigwire.steps import Gather, Program
+
+if TYPE_CHECKING:
+    from sigwire.lm.transport import HttpReply, HttpRequest, Transport
+
+__all__ = ["Answers", "Connection", "Direct", "Endpoint", "connect"]
+
+
+# --- what the user says about the way to the provider ----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Connection:
+    """How a model is reached, where it is not as the row says. Nothing secret in it is ever shown.
+
+    ``api_key``: the key, or a function that gives it for each request (tokens that expire). ``base_url``: another address;
+    ``timeout``: seconds for a whole request; ``headers`` go with every request; ``wire``: the name of one of the row's
+    wires; ``variables``: values for the row's URL.
+
+    >>> Connection(api_key="k", base_url="https://me:pass@llm.example/v1", headers={"x-team": "a"})
+    Connection(base_url='https://llm.example/v1', api_key=***, headers=***)
+    """
+
+    api_key: str | Callable[[], str] | None = None
+    base_url: str | None = None
+    transport: Transport | None = None
+    timeout: float | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    wire: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def shown(self) -> list[str]:
+        """What was given, as arguments, secrets as ``***``."""
+        secret = {"api_key": self.api_key, "headers": self.headers}
+        plain = {"base_url": self.base_url and _shown(self.base_url), "timeout": self.timeout, "wire": self.wire}
+        return [
+            *(f"{name}={value!r}" for name, value in {**plain, **self.variables}.items() if value is not None),
+            *([f"transport={type(self.transport).__name__}"] if self.transport is not None else ()),
+            *(f"{name}=***" for name, value in secret.items() if value),
+        ]
+
+    def __repr__(self) -> str:
+        return f"Connection({', '.join(self.shown())})"
+
+
+def _shown(url: str) -> str:
+    """A URL without user, password, query and fragment."""
+    before = re.split(r"[?#]", url, maxsplit=1)[0]
+    return re.sub(r"^([a-z]+://)?[^/]*@", r"\1", before, flags=re.IGNORECASE)
+
+
+# --- the two kinds of backend ------------------------------------------------------------------------------
+
+
+class Answers(Protocol):
+    """What a model hands its requests to."""
+
+    def steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
+        """Answer; failed trips are made again as ``policy`` says."""
+        ...
+
+
+def connect(provider: Provider, name: str, connection: Connection, capabilities: Capabilities) -> Answers:
+    """What answers for a model of a row. Opens nothing.
+
+    Raises ``ConfigurationError`` for a wire that the row does not have, and for an extra that is not installed.
+    """
+    if provider.needs and importlib.util.find_spec(provider.needs) is None:
+        known = ", ".join(sorted(row for row in PROVIDERS if not PROVIDERS[row].needs))
+        raise ConfigurationError(
+            f"{name!r} is reached through {provider.needs}, which is not installed (making an LM). "
+            f'pip install "sigwire[{provider.needs}]", or use one of the providers that need nothing: {known} '
+            "(for example 'offline/lexical')."
+        )
+    if provider.backend:
+        return Direct(provider.connect(name, connection), f"{provider.prefix}/{name}")
+    return Endpoint(provider, name, connection, capabilities)
+
+
+class Direct:
+    """A backend of a row's own, with the client's retries around it."""
+
+    def __init__(self, backend: Backend, model: str) -> None:
+        self._backend, self._model = backend, model
+
+    def steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
+        attempts: list[Attempt] = []
+        response = yield from retrying(partial(self._once, request), policy, attempts, self._model)
+        return _with_attempts(response, attempts, self._model) if attempts else response
+
+    def _once(self, request: Request) -> Program[Response]:
+        response: Response = yield _Answer(self._backend, request)
+        return response
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An effect: a backend answers."""
+
+    backend: Backend
+    request: Request
+
+    def run(self) -> Response:
+        return self.backend.answer(self.request)
+
+    async def arun(self) -> Response:
+        return await self.backend.aanswer(self.request)
+
+
+def _with_attempts(response: Response, failed: list[Attempt], model: str) -> Response:
+    done = Attempt("retry" if failed else "ask", model, response.usage)
+    return replace(response, attempts=(*failed, done))
+
+
+# --- over HTTP ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Send:
+    """An effect: one exchange over HTTP."""
+
+    transport: Transport
+    request: HttpRequest
+
+    def run(self) -> HttpReply:
+        return self.transport.send(self.request)
+
+    async def arun(self) -> HttpReply:
+        return await self.transport.asend(self.request)
+
+
+class _Route(NamedTuple):
+    """One of the row's wires, ready for a model."""
+
+    codec: Codec[Any]
+    target: Target[Any]
+    wire: Wire
+
+
+class _Way(NamedTuple):
+    """Where one request goes and what it carries beside its body. ``key`` is the key itself, never to be shown."""
+
+    base: str
+    headers: Mapping[str, str]
+    key: str
+    about_key: str
+
+
+_AT_ONCE = 8  # requests for the choices of one call, where a wire gives one at a time
+_CONTINUATIONS = 32  # of a turn that the provider pauses; more is a turn that does not end
+
+
+class Endpoint:
+    """Answers over HTTP for one model of one row."""
+
+    def __init__(self, provider: Provider, name: str, connection: Connection, capabilities: Capabilities) -> None:
+        self._provider, self._name, self._connection = provider, name, connection
+        self._capabilities = capabilities
+        self._model = f"{provider.prefix}/{name}"
+        self._routes: dict[str, _Route] = {}
+        if connection.wire is not None and connection.wire not in provider.wires:
+            raise ConfigurationError(
+                f"{provider.prefix} is not spoken to over {connection.wire!r} (making an LM). "
+                f"Use one of {', '.join(provider.wires)}."
+            )
+
+    # --- the program
+
+    def steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
+        """Answer a request.
+
+        Raises ``CallerError`` before anything is sent where the request cannot be, and ``LMError`` where no answer came.
+        """
+        route = self._route(bool(request.tools))
+        self._check_tools(request)
+        sent = route.codec.encode(request, route.target)
+        if sent.repeat == 1:
+            return (yield from self._one(route, sent, policy))
+        responses: list[Response] = yield Gather(
+            [self._one(route, sent, policy) for _ in range(sent.repeat)], limit=_AT_ONCE
+        )
+        return _joined(responses)
+
+    def _one(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
+        """One answer, in as many pieces as the provider gives it."""
+        attempts: list[Attempt] = []
+        bodies: list[JsonValue] = []
+        going_on: Encoded | None = sent
+        while going_on is not None:
+            trip = partial(self._trip, route, sent, going_on)
+            before = len(attempts)
+            body, response = yield from retrying(trip, policy, attempts, self._model)
+            attempts.append(Attempt("retry" if len(attempts) > before else "ask", self._model, response.usage))
+            bodies.append(body)
+            going_on = _resume(route.codec, body, going_on) if len(bodies) <= _CONTINUATIONS else None
+        if len(bodies) > 1:
+            response = route.codec.decode(bodies, sent, route.target)
+        return replace(response, attempts=tuple(attempts))
+
+    def _trip(self, route: _Route, sent: Encoded, going_on: Encoded) -> Program[tuple[JsonValue, Response]]:
+        """One exchange: its body and what that says."""
+        way = self._way(going_on)
+        try:
+            reply: HttpReply = yield _Send(self._transport(), self._http_request(route, going_on, way))
+            if not 200 <= reply.status < 300:
+                raise route.codec.decode_error(reply.status, reply.headers, reply.body, route.target)
+            return self._read(route, sent, reply)
+        except LMError as error:
+            self._explain(error, way, sent)
+            raise
+        except TimeoutError as error:
+            raise self._explain(LMTimeoutError(f"No answer from {_shown(way.base)} in time."), way, sent) from error
+        except OSError as error:
+            said = f"No answer from {_shown(way.base)}: {error}."
+            raise self._explain(LMTransportError(said), way, sent) from error
+
+    def _read(self, route: _Route, sent: Encoded, reply: HttpReply) -> tuple[JsonValue, Response]:
+        body, is_json = _read_json(reply.body)
+        try:
+            return body, route.codec.decode(body, sent, route.target)
+        except LMError as error:
+            if error.status is None:
+                error.status = reply.status
+            if not is_json:
+                error.retryable = True  # cut off or garbled on its way: once more may do
+            raise
+
+    # --- before the first byte
+
+    def _route(self, tools: bool) -> _Route:
+        wire = self._connection.wire or self._provider.wire_for(self._name, tools=tools)
+        route = self._routes.get(wire)
+        if route is None:
+            row = self._provider
+            codec, dialect = row.wires[wire].load()
+            facts = row.rule_for(self._name).facts
+            target: Target[Dialect] = Target(row.prefix, self._name, dialect, self._capabilities, facts)
+            route = self._routes[wire] = _Route(codec, target, row.wires[wire])
+        return route
+
+    def _check_tools(self, request: Request) -> None:
+        if request.tools and not self._capabilities.native_tools:
+            raise UnsupportedFeature(
+                f"{self._model} does not take tools, as far as is known here (nothing was sent). Signatures and ReAct have them "
+                f"written as text by themselves; if the model does take tools, say so: "
+                f"LM({self._model!r}, capabilities=dataclasses.replace(lm.capabilities, native_tools=True))."
+            )
+
+    def _transport(self) -> Transport:
+        return self._connection.transport or _shared_transport()
+
+    def _http_request(self, route: _Route, sent: Encoded, way: _Way) -> HttpRequest:
+        from sigwire.lm.transport import HttpRequest
+
+        query = {**route.wire.query, **sent.query}
+        url = way.base + quote(sent.path, safe=_PATH) + (self._query(query) if query else "")
+        return HttpRequest(url, way.headers, _to_json(sent.body), timeout=self._connection.timeout)
+
+    def _query(self, query: Mapping[str, str]) -> str:
+        filled = self._filled("".join(query.values()))
+        pairs = (f"{name}={quote(value.format_map(filled), safe='')}" for name, value in query.items())
+        return "?" + "&".join(pairs)
+
+    # --- where to
+
+    def _base(self) -> tuple[str, bool]:
+        """The base URL, and whether it was given in code."""
+        row, given = self._provider, self._connection.base_url
+        if given:
+            return row.tidy(given), True
+        for name in row.base_variables:
+            if url := os.environ.get(name, "").strip():
+                return row.tidy(url), False
+        if callable(row.base_url):
+            return row.tidy(row.base_url(self._filled())), False
+        if not row.base_url:
+            raise ConfigurationError(
+                f"There is no address for {self._model}. Set {' or '.join(row.base_variables) or 'a base_url'} "
+                f"in the environment, or pass LM({self._model!r}, base_url=...)."
+            )
+        return row.tidy(row.base_url.format_map(self._filled(row.base_url))), False
+
+    def _filled(self, template: str | None = None) -> dict[str, str]:
+        """Values for the variables of a template, of all without one."""
+        known = self._provider.variables
+        return {name: self._value(name) for name in known if template is None or f"{{{name}}}" in template}
+
+    def _value(self, name: str) -> str:
+        variable = self._provider.variables[name]
+        found = self._connection.variables.get(name) or next(
+            (value for env in variable.variables if (value := os.environ.get(env, "").strip())), variable.default
+        )
+        if not found:
+            raise ConfigurationError(
+                f"{self._model} needs a {name}. Set {' or '.join(variable.variables)} in the environment, "
+                f"or pass LM({self._model!r}, {name}=...)."
+            )
+        if not re.fullmatch(r"[\w.-]+", found):  # it becomes part of a URL, and must not make it another one
+            raise ConfigurationError(
+                f"{found!r} is no {name} for {self._model}: letters, digits, '.', '_' and '-' only."
+            )
+        return found
+
+    # --- with which key
+
+    def _way(self, sent: Encoded) -> _Way:
+        base, given = self._base()
+        headers = {"content-type": "application/json"}
+        trusted = not given or self._is_home(base)
+        if trusted:
+            for header, variable in self._provider.header_variables.items():
+                if value := os.environ.get(variable):
+                    headers[header] = value
+        own = {name.lower(): value for name, value in {**self._connection.headers, **sent.headers}.items()}
+        key, header, about = self._key(base, given, own)
+        return _Way(base, {**headers, **header, **own}, key, about)
+
+    def _key(self, base: str, given: bool, own: Mapping[str, str]) -> tuple[str, Mapping[str, str], str]:
+        """The key, the header with it, and a sentence about where it is from."""
+        row = self._provider
+        if any(key.header in own for key in row.keys):
+            return "", {}, "It was sent in a header of yours."
+        explicit = self._connection.api_key
+        if explicit is not None:
+            key = self._checked(explicit() if callable(explicit) else explicit)
+            return key, (row.keys[0] if row.keys else Key("")).headers(key), "It was given as api_key."
+        withheld = ""
+        for place in row.keys:
+            key = os.environ.get(place.variable, "").strip()
+            if key and self._belongs(place, base, given):
+                return key, place.headers(key), f"It was read from {place.variable}."
+            withheld = withheld or (place.variable if key else "")
+        if withheld:
+            host = _host(base)
+            return (
+                "",
+                {},
+                f"The key in {withheld} was not sent, as {host} is not whose it is: pass api_key=... for that host.",
+            )
+        if row.key == "needed" and (row.own_host or self._is_home(base)):
+            raise self._no_key()
+        names = " or ".join(place.variable for place in row.keys)
+        return "", {}, f"No key was sent: pass api_key=..., or set {names}." if names else "No key was sent."
+
+    def _checked(self, key: object) -> str:
+        if not isinstance(key, str):
+            raise ConfigurationError(
+                f"The api_key of {self._model} is a {type(key).__name__}. Pass text, or a function of nothing."
+            )
+        if not key.strip():
+            raise self._no_key()
+        return key.strip()
+
+    def _no_key(self) -> LMAuthenticationError:
+        variables = [key.variable for key in self._provider.keys]
+        where = f"Set {' or '.join(variables)} in the environment, or pass" if variables else "Pass"
+        return LMAuthenticationError(
+            f"No key for {self._model}, so nothing was sent. {where} LM({self._model!r}, api_key=...).",
+            provider=self._provider.prefix,
+            model=self._name,
+        )
+
+    def _belongs(self, key: Key, base: str, given: bool) -> bool:
+        if key.host is not None:
+            return _is_host(base, key.host)
+        return self._provider.own_host or not given or self._is_home(base)
+
+    def _is_home(self, base: str) -> bool:
+        """Whether a URL is at the row's own host, as safely as the row's."""
+        return any(_is_host(base, host) for host in self._provider.homes)
+
+    # --- what to say when it fails
+
+    def _explain(self, error: LMError, way: _Way, sent: Encoded) -> LMError:
+        """The error with what only this place knows: who was asked, with which key, what to do. Without the key."""
+        error.provider = error.provider or self._provider.prefix
+        error.model = error.model or self._name
+        message = error.message
+        if isinstance(error, LMAuthenticationError):
+            message = f"{message} {way.about_key}"
+        if (hint := self._hint(error)) and hint not in message:
+            message = f"{message} {hint}"
+        if isinstance(error, LMInvalidRequestError) and sent.body.get("tools") and _TOOLS_REFUSED.search(message):
+            message = f"{message} {_TOOLS_AS_TEXT}"
+        error.message = message.replace(way.key, "***") if way.key else message
+        error.args = (error.message,)
+        return error
+
+    def _hint(self, error: LMError) -> str:
+        if isinstance(error, LMTransportError) and not isinstance(error.__cause__, ConnectionRefusedError):
+            return ""
+        return next((hint for kind, hint in self._provider.hints.items() if isinstance(error, kind)), "")
+
+
+_PATH = "/:@!$&'()*+,;=~%"
+_TOOLS_REFUSED = re.compile(r"tool|function.call", re.IGNORECASE)
+_TOOLS_AS_TEXT = (
+    "If the model takes no tools, have them written as text: "
+    "LM(..., capabilities=dataclasses.replace(lm.capabilities, native_tools=False))."
+)
+
+
+def _host(url: str) -> str:
+    return (urlsplit(url).hostname or "").lower()
+
+
+def _is_host(url: str, home: str) -> bool:
+    """Whether a URL is at a host or below it. One for TLS is not met by a URL without it."""
+    host = _host(url)
+    wanted = home.removeprefix("*")
+    fits = host.endswith(wanted) if home.startswith("*") else host == home or host.endswith(f".{home}")
+    return fits and (urlsplit(url).scheme == "https" or host in _HERE)
+
+
+_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def _resume(codec: Codec[Any], body: JsonValue, sent: Encoded) -> Encoded | None:
+    """The request that goes on with a paused turn, on wires that pause turns."""
+    resume: Callable[[JsonValue, Encoded], Encoded | None] | None = getattr(codec, "resume", None)
+    return resume(body, sent) if resume is not None else None
+
+
+def _joined(responses: list[Response]) -> Response:
+    """The choices of several answers to one request as one response; tokens are added up, a warning is given once."""
+    first = responses[0]
+    usage = Usage()
+    for response in responses:
+        usage += response.usage
+    warnings: dict[LMWarning, None] = {warning: None for response in responses for warning in response.warnings}
+    return replace(
+        first,
+        choices=tuple(choice for response in responses for choice in response.choices),
+        usage=usage,
+        warnings=tuple(warnings),
+        attempts=tuple(attempt for response in responses for attempt in response.attempts),
+        raw=[response.raw for response in responses],
+    )
+
+
+# --- JSON, as fast as it goes --------------------------------------------------------------------------------
+
+
+def _to_json(body: Mapping[str, JsonValue]) -> bytes:
+    from pydantic_core import to_json
+
+    try:
+        return to_json(body, inf_nan_mode="null")
+    except ValueError:  # half of a surrogate pair in a text
+        return dumps(body).encode("utf-8", "replace")
+
+
+def _read_json(body: bytes) -> tuple[JsonValue, bool]:
+    """The body as JSON, else as text; and whether it was JSON."""
+    from pydantic_core import from_json
+
+    try:
+        return cast("JsonValue", from_json(body, allow_inf_nan=False)), True
+    except ValueError:  # what it is strict about (a byte order mark, half of a surrogate pair), or no JSON at all
+        data = read_body(body)
+        return data, not isinstance(data, str)
+
+
+# --- the transport of all who bring none -----------------------------------------------------------------------
+
+_lock = threading.Lock()
+_shared: Transport | None = None
+
+
+def _shared_transport() -> Transport:
+    global _shared
+    if _shared is None:
+        from sigwire.lm.transport import HttpTransport
+
+        with _lock:
+            _shared = _shared or HttpTransport()
+    return _shared
