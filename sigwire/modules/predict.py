@@ -10,6 +10,7 @@ Statically ``Predict[P, S]`` takes the signature's inputs and gives the signatur
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from sigwire.adapters.base import Adapter, FollowUp, Parsed, Plan
@@ -253,13 +254,19 @@ class _Trip:
         self.attempts: list[Attempt] = []
 
 
+def _attempts(response: Response, purpose: Purpose) -> tuple[Attempt, ...]:
+    """The requests that the model says it made for this: it does not know what for."""
+    if purpose == "ask":
+        return response.attempts
+    return tuple(replace(one, purpose=purpose) if one.purpose == "ask" else one for one in response.attempts)
+
+
 def _answer(trip: _Trip, request: Request, repairs: int, purpose: Purpose = "ask") -> Program[Prediction]:
     """Ask until the answer can be read or the repairs are used up; a prediction of it."""
     plan = trip.plan
     while True:
         response = yield Ask(trip.lm, request)
-        made = response.attempts or (Attempt("ask", trip.lm.model, response.usage),)
-        trip.attempts.extend(replace(one, purpose=purpose) if one.purpose == "ask" else one for one in made)
+        trip.attempts.extend(_attempts(response, purpose) or (Attempt(purpose, trip.lm.model, response.usage),))
         response = plan.normalize(response, trip.tools, taken=trip.taken)
         readings = [_read(plan, choice) for choice in response.choices or (Choice(),)]
         failure = _first_failure(readings)

@@ -23,6 +23,7 @@ from sigwire.errors import (
     InputError,
     LMNotConfigured,
     LMServerError,
+    ModelError,
     OutputTruncated,
     Refused,
 )
@@ -223,7 +224,7 @@ async def test_an_unusable_answer_is_its_own_error_after_one_request(answer: Any
     with pytest.raises(error) as caught:
         predict(review="x")
     assert len(lm.requests) == 1
-    if hasattr(caught.value, "attempts"):
+    if isinstance(caught.value, ModelError):
         assert len(caught.value.attempts) == 1
     with pytest.raises(error):
         await predict.acall(review="x")
