@@ -178,8 +178,7 @@ ERRORS: tuple[Rule, ...] = (
     Rule(
         LMInvalidRequestError,
         texts=("does not support tools",),
-        hint="Use a model that has tools (`ollama show {model}` lists what it can do), or have them written as text: "
-        "ChatAdapter(native_tools=False).",
+        hint="Use a model that has tools: `ollama show {model}` lists what one can do.",
     ),
     Rule(
         LMInvalidRequestError,

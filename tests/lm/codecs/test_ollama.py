@@ -872,7 +872,7 @@ ERRORS: dict[str, tuple[int, str, type[LMError], bool, str]] = {
         said("registry.ollama.ai/library/m:latest does not support tools"),
         LMInvalidRequestError,
         False,
-        "native_tools=False",
+        "`ollama show m`",
     ),
     "no thinking": (400, said('"m" does not support thinking'), LMInvalidRequestError, False, "option reasoning"),
     "bad request": (400, said('invalid think value: "loud"'), LMInvalidRequestError, False, "loud"),
