@@ -97,6 +97,8 @@ __all__ = [
     "GEMINI",
     "OPTIONS",
     "UNSIGNED",
+    "USAGE",
+    "USAGE_BESIDE",
     "VERTEX",
     "GeminiDialect",
     "decode",
@@ -231,11 +233,25 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 """What is missing here (OTHER, unspecified, new words) is read off the content."""
 
+USAGE: Mapping[str, str | tuple[str, ...]] = {
+    "input_tokens": "promptTokenCount",
+    "output_tokens": "candidatesTokenCount",
+    "cached_tokens": "cachedContentTokenCount",
+    "reasoning_tokens": "thoughtsTokenCount",
+}
+USAGE_BESIDE: Mapping[str, str | tuple[str, ...]] = {
+    "input_tokens": "toolUsePromptTokenCount",
+    "output_tokens": "thoughtsTokenCount",
+}
+"""What the wire counts beside the prompt and the answer, and we count into them."""
+
 UNSIGNED = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """The stand-in signature for calls that Gemini did not make: ``skip_thought_signature_validator``, as bytes are sent."""
 
+_KEY_HINT = "Check the API key and what it may do."
 ERRORS: tuple[Rule, ...] = (
-    Rule(LMAuthenticationError, codes=frozenset({"api_key_invalid"}), hint="Check the API key and what it may do."),
+    Rule(LMAuthenticationError, codes=frozenset({"api_key_invalid"}), hint=_KEY_HINT),
+    Rule(LMAuthenticationError, frozenset({400}), texts=("api key not valid", "api key expired"), hint=_KEY_HINT),
     Rule(
         LMBillingError,
         frozenset({429}),
@@ -726,6 +742,12 @@ def _decode_candidate(
     return Choice(text, calls, **rest) if usual else Choice.from_parts(parts, **rest), warnings
 
 
+_GO_ON = (
+    "The answer is not complete. To go on, send the choice's message and, in extra_body, the continuationToken of its "
+    "raw data."
+)
+
+
 def _finish_warnings(candidate: JsonObject, reason: FinishReason, spoke: bool) -> tuple[LMWarning, ...]:
     """What the finish reason in our words does not tell any more."""
     native = _string(candidate, "finishReason") or "no reason"
@@ -733,7 +755,7 @@ def _finish_warnings(candidate: JsonObject, reason: FinishReason, spoke: bool) -
         said = ": ".join(filter(None, (native, _string(candidate, "finishMessage"))))
         return (LMWarning("finish_reason", f"The provider ended the answer with {said}."),)
     if native == "CONTINUATION":
-        return (LMWarning("continuation", "The answer is not complete; the provider would go on if asked again."),)
+        return (LMWarning("continuation", _GO_ON),)
     if reason == "stop" and not spoke:
         return (LMWarning("content", "The model stopped without text and without calls."),)
     return ()
@@ -796,26 +818,7 @@ def _decode_media(wire: JsonObject) -> ImagePart | AudioPart | FilePart | None:
 
 
 def _decode_usage(usage: JsonValue) -> Usage:
-    counts = {name: usage_of(usage, {"input_tokens": name}).input_tokens for name in _COUNTS}
-    return Usage(
-        _sum(counts["promptTokenCount"], counts["toolUsePromptTokenCount"]),
-        _sum(counts["candidatesTokenCount"], counts["thoughtsTokenCount"]),
-        cached_tokens=counts["cachedContentTokenCount"],
-        reasoning_tokens=counts["thoughtsTokenCount"],
-    )
-
-
-_COUNTS = (
-    "promptTokenCount",
-    "toolUsePromptTokenCount",
-    "candidatesTokenCount",
-    "thoughtsTokenCount",
-    "cachedContentTokenCount",
-)
-
-
-def _sum(count: int | None, more: int | None) -> int | None:
-    return count if more is None else more + (count or 0)
+    return usage_of(usage, USAGE) + usage_of(usage, USAGE_BESIDE)
 
 
 def _decode_logprobs(result: JsonValue) -> JsonValue:

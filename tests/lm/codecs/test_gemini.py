@@ -476,6 +476,18 @@ OFFERS: dict[str, tuple[Target[GeminiDialect], Request, JsonObject, list[str]]] 
         {**DECLARED, "toolConfig": calling(mode="AUTO")},
         ["tool_choice"],
     ),
+    "row 28 required beside thinking": (
+        target(default_effort="high"),
+        Request(tools=(TOOL,), tool_choice=ToolChoice.REQUIRED),
+        {**DECLARED, "toolConfig": calling(mode="ANY")},
+        [],
+    ),
+    "row 28 required and row 32 parallel off where neither can be": (
+        target(forced_choice=False),
+        Request(tools=(TOOL,), tool_choice=ToolChoice.REQUIRED, parallel_tool_calls=False),
+        {**DECLARED, "toolConfig": calling(mode="AUTO")},
+        ["tool_choice", "parallel_tool_calls"],
+    ),
     "row 29 named": (
         target(),
         Request(tools=(TOOL, OTHER), tool_choice=ToolChoice.named("f")),
@@ -492,6 +504,12 @@ OFFERS: dict[str, tuple[Target[GeminiDialect], Request, JsonObject, list[str]]] 
         target(),
         Request(tools=(TOOL,), tool_choice=ToolChoice.NONE),
         {**DECLARED, "toolConfig": calling(mode="NONE")},
+        [],
+    ),
+    "row 30 none of some": (
+        target(),
+        Request(tools=(TOOL, OTHER), tool_choice=ToolChoice("none", ("f",))),
+        {**BOTH_DECLARED, "toolConfig": calling(mode="NONE")},
         [],
     ),
     "row 31 some must be called": (
@@ -580,7 +598,10 @@ def test_tools_and_choices(to: Target[GeminiDialect], request_: Request, fields:
 READ_BACK = [
     name
     for name, (to, request, _, warned) in OFFERS.items()
-    if to == target() and not warned and request.tools and not name.startswith(("row 25 no-", "row 49 no", "row 32"))
+    if to == target()
+    and not warned
+    and request.tools
+    and not name.startswith(("row 25 no-", "row 30 none of", "row 49 no", "row 32"))
 ]
 
 
@@ -747,6 +768,24 @@ FIELDS: dict[str, tuple[Target[GeminiDialect], JsonObject, JsonObject, list[str]
         {},
         ["temperature"],
     ),
+    "row 40 temperature beside thinking": (
+        target(sampling="unless_reasoning"),
+        {"temperature": 0.0, "reasoning": "high"},
+        thinking(thinkingLevel="high", includeThoughts=True),
+        ["temperature"],
+    ),
+    "row 40 temperature with thinking switched off": (
+        target(**OLD, sampling="unless_reasoning", default_effort="high"),
+        {"temperature": 0.0, "reasoning": "off"},
+        config(temperature=0.0, thinkingConfig={"thinkingBudget": 0}),
+        [],
+    ),
+    "row 40 temperature on a model that does not reason": (
+        target(thinking="none", sampling="unless_reasoning"),
+        {"temperature": 0.0, "reasoning": "off"},
+        config(temperature=0.0),
+        [],
+    ),
     "row 41 stop": (target(), {"stop": ["a", "b"]}, config(stopSequences=["a", "b"]), []),
     "row 41 one stop": (target(), {"stop": "a"}, config(stopSequences=["a"]), []),
     "row 41 stop on a model that takes none": (target(stop=False), {"stop": "a"}, {}, ["stop"]),
@@ -833,7 +872,7 @@ def test_options(to: Target[GeminiDialect], options: JsonObject, fields: JsonObj
     assert features(sent.warnings) == warned
 
 
-SAID_OTHERWISE = ("row 39", "row 41 one", "row 45 effort on", "row 48")
+SAID_OTHERWISE = ("row 39", "row 40 temperature on a model that does", "row 41 one", "row 45 effort on", "row 48")
 
 
 @pytest.mark.parametrize(
@@ -873,6 +912,7 @@ def test_any_object_is_asked_for_without_a_schema() -> None:
     request = Request((ASKED,), response_format=ResponseFormat(), options={"temperature": 0})
     sent = encoded(request)
     assert sent.body == body(WIRE_ASKED, **config(temperature=0, responseMimeType="application/json"))
+    assert sent.warnings == ()
     assert gemini.read_request(sent.body) == request
 
 
@@ -1171,7 +1211,7 @@ GROUNDING: JsonObject = {
     ],
     "groundingSupports": [
         {"segment": {"startIndex": 4, "endIndex": 8, "text": "19°"}, "groundingChunkIndices": [0, 1]},
-        {"segment": {"text": "elsewhere"}, "groundingChunkIndices": [0, 9]},
+        {"segment": {"text": "elsewhere"}, "groundingChunkIndices": [0, 3]},
     ],
 }
 PLACED: JsonObject = {"start_index": 3, "end_index": 6, "text": "19°"}
@@ -1187,6 +1227,7 @@ def test_row_58_citations_are_placed_by_characters() -> None:
     )
 
 
+ONE: JsonObject = {"start_index": 0, "end_index": 3, "text": "one"}
 SEGMENTS: dict[str, tuple[tuple[JsonObject, ...], JsonObject, JsonObject]] = {
     "of a later part": (
         ({"text": "one "}, {"text": "two"}),
@@ -1198,7 +1239,7 @@ SEGMENTS: dict[str, tuple[tuple[JsonObject, ...], JsonObject, JsonObject]] = {
         {"startIndex": 4, "endIndex": 7, "text": "two"},
         {"start_index": 4, "end_index": 7, "text": "two"},
     ),
-    "without its words": (({"text": "one"},), {"endIndex": 3}, {"start_index": 0, "end_index": 3, "text": "one"}),
+    "without its words": (({"text": "one"},), {"endIndex": 3}, ONE),
     "counted wrongly": (
         ({"text": "one two"},),
         {"startIndex": 2, "endIndex": 5, "text": "two"},
@@ -1210,6 +1251,7 @@ SEGMENTS: dict[str, tuple[tuple[JsonObject, ...], JsonObject, JsonObject]] = {
         {"text": "two"},
     ),
     "of a part that is not there": (({"text": "one"},), {"partIndex": 9, "endIndex": 3, "text": "x"}, {"text": "x"}),
+    "of the part after the last": (({"text": "one"},), {"partIndex": 1, "endIndex": 3}, ONE),
     "of nothing": (({"text": "one"},), {}, {}),
 }
 
@@ -1279,6 +1321,12 @@ ERRORS: dict[str, tuple[JsonObject, type[LMError], bool, str]] = {
         LMAuthenticationError,
         False,
         "api_key_invalid",
+    ),
+    "row 73 bad key without a reason": (
+        error_body(400, "INVALID_ARGUMENT", "API key expired. Please renew the API key."),
+        LMAuthenticationError,
+        False,
+        "invalid_argument",
     ),
     "row 73 no key": (error_body(401, "UNAUTHENTICATED", "No"), LMAuthenticationError, False, "unauthenticated"),
     "row 73 forbidden": (error_body(403, "PERMISSION_DENIED", "No"), LMAuthenticationError, False, "permission_denied"),
@@ -1400,6 +1448,8 @@ def test_failures_inside_a_success(wire: JsonValue, kind: type[LMError], status:
         decoded(wire)
     assert type(caught.value) is kind
     assert caught.value.status == status
+    if isinstance(wire, str):
+        assert wire in caught.value.message
 
 
 # --- requests, read ---------------------------------------------------------------------------------------------------
@@ -1415,13 +1465,16 @@ def test_a_request_is_read_in_either_spelling_and_what_is_the_callers_own_is_lef
         ],
         "tools": {
             "function_declarations": [
-                {"name": "f", "parameters": {"type": "OBJECT", "properties": {"my_key": {"type": "INTEGER"}}}}
+                {
+                    "name": "f",
+                    "parameters": {"type": "OBJECT", "title": "F", "properties": {"my_key": {"type": "INTEGER"}}},
+                }
             ]
         },
         "tool_config": {"function_calling_config": {"mode": "ANY", "allowed_function_names": ["f"]}},
         "generation_config": {"max_output_tokens": 5, "thinking_config": {"thinking_budget": 0}},
     }
-    parameters: JsonObject = {"type": "object", "properties": {"my_key": {"type": "integer"}}}
+    parameters: JsonObject = {"type": "object", "title": "F", "properties": {"my_key": {"type": "integer"}}}
     call = ToolCall("call_0", "f", {"my_key": 1}, provider_data={"gemini": {"thoughtSignature": "AAEC"}})
     assert gemini.read_request(snake) == Request(
         (
@@ -1450,11 +1503,34 @@ def test_results_without_ids_find_their_calls_by_name_and_order() -> None:
     assert [(result.id, result.name) for result in results] == [("call_1", "g"), ("call_0", "f"), ("call_2", "f")]
 
 
+READ_RESULTS: dict[str, tuple[JsonValue, ToolResult]] = {
+    "an output": ({"output": [1]}, ToolResult("c9", "f", [1])),
+    "an error": ({"error": "boom"}, ToolResult("c9", "f", "boom", is_error=True)),
+    "an object of its own": ({"left": 3}, ToolResult("c9", "f", {"left": 3})),
+    "an output among other keys": ({"output": 1, "n": 2}, ToolResult("c9", "f", {"output": 1, "n": 2})),
+    "an empty object": ({}, ToolResult("c9", "f", {})),
+}
+
+
+@pytest.mark.parametrize(("response", "read"), READ_RESULTS.values(), ids=READ_RESULTS)
+def test_a_result_is_read_whatever_its_call(response: JsonValue, read: ToolResult) -> None:
+    wire = body(user({"functionResponse": {"id": "c9", "name": "f", "response": response}}))
+    assert gemini.read_request(wire).messages == (Message.tool(read),)
+    nameless = gemini.read_request(body(user({"functionResponse": {"response": response}})))
+    assert nameless.messages == (Message.tool(replace(read, id="", name="")),)
+
+
 UNMODELLED: dict[str, JsonObject] = {
     "a mode without names": {**DECLARED, "toolConfig": calling(mode="VALIDATED")},
     "a choice without functions": {"tools": [{"googleSearch": {}}], "toolConfig": calling(mode="AUTO")},
+    "an announcement without functions": {
+        "tools": [{"googleSearch": {}}],
+        "toolConfig": {"includeServerSideToolInvocations": True},
+    },
+    "thoughts that are off and shown": thinking(thinkingBudget=0, includeThoughts=True),
     "another output type": config(responseMimeType="text/x.enum", responseSchema={"type": "STRING"}),
     "a budget of the model's choosing": thinking(thinkingBudget=-1),
+    "thoughts of the model's choosing": thinking(thinkingBudget=-1, includeThoughts=True),
     "thoughts without a level": thinking(includeThoughts=True),
     "safety settings and modalities": {"safetySettings": [{"category": "C"}], **config(responseModalities=["TEXT"])},
     "a search with settings of its own": {"tools": [{"googleSearch": {"timeRangeFilter": {"startTime": "t"}}}]},
