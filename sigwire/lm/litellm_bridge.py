@@ -53,7 +53,7 @@ from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.base import Drop, Encoded, ModelFacts, Option, Place, Target, provider_data, supports, usage_of
 from sigwire.lm.codecs.dialects import ChatDialect, ReasoningWords
 from sigwire.lm.codecs.faults import CONTEXT_TEXTS, Rule, lm_error, read_fault
-from sigwire.steps import Gather, Program, arun, run
+from sigwire.steps import Gather, Program, arun, off_loop, run
 
 if TYPE_CHECKING:
     from sigwire.lm.endpoint import Connection
@@ -226,6 +226,7 @@ class LiteLLM:
 
     def __init__(self, model: str, connection: Connection) -> None:
         self._model, self._connection = model, connection
+        self._target: Target[BridgeDialect] | None = None
 
     def answer(self, request: Request) -> Response:
         """The answer, blocking. Raises ``CallerError`` before anything is sent, and ``LMError`` where none came."""
@@ -237,7 +238,7 @@ class LiteLLM:
 
     def _steps(self, request: Request) -> Program[Response]:
         litellm = yield _Load()
-        target = target_for(self._model, litellm.get_supported_openai_params(self._model))
+        target = self._target = self._target or target_for(self._model, _parameters(litellm, self._model))
         arguments, sent = encode_call(request, target)
         whole = {**arguments, **self._way(sent)}
         if sent.repeat == 1:
@@ -260,6 +261,13 @@ class LiteLLM:
             "extra_headers": {**connection.headers, **sent.headers} or None,
         }
         return {name: value for name, value in way.items() if value is not None}
+
+
+def _parameters(litellm: Any, model: str) -> Collection[str] | None:
+    try:
+        return cast("Collection[str] | None", litellm.get_supported_openai_params(model))
+    except Exception:  # a model that LiteLLM cannot place; the call will say so
+        return None
 
 
 _AT_ONCE = 8
@@ -285,7 +293,11 @@ class _Complete:
         return self.litellm.completion(**self.arguments)
 
     async def arun(self) -> Any:
-        return await self.litellm.acompletion(**self.arguments)
+        import asyncio
+
+        # LiteLLM's own timeout starts anew with every byte that arrives.
+        async with asyncio.timeout(self.arguments.get("timeout")):
+            return await self.litellm.acompletion(**self.arguments)
 
 
 def _plain(answer: Any) -> JsonValue:
@@ -336,9 +348,7 @@ class _Load:
     async def arun(self) -> Any:
         if _load.cache_info().currsize:
             return _load()
-        from asyncio import to_thread
-
-        return await to_thread(_load)
+        return await off_loop(_load)
 
 
 _QUIET = "LITELLM_LOCAL_MODEL_COST_MAP"
@@ -540,6 +550,8 @@ def _images(message: JsonObject) -> list[Part]:
 
 def failure(error: Exception, target: Target[BridgeDialect], key: str | None = None) -> LMError:
     """LiteLLM's exception as ours, by ``ERRORS``; what fits nothing there by its status. ``key`` is masked."""
+    if isinstance(error, TimeoutError):
+        return LMTimeoutError("No answer through LiteLLM in time.", provider=target.provider, model=target.model)
     status: object = getattr(error, "status_code", None)
     body: JsonValue = getattr(error, "body", None)
     fault = read_fault(

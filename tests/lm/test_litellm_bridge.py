@@ -737,6 +737,7 @@ ERRORS: dict[str, tuple[Exception, type[LMError], bool]] = {
     ),
     "an answer nobody could read": (made("APIResponseValidationError", 500), LMServerError, False),
     "any other": (made("APIError", 500), LMServerError, False),
+    "a timeout of our own": (TimeoutError(), LMTimeoutError, True),
     "no class of theirs": (KeyError("x"), LMUnexpectedError, False),
 }
 
@@ -974,6 +975,13 @@ async def test_row_43_choices_one_at_a_time_are_asked_for_one_by_one(theirs: Any
     at_once = bridge.connect("openai/gpt-4o", Connection(api_key="k")).answer(request)
     assert [choice.text for choice in at_once.choices] == ["Hi", "Hi"]
     assert at_once.warnings == ()
+
+
+async def test_a_timeout_holds_for_the_whole_request(theirs: Any) -> None:
+    lm = bridge.connect("anthropic/claude-x", Connection(api_key="k", timeout=0.05))
+    late: Any = {"mock_response": "Hi", "mock_delay": 9}
+    with pytest.raises(LMTimeoutError, match="in time"):
+        await lm.aanswer(Request((ASKED,), options={"extra_body": late}))
 
 
 MOCKED_ERRORS = {
