@@ -498,7 +498,8 @@ def _completed(choice: Choice, target: Target[BridgeDialect]) -> Choice:
     parts = (*thinking, *_kept(message, target), *rest, *_images(message), *calls)
     usual = all(isinstance(part, TextPart | ToolCall) for part in parts)
     # LiteLLM calls some failures of the model a plain stop; an answer of nothing is one.
-    silent = choice.finish_reason == "stop" and choice.refusal is None and not (rest or calls or _images(message))
+    said = any(not isinstance(part, ThinkingPart | OpaquePart) for part in parts)
+    silent = choice.finish_reason == "stop" and choice.refusal is None and not said
     return replace(
         choice,
         tool_calls=calls,
