@@ -21,11 +21,14 @@ __all__ = ["ProtocolError", "ReplyReader", "encode_head"]
 MAX_HEAD = 128 * 1024
 _MAX_LINE = 4096  # of a chunk's size with its extensions, and of a trailer
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_TOKEN = re.compile(_NAME)
+_VALUE = re.compile(r"[^\r\n\0\u0100-\U0010ffff]*")
+_HEAD = re.compile(rf"[!-~]+ [!-~]+ HTTP/1\.1\r\n(?:{_NAME}: {_VALUE.pattern}\r\n)*\r\n")
+_HEADER = re.compile(rf"^({_NAME}):([^\r\n\0]*)(?:\r\n|\Z)", re.MULTILINE)
 _BREAK = re.compile(r"[\r\n\0]")
 _STATUS_LINE = re.compile(r"HTTP/1\.([01]) ([1-9]\d\d)(?: [^\r\n]*)?", re.ASCII)
-_STRAY_BREAK = re.compile(r"\0|\r(?!\n)|(?<!\r)\n")
-_CHUNK_LINE = re.compile(rb"([0-9a-fA-F]{1,16})[ \t]*(?:;[^\r\n]*)?")
+_CHUNK_LINE = re.compile(rb"([0-9a-fA-F]{1,16})[ \t]*(?:;[^\r\n]*)?\r\n")
 _BODILESS = frozenset({204, 304})
 _COMPRESSED = frozenset({"deflate", "gzip", "x-gzip"})
 
@@ -40,19 +43,22 @@ def encode_head(method: str, target: str, headers: Mapping[str, str]) -> bytes:
     >>> encode_head("GET", "/", {"host": "localhost"})
     b'GET / HTTP/1.1\r\nhost: localhost\r\n\r\n'
     """
-    lines = [f"{method} {target} HTTP/1.1"]
+    lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+    text = "\r\n".join(lines)
+    if not _HEAD.fullmatch(text) or text.count("\r\n") != len(lines) - 1:
+        raise ValueError(_unsendable(headers))
+    return text.encode("latin-1")
+
+
+def _unsendable(headers: Mapping[str, str]) -> str:
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
-            raise ValueError(f"{name!r} is no name for a header")
+            return f"{name!r} is no name for a header"
         if _BREAK.search(value):
-            raise ValueError(f"the value of the header {name!r} holds a line break (a key read from a file often does)")
-        lines.append(f"{name}: {value}")
-    lines.append("\r\n")
-    try:
-        return "\r\n".join(lines).encode("latin-1")
-    except UnicodeEncodeError:
-        name = next(name for name, value in headers.items() if any(ord(letter) > 255 for letter in value))
-        raise ValueError(f"the value of the header {name!r} holds characters that a header cannot carry") from None
+            return f"the value of the header {name!r} holds a line break (a key read from a file often does)"
+        if not _VALUE.fullmatch(value):
+            return f"the value of the header {name!r} holds characters that a header cannot carry"
+    return "the method or target cannot be sent"
 
 
 class _Unzip(Protocol):
@@ -196,15 +202,19 @@ class ReplyReader:
         return len(data)
 
     def _read_chunk_line(self, data: bytes, position: int, body: list[bytes]) -> int:
-        end = _line_end(data, position)
-        if end < 0:
-            return -1
-        size = _CHUNK_LINE.fullmatch(data, position, end)
-        if not size:
+        line = _CHUNK_LINE.match(data, position)
+        if not line:
+            if _line_end(data, position) < 0:
+                return -1
             raise ProtocolError("a chunk of the reply has no size")
-        self._left = int(size.group(1), 16)
-        self._step = self._read_chunk if self._left else self._read_trailer
-        return end + 2
+        start, size = line.end(), int(line.group(1), 16)
+        end = start + size
+        if size and data[end : end + 2] == b"\r\n":  # nearly always: all of it is there
+            body.append(data[start:end])
+            return end + 2
+        self._left = size
+        self._step = self._read_chunk if size else self._read_trailer
+        return start
 
     def _read_chunk(self, data: bytes, position: int, body: list[bytes]) -> int:
         piece = data[position : position + self._left]
@@ -247,26 +257,24 @@ class ReplyReader:
 
 def _parse_head(text: str) -> tuple[str, int, dict[str, str]]:
     """The minor version, the status, and the headers by lower-case name; repeated ones are joined by commas."""
-    first, *lines = text.split("\r\n")
+    first, more, rest = text.partition("\r\n")
     found = _STATUS_LINE.fullmatch(first)
-    if not found or _STRAY_BREAK.search(text):
-        raise ProtocolError("the reply's first line is no HTTP/1.1 status line" if not found else "stray line breaks")
+    if not found:
+        raise ProtocolError("the reply's first line is no HTTP/1.1 status line")
+    pairs = _HEADER.findall(rest)
+    if len(pairs) != rest.count("\r\n") + bool(more):
+        raise ProtocolError("a line of the reply's head is no header")
     headers: dict[str, str] = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if not colon or not _TOKEN.fullmatch(name):
-            raise ProtocolError("a line of the reply's head is no header")
+    for name, value in pairs:
         name, value = name.lower(), value.strip(" \t")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return found.group(1), int(found.group(2)), headers
 
 
 def _content_length(text: str) -> int:
-    lengths = {part.strip() for part in text.split(",")}
-    length = lengths.pop()
-    if lengths or not (length.isascii() and length.isdecimal()) or len(length) > 18:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 18):  # two different ones came as "1, 2"
         raise ProtocolError("the reply's content-length is no number")
-    return int(length)
+    return int(text)
 
 
 def _is_compressed(coding: str | None) -> bool:

@@ -324,7 +324,8 @@ class Proxy:
         """A proxy from its URL; without a scheme it is an HTTP proxy. Raises ``ConfigurationError``."""
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
-            host, port = parts.hostname, parts.port or _DEFAULT_PORTS[parts.scheme]
+            port = parts.port or _DEFAULT_PORTS[parts.scheme]
+            host = parts.hostname if parts.scheme in _DEFAULT_PORTS else None
         except (KeyError, ValueError):
             host, port, parts = None, 0, None
         if not host or not parts:

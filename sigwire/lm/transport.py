@@ -195,6 +195,7 @@ class HttpTransport:
             **_lower(headers or {}),
         }
         self._routes: dict[_Origin, Proxy | None] = {}
+        self._heads: dict[tuple[Any, ...], bytes] = {}
         self._pool = _Pool(keep_alive, max_idle)
         weakref.finalize(self, self._pool.close)
 
@@ -290,14 +291,26 @@ class HttpTransport:
         return exchange
 
     def _head(self, trip: _Trip, absolute: bool, proxy: Proxy | None) -> bytes:
+        """The request's head. Between two requests to a model only the length differs, so the rest is kept."""
+        request = trip.request
+        known = (request.url, request.method, *request.headers.items())
+        head = self._heads.get(known)
+        if head is None:
+            if len(self._heads) >= _HEADS:
+                self._heads.clear()
+            head = self._heads[known] = self._encode_head(trip, absolute, proxy)
+        return b"%bcontent-length: %d\r\n\r\n" % (head, len(request.body))
+
+    def _encode_head(self, trip: _Trip, absolute: bool, proxy: Proxy | None) -> bytes:
+        """All but the length."""
         end, request = trip.endpoint, trip.request
         headers = {"host": end.authority, **end.authorization, **self._headers, **_lower(request.headers)}
-        headers["content-length"] = str(len(request.body))
-        headers.pop("transfer-encoding", None)
         if absolute and proxy is not None:
             headers |= proxy.authorization
+        for framing in ("content-length", "transfer-encoding"):
+            headers.pop(framing, None)
         try:
-            return encode_head(request.method, end.absolute if absolute else end.target, headers)
+            return encode_head(request.method, end.absolute if absolute else end.target, headers)[:-2]
         except ValueError as error:
             raise ConfigurationError(f"{error} (building the request to {end.shown}). Correct it.") from None
 
@@ -329,6 +342,9 @@ class HttpTransport:
         if self._tls is None:
             self._tls = _tls_context(self._ca, self._certificate)
         return self._tls
+
+
+_HEADS = 64
 
 
 def _checked_timeout(name: str, seconds: float | None) -> float | None:
@@ -380,23 +396,27 @@ class _Endpoint:
 def _endpoint(url: str) -> _Endpoint:
     try:
         parts = urlsplit(url)
-        host = (parts.hostname or "").encode("ascii" if (parts.hostname or "").isascii() else "idna").decode()
-        port = parts.port or _PORTS[parts.scheme]
+        host, port = _ascii(parts.hostname or ""), parts.port
+        default = _PORTS[parts.scheme]
     except (KeyError, ValueError):
-        host, port, parts = "", 0, urlsplit("")
+        host, port, default, parts = "", None, 0, urlsplit("")
     if not host:
         raise ConfigurationError(f"{_shown(url)} is no address for a request. Write http:// or https://, and a host.")
     bracketed = f"[{host}]" if ":" in host else host
-    authority = bracketed if port == _PORTS[parts.scheme] else f"{bracketed}:{port}"
+    authority = bracketed if port in (None, default) else f"{bracketed}:{port}"
     path = quote(parts.path or "/", safe=_PATH)
     query = f"?{quote(parts.query, safe=_QUERY)}" if parts.query else ""
     return _Endpoint(
-        origin=(parts.scheme, host, port),
+        origin=(parts.scheme, host, port or default),
         authority=authority,
         target=path + query,
         shown=f"{parts.scheme}://{authority}{path}",
         authorization=_basic(parts.username, parts.password),
     )
+
+
+def _ascii(host: str) -> str:
+    return host if host.isascii() else host.encode("idna").decode()
 
 
 _PATH = "/%:@!$&'()*+,;=~"  # what a path may hold as it is, escapes made by the caller among it
