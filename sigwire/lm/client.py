@@ -1,17 +1,15 @@
 """``LM("provider/model")``: the model object for the rows of the provider table.
 
-Decides which options go with a request (the model's own, then the request's) and how often a failed trip is made again. How the
-provider is reached is a ``Connection``, kept apart from the options: nothing of it is sent as one, shown or, where it is secret,
-stored. What answers is the row's backend.
+Decides which options go with a request (the model's own, then the request's) and how often a failed trip is made again.
+How the provider is reached is a ``Connection``, kept apart from the options: nothing of it is sent as one, and nothing
+secret in it is shown or stored. What answers is the row's backend.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
@@ -37,11 +35,11 @@ class LM(BaseLM):
     ``temperature``, ``max_tokens`` and further keyword arguments go with every request and live in ``kwargs``; options of a
     single request win over them. ``capabilities`` replaces what the table says the model can do.
 
-    How the provider is reached, each only where it is not as the table says: ``api_key`` (else from the environment, when a
-    request is sent; a function is called for each request), ``base_url`` (``api_base`` is the same), ``timeout`` in seconds for a
-    whole request, ``headers`` for every request, ``transport`` (a client of your own), ``wire`` (which of the provider's wires
-    to use), and what the row's URL needs (``project``, ``location``, ``api_version``). ``num_retries`` is how often a failed
-    trip is made again; ``retry`` says it in full.
+    How the provider is reached, each only where it is not as the table says: ``api_key`` (else read from the environment
+    when a request is sent; a function is called for each request), ``base_url`` (``api_base`` is the same), ``timeout``
+    in seconds for a whole request, ``headers`` for every request, ``transport`` (a client of your own), ``wire`` (which
+    of the provider's wires to use), and what the row's URL needs (``project``, ``location``, ``api_version``).
+    ``num_retries`` is how often a failed trip is made again; ``retry`` says it in full.
 
     Making one opens nothing and reads no key. Raises ``ConfigurationError`` for a model that nothing serves.
 
@@ -92,7 +90,7 @@ class LM(BaseLM):
         connection = self._connection
         if connection.wire is None and not row.backend:
             connection = replace(connection, wire=_wire_for(self.model_type, self.model))
-        self._backend = connect(row, name, connection, self._capabilities)
+        self._backend = connect(row, name, connection, self._capabilities, self.model)
 
     # --- asking ----------------------------------------------------------------------------------------
 
@@ -182,7 +180,7 @@ _CONNECTION = frozenset({"api_key", "base_url", "headers", "timeout", "transport
 _OF_THE_MODEL = (_CONNECTION | {"api_base"}) - {"wire"}
 _NEVER_SENT = frozenset({"rollout_id"})  # tells runs apart in a cache
 
-_WIRES = {"chat": None, "responses": "responses"}
+_WIRES: Mapping[str, str | None] = {"chat": None, "responses": "responses"}
 
 
 def _wire_for(model_type: str, model: str) -> str | None:

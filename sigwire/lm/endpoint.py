@@ -2,12 +2,12 @@
 
     Request ─▶ codec.encode ─▶ HttpRequest ─▶ transport ─▶ HttpReply ─▶ codec.decode / decode_error ─▶ Response
 
-Everything is one program (``Endpoint.steps``), run blocking or awaited. It decides the order of these steps, where a request goes
-and which key goes along; it knows no provider's name, no model's, and no JSON. Keys are read when a request is sent, never kept,
-and masked in what is raised. No HTTP client is imported before the first request.
+Everything is one program (``Endpoint.steps``), run blocking or awaited. It decides the order of these steps, where a
+request goes and which key goes along; it knows no provider's name, no model's, and nothing of their JSON. Keys are read
+when a request is sent, never kept, and masked in what is raised. No HTTP client is imported before the first request.
 
-Whose key it is decides where it goes: one from the environment goes to the row's own host, or where the environment says; to any
-other ``base_url`` only a key that was given in code.
+Whose key it is decides where it goes: one from the environment goes to the row's own host, or where the environment says;
+to any other ``base_url`` only a key that was given in code.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 from urllib.parse import quote, urlsplit
 
@@ -101,8 +102,10 @@ class Answers(Protocol):
         ...
 
 
-def connect(provider: Provider, name: str, connection: Connection, capabilities: Capabilities) -> Answers:
-    """What answers for a model of a row. Opens nothing.
+def connect(
+    provider: Provider, name: str, connection: Connection, capabilities: Capabilities, model: str | None = None
+) -> Answers:
+    """What answers for a model of a row; ``model`` is what the user calls it. Opens nothing.
 
     Raises ``ConfigurationError`` for a wire that the row does not have, and for an extra that is not installed.
     """
@@ -114,8 +117,8 @@ def connect(provider: Provider, name: str, connection: Connection, capabilities:
             "(for example 'offline/lexical')."
         )
     if provider.backend:
-        return Direct(provider.connect(name, connection), f"{provider.prefix}/{name}")
-    return Endpoint(provider, name, connection, capabilities)
+        return Direct(provider.connect(name, connection), model or f"{provider.prefix}/{name}")
+    return Endpoint(provider, name, connection, capabilities, model)
 
 
 class Direct:
@@ -187,6 +190,19 @@ class _Way(NamedTuple):
     about_key: str
 
 
+class _Found(NamedTuple):
+    """A key, the header that carries it, and a sentence about where it is from, or why there is none."""
+
+    key: str = ""
+    headers: Mapping[str, str] = MappingProxyType({})
+    about: str = ""
+
+
+def _found(place: Key, key: str, origin: str) -> _Found:
+    return _Found(key, place.headers(key), f"It was {origin}.")
+
+
+_JSON = "application/json"
 _AT_ONCE = 8  # requests for the choices of one call, where a wire gives one at a time
 _CONTINUATIONS = 32  # of a turn that the provider pauses; more is a turn that does not end
 
@@ -194,10 +210,17 @@ _CONTINUATIONS = 32  # of a turn that the provider pauses; more is a turn that d
 class Endpoint:
     """Answers over HTTP for one model of one row."""
 
-    def __init__(self, provider: Provider, name: str, connection: Connection, capabilities: Capabilities) -> None:
+    def __init__(
+        self,
+        provider: Provider,
+        name: str,
+        connection: Connection,
+        capabilities: Capabilities,
+        model: str | None = None,
+    ) -> None:
         self._provider, self._name, self._connection = provider, name, connection
         self._capabilities = capabilities
-        self._model = f"{provider.prefix}/{name}"
+        self._model = model or f"{provider.prefix}/{name}"
         self._routes: dict[str, _Route] = {}
         if connection.wire is not None and connection.wire not in provider.wires:
             raise ConfigurationError(
@@ -226,14 +249,18 @@ class Endpoint:
         """One answer, in as many pieces as the provider gives it."""
         attempts: list[Attempt] = []
         bodies: list[JsonValue] = []
-        going_on: Encoded | None = sent
-        while going_on is not None:
-            trip = partial(self._trip, route, sent, going_on)
+        going_on = sent
+        while True:
             before = len(attempts)
-            body, response = yield from retrying(trip, policy, attempts, self._model)
+            body, response = yield from retrying(
+                partial(self._trip, route, sent, going_on), policy, attempts, self._model
+            )
             attempts.append(Attempt("retry" if len(attempts) > before else "ask", self._model, response.usage))
             bodies.append(body)
-            going_on = _resume(route.codec, body, going_on) if len(bodies) <= _CONTINUATIONS else None
+            following = _resume(route.codec, body, going_on)
+            if following is None or len(bodies) > _CONTINUATIONS:
+                break
+            going_on = following
         if len(bodies) > 1:
             response = route.codec.decode(bodies, sent, route.target)
         return replace(response, attempts=tuple(attempts))
@@ -282,8 +309,8 @@ class Endpoint:
     def _check_tools(self, request: Request) -> None:
         if request.tools and not self._capabilities.native_tools:
             raise UnsupportedFeature(
-                f"{self._model} does not take tools, as far as is known here (nothing was sent). Signatures and ReAct have them "
-                f"written as text by themselves; if the model does take tools, say so: "
+                f"{self._model} does not take tools, as far as is known here (nothing was sent). Signatures and ReAct have "
+                f"them written as text by themselves; if the model does take tools, say so: "
                 f"LM({self._model!r}, capabilities=dataclasses.replace(lm.capabilities, native_tools=True))."
             )
 
@@ -346,42 +373,38 @@ class Endpoint:
 
     def _way(self, sent: Encoded) -> _Way:
         base, given = self._base()
-        headers = {"content-type": "application/json"}
-        trusted = not given or self._is_home(base)
-        if trusted:
-            for header, variable in self._provider.header_variables.items():
-                if value := os.environ.get(variable):
-                    headers[header] = value
         own = {name.lower(): value for name, value in {**self._connection.headers, **sent.headers}.items()}
-        key, header, about = self._key(base, given, own)
-        return _Way(base, {**headers, **header, **own}, key, about)
+        found = self._key(base, given, own)
+        headers = {"content-type": _JSON, **self._named_headers(base, given), **found.headers, **own}
+        return _Way(base, headers, found.key, found.about)
 
-    def _key(self, base: str, given: bool, own: Mapping[str, str]) -> tuple[str, Mapping[str, str], str]:
-        """The key, the header with it, and a sentence about where it is from."""
-        row = self._provider
-        if any(key.header in own for key in row.keys):
-            return "", {}, "It was sent in a header of yours."
-        explicit = self._connection.api_key
+    def _named_headers(self, base: str, given: bool) -> dict[str, str]:
+        """Headers from the environment that say whose account it is; they go where the key goes."""
+        if given and not self._is_home(base):
+            return {}
+        named = self._provider.header_variables
+        return {header: value for header, variable in named.items() if (value := os.environ.get(variable))}
+
+    def _key(self, base: str, given: bool, own: Mapping[str, str]) -> _Found:
+        """The key for a base URL: of the user's own headers, of the code, of the environment; or why there is none."""
+        row, explicit = self._provider, self._connection.api_key
+        if any(place.header in own for place in row.keys):
+            return _Found(about="It was sent in a header of yours.")
         if explicit is not None:
-            key = self._checked(explicit() if callable(explicit) else explicit)
-            return key, (row.keys[0] if row.keys else Key("")).headers(key), "It was given as api_key."
-        withheld = ""
-        for place in row.keys:
-            key = os.environ.get(place.variable, "").strip()
-            if key and self._belongs(place, base, given):
-                return key, place.headers(key), f"It was read from {place.variable}."
-            withheld = withheld or (place.variable if key else "")
-        if withheld:
-            host = _host(base)
-            return (
-                "",
-                {},
-                f"The key in {withheld} was not sent, as {host} is not whose it is: pass api_key=... for that host.",
+            place = row.keys[0] if row.keys else Key("")
+            return _found(place, self._checked(explicit() if callable(explicit) else explicit), "given as api_key")
+        there = {place: key for place in row.keys if (key := os.environ.get(place.variable, "").strip())}
+        for place, key in there.items():
+            if self._belongs(place, base, given):
+                return _found(place, key, f"read from {place.variable}")
+        if there:
+            variable = next(iter(there)).variable
+            return _Found(
+                about=f"The key in {variable} was not sent, as it is not {_host(base)}'s. Pass api_key=... for that host."
             )
         if row.key == "needed" and (row.own_host or self._is_home(base)):
             raise self._no_key()
-        names = " or ".join(place.variable for place in row.keys)
-        return "", {}, f"No key was sent: pass api_key=..., or set {names}." if names else "No key was sent."
+        return _Found(about="No key was sent; pass api_key=... if the host wants one.")
 
     def _checked(self, key: object) -> str:
         if not isinstance(key, str):

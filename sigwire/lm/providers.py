@@ -13,9 +13,9 @@ A row of one's own:
     register(Provider(prefix="acme", base_url="https://llm.acme.example/v1", keys=(Key("ACME_API_KEY"),)))
     lm = LM("acme/some-model")
 
-Everything that is told apart by provider or by model name is told apart here or in a codec's dialects, and nowhere else. Reads
-top to bottom: shapes, look-up, then the rows, each family's model rules before it. Codecs are named and not imported: a row costs
-nothing until a model of it is made. No key is ever read here.
+What is told apart by provider or by model name is told apart here or in a codec's dialects, and nowhere else. Reads top to
+bottom: shapes, look-up, then the rows, each family's model rules before it. Codecs are named and not imported: a row costs
+nothing until a model of it is used. No key is ever read here.
 """
 
 from __future__ import annotations
@@ -157,16 +157,22 @@ def _without_slash(url: str) -> str:
 class Provider:
     """One row. With a prefix, a ``base_url`` and a key it describes a host that speaks OpenAI's chat completions.
 
-    ``base_url`` may hold ``{variables}``; empty, the user has to name one. ``base_variables`` are the environment variables
-    that override it, the first that is set. ``tidy`` makes a base URL of what users write. ``keys``: the first whose
-    variable is set; a key given in code is sent like the first. ``key`` says whether one is needed ("needed", "optional").
-    ``own_host``: whether the host is the user's, so that the key belongs wherever the base URL points; otherwise a key
-    from the environment is only sent to the row's own host, or where the environment says. ``hosts``: whose they are, where the
-    base URL does not say (``*`` first for any beginning). ``header_variables``: further headers from the environment.
-    ``wires``: by name, the first is the usual one. ``rules``: where models differ. ``hints``: the last sentence of an
-    error. ``aliases``: other prefixes for the row. ``backend``: instead of all of this, ``module:function`` that makes a ``Backend`` from a model's name and a
-    ``Connection``. ``needs``: a package that has to be installed for it, which is also the name of sigwire's extra. ``models``: the only ones
-    there are, where that is known, with their abilities.
+    Where: ``base_url`` may hold ``{variables}`` (or be a function of their values); empty, the user has to name one.
+    ``base_variables`` are the environment variables that override it, the first that is set. ``tidy`` makes a base URL
+    of what users write.
+
+    With what: ``keys``, the first whose variable is set; one given in code is sent like the first. ``key`` says whether
+    one is needed. A key from the environment is only sent to the row's own host or where the environment says, unless
+    ``own_host``: the host is the user's, so the key belongs wherever the base URL points. ``hosts`` are the row's own
+    where the base URL does not say (``*`` first for any beginning). ``header_variables``: further headers from the
+    environment.
+
+    What: ``wires`` by name, the first is the usual one; ``capabilities`` of the models, ``rules`` for those that differ;
+    ``hints``: the last sentence of an error; ``aliases``: other prefixes for the row.
+
+    Instead of all of this ``backend``: ``module:function`` that makes a ``Backend`` from a model's name and a
+    ``Connection``. ``needs``: a package that must be installed for it, which is also the name of sigwire's extra.
+    ``models``: the only ones there are, where that is known, with their abilities.
     """
 
     prefix: str
@@ -539,9 +545,9 @@ def _ollama_base(host: str) -> str:
     >>> _ollama_base("gpu-box"), _ollama_base("http://gpu-box"), _ollama_base(":9999"), _ollama_base("0.0.0.0")
     ('http://gpu-box:11434', 'http://gpu-box:80', 'http://127.0.0.1:9999', 'http://127.0.0.1:11434')
     """
-    scheme, with_scheme, rest = host.strip().rpartition("://")
+    scheme, _, rest = host.strip().rpartition("://")
     place, slash, path = rest.partition("/")
-    name, colon, port = place.rpartition(":") if re.search(r":\d+$", place) else (place.removesuffix(":"), "", "")
+    name, _, port = place.rpartition(":") if re.search(r":\d+$", place) else (place.removesuffix(":"), "", "")
     name = "127.0.0.1" if name in ("", "0.0.0.0") else name  # the address a server listens on is none to call
     port = port or {"": "11434", "http": "80", "https": "443"}.get(scheme.lower(), "11434")
     return f"{scheme or 'http'}://{name}:{port}{slash}{path}".rstrip("/")
