@@ -19,7 +19,7 @@ import json
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,7 +77,7 @@ async def serve() -> None:
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[int]:
+def serving() -> Generator[int]:
     command = [sys.executable, "-m", "benchmarks.transport", "serve"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -164,7 +164,7 @@ class Client:
 
 
 @contextlib.asynccontextmanager
-async def floor_asend(port: int) -> AsyncIterator[Callable[[], Awaitable[bytes]]]:
+async def floor_asend(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]]]:
     loop, request = asyncio.get_running_loop(), prepared(port, "/")
     idle: list[ByHand] = []
 
@@ -185,7 +185,7 @@ def ours_send(port: int) -> Callable[[], bytes]:
 
 
 @contextlib.asynccontextmanager
-async def ours_asend(port: int) -> AsyncIterator[Callable[[], Awaitable[bytes]]]:
+async def ours_asend(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]]]:
     async with HttpTransport() as transport:
 
         async def send() -> bytes:
@@ -205,7 +205,7 @@ def ours_stream(port: int) -> Callable[[], bytes]:
 
 
 @contextlib.asynccontextmanager
-async def ours_astream(port: int) -> AsyncIterator[Callable[[], Awaitable[bytes]]]:
+async def ours_astream(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]]]:
     async with HttpTransport() as transport:
 
         async def read() -> bytes:
@@ -233,7 +233,7 @@ def pyreqwest_send(port: int) -> Callable[[], bytes]:
 
 
 @contextlib.asynccontextmanager
-async def pyreqwest_asend(port: int) -> AsyncIterator[Callable[[], Awaitable[bytes]]]:
+async def pyreqwest_asend(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]]]:
     client: Any = importlib.import_module("pyreqwest.client").ClientBuilder().build()
 
     async def send() -> bytes:
@@ -245,7 +245,7 @@ async def pyreqwest_asend(port: int) -> AsyncIterator[Callable[[], Awaitable[byt
 
 
 @contextlib.asynccontextmanager
-async def pyreqwest_astream(port: int) -> AsyncIterator[Callable[[], Awaitable[bytes]]]:
+async def pyreqwest_astream(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]]]:
     client: Any = importlib.import_module("pyreqwest.client").ClientBuilder().build()
 
     async def read() -> bytes:
@@ -261,7 +261,7 @@ async def pyreqwest_astream(port: int) -> AsyncIterator[Callable[[], Awaitable[b
 
 
 @contextlib.asynccontextmanager
-async def aiohttp_asend(port: int) -> AsyncIterator[Callable[[], Awaitable[bytes]]]:
+async def aiohttp_asend(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]]]:
     aiohttp: Any = importlib.import_module("aiohttp")
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
@@ -274,7 +274,7 @@ async def aiohttp_asend(port: int) -> AsyncIterator[Callable[[], Awaitable[bytes
 
 
 @contextlib.asynccontextmanager
-async def aiohttp_astream(port: int) -> AsyncIterator[Callable[[], Awaitable[bytes]]]:
+async def aiohttp_astream(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]]]:
     aiohttp: Any = importlib.import_module("aiohttp")
     async with aiohttp.ClientSession() as session:
 
@@ -301,14 +301,14 @@ def jobs(port: int) -> Iterator[Job]:
     """t1 to t4."""
     here = {name: client for name, client in CLIENTS.items() if name in (FLOOR, OURS) or _is_installed(name)}
     sends = {name: checked(client.send(port), ANSWER) for name, client in here.items() if client.send}
-    yield Job("t1", "one request, sync", "≤ 2x", sends)
+    yield Job("t1", "one request, sync", "", sends)
     loop = asyncio.new_event_loop()
     tasks = {name: together(loop, client.asend, port) for name, client in here.items() if client.asend}
-    yield Job("t2", f"the same, {TASKS} tasks", "≤ 2x", tasks, per=TASKS * CALLS_PER_TASK)
+    yield Job("t2", f"the same, {TASKS} tasks", "", tasks, per=TASKS * CALLS_PER_TASK)
     streams = {name: checked(client.stream(port), EVENT * EVENTS) for name, client in here.items() if client.stream}
-    yield Job("t3", f"a stream of {EVENTS:,} events, sync", "≤ 1.5x", streams, unit="ms")
+    yield Job("t3", f"a stream of {EVENTS:,} events, sync", "", streams, unit="ms")
     awaited = {name: alone(loop, client.astream, port) for name, client in here.items() if client.astream}
-    yield Job("t4", "the same, async; floor sync", "≤ 1.5x", {FLOOR: streams[FLOOR], **awaited}, unit="ms")
+    yield Job("t4", "the same, async; floor sync", "", {FLOOR: streams[FLOOR], **awaited}, unit="ms")
     loop.close()
 
 

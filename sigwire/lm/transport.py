@@ -18,27 +18,22 @@ Written once, as programs of ``sigwire.steps``; HTTP/1.1 itself is in ``http1``,
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import socket
 import ssl
-import sys
-import threading
 import time
 import weakref
-from base64 import b64encode
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
-from ipaddress import ip_address, ip_network
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias
-from urllib.parse import quote, unquote, urljoin, urlsplit
+from typing import Any, Protocol, Self
+from urllib.parse import urljoin
 
 from sigwire.errors import ConfigurationError, LMTimeoutError, LMTransportError
 from sigwire.lm.http1 import ProtocolError, ReplyReader, encode_head
+from sigwire.lm.pool import Connection, Pool
+from sigwire.lm.routes import Certificate, Endpoint, Origin, endpoint, proxy_from_env, shown, tls_context
 from sigwire.lm.sockets import Line, Proxy, Within, connect, secure, time_left
 from sigwire.steps import Program, arun, run
 
@@ -50,9 +45,6 @@ __all__ = [
     "ReplyStream",
     "Transport",
 ]
-
-Certificate: TypeAlias = "str | os.PathLike[str] | tuple[str | os.PathLike[str], ...]"
-
 
 # --- what goes out, what comes back --------------------------------------------------------------------
 
@@ -75,7 +67,7 @@ class HttpRequest:
 
     def __repr__(self) -> str:
         names = ", ".join(self.headers) or "none"
-        return f"HttpRequest({self.method} {_shown(self.url)}, headers: {names}, {len(self.body)} bytes)"
+        return f"HttpRequest({self.method} {shown(self.url)}, headers: {names}, {len(self.body)} bytes)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +186,9 @@ class HttpTransport:
             "user-agent": "sigwire",
             **_lower(headers or {}),
         }
-        self._routes: dict[_Origin, Proxy | None] = {}
+        self._routes: dict[Origin, Proxy | None] = {}
         self._heads: dict[tuple[Any, ...], bytes] = {}
-        self._pool = _Pool(keep_alive, max_idle)
+        self._pool = Pool(keep_alive, max_idle)
         weakref.finalize(self, self._pool.close)
 
     def send(self, request: HttpRequest) -> HttpReply:
@@ -280,7 +272,7 @@ class HttpTransport:
         if connection is None:
             generation, deadline = self._pool.generation, trip.connect_deadline(self.connect_timeout)
             line: Line = yield Within(self._open(end, deadline, proxy, absolute), deadline)
-            connection = _Connection(line, end.origin, generation)
+            connection = Connection(line, end.origin, generation)
         exchange = _Exchange(self._pool, connection, trip)
         try:
             yield from exchange.start(head, trip.request.body)
@@ -314,7 +306,7 @@ class HttpTransport:
         except ValueError as error:
             raise ConfigurationError(f"{error} (building the request to {end.shown}). Correct it.") from None
 
-    def _open(self, end: _Endpoint, deadline: float | None, proxy: Proxy | None, absolute: bool) -> Program[Line]:
+    def _open(self, end: Endpoint, deadline: float | None, proxy: Proxy | None, absolute: bool) -> Program[Line]:
         address = (end.host, end.port)
         if proxy is None:
             line: Line = yield from connect(address, deadline)
@@ -331,16 +323,16 @@ class HttpTransport:
             raise
         return line
 
-    def _route(self, end: _Endpoint) -> Proxy | None:
+    def _route(self, end: Endpoint) -> Proxy | None:
         """The proxy to an origin, settled at the first request to it."""
         if end.origin not in self._routes:
-            from_env = _proxy_from_env(end) if self._trust_env and self._proxy is None else None
+            from_env = proxy_from_env(end) if self._trust_env and self._proxy is None else None
             self._routes[end.origin] = self._proxy or from_env
         return self._routes[end.origin]
 
     def _context(self) -> ssl.SSLContext:
         if self._tls is None:
-            self._tls = _tls_context(self._ca, self._certificate)
+            self._tls = tls_context(self._ca, self._certificate)
         return self._tls
 
 
@@ -359,104 +351,27 @@ def _lower(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-# --- where a request goes ------------------------------------------------------------------------------
-
-_Origin: TypeAlias = "tuple[str, str, int]"
-_PORTS = {"http": 80, "https": 443}
-
-
-@dataclass(frozen=True, slots=True)
-class _Endpoint:
-    """A URL, taken apart once. ``shown`` is what errors may say of it: no user, no query."""
-
-    origin: _Origin
-    authority: str
-    target: str
-    shown: str
-    authorization: Mapping[str, str]
-
-    @property
-    def scheme(self) -> str:
-        return self.origin[0]
-
-    @property
-    def host(self) -> str:
-        return self.origin[1]
-
-    @property
-    def port(self) -> int:
-        return self.origin[2]
-
-    @property
-    def absolute(self) -> str:
-        return f"{self.scheme}://{self.authority}{self.target}"
-
-
-@lru_cache(maxsize=256)
-def _endpoint(url: str) -> _Endpoint:
-    try:
-        parts = urlsplit(url)
-        host, port = _ascii(parts.hostname or ""), parts.port
-        default = _PORTS[parts.scheme]
-    except (KeyError, ValueError):
-        host, port, default, parts = "", None, 0, urlsplit("")
-    if not host:
-        raise ConfigurationError(f"{_shown(url)} is no address for a request. Write http:// or https://, and a host.")
-    bracketed = f"[{host}]" if ":" in host else host
-    authority = bracketed if port in (None, default) else f"{bracketed}:{port}"
-    path = quote(parts.path or "/", safe=_PATH)
-    query = f"?{quote(parts.query, safe=_QUERY)}" if parts.query else ""
-    return _Endpoint(
-        origin=(parts.scheme, host, port or default),
-        authority=authority,
-        target=path + query,
-        shown=f"{parts.scheme}://{authority}{path}",
-        authorization=_basic(parts.username, parts.password),
-    )
-
-
-def _ascii(host: str) -> str:
-    return host if host.isascii() else host.encode("idna").decode()
-
-
-_PATH = "/%:@!$&'()*+,;=~"  # what a path may hold as it is, escapes made by the caller among it
-_QUERY = _PATH + "?"
-
-
-def _basic(username: str | None, password: str | None) -> dict[str, str]:
-    if not username:
-        return {}
-    pair = f"{unquote(username)}:{unquote(password or '')}"
-    return {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
-
-
-def _shown(url: str) -> str:
-    """A URL without what may be secret in it: user, password, query, fragment."""
-    before_query = url.partition("#")[0].partition("?")[0]
-    scheme, slashes, rest = before_query.rpartition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"
-
-
 # --- one request on its way ----------------------------------------------------------------------------
 
 
 class _Trip:
     """A request, its deadline, and how far it got. As a context manager it turns what went wrong into sigwire's errors."""
 
-    __slots__ = ("deadline", "endpoint", "limit", "phase", "request")
+    __slots__ = ("connect_limit", "deadline", "endpoint", "limit", "phase", "request")
 
     def __init__(self, transport: HttpTransport, request: HttpRequest) -> None:
         self.request = request
-        self.endpoint = _endpoint(request.url)
+        self.endpoint = endpoint(request.url)
         self.limit = transport.timeout if request.timeout is None else _checked_timeout("timeout", request.timeout)
         self.deadline = None if self.limit is None else time.monotonic() + self.limit
+        self.connect_limit = self.limit
         self.phase = "connecting"
 
     def connect_deadline(self, seconds: float | None) -> float | None:
         """When connecting must be done."""
         if seconds is None:
             return self.deadline
+        self.connect_limit = seconds if self.limit is None else min(seconds, self.limit)
         deadline = time.monotonic() + seconds
         return deadline if self.deadline is None else min(deadline, self.deadline)
 
@@ -470,10 +385,11 @@ class _Trip:
             raise self._broken(error) from error
 
     def _too_late(self) -> LMTimeoutError:
-        within = "in time" if self.limit is None else f"within {self.limit:g} s"
+        limit = self.connect_limit if self.phase == "connecting" else self.limit
+        within = "in time" if limit is None else f"within {limit:g} s"  # the system has limits too
         if self.phase == "connecting":
             return LMTimeoutError(
-                f"No connection to {self.endpoint.shown} in time. Check the address, the network and proxies, "
+                f"No connection to {self.endpoint.shown} {within}. Check the address, the network and proxies, "
                 "or raise connect_timeout."
             )
         return LMTimeoutError(
@@ -514,7 +430,7 @@ def _refuse_redirect(trip: _Trip, reader: ReplyReader) -> None:
     if location is None or reader.status not in _REDIRECTS:
         return
     error = LMTransportError(
-        f"{trip.endpoint.shown} redirects to {_shown(urljoin(trip.endpoint.shown, location))}. Redirects are not followed, "
+        f"{trip.endpoint.shown} redirects to {shown(urljoin(trip.endpoint.shown, location))}. Redirects are not followed, "
         "because the key would go along: if the new address is right, make it the base URL.",
         status=reader.status,
     )
@@ -525,102 +441,12 @@ def _refuse_redirect(trip: _Trip, reader: ReplyReader) -> None:
 # --- connections ---------------------------------------------------------------------------------------
 
 
-class _Connection:
-    """A line to an origin, and where it may be used again."""
-
-    __slots__ = ("generation", "home", "line", "origin", "since")
-
-    def __init__(self, line: Line, origin: _Origin, generation: int) -> None:
-        self.line = line
-        self.origin = origin
-        self.generation = generation
-        self.since = 0.0
-        self.home = _home()
-
-    def close(self) -> None:
-        self.line.bottom.close()
-
-
-def _home() -> object:
-    """The event loop that an awaited socket is bound to for good: on Windows (I/O completion ports), nowhere else."""
-    if sys.platform != "win32":
-        return None
-    try:
-        return weakref.ref(asyncio.get_running_loop())
-    except RuntimeError:
-        return None
-
-
-class _Pool:
-    """Idle connections, the last used first. ``generation`` counts the closings: what was opened before one is not kept."""
-
-    def __init__(self, keep_alive: float, max_idle: int) -> None:
-        self.generation = 0
-        self._keep_alive, self._max_idle = keep_alive, max_idle
-        self._idle: dict[_Origin, deque[_Connection]] = {}
-        self._lock = threading.Lock()
-        _pools.add(self)
-
-    def take(self, origin: _Origin) -> _Connection | None:
-        """A connection that is still good, if there is one."""
-        while True:
-            with self._lock:
-                idle = self._idle.get(origin)
-                if not idle:
-                    return None
-                connection = idle.pop()
-            fresh = time.monotonic() - connection.since < self._keep_alive
-            if fresh and connection.home == _home() and connection.line.bottom.is_quiet():
-                return connection
-            connection.close()
-
-    def put(self, connection: _Connection) -> None:
-        """Keep a connection for later, or close it."""
-        connection.since = now = time.monotonic()
-        surplus = [connection]
-        with self._lock:
-            if connection.generation == self.generation:
-                idle = self._idle.setdefault(connection.origin, deque())
-                idle.append(connection)
-                surplus.clear()
-                while idle and (len(idle) > self._max_idle or now - idle[0].since > self._keep_alive):
-                    surplus.append(idle.popleft())
-        for old in surplus:
-            old.close()
-
-    def close(self) -> None:
-        """Close the idle ones; those in use are closed when they come back."""
-        with self._lock:
-            self.generation += 1
-            connections = [connection for idle in self._idle.values() for connection in idle]
-            self._idle.clear()
-        for connection in connections:
-            connection.close()
-
-    def start_anew(self) -> None:
-        """In a forked child: the connections are the parent's, and a thread that did not come along may hold the lock."""
-        self._lock = threading.Lock()
-        self.close()  # this process's copies of the file descriptors; nothing is sent
-
-
-_pools: weakref.WeakSet[_Pool] = weakref.WeakSet()
-
-
-def _start_anew() -> None:
-    for pool in list(_pools):
-        pool.start_anew()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(after_in_child=_start_anew)
-
-
 class _Exchange:
     """One request and its reply on one connection."""
 
     __slots__ = ("_connection", "_done", "_first", "_line", "_pool", "_trip", "reader")
 
-    def __init__(self, pool: _Pool, connection: _Connection, trip: _Trip) -> None:
+    def __init__(self, pool: Pool, connection: Connection, trip: _Trip) -> None:
         self.reader = ReplyReader()
         self._pool, self._connection, self._trip = pool, connection, trip
         self._line = connection.line
@@ -743,70 +569,3 @@ class _AsyncStream:
         if not piece:
             raise StopAsyncIteration
         return piece
-
-
-# --- the surroundings ----------------------------------------------------------------------------------
-
-
-def _proxy_from_env(end: _Endpoint) -> Proxy | None:
-    """As curl reads the variables: the lower-case name first, and no HTTP_PROXY in a CGI program, where a client can set it."""
-    if _is_here(end.host) or _is_excepted(end, _env("no_proxy")):
-        return None
-    own = _env("http_proxy", upper="REQUEST_METHOD" not in os.environ) if end.scheme == "http" else _env("https_proxy")
-    url = own or _env("all_proxy")
-    return Proxy.parse(url) if url else None
-
-
-def _env(name: str, *, upper: bool = True) -> str:
-    return os.environ.get(name) or (os.environ.get(name.upper()) if upper else None) or ""
-
-
-def _is_here(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _is_excepted(end: _Endpoint, exceptions: str) -> bool:
-    return any(_excepts(entry, end) for entry in exceptions.replace(",", " ").lower().split())
-
-
-def _excepts(entry: str, end: _Endpoint) -> bool:
-    """Whether one entry of NO_PROXY means this host: ``*``, a domain, an address or network, any with a port."""
-    if entry == "*":
-        return True
-    try:
-        return ip_address(end.host) in ip_network(entry.strip("[]"), strict=False)
-    except ValueError:
-        pass
-    name, colon, port = entry.rpartition(":") if entry.count(":") == 1 else (entry, "", "")
-    domain = name.removeprefix("*").removeprefix(".")
-    return (end.host == domain or end.host.endswith(f".{domain}")) and (not colon or port == str(end.port))
-
-
-def _tls_context(ca: str | os.PathLike[str] | None, certificate: Certificate | None) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.set_alpn_protocols(["http/1.1"])
-    paths = ssl.get_default_verify_paths()
-    if not (paths.cafile or paths.capath or context.cert_store_stats()["x509_ca"]):
-        _load_certifi(context)
-    try:
-        if ca is not None:
-            context.load_verify_locations(capath=ca) if os.path.isdir(ca) else context.load_verify_locations(cafile=ca)
-        if certificate is not None:
-            chain: tuple[Any, ...] = certificate if isinstance(certificate, tuple) else (certificate,)
-            context.load_cert_chain(*chain)
-    except (OSError, TypeError) as error:
-        raise ConfigurationError(
-            f"The ca or certificate of HttpTransport cannot be loaded ({error}). Both are paths of PEM files."
-        ) from error
-    return context
-
-
-def _load_certifi(context: ssl.SSLContext) -> None:
-    """Some installations of Python (python.org's for macOS) know no authorities of their own."""
-    if importlib.util.find_spec("certifi") is not None:
-        context.load_verify_locations(importlib.import_module("certifi").where())

@@ -1,0 +1,187 @@
+"""Where a request goes, and whom to trust on the way: URLs taken apart, proxies from the environment, TLS contexts.
+
+    endpoint(url) -> Endpoint            origin, target, Host header, and the form of the URL that may be shown
+    proxy_from_env(endpoint)             the proxy that the environment names for it, as curl would read it
+    tls_context(ca, certificate)         an SSLContext: the system's authorities, and the caller's beside them
+
+Opens nothing. The one place that reads the environment for the transport, and files of certificates.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import ssl
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import ip_address, ip_network
+from typing import Any, TypeAlias
+from urllib.parse import quote, unquote, urlsplit
+
+from sigwire.errors import ConfigurationError
+from sigwire.lm.sockets import Proxy
+
+__all__ = ["Certificate", "Endpoint", "Origin", "endpoint", "proxy_from_env", "shown", "tls_context"]
+
+Certificate: TypeAlias = "str | os.PathLike[str] | tuple[str | os.PathLike[str], ...]"
+Origin: TypeAlias = "tuple[str, str, int]"
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A URL, taken apart once. ``shown`` is what errors may say of it: no user, no query."""
+
+    origin: Origin
+    authority: str
+    target: str
+    shown: str
+    authorization: Mapping[str, str]
+
+    @property
+    def scheme(self) -> str:
+        """``http`` or ``https``."""
+        return self.origin[0]
+
+    @property
+    def host(self) -> str:
+        """In ASCII, without brackets."""
+        return self.origin[1]
+
+    @property
+    def port(self) -> int:
+        """The scheme's own where the URL has none."""
+        return self.origin[2]
+
+    @property
+    def absolute(self) -> str:
+        """The target as a proxy for plain HTTP wants it."""
+        return f"{self.scheme}://{self.authority}{self.target}"
+
+
+@lru_cache(maxsize=256)
+def endpoint(url: str) -> Endpoint:
+    """Take a URL apart. Raises ``ConfigurationError`` where it is none for HTTP.
+
+    >>> endpoint("http://me:secret@LocalHost:8080/v1/models?key=k").shown
+    'http://localhost:8080/v1/models'
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = _ascii(parts.hostname or ""), parts.port
+        default = _PORTS[parts.scheme]
+    except (KeyError, ValueError):
+        host, port, default, parts = "", None, 0, urlsplit("")
+    if not host:
+        raise ConfigurationError(f"{shown(url)} is no address for a request. Write http:// or https://, and a host.")
+    bracketed = f"[{host}]" if ":" in host else host
+    authority = bracketed if port in (None, default) else f"{bracketed}:{port}"
+    path = quote(parts.path or "/", safe=_PATH)
+    query = f"?{quote(parts.query, safe=_QUERY)}" if parts.query else ""
+    return Endpoint(
+        origin=(parts.scheme, host, port or default),
+        authority=authority,
+        target=path + query,
+        shown=f"{parts.scheme}://{authority}{path}",
+        authorization=_basic(parts.username, parts.password),
+    )
+
+
+def _ascii(host: str) -> str:
+    return host if host.isascii() else host.encode("idna").decode()
+
+
+_PATH = "/%:@!$&'()*+,;=~"  # what a path may hold as it is, escapes made by the caller among it
+_QUERY = _PATH + "?"
+
+
+def _basic(username: str | None, password: str | None) -> dict[str, str]:
+    if not username:
+        return {}
+    pair = f"{unquote(username)}:{unquote(password or '')}"
+    return {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+
+
+def shown(url: str) -> str:
+    """A URL without what may be secret in it: user, password, query, fragment. Takes any text.
+
+    >>> shown("https://me:secret@example.org/v1?key=k")
+    'https://example.org/v1'
+    """
+    before_query = url.partition("#")[0].partition("?")[0]
+    scheme, slashes, rest = before_query.rpartition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"
+
+
+# --- the environment -----------------------------------------------------------------------------------
+
+
+def proxy_from_env(end: Endpoint) -> Proxy | None:
+    """As curl reads the variables: the lower-case name first, and no HTTP_PROXY in a CGI program, where a client can set it."""
+    if _is_here(end.host) or _is_excepted(end, _env("no_proxy")):
+        return None
+    own = _env("http_proxy", upper="REQUEST_METHOD" not in os.environ) if end.scheme == "http" else _env("https_proxy")
+    url = own or _env("all_proxy")
+    return Proxy.parse(url) if url else None
+
+
+def _env(name: str, *, upper: bool = True) -> str:
+    return os.environ.get(name) or (os.environ.get(name.upper()) if upper else None) or ""
+
+
+def _is_here(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_excepted(end: Endpoint, exceptions: str) -> bool:
+    return any(_excepts(entry, end) for entry in exceptions.replace(",", " ").lower().split())
+
+
+def _excepts(entry: str, end: Endpoint) -> bool:
+    """Whether one entry of NO_PROXY means this host: ``*``, a domain, an address or network, any with a port."""
+    if entry == "*":
+        return True
+    try:
+        return ip_address(end.host) in ip_network(entry.strip("[]"), strict=False)
+    except ValueError:
+        pass
+    name, colon, port = entry.rpartition(":") if entry.count(":") == 1 else (entry, "", "")
+    domain = name.removeprefix("*").removeprefix(".")
+    return (end.host == domain or end.host.endswith(f".{domain}")) and (not colon or port == str(end.port))
+
+
+# --- TLS -----------------------------------------------------------------------------------------------
+
+
+def tls_context(ca: str | os.PathLike[str] | None, certificate: Certificate | None) -> ssl.SSLContext:
+    """Verifies hosts by the system's authorities and ``ca``; shows ``certificate``. Raises ``ConfigurationError``."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    paths = ssl.get_default_verify_paths()
+    if not (paths.cafile or paths.capath or context.cert_store_stats()["x509_ca"]):
+        _load_certifi(context)
+    try:
+        if ca is not None:
+            context.load_verify_locations(capath=ca) if os.path.isdir(ca) else context.load_verify_locations(cafile=ca)
+        if certificate is not None:
+            chain: tuple[Any, ...] = certificate if isinstance(certificate, tuple) else (certificate,)
+            context.load_cert_chain(*chain)
+    except (OSError, TypeError) as error:
+        raise ConfigurationError(
+            f"The ca or certificate of HttpTransport cannot be loaded ({error}). Both are paths of PEM files."
+        ) from error
+    return context
+
+
+def _load_certifi(context: ssl.SSLContext) -> None:
+    """Some installations of Python (python.org's for macOS) know no authorities of their own."""
+    if importlib.util.find_spec("certifi") is not None:
+        context.load_verify_locations(importlib.import_module("certifi").where())
