@@ -1,0 +1,211 @@
+"""What a fake provider is told to answer, and the one who hands it out.
+
+Answer     what a script may hold: texts, calls, choices, responses, faults, raw bodies, functions of the request
+Fault      an error, by what went wrong; each wire has its own status, code and body for it
+Raw        bytes as they are, for what no provider should send and some do
+Script     gives the next answer, one at a time, from any thread
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias, cast
+
+from sigwire.core.json import JsonValue, dumps
+from sigwire.core.request import Request
+from sigwire.core.response import Choice, Response
+from sigwire.core.tools import ToolCall, ToolCalls
+from sigwire.errors import ConfigurationError, LMError
+from sigwire.lm.base import LanguageModel
+
+__all__ = ["Answer", "Fault", "FaultKind", "Raw", "Reply", "Script"]
+
+FaultKind: TypeAlias = Literal[
+    "auth",
+    "bad_request",
+    "billing",
+    "content_filter",
+    "context_length",
+    "not_found",
+    "overloaded",
+    "permission",
+    "rate_limit",
+    "server",
+    "timeout",
+    "too_large",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An error that the provider answers with, by its ``kind``.
+
+    ``status`` replaces the one that the wire has for the kind, ``message`` its text, ``code`` its code; ``retry_after`` is
+    sent in seconds, as the wire says it. ``param`` is the place of the body that is wrong.
+
+    >>> Fault("rate_limit", retry_after=2).kind
+    'rate_limit'
+    """
+
+    kind: FaultKind = "server"
+    message: str | None = None
+    status: int | None = None
+    code: str | None = None
+    retry_after: float | None = None
+    param: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """An answer byte for byte: text, bytes, or any JSON value, which is encoded.
+
+    ``cut=True`` closes the connection after half of the body.
+
+    >>> Raw({"choices": None}).encoded
+    b'{"choices":null}'
+    """
+
+    body: JsonValue | bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    cut: bool = False
+
+    @property
+    def encoded(self) -> bytes:
+        """The body's bytes."""
+        if isinstance(self.body, bytes):
+            return self.body
+        return (self.body if isinstance(self.body, str) else dumps(self.body)).encode()
+
+
+Answer: TypeAlias = (
+    str | ToolCall | Sequence[ToolCall] | Choice | Response | Fault | Raw | LMError | Callable[[Request], "Answer"]
+)
+"""One scripted answer. A function of the request gives any of the others."""
+
+Reply: TypeAlias = Response | Fault | Raw
+
+
+class Script:
+    """Hands out answers in order; a function or a language model answers every request.
+
+    >>> script = Script(["Hello"])
+    >>> script.next(Request()).choices[0].text
+    'Hello'
+    >>> script.next(Request()).kind
+    'bad_request'
+    """
+
+    def __init__(self, answers: Iterable[Answer] | Callable[[Request], Answer] | LanguageModel | str) -> None:
+        self._lock = threading.Lock()
+        self._queue: deque[Answer] = deque()
+        self._source: Callable[[Request], Answer] = self._pop
+        if isinstance(answers, str):
+            self._queue.append(answers)
+        elif hasattr(answers, "respond"):
+            self._source = _asking(cast(LanguageModel, answers))
+        elif callable(answers):
+            self._source = answers
+        else:
+            self._queue.extend(cast(Any, answers))  # a list is no language model, which checkers cannot tell
+
+    @property
+    def remaining(self) -> int:
+        """How many scripted answers are left."""
+        return len(self._queue)
+
+    def add(self, *answers: Answer) -> None:
+        """Put more answers at the end."""
+        with self._lock:
+            self._queue.extend(answers)
+
+    def next(self, request: Request) -> Reply:
+        """The answer to a request: one item of the script for each choice that it asks for."""
+        wanted = cast(int, request.options.get("n") or 1)
+        reply = self._one(request)
+        if not isinstance(reply, Response):
+            return reply
+        while len(reply.choices) < wanted:
+            more = self._one(request)
+            if not isinstance(more, Response):
+                return more
+            reply = replace(reply, choices=reply.choices + more.choices)
+        return reply
+
+    def _one(self, request: Request) -> Reply:
+        try:
+            answer: Any = self._source(request)
+            while callable(answer):
+                answer = answer(request)
+            return _reply(answer)
+        except LMError as error:
+            return _reply(error)
+        except Exception as error:  # whatever a script's function raises: a server answers, it does not die
+            return Fault("server", f"The fake provider's script raised {type(error).__name__}: {error}")
+
+    def _pop(self, request: Request) -> Answer:
+        with self._lock:
+            if self._queue:
+                return self._queue.popleft()
+        # No status that a client tries again: the program asked once more than the test expected.
+        return Fault(
+            "bad_request", "The fake provider has no answer left. Script one more, or find out why it is asked again."
+        )
+
+
+def _asking(lm: LanguageModel) -> Callable[[Request], Response]:
+    """Answers by a model. Its ids are dropped, so that calls get the provider's, which never repeat."""
+
+    def ask(request: Request) -> Response:
+        response = lm.respond(request)
+        return replace(response, choices=tuple(map(_without_ids, response.choices)))
+
+    return ask
+
+
+def _without_ids(choice: Choice) -> Choice:
+    parts = tuple(replace(part, id="") if isinstance(part, ToolCall) else part for part in choice.parts)
+    return replace(choice, tool_calls=tuple(replace(call, id="") for call in choice.tool_calls), parts=parts)
+
+
+def _reply(answer: Answer) -> Reply:
+    if isinstance(answer, Response | Fault | Raw):
+        return answer
+    if isinstance(answer, LMError):
+        return Fault(
+            _FAULT_OF.get(answer.code, "server"), answer.message, answer.status, retry_after=answer.retry_after
+        )
+    return Response((_choice(answer),))
+
+
+def _choice(answer: object) -> Choice:
+    if isinstance(answer, Choice):
+        return answer
+    if isinstance(answer, str):
+        return Choice(answer)
+    kind = type(answer).__name__
+    items = cast("Sequence[object]", answer) if isinstance(answer, Sequence) else (answer,)
+    calls = tuple(item for item in items if isinstance(item, ToolCall))
+    if not calls or len(calls) < len(items):
+        raise ConfigurationError(
+            f"A fake provider cannot answer with {kind} (reading its script). Use a text, ToolCalls, a "
+            "Choice, a Response, a Fault, a Raw or a function of the request."
+        )
+    text = answer.text if isinstance(answer, ToolCalls) else ""
+    return Choice(text, calls, finish_reason="tool_calls")
+
+
+_FAULT_OF: Mapping[str, FaultKind] = {
+    "auth": "auth",
+    "bad_request": "bad_request",
+    "billing": "billing",
+    "content_filter": "content_filter",
+    "context_length": "context_length",
+    "not_found": "not_found",
+    "rate_limit": "rate_limit",
+    "server": "server",
+    "timeout": "timeout",
+}

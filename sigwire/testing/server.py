@@ -1,0 +1,126 @@
+"""A small HTTP/1.1 server on the loopback interface: keep-alive, a thread for each connection, one function that answers.
+
+It knows nothing of providers: ``answer(exchange) -> Answered``. Closing it ends connections that clients still hold open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+from typing import Any, cast
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from sigwire.testing.wire import Exchange
+
+__all__ = ["Answered", "LoopbackServer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What goes back. ``cut`` closes the connection after half of the body."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    cut: bool = False
+
+
+# Seconds for an answer that is being made when the server stops; its thread is not waited for any longer.
+_PATIENCE = 2.0
+
+
+class LoopbackServer(ThreadingHTTPServer):
+    """Listens from construction on; ``start`` begins to answer, ``stop`` ends everything."""
+
+    request_queue_size = 128
+
+    def __init__(self, answer: Callable[[Exchange], Answered], host: str, port: int) -> None:
+        self.answer = answer
+        self._lock = threading.Lock()
+        self._open: dict[socket.socket, threading.Thread] = {}
+        self._thread = threading.Thread(
+            target=self.serve_forever, args=(0.05,), name="sigwire-fake-provider", daemon=True
+        )
+        super().__init__((host, port), _Handler)
+
+    def server_bind(self) -> None:
+        # HTTPServer's own asks for the machine's name as well, which can take seconds and is not used.
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = "localhost", int(self.server_address[1])
+
+    def start(self) -> None:
+        """Begin to answer."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop listening and end the connections that are open."""
+        self.shutdown()
+        self._thread.join()
+        self.server_close()
+        with self._lock:
+            left = dict(self._open)
+        for connection in left:
+            with contextlib.suppress(OSError):  # the client was faster
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in left.values():
+            thread.join(_PATIENCE)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        thread = threading.Thread(target=self.process_request_thread, args=(request, client_address), daemon=True)
+        with self._lock:
+            self._open[request] = thread
+        thread.start()
+
+    def shutdown_request(self, request: Any) -> None:
+        super().shutdown_request(request)
+        with self._lock:
+            self._open.pop(request, None)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is nothing to print."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version = "sigwire-fake-provider"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # head and body leave together
+
+    def do_POST(self) -> None:
+        server = cast(LoopbackServer, self.server)
+        place = urlsplit(self.path)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        query = dict(parse_qsl(place.query, keep_blank_values=True))
+        self._send(server.answer(Exchange(self.command, unquote(place.path), query, headers, self._body(headers))))
+
+    def do_GET(self) -> None:
+        self.do_POST()
+
+    def _body(self, headers: Mapping[str, str]) -> bytes:
+        if headers.get("transfer-encoding", "").lower() != "chunked":
+            return self.rfile.read(int(headers.get("content-length") or 0))
+        chunks: list[bytes] = []
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            chunks.append(self.rfile.read(size))
+            self.rfile.readline()
+        while self.rfile.readline().strip():
+            pass  # trailers
+        return b"".join(chunks)
+
+    def _send(self, answered: Answered) -> None:
+        self.send_response(answered.status)
+        for name, value in {"content-type": "application/json", **answered.headers}.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(answered.body)))
+        self.end_headers()
+        self.wfile.write(answered.body[: len(answered.body) // 2] if answered.cut else answered.body)
+        self.wfile.flush()
+        self.close_connection = self.close_connection or answered.cut
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Requests are recorded, not printed."""

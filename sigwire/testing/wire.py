@@ -1,0 +1,161 @@
+"""What every wire of the fake provider is: where it listens, who may ask, how it reads, answers and refuses.
+
+A ``Wire`` is stateless; the server gives it each exchange. What it reads is an ``Asked``, what it refuses is a ``Fault`` or a
+``Misfit`` of the body, raised. The rules that providers share (every call answered, names that fit) are functions here and
+say nothing in a provider's words.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeAlias
+
+from sigwire.core.json import JsonObject, dumps
+from sigwire.core.messages import Part, TextPart, ThinkingPart
+from sigwire.core.request import Request
+from sigwire.core.response import Choice, Response, Usage
+from sigwire.core.tools import ToolCall
+from sigwire.testing.answers import Fault
+from sigwire.testing.nodes import Misfit, Node
+
+__all__ = ["Asked", "Exchange", "Ids", "Rejected", "Status", "Wire", "bearer", "counted", "parts_of", "spec"]
+
+Status: TypeAlias = "tuple[int, str, str | None]"
+"""HTTP status, the provider's type of error, its code."""
+
+
+class Rejected(Exception):
+    """The provider refuses a request, for the reason that the fault gives."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.fault = fault
+        super().__init__(fault.message)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that was read: the model's name on the wire, and the canonical request."""
+
+    model: str
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One HTTP request as it came. Header names are in lower case."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    body: bytes = b""
+
+
+class Ids:
+    """Ids that never repeat on one server, told apart by their prefix.
+
+    >>> ids = Ids()
+    >>> ids("call_"), ids("call_")
+    ('call_fake000001', 'call_fake000002')
+    """
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+
+    def __call__(self, prefix: str) -> str:
+        return f"{prefix}fake{next(self._numbers):06d}"
+
+
+class Wire(ABC):
+    """One provider's wire. ``base`` is what a client's base URL ends with; ``route`` matches its paths."""
+
+    name: ClassVar[str]
+    base: ClassVar[str] = ""
+    route: ClassVar[re.Pattern[str]]
+    statuses: ClassVar[Mapping[str, Status]]
+    wrong_key: ClassVar[str]
+    no_such_model: ClassVar[str]
+
+    @abstractmethod
+    def key(self, exchange: Exchange) -> str | None:
+        """The key that came with the request. Raises ``Rejected`` where headers are missing that the wire requires."""
+
+    @abstractmethod
+    def read(self, body: Node, exchange: Exchange) -> Asked:
+        """The body as a request. Raises ``Misfit`` or ``Rejected`` for what the provider would refuse."""
+
+    @abstractmethod
+    def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
+        """The answer's body."""
+
+    @abstractmethod
+    def describe(self, misfit: Misfit) -> Fault:
+        """A misfit in the provider's words."""
+
+    @abstractmethod
+    def refuse(self, fault: Fault, request_id: str) -> JsonObject:
+        """The body of an error."""
+
+    def headers(self, fault: Fault | None, request_id: str) -> Mapping[str, str]:
+        """Headers of the provider's own, with an error or without."""
+        return _retry_after(fault)
+
+    def status(self, fault: Fault) -> Status:
+        """Status, type and code of a fault: the wire's own for its kind, with what the fault says instead."""
+        if fault.status is not None and fault.kind == "server":
+            same = next((row for row in self.statuses.values() if row[0] == fault.status), None)
+            status, kind, code = same or (
+                fault.status,
+                *self.statuses["server" if fault.status >= 500 else "bad_request"][1:],
+            )
+        else:
+            status, kind, code = self.statuses[fault.kind]
+        return fault.status or status, kind, fault.code or code
+
+
+def _retry_after(fault: Fault | None) -> Mapping[str, str]:
+    return {} if fault is None or fault.retry_after is None else {"retry-after": f"{fault.retry_after:g}"}
+
+
+def bearer(exchange: Exchange) -> str | None:
+    """The token of an ``Authorization: Bearer`` header."""
+    scheme, _, token = exchange.headers.get("authorization", "").partition(" ")
+    return token.strip() or None if scheme.lower() == "bearer" else None
+
+
+def spec(name: str, description: str, parameters: Any) -> JsonObject:
+    """A tool as canonical requests hold it."""
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
+def parts_of(choice: Choice, ids: Ids, prefix: str) -> tuple[Part, ...]:
+    """What a choice says, in order, every call with an id."""
+    thinking = (ThinkingPart(choice.reasoning),) if choice.reasoning else ()
+    text = (TextPart(choice.text),) if choice.text else ()
+    parts: Iterable[Part] = choice.parts or (*thinking, *text, *choice.tool_calls)
+    return tuple(
+        replace(part, id=ids(prefix)) if isinstance(part, ToolCall) and not part.id else part for part in parts
+    )
+
+
+def counted(response: Response, asked: Asked) -> Usage:
+    """The response's usage; what is unknown is four characters to a token."""
+    usage = response.usage
+    written = sum(len(choice.text) + sum(map(_size, choice.tool_calls)) for choice in response.choices)
+    return replace(
+        usage,
+        input_tokens=_known(usage.input_tokens, len(dumps(asked.request.to_json()))),
+        output_tokens=_known(usage.output_tokens, written),
+    )
+
+
+def _size(call: ToolCall) -> int:
+    return len(call.name) + len(call.arguments_text)
+
+
+def _known(tokens: int | None, characters: int) -> int:
+    return characters // 4 + 1 if tokens is None else tokens
