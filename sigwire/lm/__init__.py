@@ -2,6 +2,8 @@
 
 base       LanguageModel (the protocol) and BaseLM (write your own)     client     LM("provider/model")
 providers  the table of model strings                                   offline    the embedded model, no key and no network
+endpoint   a row, a codec and a transport, tied together                policy     what is tried again, and when
+transport  where bytes move (http1, sockets)                            codecs     neutral values <-> a provider's JSON, pure
 fake       FakeLM and DummyLM for tests                                 history    the last calls of a model
-codecs     neutral values <-> a provider's JSON, pure                   secrets    which options are never shown or stored
+secrets    which options are never shown or stored                      litellm_bridge   every provider without a row
 """

@@ -121,6 +121,13 @@ class LM(BaseLM):
             self._retry = replace(self._retry, retries=self.num_retries)
         return self._retry
 
+    def close(self) -> None:
+        """Close idle connections to the provider, those of other models that share the client too.
+
+        Nobody has to: they close by themselves after a while. The model can be used again.
+        """
+        self._backend.close()
+
     # --- what is known of it -----------------------------------------------------------------------------
 
     @property

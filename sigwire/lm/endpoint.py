@@ -84,6 +84,9 @@ class Connection:
     def __repr__(self) -> str:
         return f"Connection({', '.join(self.shown())})"
 
+    def __deepcopy__(self, memo: object) -> Connection:
+        return self  # copies of a program share a client, and a key is not multiplied
+
 
 def _shown(url: str) -> str:
     """A URL without user, password, query and fragment."""
@@ -99,6 +102,10 @@ class Answers(Protocol):
 
     def steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
         """Answer; failed trips are made again as ``policy`` says."""
+        ...
+
+    def close(self) -> None:
+        """Close idle connections."""
         ...
 
 
@@ -131,6 +138,9 @@ class Direct:
         attempts: list[Attempt] = []
         response = yield from retrying(partial(self._once, request), policy, attempts, self._model)
         return _with_attempts(response, attempts, self._model) if attempts else response
+
+    def close(self) -> None:
+        """There is nothing of ours to close."""
 
     def _once(self, request: Request) -> Program[Response]:
         response: Response = yield _Answer(self._backend, request)
@@ -221,12 +231,21 @@ class Endpoint:
         self._provider, self._name, self._connection = provider, name, connection
         self._capabilities = capabilities
         self._model = model or f"{provider.prefix}/{name}"
-        self._routes: dict[str, _Route] = {}
+        self._routes: dict[bool, _Route] = {}  # by whether there are tools
         if connection.wire is not None and connection.wire not in provider.wires:
             raise ConfigurationError(
                 f"{provider.prefix} is not spoken to over {connection.wire!r} (making an LM). "
                 f"Use one of {', '.join(provider.wires)}."
             )
+
+    def __deepcopy__(self, memo: object) -> Endpoint:
+        return self  # holds nothing that changes
+
+    def close(self) -> None:
+        """Close idle connections; the next request opens new ones."""
+        transport = self._connection.transport or _shared
+        if transport is not None:
+            transport.close()
 
     # --- the program
 
@@ -296,14 +315,14 @@ class Endpoint:
     # --- before the first byte
 
     def _route(self, tools: bool) -> _Route:
-        wire = self._connection.wire or self._provider.wire_for(self._name, tools=tools)
-        route = self._routes.get(wire)
+        route = self._routes.get(tools)
         if route is None:
             row = self._provider
-            codec, dialect = row.wires[wire].load()
+            wire = row.wires[self._connection.wire or row.wire_for(self._name, tools=tools)]
+            codec, dialect = wire.load()
             facts = row.rule_for(self._name).facts
             target: Target[Dialect] = Target(row.prefix, self._name, dialect, self._capabilities, facts)
-            route = self._routes[wire] = _Route(codec, target, row.wires[wire])
+            route = self._routes[tools] = _Route(codec, target, wire)
         return route
 
     def _check_tools(self, request: Request) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import socket
 import subprocess
@@ -37,7 +38,7 @@ from sigwire.errors import (
 from sigwire.lm.client import LM
 from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.lm.providers import PROVIDERS
-from sigwire.lm.transport import HttpReply, HttpRequest
+from sigwire.lm.transport import HttpReply, HttpRequest, HttpTransport
 from sigwire.modules.predict import Predict
 from tests.lm.loopback import Host, Reply
 from tests.lm.policy.test_retry import Clock
@@ -622,7 +623,7 @@ def test_a_key_that_was_held_back_says_so(serve: Callable[..., Host], monkeypatc
 
 def test_a_model_that_is_not_served(serve: Callable[..., Host]) -> None:
     host = serve(Reply({"error": {"message": "The model does not exist", "code": "model_not_found"}}, 404))
-    with pytest.raises(LMUnsupportedModelError, match="openai does not serve 'gpt-4.2' to this key"):
+    with pytest.raises(LMUnsupportedModelError, match=r"openai does not serve 'gpt-4\.2' to this key"):
         LM("openai/gpt-4.2", api_key=KEY, base_url=host.url).respond(HELLO)
     host = serve(Reply({"error": "model 'nope' not found"}, 404))
     with pytest.raises(LMUnsupportedModelError, match="`ollama pull nope`"):
@@ -684,10 +685,10 @@ def test_what_only_a_cache_reads_is_not_sent(serve: Callable[..., Host]) -> None
 
 def test_a_copy_is_reached_as_it_says() -> None:
     lm = LM("openai/gpt-4.1", api_key=KEY, base_url="https://a.example", timeout=3.0, temperature=0.5)
-    copy = lm.copy(base_url="https://b.example", model="groq/llama-3.3-70b", seed=1)
-    assert (copy.base_url, copy.timeout, copy.kwargs["seed"]) == ("https://b.example", 3.0, 1)
+    other = lm.copy(base_url="https://b.example", model="groq/llama-3.3-70b", seed=1)
+    assert (other.base_url, other.timeout, other.kwargs["seed"]) == ("https://b.example", 3.0, 1)
     assert (lm.base_url, lm.model) == ("https://a.example", "openai/gpt-4.1")
-    assert copy.capabilities == PROVIDERS["groq"].capabilities_of("llama-3.3-70b")
+    assert other.capabilities == PROVIDERS["groq"].capabilities_of("llama-3.3-70b")
     assert lm.copy(api_base="https://c.example").base_url == "https://c.example"
 
 
@@ -713,6 +714,26 @@ def test_capabilities_that_are_given_decide_what_is_sent() -> None:
     lm.capabilities = Capabilities()
     with pytest.raises(UnsupportedFeature):
         lm.respond(WITH_TOOLS)
+
+
+def test_a_deep_copy_shares_the_way_to_the_provider_and_nothing_else(serve: Callable[..., Host]) -> None:
+    lm = LM("openai/gpt-4.1", api_key=KEY, base_url=serve(CHAT).url, temperature=0.5)
+    lm.respond(HELLO)
+    twin = copy.deepcopy(lm)
+    twin.kwargs["temperature"] = 1.0
+    assert lm.kwargs["temperature"] == 0.5
+    assert twin.respond(HELLO).choices[0].text == "hi"
+
+
+def test_a_model_can_be_closed_and_used_again(serve: Callable[..., Host]) -> None:
+    host = serve(CHAT)
+    LM("offline/lexical").close()
+    with HttpTransport() as transport:
+        lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, transport=transport)
+        lm.close()
+        lm.respond(HELLO)
+        lm.close()
+        assert lm.respond(HELLO).choices[0].text == "hi"
 
 
 LAZY = """

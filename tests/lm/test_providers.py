@@ -1,0 +1,328 @@
+"""The provider table: every row works, every model meets the rule that is meant, and the docs show what the table says.
+
+``python -m tests.lm.test_providers`` writes the tables into docs/providers.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
+from sigwire.errors import ConfigurationError
+from sigwire.lm import providers
+from sigwire.lm.client import LM
+from sigwire.lm.codecs.base import EFFORTS, Dialect, Target
+from sigwire.lm.codecs.dialects import COMPATIBLE
+from sigwire.lm.providers import PROVIDERS, Key, ModelRule, Provider, Wire, find_provider, register
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "providers.md"
+OVER_HTTP = [row for row in PROVIDERS.values() if not row.backend]
+
+
+@pytest.fixture(autouse=True)
+def rows_put_back(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    rows, prefixes = vars(providers)["_rows"], vars(providers)["_prefixes"]
+    before = dict(rows), dict(prefixes)
+    yield
+    for table, kept in zip((rows, prefixes), before, strict=True):
+        table.clear()
+        table.update(kept)
+
+
+# --- rows --------------------------------------------------------------------------------------------------
+
+
+def test_the_rows_that_were_promised_are_there() -> None:
+    promised = (
+        "openai azure anthropic gemini vertex ollama ollama-cloud foreman groq mistral deepseek openrouter together "
+        "fireworks xai cerebras vllm llamacpp lmstudio offline litellm"
+    )
+    assert set(promised.split()) <= PROVIDERS.keys()
+
+
+@pytest.mark.parametrize("row", OVER_HTTP, ids=lambda row: row.prefix)
+def test_every_wire_of_a_row_loads_and_encodes(row: Provider) -> None:
+    for wire in row.wires.values():
+        codec, dialect = wire.load()
+        assert isinstance(dialect, Dialect)
+        target = Target(row.prefix, "m", dialect, row.capabilities)
+        assert codec.encode(Request((Message.user("q"),)), target).body
+
+
+@pytest.mark.parametrize("row", OVER_HTTP, ids=lambda row: row.prefix)
+def test_a_row_is_reached_safely_or_on_this_machine(row: Provider) -> None:
+    base = row.base_url({"project": "p", "location": "l"}) if callable(row.base_url) else row.base_url
+    url = urlsplit(base)
+    assert not base or url.scheme == "https" or url.hostname in ("localhost", "127.0.0.1")
+    assert base or row.base_variables
+    assert row.key == "optional" or row.keys
+
+
+@pytest.mark.parametrize("row", PROVIDERS.values(), ids=lambda row: row.prefix)
+def test_rules_name_wires_of_their_row_abilities_that_exist_and_known_efforts(row: Provider) -> None:
+    for rule in row.rules:
+        assert {rule.wire, rule.tools_wire} - {None} <= row.wires.keys()
+        assert row.capabilities_of(rule.names[0].replace("*", "x"))
+        assert set(rule.facts.efforts or ()) <= set(EFFORTS)
+        assert all(name == name.lower() for name in rule.names)
+
+
+@pytest.mark.parametrize("row", PROVIDERS.values(), ids=lambda row: row.prefix)
+def test_no_rule_is_hidden_by_the_one_before_it(row: Provider) -> None:
+    for rule in row.rules:
+        examples = [re.sub(r"\[(.).*?\]", r"\1", name).replace("?", "1") for name in rule.names]
+        met = [row.rule_for(example.replace("*", "")) for example in examples]
+        assert rule in met, rule.names
+
+
+# --- models ------------------------------------------------------------------------------------------------
+
+# model, wire without and with tools, then facts and abilities that differ
+MODELS: list[tuple[str, str, str, Mapping[str, Any]]] = [
+    ("openai/gpt-4.1-mini", "chat", "chat", {"thinking": "none", "sampling": "always", "files": True}),
+    ("openai/gpt-4o", "chat", "chat", {"thinking": "none", "images": True}),
+    ("openai/gpt-3.5-turbo", "chat", "chat", {"json_schema": False, "images": False}),
+    ("openai/ft:gpt-4.1:acme::1", "chat", "chat", {"thinking": "none"}),
+    ("openai/gpt-5-chat-latest", "chat", "chat", {"thinking": "none", "reasoning": False}),
+    ("openai/o3", "chat", "chat", {"sampling": "never", "stop": False, "efforts": ("low", "medium", "high")}),
+    ("openai/o3-pro", "responses", "responses", {"reasoning": True}),
+    ("openai/gpt-5", "chat", "chat", {"sampling": "never", "efforts": ("minimal", "low", "medium", "high")}),
+    ("openai/gpt-5-mini", "chat", "chat", {"sampling": "never", "default_effort": "medium"}),
+    ("openai/gpt-5-pro", "responses", "responses", {"efforts": ("high",)}),
+    ("openai/gpt-5.1", "chat", "chat", {"sampling": "unless_reasoning", "default_effort": "off"}),
+    ("openai/gpt-5.1-codex-max", "responses", "responses", {"reasoning": True}),
+    ("openai/gpt-5.2-pro", "responses", "responses", {"reasoning": True}),
+    ("openai/gpt-5.4", "chat", "responses", {"tools_with_reasoning": False, "default_effort": "off"}),
+    ("openai/gpt-5.4-mini-2026-03-17", "chat", "responses", {"tools_with_reasoning": False}),
+    ("openai/gpt-5.5", "chat", "responses", {"default_effort": "medium"}),
+    ("openai/gpt-5.6-sol", "chat", "responses", {"cache_breakpoints": True, "sampling": "unless_reasoning"}),
+    ("openai/gpt-6", "chat", "responses", {"cache_breakpoints": True}),
+    ("openai/gpt-6-astra", "chat", "responses", {"efforts": ("low", "medium", "high", "xhigh"), "sampling": "never"}),
+    ("openai/gpt-6.1-sol", "chat", "responses", {"efforts": ("low", "medium", "high", "xhigh")}),
+    ("azure/gpt-5.6", "chat", "responses", {"cache_breakpoints": True}),
+    ("anthropic/claude-3-5-sonnet-latest", "messages", "messages", {"thinking": "none", "json_schema": False}),
+    ("anthropic/claude-sonnet-4-0", "messages", "messages", {"thinking": "budget", "json_schema": False}),
+    ("anthropic/claude-haiku-4-5-20251001", "messages", "messages", {"thinking": "budget", "json_schema": True}),
+    ("anthropic/claude-opus-4-1", "messages", "messages", {"thinking": "budget", "json_schema": True}),
+    ("anthropic/claude-sonnet-4-6", "messages", "messages", {"thinking": "effort", "sampling": "unless_reasoning"}),
+    ("anthropic/claude-opus-4-7", "messages", "messages", {"sampling": "never", "later_system": False}),
+    ("anthropic/claude-opus-4-8", "messages", "messages", {"sampling": "never", "later_system": True}),
+    ("anthropic/claude-opus-5", "messages", "messages", {"forced_choice": True, "later_system": True}),
+    ("anthropic/claude-sonnet-5", "messages", "messages", {"forced_choice": True, "later_system": False}),
+    ("anthropic/claude-haiku-5-5", "messages", "messages", {"forced_choice": True, "default_effort": None}),
+    ("anthropic/claude-opus-5-5", "messages", "messages", {"forced_choice": False, "default_effort": "high"}),
+    ("anthropic/claude-sonnet-5-5", "messages", "messages", {"forced_choice": False}),
+    ("anthropic/claude-fable-5-1", "messages", "messages", {"forced_choice": False, "later_system": True}),
+    ("anthropic/claude-mythos-preview", "messages", "messages", {"forced_choice": False, "later_system": False}),
+    ("gemini/gemini-2.0-flash", "generate", "generate", {"thinking": "none", "tools_with_json_schema": False}),
+    ("gemini/gemini-2.5-pro", "generate", "generate", {"thinking": "budget", "budgets": (128, 32768)}),
+    ("gemini/gemini-2.5-flash-lite", "generate", "generate", {"default_effort": "off"}),
+    ("gemini/gemini-3-pro-preview", "generate", "generate", {"signed_calls": True, "efforts": ("low", "high")}),
+    ("gemini/gemini-3.8-flash", "generate", "generate", {"efforts": ("low", "medium", "high")}),
+    ("gemini/gemini-3.7-flash", "generate", "generate", {"tools_with_json_schema": True, "media_in_results": True}),
+    ("vertex/gemini-2.5-flash", "generate", "generate", {"builtin_with_functions": False, "media_in_results": False}),
+    ("ollama/gpt-oss:20b", "chat", "chat", {"efforts": ("low", "medium", "high"), "native_tools": True}),
+    ("ollama/gpt-oss:120b-cloud", "chat", "chat", {"efforts": ("low", "medium", "high"), "json_schema": False}),
+    ("ollama/gemma3:4b", "chat", "chat", {"native_tools": False, "images": True}),
+    ("ollama/llama3.2", "chat", "chat", {"native_tools": True, "tool_choice": False, "tools_with_json_schema": False}),
+    ("ollama/llama3:8b", "chat", "chat", {"native_tools": False}),
+    ("groq/openai/gpt-oss-120b", "chat", "chat", {"json_schema": True, "reasoning": True}),
+    ("groq/llama-3.3-70b-versatile", "chat", "chat", {"json_schema": False, "thinking": "none"}),
+    ("mistral/magistral-medium-latest", "chat", "chat", {"reasoning": True}),
+    ("deepseek/deepseek-v4-flash", "chat", "chat", {"json_schema": False, "forced_choice_with_reasoning": False}),
+    ("deepseek/deepseek-chat", "chat", "chat", {"default_effort": None}),
+    ("openrouter/anthropic/claude-sonnet-4.5", "chat", "chat", {"cache_breakpoints": True}),
+    ("together/meta-llama/Llama-4-Scout-17B-16E-Instruct", "chat", "chat", {"images": True, "thinking": "none"}),
+    ("xai/grok-3-mini", "chat", "chat", {"efforts": ("low", "high")}),
+    ("xai/grok-4", "chat", "chat", {"stop": False, "reasoning": True}),
+    ("vllm/Qwen/Qwen3-32B", "chat", "chat", {"reasoning": True}),
+]
+
+
+@pytest.mark.parametrize(("model", "plain", "tools", "expected"), MODELS, ids=[row[0] for row in MODELS])
+def test_a_model_meets_the_rule_that_is_meant(model: str, plain: str, tools: str, expected: Mapping[str, Any]) -> None:
+    row, name = find_provider(model)
+    facts, able = row.rule_for(name).facts, row.capabilities_of(name)
+    assert (row.wire_for(name, tools=False), row.wire_for(name, tools=True)) == (plain, tools)
+    assert {key: getattr(facts if hasattr(facts, key) else able, key) for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("alias", "prefix"),
+    [("ollama_chat", "ollama"), ("together_ai", "together"), ("fireworks_ai", "fireworks"), ("lm_studio", "lmstudio")],
+)
+def test_names_that_litellm_uses_mean_the_same_rows(alias: str, prefix: str) -> None:
+    assert find_provider(f"{alias}/m") == (PROVIDERS[prefix], "m")
+
+
+def test_a_prefix_without_a_row_goes_to_litellm_whole() -> None:
+    assert find_provider("bedrock/anthropic.claude") == (PROVIDERS["litellm"], "bedrock/anthropic.claude")
+    assert find_provider("litellm/bedrock/x") == (PROVIDERS["litellm"], "bedrock/x")
+
+
+def test_litellm_is_asked_for_by_name_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError, match=r'pip install "sigwire\[litellm\]".*openai') as caught:
+        LM("opnai/gpt-5")
+    assert "opnai/gpt-5" in str(caught.value)
+
+
+HOSTS = [
+    ("gpu-box", "http://gpu-box:11434"),
+    ("gpu-box:9999", "http://gpu-box:9999"),
+    (":9999", "http://127.0.0.1:9999"),
+    ("0.0.0.0", "http://127.0.0.1:11434"),
+    ("0.0.0.0:1234", "http://127.0.0.1:1234"),
+    ("http://gpu-box", "http://gpu-box:80"),
+    ("https://gpu-box", "https://gpu-box:443"),
+    ("https://gpu-box:8443/ollama/", "https://gpu-box:8443/ollama"),
+    ("[::1]", "http://[::1]:11434"),
+    ("[::1]:5", "http://[::1]:5"),
+    ("http://127.0.0.1:11434", "http://127.0.0.1:11434"),
+]
+
+
+@pytest.mark.parametrize(("host", "base"), HOSTS)
+def test_what_ollama_host_means(host: str, base: str) -> None:
+    tidy = PROVIDERS["ollama"].tidy
+    assert tidy(host) == base
+    assert tidy(base) == base
+
+
+# --- rows of one's own -------------------------------------------------------------------------------------
+
+
+def test_a_row_of_ones_own_takes_three_lines() -> None:
+    register(Provider(prefix="acme", base_url="https://llm.acme.example/v1", keys=(Key("ACME_API_KEY"),)))
+    row, name = find_provider("acme/some-model")
+    _, dialect = row.wires["chat"].load()
+    assert (row.prefix, name, dialect) == ("acme", "some-model", COMPATIBLE)
+    assert LM("acme/some-model").capabilities.native_tools
+
+
+def test_a_row_may_bring_its_codec_dialect_and_rules_as_objects() -> None:
+    codec, dialect = PROVIDERS["groq"].wires["chat"].load()
+    wire = Wire(codec, dialect, path="/elsewhere")
+    register(
+        Provider(prefix="acme", wires={"chat": wire}, rules=(ModelRule(names=("big*",), capabilities={"audio": True}),))
+    )
+    row, name = find_provider("acme/Big-1")
+    assert row.capabilities_of(name).audio
+    assert row.wires["chat"].load()[1].path == "/elsewhere"
+
+
+def test_a_prefix_that_is_taken_is_replaced_only_on_purpose() -> None:
+    mine = Provider(prefix="groq", base_url="https://mine.example/v1")
+    with pytest.raises(ConfigurationError, match="already"):
+        register(mine)
+    register(mine, replace=True)
+    assert PROVIDERS["groq"] is mine
+
+
+@pytest.mark.parametrize("prefix", ["", "a/b", "a b"])
+def test_a_prefix_that_no_model_string_can_hold_is_refused(prefix: str) -> None:
+    with pytest.raises(ConfigurationError, match="cannot begin a model string"):
+        register(Provider(prefix=prefix))
+
+
+def test_the_table_itself_cannot_be_changed() -> None:
+    with pytest.raises(TypeError):
+        PROVIDERS["x"] = PROVIDERS["groq"]  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
+
+
+# --- nobody else tells providers apart -----------------------------------------------------------------------
+
+ELSEWHERE = ["base.py", "client.py", "endpoint.py", "history.py", "policy/retry.py", "transport.py"]
+
+
+@pytest.mark.parametrize("path", ELSEWHERE)
+def test_no_code_elsewhere_compares_with_a_providers_name(path: str) -> None:
+    tree = ast.parse((ROOT / "sigwire" / "lm" / path).read_text(encoding="utf-8"))
+    compared = [
+        value.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare | ast.MatchValue)
+        for value in ast.walk(node)
+        if isinstance(value, ast.Constant)
+    ]
+    assert set(PROVIDERS) & {value for value in compared if isinstance(value, str)} == set()
+
+
+# --- the docs -------------------------------------------------------------------------------------------------
+
+
+def table_of_rows() -> str:
+    lines = ["| prefix | address | another one | key | wires |", "|---|---|---|---|---|"]
+    for row in OVER_HTTP:
+        base = (
+            row.base_url({"project": "{project}", "location": "{location}"}) if callable(row.base_url) else row.base_url
+        )
+        keys = ", ".join(f"`{key.variable}`" for key in row.keys) + (" (optional)" if row.key == "optional" else "")
+        names = ", ".join(f"`{name}`" for name in (row.prefix, *row.aliases))
+        bases = ", ".join(f"`{name}`" for name in row.base_variables)
+        wires = ", ".join(f"{name} (`{wire.codec}`)" for name, wire in row.wires.items())
+        lines.append(f"| {names} | {f'`{base}`' if base else 'yours'} | {bases} | {keys} | {wires} |")
+    return "\n".join(lines)
+
+
+def table_of_abilities() -> str:
+    shown = {
+        "native_tools": "tools", "tool_choice": "forced", "json_schema": "schema", "tools_with_json_schema": "both",
+        "images": "images", "audio": "audio", "files": "files",
+    }  # fmt: skip
+    lines = [f"| prefix | {' | '.join(shown.values())} |", f"|---|{'---|' * len(shown)}"]
+    for row in PROVIDERS.values():
+        marks = ["yes" if getattr(row.capabilities, name) else "" for name in shown]
+        lines.append(f"| `{row.prefix}` | {' | '.join(marks)} |")
+    return "\n".join(lines)
+
+
+def table_of_rules() -> str:
+    lines = ["| prefix | models | differ in |", "|---|---|---|"]
+    for row in PROVIDERS.values():
+        lines += [
+            f"| `{row.prefix}` | {', '.join(f'`{name}`' for name in rule.names)} | {'; '.join(differences(rule))} |"
+            for rule in row.rules
+        ]
+    return "\n".join(lines)
+
+
+def differences(rule: ModelRule) -> list[str]:
+    facts, usual = rule.facts, ModelRule(names=()).facts
+    said = [f"{name}: {'yes' if value else 'no'}" for name, value in rule.capabilities.items()]
+    said += [
+        f"{name}: {', '.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for name in facts.__slots__
+        if (value := getattr(facts, name)) != getattr(usual, name)
+    ]
+    said += [f"over {rule.wire}"] if rule.wire else []
+    return said + ([f"tools over {rule.tools_wire}"] if rule.tools_wire else [])
+
+
+TABLES = {"rows": table_of_rows, "abilities": table_of_abilities, "rules": table_of_rules}
+
+
+def with_tables(page: str) -> str:
+    for name, table in TABLES.items():
+        block = f"<!-- {name} -->\n{table()}\n<!-- end -->"
+        page = re.sub(rf"<!-- {name} -->\n.*?<!-- end -->", lambda _, block=block: block, page, flags=re.DOTALL)
+    return page
+
+
+def test_the_page_shows_what_the_table_says() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert all(f"<!-- {name} -->" in page for name in TABLES)
+    assert with_tables(page) == page, "run python -m tests.lm.test_providers"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
