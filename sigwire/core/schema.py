@@ -1,8 +1,8 @@
 """JSON Schema: from Python types, and compiled into validators.
 
 Schemas are draft 2020-12, unless their ``$schema`` names an older draft. From Python they come through pydantic, without
-the titles it makes up. Validators are ``jsonschema``'s, compiled once per schema; a ``$ref`` is only ever looked up inside
-its own schema, nothing is fetched. What is wrong with a value is said in short lines that a model can act on.
+the titles it makes up for fields. Validators are ``jsonschema``'s, compiled once per schema; a ``$ref`` is only ever looked
+up inside its own schema, nothing is fetched. What is wrong with a value is said in short lines that a model can act on.
 
 Reads top to bottom: from types, references, checking a schema, checking a value, and the table of what is said.
 """

@@ -82,6 +82,7 @@ class ToolCall(Value):
 
 
 def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | None]:
+    was_text = isinstance(arguments, str)
     for _ in range(2):
         if not isinstance(arguments, str):
             break
@@ -93,6 +94,8 @@ def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | N
             return None, CallError("malformed_json", f"The arguments are not valid JSON: {fault}")
     if arguments is None:
         return {}, None
+    if was_text and type(arguments) is dict:  # fresh from JSON text: ours alone, and its keys are strings
+        return cast("JsonObject", arguments), None
     if _is_json_object(arguments):
         return dict(arguments), None
     return None, CallError("not_an_object", f"The arguments must be a JSON object, not {_json_type(arguments)}.")
@@ -133,9 +136,7 @@ def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[
             while f"call_{n}" in used:
                 n += 1
             used.add(f"call_{n}")
-            call = ToolCall(
-                f"call_{n}", call.name, call.arguments, call.raw_arguments, call.error, call.provider_data
-            )
+            call = ToolCall(f"call_{n}", call.name, call.arguments, call.raw_arguments, call.error, call.provider_data)
         numbered.append(call)
     return tuple(numbered)
 
@@ -143,20 +144,18 @@ def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[
 class ToolCalls(Sequence[ToolCall]):
     """The calls a model made in one turn, in order: the type of a signature's tool-calls output.
 
-    A sequence of ``ToolCall``. ``text`` is what the model said beside them.
+    A sequence of ``ToolCall`` that does not change. ``text`` is what the model said beside them.
 
     >>> calls = ToolCalls([ToolCall("call_0", "add", {"a": 1})])
     >>> len(calls), calls[0].name, bool(ToolCalls())
     (1, 'add', False)
     """
 
-    __slots__ = ("_calls", "text")
+    __slots__ = ("_calls", "_text")
 
     def __init__(self, tool_calls: Iterable[ToolCall | Mapping[str, Any]] = (), text: str = "") -> None:
-        self._calls = number_calls(
-            call if isinstance(call, ToolCall) else _call_from_dict(call) for call in tool_calls
-        )
-        self.text = text
+        self._calls = number_calls(call if isinstance(call, ToolCall) else _call_from_dict(call) for call in tool_calls)
+        self._text = text
 
     @classmethod
     def from_dict_list(cls, calls: Iterable[Mapping[str, Any]]) -> ToolCalls:
@@ -171,6 +170,11 @@ class ToolCalls(Sequence[ToolCall]):
     def tool_calls(self) -> list[ToolCall]:
         """The calls as a list."""
         return list(self._calls)
+
+    @property
+    def text(self) -> str:
+        """What the model said beside the calls."""
+        return self._text
 
     @overload
     def __getitem__(self, index: int) -> ToolCall: ...
@@ -547,7 +551,9 @@ def _check_tool(name: object, handler: object, parameters: JsonObject | None) ->
     if name == "<lambda>":
         raise ToolDefinitionError("A lambda has no name that a model could use. Pass one: Tool(f, name='...').")
     if handler is not None and not callable(handler):
-        raise ToolDefinitionError(f"The handler of {name!r} is no function but {type(handler).__name__}. Pass a callable.")
+        raise ToolDefinitionError(
+            f"The handler of {name!r} is no function but {type(handler).__name__}. Pass a callable."
+        )
     if parameters is not None:
         if not isinstance(parameters, dict):  # pyright: ignore[reportUnnecessaryIsInstance]  # users hand in anything
             raise ToolDefinitionError(f"The parameters of {name!r} are no JSON Schema but {type(parameters).__name__}.")
