@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any, cast
 
 from sigwire.core.example import Record
@@ -17,7 +18,8 @@ from sigwire.core.parts import MediaPart
 __all__ = ["encode", "limit", "short_message"]
 
 _MEDIA_PARTS = (ImagePart, AudioPart, FilePart)
-_PLAIN = frozenset({bool, float, int, str, type(None)})  # most of what a result is made of, and never media
+_PLAIN = frozenset({bool, int, str, type(None)})  # most of what a result is made of: JSON as it stands
+_CONTAINERS = frozenset({dict, list, tuple})
 _LONGEST_MESSAGE = 300
 
 
@@ -35,13 +37,16 @@ def encode(value: Any) -> tuple[JsonValue, tuple[MediaPart, ...]]:
     """
     if value is None or type(value) in (str, bool, int):
         return value, ()
-    media: list[MediaPart] = []
     if (part := _media_part(value)) is not None:
         return "", (part,)
-    return _jsonable(_without_media(value, media)), tuple(media)
+    reading = _Reading()
+    content = reading.read(value)
+    return content if reading.is_json else _jsonable(content), tuple(reading.media)
 
 
 def _media_part(value: Any) -> MediaPart | None:
+    if type(value) in _CONTAINERS:
+        return None
     if isinstance(value, _MEDIA_PARTS):
         return value
     # The field types Image, Audio and File know the part they are.
@@ -49,18 +54,39 @@ def _media_part(value: Any) -> MediaPart | None:
     return cast("MediaPart", make()) if callable(make) else None
 
 
-def _without_media(value: Any, media: list[MediaPart]) -> Any:
-    if type(value) in _PLAIN:
-        return value
-    if type(value) in (list, tuple):
-        return [_without_media(item, media) for item in value]
-    if issubclass(type(value), dict):
-        return {key: _without_media(item, media) for key, item in value.items()}
-    part = _media_part(value)
-    if part is None:
-        return value
-    media.append(part)
-    return f"({part.kind} {len(media)})"
+class _Reading:
+    """A copy of a value without its media. ``is_json``: nothing was met that JSON cannot hold as it stands."""
+
+    __slots__ = ("is_json", "media")
+
+    def __init__(self) -> None:
+        self.is_json = True
+        self.media: list[MediaPart] = []
+
+    def read(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in _PLAIN:
+            return value
+        if kind is dict:
+            if not all(type(key) is str for key in value):
+                self.is_json = False
+            return {key: self.read(item) for key, item in value.items()}
+        if kind in (list, tuple):
+            return [self.read(item) for item in value]
+        if kind is float and isfinite(value):
+            return value
+        return self._read_other(value)
+
+    def _read_other(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            self.is_json = False
+            return {key: self.read(item) for key, item in cast("dict[Any, Any]", value).items()}
+        part = _media_part(value)
+        if part is None:
+            self.is_json = False
+            return value
+        self.media.append(part)
+        return f"({part.kind} {len(self.media)})"
 
 
 def _jsonable(value: Any) -> JsonValue:

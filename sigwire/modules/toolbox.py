@@ -24,7 +24,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, TypeGuard, cast
 
 from sigwire.core.json import Value
 from sigwire.core.tools import Tool, ToolCall, ToolResult
@@ -225,7 +225,7 @@ class _Running:
             value = _handler(tool)(*self._bound.args, **self._bound.kwargs)
         else:
             value = _within(self._seconds, _handler(tool), self._bound)
-        return block_on(_await(value)) if inspect.isawaitable(value) else value
+        return block_on(_await(value)) if _is_awaitable(value) else value
 
     async def _awaited(self) -> Any:
         limit = asyncio.timeout(self._seconds)
@@ -241,7 +241,7 @@ class _Running:
             return await _handler(tool)(*self._bound.args, **self._bound.kwargs)
         # A thread cannot be stopped: past its time the handler goes on, and its value is dropped.
         value = (await off_loop(_captured, _handler(tool), self._bound))()
-        return await value if inspect.isawaitable(value) else value
+        return await value if _is_awaitable(value) else value
 
     @property
     def _seconds(self) -> float | None:
@@ -286,6 +286,13 @@ class _Running:
         if self.record is not None:
             self.record.append(done)
         return done
+
+
+_NEVER_AWAITED = frozenset({dict, list, str, int, float, bool, type(None)})
+
+
+def _is_awaitable(value: Any) -> TypeGuard[Awaitable[Any]]:
+    return type(value) not in _NEVER_AWAITED and inspect.isawaitable(value)
 
 
 def _handler(tool: Tool) -> Callable[..., Any]:
