@@ -64,7 +64,7 @@ class _Reading:
         self.media: list[MediaPart] = []
 
     def read(self, value: Any) -> Any:
-        kind = type(value)
+        kind: type[Any] = type(value)
         if kind in _PLAIN:
             return value
         if kind is dict:
@@ -78,9 +78,9 @@ class _Reading:
         return self._read_other(value)
 
     def _read_other(self, value: Any) -> Any:
-        if isinstance(value, dict):
+        if issubclass(type(value), dict):
             self.is_json = False
-            return {key: self.read(item) for key, item in cast("dict[Any, Any]", value).items()}
+            return {key: self.read(item) for key, item in value.items()}
         part = _media_part(value)
         if part is None:
             self.is_json = False
