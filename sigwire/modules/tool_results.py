@@ -64,16 +64,15 @@ class _Reading:
         self.media: list[MediaPart] = []
 
     def read(self, value: Any) -> Any:
-        kind: type[Any] = type(value)
-        if kind in _PLAIN:
+        if type(value) in _PLAIN:
             return value
-        if kind is dict:
+        if type(value) is dict:
             if not all(type(key) is str for key in value):
                 self.is_json = False
             return {key: self.read(item) for key, item in value.items()}
-        if kind in (list, tuple):
+        if type(value) in (list, tuple):
             return [self.read(item) for item in value]
-        if kind is float and isfinite(value):
+        if type(value) is float and isfinite(value):
             return value
         return self._read_other(value)
 
