@@ -64,15 +64,16 @@ class _Reading:
         self.media: list[MediaPart] = []
 
     def read(self, value: Any) -> Any:
-        if type(value) in _PLAIN:
+        kind = cast("type[Any]", type(value))
+        if kind in _PLAIN:
             return value
-        if type(value) is dict:
+        if kind is dict:
             if not all(type(key) is str for key in value):
                 self.is_json = False
             return {key: self.read(item) for key, item in value.items()}
-        if type(value) in (list, tuple):
+        if kind in (list, tuple):
             return [self.read(item) for item in value]
-        if type(value) is float and isfinite(value):
+        if kind is float and isfinite(value):
             return value
         return self._read_other(value)
 
