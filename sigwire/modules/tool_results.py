@@ -64,7 +64,7 @@ class _Reading:
         self.media: list[MediaPart] = []
 
     def read(self, value: Any) -> Any:
-        kind = cast("type[Any]", type(value))
+        kind = value.__class__
         if kind in _PLAIN:
             return value
         if kind is dict:
