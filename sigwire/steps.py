@@ -186,7 +186,7 @@ def block_on(coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None)
         raise
 
 
-def off_loop(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
+def off_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
     """Run blocking code in a thread with the caller's context, so that the event loop stays free.
 
     >>> import time

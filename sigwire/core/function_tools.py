@@ -29,7 +29,7 @@ from typing import Annotated, Any, NamedTuple, cast
 from sigwire.core.docstrings import FunctionText, read_docstring
 from sigwire.core.json import JsonObject
 from sigwire.core.schema import inline_refs, schema_of, short, untitled
-from sigwire.core.typed_dicts import portable
+from sigwire.core.typed_dicts import members_of, portable
 from sigwire.errors import InputError, ToolDefinitionError
 
 __all__ = ["Argument", "Bound", "FunctionArguments", "function_name", "is_async_function"]
@@ -448,14 +448,11 @@ def _is_unpacked(hint: Any) -> bool:
 
 def _keywords_of(record: Any, descriptions: Mapping[str, str]) -> Iterator[Argument]:
     """``**options: Unpack[Options]``: the keywords of a TypedDict, each a parameter."""
-    for name, hint in typing.get_type_hints(record, include_extras=True).items():
-        if typing.get_origin(hint) is not None and str(typing.get_origin(hint)).endswith(("NotRequired", "Required")):
-            hint = typing.get_args(hint)[0]
+    for name, hint, required in members_of(record):
         offered_as, described = _read_metadata(hint, name)
-        default = Parameter.empty if name in record.__required_keys__ else _ABSENT
-        yield Argument(
-            name, offered_as, portable(hint), default, described or descriptions.get(name), Parameter.KEYWORD_ONLY
-        )
+        default = Parameter.empty if required else _ABSENT
+        description = described or descriptions.get(name)
+        yield Argument(name, offered_as, portable(hint), default, description, Parameter.KEYWORD_ONLY)
 
 
 _ABSENT = object()  # a default that is no value: the keyword may simply be left out

@@ -488,10 +488,9 @@ class Tool:
         True
         """
         config = WebSearch.from_json(data["config"]) if "config" in data else None
+        parameters = None if config else data.get("parameters", _NO_PARAMETERS)
         options = {name: data[name] for name in ("timeout", "max_output", "parallel") if name in data}
-        return cls(
-            None, data["name"], data.get("description", ""), data.get("parameters"), handler, config=config, **options
-        )
+        return cls(None, data["name"], data.get("description", ""), parameters, handler, config=config, **options)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
