@@ -32,7 +32,7 @@ from sigwire.core.schema import inline_refs, schema_of, short, untitled
 from sigwire.core.typed_dicts import members_of, portable
 from sigwire.errors import InputError, ToolDefinitionError
 
-__all__ = ["Argument", "Bound", "FunctionArguments", "function_name", "is_async_function"]
+__all__ = ["Argument", "Bound", "FunctionArguments", "function_docstring", "function_name", "is_async_function"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class FunctionArguments:
         descriptions: Mapping[str, str] | None = None,
     ) -> None:
         self._name = function_name(function)
-        self.text: FunctionText = read_docstring(_docstring(function))
+        self.text: FunctionText = read_docstring(function_docstring(function))
         read = list(
             _read_arguments(function, self._name, types or {}, {**self.text.parameters, **(descriptions or {})})
         )
@@ -348,7 +348,8 @@ def _bound_by_name(function: Any) -> set[str]:
     return bound
 
 
-def _docstring(function: Any) -> str | None:
+def function_docstring(function: Any) -> str | None:
+    """The docstring that describes a call: the function's own, or the class's or ``__call__``'s of a callable object."""
     function = _inside_partials(function)
     if inspect.isroutine(function) or inspect.isclass(function):
         return function.__doc__

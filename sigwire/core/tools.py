@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 
 from sigwire.core.docstrings import read_docstring
-from sigwire.core.function_tools import Bound, FunctionArguments, function_name, is_async_function
+from sigwire.core.function_tools import Bound, FunctionArguments, function_docstring, function_name, is_async_function
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads_once
 from sigwire.core.parts import MediaPart
 from sigwire.core.schema import check_schema, validator
@@ -327,11 +327,11 @@ class Tool:
         if parameters is None and config is None:
             function = _function_arguments(handler, name, arg_types, arg_desc)
         if name is None:
-            name = function_name(handler) if handler is not None else config.kind if config is not None else ""
+            name = "" if handler is None else function_name(handler)
+        description = desc if description is None else description
         if description is None:
-            description = desc if desc is not None else function.text.description if function else None
-        if description is None:
-            description = read_docstring(getattr(handler, "__doc__", None)).description
+            text = function.text if function else read_docstring(handler and function_docstring(handler))
+            description = text.description
         _check_tool(name, handler, parameters)
         keep = partial(object.__setattr__, self)
         keep("name", name)
@@ -461,6 +461,11 @@ class Tool:
     def arg_types(self) -> dict[str, Any]:
         """Python type by argument; empty for a tool made from a schema."""
         return self._function.types() if self._function else {}
+
+    @property
+    def arg_desc(self) -> dict[str, str]:
+        """Description by argument, where there is one."""
+        return {name: schema["description"] for name, schema in self.args.items() if "description" in schema}
 
     @property
     def has_kwargs(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
 import json
 import threading
 from collections.abc import Callable
@@ -245,6 +246,7 @@ def test_dspys_names_work() -> None:
     tool = Tool(search, desc="Search.", arg_types={"query": str}, arg_desc={"query": "What for."})
     assert (tool.desc, tool.func, tool.has_kwargs) == ("Search.", search, True)
     assert tool.args == {"query": {"type": "string", "description": "What for."}}
+    assert tool.arg_desc == {"query": "What for."}
     assert tool.format_as_litellm_function_call() is tool.spec
     assert tool(query="a", more=1) == ("a", {"more": 1})
     assert not Tool(distance).has_kwargs
@@ -408,3 +410,10 @@ def test_making_a_plain_tool_compiles_nothing_and_a_doubtful_one_is_checked_at_o
 def test_errors_of_calls_have_a_code_and_words() -> None:
     error = CallError("unknown_tool", "There is no tool 'f'.")
     assert CallError.from_json(error.to_json()) == error
+
+
+def test_a_tool_with_a_schema_is_described_by_its_handler_and_not_by_the_partial_around_it() -> None:
+    tool = Tool(functools.partial(distance, unit="m"), name="far", parameters={"type": "object"})
+    assert tool.description == "How far it is."
+    assert Tool.web_search().description == "Search the web."
+    assert Tool(name="far", parameters={"type": "object"}).description == ""
