@@ -79,6 +79,19 @@ def test_names_stay_readable(rules: NameRules, names: list[str], starts: list[st
         assert re.fullmatch(re.escape(start) + hashed, sent), (name, sent)
 
 
+def test_of_two_allowed_names_the_same_one_is_kept_in_any_order() -> None:
+    for names in (["find", "Find"], ["Find", "find"]):
+        assert NameMap(names, CASELESS).encode("Find") == "Find"
+
+
+def test_a_name_that_looks_like_another_ones_hash_keeps_itself() -> None:
+    hashed = NameMap(["a.b", "a b"], OPENAI).encode("a.b")
+    crowd = NameMap(["a.b", "a b", hashed], OPENAI)
+    assert crowd.encode(hashed) == hashed
+    assert crowd.encode("a.b") not in (hashed, "a_b")
+    assert crowd.decode(crowd.encode("a.b")) == "a.b"
+
+
 def test_a_name_the_model_made_up_comes_back_as_it_is() -> None:
     assert NameMap(["a.b"], OPENAI).decode("c_d") == "c_d"
 

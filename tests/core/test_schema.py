@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any, TypedDict
 
 import pytest
@@ -117,9 +116,7 @@ def test_definitions_that_would_explode_stay_definitions() -> None:
         f"L{n}": {"items": {"$ref": f"#/$defs/L{n + 1}"}, "not": {"$ref": f"#/$defs/L{n + 1}"}} for n in range(64)
     }
     schema: Any = {"$defs": {**levels, "L64": {"type": "integer"}}, "$ref": "#/$defs/L0"}
-    began = time.process_time()
-    assert inline_refs(schema) is schema
-    assert time.process_time() - began < 60  # 2 ** 64 steps would not end
+    assert inline_refs(schema) is schema  # and not 2 ** 64 steps, which would not end
 
 
 # --- checking schemas ------------------------------------------------------------------------------------
