@@ -22,7 +22,6 @@ import json
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from inspect import Parameter
 from typing import Annotated, Any, NamedTuple, cast
 
@@ -35,12 +34,11 @@ from sigwire.errors import InputError, ToolDefinitionError
 __all__ = ["Argument", "Bound", "FunctionArguments", "function_docstring", "function_name", "is_async_function"]
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """Arguments that fit: call ``function(*bound.args, **bound.kwargs)``."""
 
-    args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
 
 class Argument(NamedTuple):

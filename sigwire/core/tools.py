@@ -82,23 +82,26 @@ class ToolCall(Value):
 
 
 def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | None]:
-    was_text = isinstance(arguments, str)
-    for _ in range(2):
-        if not isinstance(arguments, str):
-            break
-        if not arguments.strip():
-            return {}, None
+    if isinstance(arguments, str):
         try:
-            arguments = loads_once(arguments)
+            arguments = _decode_arguments(arguments)
         except ValueError as fault:
             return None, CallError("malformed_json", f"The arguments are not valid JSON: {fault}")
+        if isinstance(arguments, dict):  # straight from JSON: ours to keep, and its keys are texts
+            return cast("JsonObject", arguments), None
     if arguments is None:
         return {}, None
-    if was_text and type(arguments) is dict:  # fresh from JSON text: ours alone, and its keys are strings
-        return cast("JsonObject", arguments), None
     if _is_json_object(arguments):
         return dict(arguments), None
     return None, CallError("not_an_object", f"The arguments must be a JSON object, not {_json_type(arguments)}.")
+
+
+def _decode_arguments(text: str) -> object:
+    """Decode once, and what is text then once more; nothing but spaces is nothing."""
+    value: object = loads_once(text) if text.strip() else None
+    if isinstance(value, str):
+        return loads_once(value) if value.strip() else None
+    return value
 
 
 def _is_json_object(value: object) -> TypeGuard[Mapping[str, Any]]:
