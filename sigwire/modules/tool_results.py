@@ -78,17 +78,23 @@ class _Reading:
 
     def read(self, value: Any) -> Any:
         kind = value.__class__
-        if kind in _SCALARS:
-            return _scalar(value)
+        if kind in _SCALARS:  # the two that need no second look do not pay for one
+            return value if kind is bool or (kind is str and value.isascii()) else _scalar(value)
         if kind is dict:
-            if not all(type(key) is str for key in value):
-                self.is_json = False
-            return {key: self.read(item) for key, item in value.items()}
+            return self._read_dict(value)
         if kind in (list, tuple):
             return [self.read(item) for item in value]
         if kind is float and isfinite(value):
             return value
         return self._read_other(value)
+
+    def _read_dict(self, value: dict[Any, Any]) -> dict[Any, Any]:
+        made: dict[Any, Any] = {}
+        for key, item in value.items():
+            if key.__class__ is not str:
+                self.is_json = False
+            made[key] = item if item.__class__ is int and -_LARGEST < item < _LARGEST else self.read(item)
+        return made
 
     def _read_other(self, value: Any) -> Any:
         if issubclass(type(value), dict):

@@ -27,8 +27,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeGuard, TypeVar, cast, get_args
 
-from sigwire.core.json import JsonValue, Value
-from sigwire.core.parts import MediaPart
+from sigwire.core.json import Value
 from sigwire.core.tools import Tool, ToolCall, ToolResult
 from sigwire.errors import ConfigurationError, ToolDefinitionError, ToolSignal
 from sigwire.modules.tool_results import encode, limit, short_message
@@ -199,38 +198,36 @@ class _Running:
         self.record: list[ToolRun] | None = None
 
     def run(self) -> ToolRun:
-        return self._recorded(self._run() if self._fault is None else self._failed(self._fault, 0.0))
-
-    async def arun(self) -> ToolRun:
-        return self._recorded(await self._arun() if self._fault is None else self._failed(self._fault, 0.0))
-
-    def _run(self) -> ToolRun:
+        if self._fault is not None:
+            return self._recorded(self._failed(self._fault, 0.0))
         began = time.perf_counter()
         try:
             with watch("tool", self.tool, self._inputs) as end:
                 value, done = self._blocked(began)
                 end(value)
         except Exception as error:
-            return self._raised(error, time.perf_counter() - began)
-        return done
+            done = self._raised(error, time.perf_counter() - began)
+        return self._recorded(done)
 
-    async def _arun(self) -> ToolRun:
+    async def arun(self) -> ToolRun:
+        if self._fault is not None:
+            return self._recorded(self._failed(self._fault, 0.0))
         began = time.perf_counter()
         try:
             with watch("tool", self.tool, self._inputs) as end:
                 value, done = await self._awaited(began)
                 end(value)
         except Exception as error:
-            return self._raised(error, time.perf_counter() - began)
-        return done
+            done = self._raised(error, time.perf_counter() - began)
+        return self._recorded(done)
 
     # --- the one place where a model's wish becomes a deed ---
 
     def _blocked(self, began: float) -> tuple[Any, ToolRun]:
         if cast(Tool, self.tool).is_async:
             return block_on(self._awaited(began))
-        work = partial(self._work, began)
-        value, done = work() if self._seconds is None else _within(self._seconds, work)
+        seconds = self._seconds
+        value, done = self._work(began) if seconds is None else _within(seconds, partial(self._work, began))
         return (value, done) if done is not None else block_on(self._finished(value, began))
 
     async def _awaited(self, began: float) -> tuple[Any, ToolRun]:
@@ -269,9 +266,12 @@ class _Running:
     # --- from a value or an error to a result ---
 
     def _answered(self, value: Any, began: float) -> ToolRun:
+        is_error, more = False, ()
         try:
-            content, media, is_error = _given(value)
-            return self._done(content, time.perf_counter() - began, is_error, media)
+            if isinstance(value, ToolResult):  # a tool may say it all itself
+                value, is_error, more = value.content, value.is_error, value.media
+            content, media = encode(value)
+            return self._done(content, time.perf_counter() - began, is_error, (*more, *media))
         except Exception as fault:  # a value's own ways of being written and read are users' code
             why = str(fault) if isinstance(fault, ValueError) else short_message(fault)
             return self._failed(f"The tool ran, but its result cannot be shown: {why}.", time.perf_counter() - began)
@@ -302,14 +302,6 @@ class _Running:
         if self.record is not None:
             self.record.append(done)
         return done
-
-
-def _given(value: Any) -> tuple[JsonValue, tuple[MediaPart, ...], bool]:
-    """A tool's value as content, media, and whether it is an error; a tool may say all three itself with a result."""
-    if not isinstance(value, ToolResult):
-        return *encode(value), False
-    content, media = encode(value.content)
-    return content, (*value.media, *media), value.is_error
 
 
 _NEVER_AWAITED = frozenset({dict, list, str, int, float, bool, type(None)})
