@@ -22,7 +22,7 @@ from sigwire.errors import AdapterParseError, EmptyResponse, MalformedToolCall, 
 from sigwire.modules.ask import Ask, choose_lm
 from sigwire.modules.inputs import InputReader, TakenIds
 from sigwire.modules.module import StepsModule
-from sigwire.modules.state import plain
+from sigwire.modules.state import plain, prepare_one
 from sigwire.modules.walk import Parameter
 from sigwire.observe.callbacks import call as watch
 from sigwire.settings import Settings, current
@@ -208,9 +208,9 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         """Demos, signature texts and model as JSON, without secrets. A model that has no ``dump_state`` is left out."""
         dump = getattr(self.lm, "dump_state", None)
         return {
-            "traces": plain(self.traces),
-            "train": plain(self.train),
-            "demos": plain(self.demos),
+            "traces": plain("traces", self.traces),
+            "train": plain("train", self.train),
+            "demos": plain("demos", self.demos),
             "signature": self.signature.dump_state(),
             "lm": dump() if dump is not None else None,
         }
@@ -234,7 +234,7 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         return change
 
     def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
-        return [self.prepare_state(state, allow_unsafe_lm_state=unsafe)]
+        return [prepare_one("self", self, state, unsafe)]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.signature.signature!r})"
