@@ -350,4 +350,8 @@ def _request(
 ) -> Request:
     if messages is None and prompt is None:
         raise InputError('A language model was called with nothing to answer. Use lm("text") or lm(messages=[...]).')
+    if isinstance(messages, str):
+        raise InputError(
+            'messages is a list of messages (asking a language model). Use lm("text") or lm(messages=[...]).'
+        )
     return decode_request(messages if messages is not None else (Message.user(cast(str, prompt)),), kwargs)

@@ -18,7 +18,15 @@ from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Choice, LMWarning, Response
 from sigwire.core.tools import Tool
-from sigwire.errors import AdapterParseError, EmptyResponse, MalformedToolCall, ModelError, StateError
+from sigwire.errors import (
+    AdapterParseError,
+    ConfigurationError,
+    EmptyResponse,
+    InputError,
+    MalformedToolCall,
+    ModelError,
+    StateError,
+)
 from sigwire.modules.ask import Ask, choose_lm
 from sigwire.modules.inputs import InputReader, TakenIds
 from sigwire.modules.module import StepsModule
@@ -182,12 +190,14 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         """The request's options, and how many repairs they allow."""
         config: Mapping[str, Any] | None = specials.get("config")
         if not self.config and not config and "prediction" not in specials:
-            return None, self.max_repairs
+            return None, _repairs(self.max_repairs)
+        if config is not None and not isinstance(config, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(f"config is a dict of request options, not {type(config).__name__} (calling Predict).")
         options: dict[str, Any] = {**self.config, **(config or {})}
         if "prediction" in specials:
             options["prediction"] = specials["prediction"]
         repairs = options.pop("max_repairs", self.max_repairs)
-        return options, repairs
+        return options, _repairs(repairs)
 
     # --- what can be learned ---------------------------------------------------------------------------
 
@@ -359,6 +369,12 @@ def _chat() -> Adapter:
 
 
 _default_adapter: Adapter | None = None
+
+
+def _repairs(given: Any) -> int:
+    if not isinstance(given, int) or given < 0:
+        raise ConfigurationError(f"max_repairs is a number, 0 or more, not {given!r} (Predict).")
+    return given
 
 
 def _format_inputs(signature: Any, inputs: dict[str, Any], demos: Any) -> dict[str, Any]:
