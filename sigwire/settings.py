@@ -17,7 +17,7 @@ import contextvars
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from sigwire.errors import ConfigurationError
 from sigwire.observe.callbacks import listen_to
@@ -32,7 +32,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _key(default: Any, meaning: str, check: str = "anything") -> Any:
+def _key(default: Any, meaning: str, check: str) -> Any:
     return field(default=default, metadata={"meaning": meaning, "check": check})
 
 
@@ -42,30 +42,51 @@ class Settings:
 
     lm: LanguageModel | None = _key(None, "The model for modules that have none of their own.", "lm")
     adapter: Adapter | None = _key(None, "How signatures become requests; `None` is `ChatAdapter()`.", "adapter")
-    callbacks: Sequence[Any] = _key((), "Listeners for every call (see `BaseCallback`).", "list")
-    trace: list[Any] | None = _key(None, "A list that gets `(predictor, inputs, prediction)` of every `Predict`.")
+    callbacks: Sequence[Any] = _key((), "Listeners for every call (see `BaseCallback`).", "listeners")
+    trace: list[Any] | None = _key(
+        None, "A list that gets `(predictor, inputs, prediction)` of every `Predict`.", "trace"
+    )
     max_trace_size: int = _key(10_000, "How many entries `trace` keeps; the oldest go first.", "count")
-    track_usage: bool = _key(False, "The outermost module puts token totals by model on its prediction.")
+    track_usage: bool = _key(False, "The outermost module puts token totals by model on its prediction.", "switch")
     max_history_size: int = _key(
         0, "How many requests each module remembers for `inspect_history`; 0 is none.", "count"
     )
     num_threads: int = _key(8, "How many calls `batch` and `abatch` have under way at once.", "positive")
-    warn_on_type_mismatch: bool = _key(True, "Warn when an input does not fit its declared type.")
+    warn_on_type_mismatch: bool = _key(True, "Warn when an input does not fit its declared type.", "switch")
+
+
+def _is_one(value: Any, method: str) -> bool:
+    """Whether a value offers a method; a class does not, only what is made of it."""
+    return not isinstance(value, type) and callable(getattr(value, method, None))
+
+
+def _is_number(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _are_listeners(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and not any(isinstance(item, type) for item in cast("list[Any]", value))
 
 
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "anything": (lambda value: True, ""),
     "lm": (
-        lambda value: value is None or callable(getattr(value, "respond", None)),
+        lambda value: value is None or _is_one(value, "respond"),
         'a language model such as sigwire.LM("offline/lexical")',
     ),
-    "adapter": (
-        lambda value: value is None or callable(getattr(value, "plan", None)),
-        "an adapter such as sigwire.ChatAdapter()",
-    ),
-    "list": (lambda value: isinstance(value, (list, tuple)), "a list"),
-    "count": (lambda value: isinstance(value, int) and value >= 0, "a number, 0 or more"),
-    "positive": (lambda value: isinstance(value, int) and value > 0, "a number above 0"),
+    "adapter": (lambda value: value is None or _is_one(value, "plan"), "an adapter such as sigwire.ChatAdapter()"),
+    "listeners": (_are_listeners, "a list of listeners such as [MyCallback()]"),
+    "trace": (lambda value: value is None or isinstance(value, list), "a list or None"),
+    "switch": (lambda value: isinstance(value, bool), "True or False"),
+    "count": (lambda value: _is_number(value, 0), "a number, 0 or more"),
+    "positive": (lambda value: _is_number(value, 1), "a number above 0"),
+}
+
+# What DSPy's settings of these names do, here.
+_ELSEWHERE = {
+    "allow_tool_async_sync_conversion": "Async tools can always be called blocking.",
+    "async_max_workers": "num_threads limits batches.",
+    "disable_history": "Modules remember nothing unless max_history_size is set.",
+    "usage_tracker": "Write with track_usage() as tracker.",
 }
 
 _KEYS = {entry.name: entry for entry in fields(Settings)}
@@ -74,7 +95,10 @@ _KEYS = {entry.name: entry for entry in fields(Settings)}
 def _checked(values: dict[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
         if name not in _KEYS:
-            raise ConfigurationError(f"There is no setting {name!r}. The settings are {', '.join(sorted(_KEYS))}.")
+            hint = f" {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+            raise ConfigurationError(
+                f"There is no setting {name!r}.{hint} The settings are {', '.join(sorted(_KEYS))}."
+            )
         fits, wanted = _CHECKS[_KEYS[name].metadata["check"]]
         if not fits(value):
             raise ConfigurationError(f"The setting {name!r} takes {wanted}, not {value!r:.80}.")

@@ -14,6 +14,8 @@ This file knows nothing of models, tools or settings. It owns two process-wide r
 an event loop in a daemon thread, for effects that can only be awaited while the caller blocks, and a pool of threads, for
 effects that can only block while the caller awaits. Loops and pools are imported where they are used: a program that only
 blocks, as most scripts do, never pays for them.
+
+An interrupt (``KeyboardInterrupt``, ``SystemExit``) is never swallowed, and never waits for threads that cannot be stopped.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ from __future__ import annotations
 import contextvars
 import os
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from functools import partial
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -89,6 +92,7 @@ class Gather(Generic[T]):
 
     Each program runs in a copy of the caller's context. When one raises, programs not yet started are dropped, running
     ones are cancelled (async) or waited for (sync), and of the errors that came the first in the given order is raised.
+    An interrupt of a blocked caller waits for nobody: what runs goes on in daemon threads, and its value is dropped.
 
     >>> def number(n: int) -> Program[int]:
     ...     return n
@@ -108,15 +112,19 @@ class Gather(Generic[T]):
     def run(self) -> list[T]:
         if self._limit == 1:
             return [contextvars.copy_context().run(run, program) for program in self._programs]
-        from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+        from concurrent.futures import FIRST_EXCEPTION, wait
 
-        with ThreadPoolExecutor(self._limit, thread_name_prefix="sigwire-gather") as pool:
-            futures = [pool.submit(contextvars.copy_context().run, partial(run, program)) for program in self._programs]
-            try:
-                wait(futures, return_when=FIRST_EXCEPTION)
-            finally:  # an interrupt too: nothing more is begun
-                for future in futures:
-                    future.cancel()
+        jobs = [_Job(program) for program in self._programs]
+        futures = [job.future for job in jobs]
+        waiting = deque(jobs)
+        for _ in range(self._limit):
+            threading.Thread(target=_work_off, args=(waiting,), name="sigwire-gather", daemon=True).start()
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:  # an interrupt too: nothing more is begun
+            for future in futures:
+                future.cancel()
+        wait(futures)
         return _results(futures)
 
     async def arun(self) -> list[T]:
@@ -145,6 +153,34 @@ class Gather(Generic[T]):
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         return _results(tasks)
+
+
+class _Job(Generic[T]):
+    """A program that some thread will run, in a copy of the context in which the job was made."""
+
+    __slots__ = ("_context", "_program", "future")
+
+    def __init__(self, program: Program[T]) -> None:
+        from concurrent.futures import Future
+
+        self._program, self._context = program, contextvars.copy_context()
+        self.future: Future[T] = Future()
+
+    def work(self) -> None:
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            value = self._context.run(run, self._program)
+        except BaseException as error:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(value)
+
+
+def _work_off(waiting: deque[_Job[T]]) -> None:
+    with suppress(IndexError):  # nothing waits any more
+        while True:
+            waiting.popleft().work()
 
 
 def _results(finished: Sequence[Future[T]] | Sequence[asyncio.Task[T]]) -> list[T]:
@@ -186,7 +222,7 @@ def block_on(coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None)
         raise
 
 
-def off_loop(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
+def off_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
     """Run blocking code in a thread with the caller's context, so that the event loop stays free.
 
     >>> import time
@@ -214,14 +250,22 @@ class _BackgroundLoop:
         import asyncio
 
         self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self.loop.run_forever, name="sigwire-loop", daemon=True)
+        self.thread = threading.Thread(target=self._serve, name="sigwire-loop", daemon=True)
         self.thread.start()
+
+    def _serve(self) -> None:
+        """Run the loop for good: asyncio stops it when a task raises an interrupt, which that task's waiter gets anyway."""
+        while True:
+            with suppress(KeyboardInterrupt, SystemExit):
+                self.loop.run_forever()
 
 
 _lock = threading.Lock()
 _loop: _BackgroundLoop | None = None
 _pool: ThreadPoolExecutor | None = None
-_BLOCKING_THREADS = 64  # Blocking tools mostly wait; the interpreter's own default of cores + 4 starves small machines.
+# No limit in practice: what is under way is limited by who starts it (num_threads, parallel), and blocking work that waits for
+# other blocking work would wait for ever in a full pool. Threads are made only when no other one is free.
+_BLOCKING_THREADS = 10_000
 
 
 def _background_loop() -> _BackgroundLoop:

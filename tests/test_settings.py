@@ -15,7 +15,10 @@ from typing import Any
 
 import pytest
 
+from sigwire.adapters.chat import ChatAdapter
 from sigwire.errors import ConfigurationError
+from sigwire.lm.fake import FakeLM
+from sigwire.observe.callbacks import BaseCallback
 from sigwire.settings import Settings, bind, configure, context, current, settings
 
 module = importlib.import_module("sigwire.settings")  # the package shows the object of that name
@@ -99,6 +102,13 @@ def test_an_unknown_key_is_an_error_that_lists_the_known_ones(use: Any) -> None:
         use()
 
 
+def test_a_key_that_dspy_has_says_what_does_the_same_here() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"'disable_history'\. Modules remember nothing unless max_history_size"
+    ):
+        configure(disable_history=True)
+
+
 def test_an_unknown_key_changes_nothing() -> None:
     with pytest.raises(ConfigurationError):
         configure(num_threads=2, temperature=1)
@@ -114,6 +124,12 @@ UNFIT: list[tuple[str, Any]] = [
     ("num_threads", "8"),
     ("max_history_size", -1),
     ("max_trace_size", None),
+    ("lm", FakeLM),
+    ("adapter", ChatAdapter),
+    ("callbacks", [BaseCallback]),
+    ("num_threads", True),
+    ("trace", 3),
+    ("track_usage", "no"),
 ]
 
 

@@ -362,6 +362,30 @@ async def test_each_gathered_program_has_its_own_copy_of_the_context(drive: Driv
     assert colour.get() == "red"
 
 
+def test_an_interrupt_while_gathering_waits_for_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, released = threading.Event(), threading.Event()
+    ran: list[int] = []
+
+    def program(n: int) -> Program[None]:
+        ran.append(n)
+        begun.set()
+        yield Call(lambda: released.wait(5))
+
+    def interrupted(futures: Any, return_when: str) -> None:
+        assert begun.wait(5)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("concurrent.futures.wait", interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(gather(*(program(n) for n in range(50)), limit=2))
+        assert not released.is_set()
+        assert len(ran) <= 2
+        assert all(thread.daemon for thread in threading.enumerate() if thread.name == "sigwire-gather")
+    finally:
+        released.set()
+
+
 @drivers
 async def test_gatherings_nest(drive: Driver) -> None:
     def both(n: int) -> Program[list[int]]:
@@ -427,6 +451,22 @@ def test_an_interrupt_while_blocking_cancels_the_coroutine(monkeypatch: pytest.M
     assert cancelled.wait(5)
 
 
+@pytest.mark.parametrize("interrupt", [SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("in_a_task", [False, True])
+def test_an_interrupt_raised_by_a_coroutine_is_raised_here_and_the_loop_goes_on(
+    interrupt: type[BaseException], in_a_task: bool
+) -> None:
+    async def leave() -> None:
+        raise interrupt
+
+    async def gathers() -> None:
+        await asyncio.ensure_future(leave())
+
+    with pytest.raises(interrupt):
+        block_on(gathers() if in_a_task else leave(), timeout=5)
+    assert block_on(answer(), timeout=5) == 42
+
+
 def test_block_on_shows_the_callers_context() -> None:
     async def read() -> str:
         return colour.get()
@@ -479,6 +519,20 @@ async def test_off_loop_raises_what_the_function_raises() -> None:
 async def test_off_loop_does_not_wait_forever_for_stop_iteration() -> None:
     with pytest.raises(RuntimeError, match="StopIteration"):
         await asyncio.wait_for(off_loop(lambda: next(iter(()))), 5)
+
+
+async def test_blocking_work_that_waits_for_blocking_work_never_runs_out_of_threads() -> None:
+    outer = 70  # more than a pool of the usual sizes has
+    all_wait = threading.Barrier(outer)
+
+    def work() -> int:
+        all_wait.wait(10)
+        return block_on(inner(), timeout=10)
+
+    async def inner() -> int:
+        return await off_loop(lambda: 1)
+
+    assert sum(await asyncio.gather(*(off_loop(work) for _ in range(outer)))) == outer
 
 
 # --- forks -------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
@@ -27,6 +28,14 @@ __all__ = ["Adapter", "FollowUp", "Parsed", "Plan"]
 _HIDDEN = frozenset({"tools", "tool_calls", "history"})
 _LEAST = Capabilities()
 _PLANS_KEPT = 256
+_NO_FALLBACK = (
+    "use_json_adapter_fallback=True has no effect: one call is one request. An answer that is a JSON object is read as it "
+    "stands; to ask again after an answer that cannot be read, use Predict(..., max_repairs=1)."
+)
+_NO_NATIVE_TYPES = (
+    "native_response_types has no effect: an output of type Reasoning is the model's own reasoning wherever the model's "
+    "capabilities have it."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +45,11 @@ class Adapter(ABC):
     ``strict``: refuse every answer that needs a repair, and every downgrade. ``native_tools``: offer tools natively
     (``None``: where the model can). ``types``: how types are shown, "compact" or "schema" (JSON Schema); ``tool_schemas``:
     how tools are shown to a model that is offered them as text, "full" or "compact". ``demos``: examples as marked "turns"
-    or in the "system" message. ``parallel_tool_calls`` is the default of that request option. DSPy's
-    ``use_native_function_calling`` is another name for ``native_tools``.
+    or in the "system" message. ``parallel_tool_calls`` is the default of that request option. ``callbacks`` hear of every
+    format and parse that a module makes with this adapter.
+
+    DSPy's ``use_native_function_calling`` is another name for ``native_tools``. Its ``use_json_adapter_fallback`` and
+    ``native_response_types`` are taken, and warn where they ask for what is not done here.
     """
 
     strict: bool = False
@@ -46,12 +58,28 @@ class Adapter(ABC):
     tool_schemas: ToolSchemas = "full"
     demos: DemoLayout = "turns"
     parallel_tool_calls: bool | None = None
+    callbacks: Sequence[Any] | None = field(default=None, repr=False, compare=False)
     use_native_function_calling: InitVar[bool | None] = None
+    use_json_adapter_fallback: InitVar[bool | None] = None
+    native_response_types: InitVar[Sequence[Any] | None] = None
     _plans: dict[Any, Plan] = field(default_factory=dict[Any, Plan], init=False, repr=False, compare=False)
 
-    def __post_init__(self, use_native_function_calling: bool | None) -> None:
+    def __post_init__(
+        self,
+        use_native_function_calling: bool | None,
+        use_json_adapter_fallback: bool | None,
+        native_response_types: Sequence[Any] | None,
+    ) -> None:
         if use_native_function_calling is not None:
             object.__setattr__(self, "native_tools", use_native_function_calling)
+        if use_json_adapter_fallback:
+            warnings.warn(_NO_FALLBACK, stacklevel=3)
+        if native_response_types:
+            warnings.warn(_NO_NATIVE_TYPES, stacklevel=3)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Plans are found by the identity of objects of this process, so a copy makes its own.
+        return {**self.__dict__, "_plans": {}}
 
     @abstractmethod
     def layout(self, visible: Visible, capabilities: Capabilities) -> Layout:
@@ -79,8 +107,8 @@ class Adapter(ABC):
     def compile(self, signature: Any, capabilities: Capabilities) -> Plan:
         """A new plan. Most callers want ``plan``."""
         spec = signature.spec
-        warnings: list[LMWarning] = []
-        tools_mode = self._tools_mode(capabilities, warnings) if spec.tools_field else None
+        notes: list[LMWarning] = []
+        tools_mode = self._tools_mode(capabilities, notes) if spec.tools_field else None
         scans = tools_mode is not None and not capabilities.runs_own_tools
         visible = Visible(
             tuple(field for field in spec.inputs if field.role not in _HIDDEN),
@@ -91,8 +119,8 @@ class Adapter(ABC):
         layout = self.layout(visible, capabilities)
         mode, why = self.mode(layout, capabilities, tools_mode)
         if why is not None:
-            warnings.append(LMWarning("structured_output", why))
-        return self.make_plan(signature, capabilities, layout, tools_mode, mode, tuple(warnings))
+            notes.append(LMWarning("structured_output", why))
+        return self.make_plan(signature, capabilities, layout, tools_mode, mode, tuple(notes))
 
     def make_plan(
         self,
@@ -106,18 +134,18 @@ class Adapter(ABC):
         """The plan of these pieces; an adapter with a plan class of its own says so here."""
         return Plan(self, signature, capabilities, layout, tools_mode, mode, warnings)
 
-    def _tools_mode(self, capabilities: Capabilities, warnings: list[LMWarning]) -> ToolsMode:
+    def _tools_mode(self, capabilities: Capabilities, notes: list[LMWarning]) -> ToolsMode:
         if self.native_tools is None:
             return "native" if capabilities.native_tools else "text"
         if self.native_tools and not capabilities.native_tools:
-            self._degrade("native_tools", "the model has no native tools; they are offered as text", warnings)
+            self._degrade("native_tools", "the model has no native tools; they are offered as text", notes)
             return "text"
         return "native" if self.native_tools else "text"
 
-    def _degrade(self, feature: str, why: str, warnings: list[LMWarning]) -> None:
+    def _degrade(self, feature: str, why: str, notes: list[LMWarning]) -> None:
         if self.strict:
             raise UnsupportedFeature(f"{feature}: {why}. Choose another model, or an adapter without strict=True.")
-        warnings.append(LMWarning(feature, why))
+        notes.append(LMWarning(feature, why))
 
     # --- without a plan --------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from sigwire.adapters.narrow import is_mapping
 from sigwire.adapters.turns import Speaker, read_calls_value, read_results
 from sigwire.core.messages import Message
 from sigwire.core.tools import ToolCalls, ToolResult
+from sigwire.errors import InputError
 
 __all__ = ["EXAMPLES_NOTE", "DemoLayout", "Examples"]
 
@@ -106,8 +107,13 @@ class Examples:
 
 
 def fields_of(demo: object) -> Mapping[str, Any]:
-    """A demo's fields: of a mapping itself, of an ``Example`` its attributes."""
-    return demo if is_mapping(demo) else vars(demo)
+    """A demo's fields: of a mapping itself, of an ``Example`` its attributes. Raises ``InputError`` for what has none."""
+    try:
+        return demo if is_mapping(demo) else vars(demo)
+    except TypeError:
+        raise InputError(
+            f"A demo is an Example or a dict of fields, not {type(demo).__name__}. Write demos=[Example(...), ...]."
+        ) from None
 
 
 def _state(demo: Any, values: Mapping[str, Any]) -> object:

@@ -38,11 +38,9 @@ def read_docstring(text: str | None) -> FunctionText:
     style = next((name for name, pattern in _STYLES.items() if pattern.search(text)), None)
     if style is None:
         return FunctionText(text)
-    import docstring_parser
-
     try:
         parsed = _parser(style)(_MENDERS[style](text))
-    except docstring_parser.ParseError:
+    except Exception:  # not only its ParseError: on odd text the library trips over itself (IndexError)
         return FunctionText(text)
     described = {
         name.strip().lstrip("*"): " ".join(parameter.description.split())

@@ -11,6 +11,7 @@ misspelt output is an error); ``Example`` and ``Prediction`` answer any attribut
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -560,7 +561,7 @@ _SCALARS = (str, int, float, bool, type(None))
 
 
 def to_plain(value: object) -> Any:
-    """Any field value as JSON data: our own values by ``to_json``, everything else as pydantic writes it.
+    """Any field value as JSON data: our own values by ``to_json``, bytes in base64, everything else as pydantic writes it.
 
     Raises ``ValueError`` for what has no JSON form.
 
@@ -578,6 +579,8 @@ def to_plain(value: object) -> Any:
         return {name: to_plain(item) for name, item in value.__dict__.items()}
     if callable(write := getattr(value, "to_json", None)) and not isinstance(value, type):
         return write()
+    if isinstance(value, (bytes, bytearray)):  # the form they have in prompts, so that a saved demo stands there alike
+        return urlsafe_b64encode(value).decode()
     return _by_pydantic(value)
 
 
@@ -589,7 +592,9 @@ def _by_pydantic(value: object) -> Any:
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 
     try:
-        return to_jsonable_python(value)
+        return to_jsonable_python(
+            value, bytes_mode="base64"
+        )  # as in prompts, so that what was saved stands there alike
     except PydanticSerializationError as fault:
         raise ValueError(f"{type(value).__name__} has no JSON form: {fault}") from fault
 

@@ -22,25 +22,23 @@ import json
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from inspect import Parameter
 from typing import Annotated, Any, NamedTuple, cast
 
 from sigwire.core.docstrings import FunctionText, read_docstring
 from sigwire.core.json import JsonObject
 from sigwire.core.schema import inline_refs, schema_of, short, untitled
-from sigwire.core.typed_dicts import portable
+from sigwire.core.typed_dicts import members_of, portable
 from sigwire.errors import InputError, ToolDefinitionError
 
-__all__ = ["Argument", "Bound", "FunctionArguments", "function_name", "is_async_function"]
+__all__ = ["Argument", "Bound", "FunctionArguments", "function_docstring", "function_name", "is_async_function"]
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """Arguments that fit: call ``function(*bound.args, **bound.kwargs)``."""
 
-    args: tuple[Any, ...] = ()
-    kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
 
 class Argument(NamedTuple):
@@ -84,7 +82,7 @@ class FunctionArguments:
         descriptions: Mapping[str, str] | None = None,
     ) -> None:
         self._name = function_name(function)
-        self.text: FunctionText = read_docstring(_docstring(function))
+        self.text: FunctionText = read_docstring(function_docstring(function))
         read = list(
             _read_arguments(function, self._name, types or {}, {**self.text.parameters, **(descriptions or {})})
         )
@@ -156,8 +154,9 @@ class FunctionArguments:
 
     def bind(self, arguments: Mapping[str, Any]) -> Bound:
         """Check and convert arguments. Raises ``InputError``, in words that a model can act on."""
+        validate = self._validate or self._compile_validate()
         try:
-            values = (self._validate or self._compile_validate())(arguments)
+            values = validate(arguments)
         except ValueError as fault:  # pydantic's ValidationError is one
             raise InputError(self._faults(fault)) from fault
         return self._spread(values) if self._by_position else Bound((), values)
@@ -190,7 +189,7 @@ class FunctionArguments:
                 for name, argument in self._arguments.items()
             }
             record: Any = cast(Any, TypedDict)("Arguments", hints)
-            record.__pydantic_config__ = {"extra": "forbid" if self._more is None else "allow"}
+            record.__pydantic_config__ = {"extra": "forbid"}
             self._adapter = TypeAdapter(record)
         return self._adapter
 
@@ -199,7 +198,7 @@ class FunctionArguments:
             validate = self._compiled().validator.validate_python
         except Exception as fault:
             raise self._no_schema(fault) from fault
-        if self._more is not None and self._more.hint is not Any:
+        if self._more is not None:
             validate = self._with_more_checked(validate, self._more.hint)
         self._validate = validate
         return cast("Callable[[Any], dict[str, Any]]", validate)
@@ -207,16 +206,17 @@ class FunctionArguments:
     def _with_more_checked(
         self, validate: Callable[[Any], dict[str, Any]], hint: Any
     ) -> Callable[[Any], dict[str, Any]]:
+        """The declared arguments as ever, the others as ``**more: hint`` says."""
         from pydantic import TypeAdapter
 
         keywords: Any = types.GenericAlias(dict, (str, hint))
-        more: Any = TypeAdapter(keywords)
-        known = self._arguments.keys()
+        validate_more = TypeAdapter(keywords).validator.validate_python
+        declared = self._arguments.keys() | {argument.offered_as for argument in self._arguments.values()}
 
-        def both(arguments: Any) -> dict[str, Any]:
-            values = validate(arguments)
-            extra = {name: value for name, value in values.items() if name not in known}
-            return {**values, **more.validate_python(extra)} if extra else values
+        def both(arguments: Mapping[str, Any]) -> dict[str, Any]:
+            known = {name: value for name, value in arguments.items() if name in declared}
+            more = {name: value for name, value in arguments.items() if name not in declared}
+            return {**validate(known), **validate_more(more)}
 
         return both
 
@@ -287,6 +287,7 @@ def _fault_line(error: Mapping[str, Any]) -> str:
 _SAYINGS: Mapping[str, str] = {
     "missing": "this argument is required",
     "extra_forbidden": "there is no such argument",
+    "unexpected_keyword_argument": "there is no such argument",
     "dict_type": "a JSON object is needed",
 }
 
@@ -345,7 +346,8 @@ def _bound_by_name(function: Any) -> set[str]:
     return bound
 
 
-def _docstring(function: Any) -> str | None:
+def function_docstring(function: Any) -> str | None:
+    """The docstring that describes a call: the function's own, or the class's or ``__call__``'s of a callable object."""
     function = _inside_partials(function)
     if inspect.isroutine(function) or inspect.isclass(function):
         return function.__doc__
@@ -357,6 +359,7 @@ def _read_arguments(
     function: Callable[..., Any], name: str, types: Mapping[str, Any], descriptions: Mapping[str, str]
 ) -> Iterator[Argument]:
     parameters = _signature(function, name).parameters
+    _check_bound(function, name, parameters)
     settled = _bound_by_name(function)
     hints = {**_hints(function, name, settled | types.keys()), **types}
     for parameter in parameters.values():
@@ -380,12 +383,24 @@ def _signature(function: Any, name: str) -> inspect.Signature:
         ) from fault
 
 
+def _check_bound(function: Any, name: str, parameters: Mapping[str, Parameter]) -> None:
+    """A method taken from its class would offer its ``self`` to the model."""
+    first = next(iter(parameters.values()), None)
+    inside, _, _ = getattr(function, "__qualname__", "").rpartition(".")
+    in_class = bool(inside) and not inside.endswith("<locals>")
+    if first is not None and first.name in ("self", "cls") and first.annotation is Parameter.empty and in_class:
+        raise ToolDefinitionError(
+            f"The tool {name!r} cannot be offered: it is a method of a class, and {first.name!r} is nothing a model can give. "
+            f"Take it from an object: Tool(an_object.{name})."
+        )
+
+
 def _argument(parameter: Parameter, hint: Any, description: str | None) -> Argument:
     default = parameter.default
     if _is_pydantic_field(default):
         hint = Annotated[hint, default]
         default = Parameter.empty if default.is_required() else default
-    elif default is None and hint is not Any:
+    elif default is None and not _admits_none(hint):
         hint = typing.Optional[hint]  # noqa: UP045  # works for every form a hint can have
     offered_as, described = _read_metadata(hint, parameter.name)
     if parameter.kind is Parameter.VAR_POSITIONAL:
@@ -422,20 +437,21 @@ def _metadata(hint: Any) -> tuple[Any, ...]:
     return _metadata(members[0]) if is_optional else ()
 
 
+def _admits_none(hint: Any) -> bool:
+    return _bare(hint) is Any or types.NoneType in typing.get_args(_bare(hint))
+
+
 def _is_unpacked(hint: Any) -> bool:
     return "Unpack" in str(typing.get_origin(hint))
 
 
 def _keywords_of(record: Any, descriptions: Mapping[str, str]) -> Iterator[Argument]:
     """``**options: Unpack[Options]``: the keywords of a TypedDict, each a parameter."""
-    for name, hint in typing.get_type_hints(record, include_extras=True).items():
-        if typing.get_origin(hint) is not None and str(typing.get_origin(hint)).endswith(("NotRequired", "Required")):
-            hint = typing.get_args(hint)[0]
+    for name, hint, required in members_of(record):
         offered_as, described = _read_metadata(hint, name)
-        default = Parameter.empty if name in record.__required_keys__ else _ABSENT
-        yield Argument(
-            name, offered_as, portable(hint), default, described or descriptions.get(name), Parameter.KEYWORD_ONLY
-        )
+        default = Parameter.empty if required else _ABSENT
+        description = described or descriptions.get(name)
+        yield Argument(name, offered_as, portable(hint), default, description, Parameter.KEYWORD_ONLY)
 
 
 _ABSENT = object()  # a default that is no value: the keyword may simply be left out

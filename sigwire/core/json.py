@@ -56,7 +56,10 @@ def _refuse_constant(name: str) -> Any:
 
 def _refuse_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     whole = dict(pairs)
-    if len(whole) < len(pairs) and (key := next((key for key, value in pairs if whole[key] != value), None)) is not None:
+    if (
+        len(whole) < len(pairs)
+        and (key := next((key for key, value in pairs if whole[key] != value), None)) is not None
+    ):
         raise ValueError(f"the key {key[:60]!r} stands there twice, with different values")
     return whole
 
@@ -116,9 +119,7 @@ def _make_plan(cls: Any) -> tuple[_FieldPlan, ...]:
     # The recursive aliases stand for "anything" here: JSON passes as it is.
     hints = typing.get_type_hints(cls, localns={"JsonValue": object, "JsonObject": object})
     return tuple(
-        (field.name, _default(field), *_coders(hints[field.name]))
-        for field in dataclasses.fields(cls)
-        if field.init
+        (field.name, _default(field), *_coders(hints[field.name])) for field in dataclasses.fields(cls) if field.init
     )
 
 

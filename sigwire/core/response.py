@@ -113,7 +113,11 @@ class Choice(Value):
         thoughts = [part.text for part in parts if isinstance(part, ThinkingPart) and part.redacted is None]
         calls = tuple(part for part in parts if isinstance(part, ToolCall))
         return cls(
-            text="".join(texts), tool_calls=calls, reasoning="".join(thoughts) if thoughts else None, parts=parts, **rest
+            text="".join(texts),
+            tool_calls=calls,
+            reasoning="".join(thoughts) if thoughts else None,
+            parts=parts,
+            **rest,
         )
 
     def message(self) -> Message:

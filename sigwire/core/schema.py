@@ -1,8 +1,8 @@
 """JSON Schema: from Python types, and compiled into validators.
 
 Schemas are draft 2020-12, unless their ``$schema`` names an older draft. From Python they come through pydantic, without
-the titles it makes up. Validators are ``jsonschema``'s, compiled once per schema; a ``$ref`` is only ever looked up inside
-its own schema, nothing is fetched. What is wrong with a value is said in short lines that a model can act on.
+the titles it makes up for fields. Validators are ``jsonschema``'s, compiled once per schema; a ``$ref`` is only ever looked
+up inside its own schema, nothing is fetched. What is wrong with a value is said in short lines that a model can act on.
 
 Reads top to bottom: from types, references, checking a schema, checking a value, and the table of what is said.
 """
@@ -177,11 +177,12 @@ def check_schema(schema: JsonObject, where: str) -> None:
 @functools.lru_cache(maxsize=1024)
 def _problem_of(text: str) -> str | None:
     """What is wrong with a schema, given as text: checking costs a millisecond, and the same tools are made many times."""
-    from jsonschema import SchemaError
+    from jsonschema import FormatChecker, SchemaError
 
     schema: JsonObject = loads(text)
     try:
-        _draft(schema).check_schema(schema)
+        # No formats: one of them is "regex", and JavaScript's patterns need not be Python's.
+        _draft(schema).check_schema(schema, format_checker=FormatChecker(formats=()))
     except SchemaError as fault:
         place = "/".join(str(step) for step in fault.absolute_path) or "its top"
         return f"the parameters are no valid JSON Schema (2020-12). At {place}: {short(fault.message)}. Mend it there."

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 
 from sigwire.core.docstrings import read_docstring
-from sigwire.core.function_tools import Bound, FunctionArguments, function_name, is_async_function
+from sigwire.core.function_tools import Bound, FunctionArguments, function_docstring, function_name, is_async_function
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads_once
 from sigwire.core.parts import MediaPart
 from sigwire.core.schema import check_schema, validator
@@ -82,20 +82,26 @@ class ToolCall(Value):
 
 
 def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | None]:
-    for _ in range(2):
-        if not isinstance(arguments, str):
-            break
-        if not arguments.strip():
-            return {}, None
+    if isinstance(arguments, str):
         try:
-            arguments = loads_once(arguments)
+            arguments = _decode_arguments(arguments)
         except ValueError as fault:
             return None, CallError("malformed_json", f"The arguments are not valid JSON: {fault}")
+        if isinstance(arguments, dict):  # straight from JSON: ours to keep, and its keys are texts
+            return cast("JsonObject", arguments), None
     if arguments is None:
         return {}, None
     if _is_json_object(arguments):
         return dict(arguments), None
     return None, CallError("not_an_object", f"The arguments must be a JSON object, not {_json_type(arguments)}.")
+
+
+def _decode_arguments(text: str) -> object:
+    """Decode once, and what is text then once more; nothing but spaces is nothing."""
+    value: object = loads_once(text) if text.strip() else None
+    if isinstance(value, str):
+        return loads_once(value) if value.strip() else None
+    return value
 
 
 def _is_json_object(value: object) -> TypeGuard[Mapping[str, Any]]:
@@ -133,9 +139,7 @@ def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[
             while f"call_{n}" in used:
                 n += 1
             used.add(f"call_{n}")
-            call = ToolCall(
-                f"call_{n}", call.name, call.arguments, call.raw_arguments, call.error, call.provider_data
-            )
+            call = ToolCall(f"call_{n}", call.name, call.arguments, call.raw_arguments, call.error, call.provider_data)
         numbered.append(call)
     return tuple(numbered)
 
@@ -143,20 +147,18 @@ def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[
 class ToolCalls(Sequence[ToolCall]):
     """The calls a model made in one turn, in order: the type of a signature's tool-calls output.
 
-    A sequence of ``ToolCall``. ``text`` is what the model said beside them.
+    A sequence of ``ToolCall`` that does not change. ``text`` is what the model said beside them.
 
     >>> calls = ToolCalls([ToolCall("call_0", "add", {"a": 1})])
     >>> len(calls), calls[0].name, bool(ToolCalls())
     (1, 'add', False)
     """
 
-    __slots__ = ("_calls", "text")
+    __slots__ = ("_calls", "_text")
 
     def __init__(self, tool_calls: Iterable[ToolCall | Mapping[str, Any]] = (), text: str = "") -> None:
-        self._calls = number_calls(
-            call if isinstance(call, ToolCall) else _call_from_dict(call) for call in tool_calls
-        )
-        self.text = text
+        self._calls = number_calls(call if isinstance(call, ToolCall) else _call_from_dict(call) for call in tool_calls)
+        self._text = text
 
     @classmethod
     def from_dict_list(cls, calls: Iterable[Mapping[str, Any]]) -> ToolCalls:
@@ -171,6 +173,11 @@ class ToolCalls(Sequence[ToolCall]):
     def tool_calls(self) -> list[ToolCall]:
         """The calls as a list."""
         return list(self._calls)
+
+    @property
+    def text(self) -> str:
+        """What the model said beside the calls."""
+        return self._text
 
     @overload
     def __getitem__(self, index: int) -> ToolCall: ...
@@ -323,11 +330,11 @@ class Tool:
         if parameters is None and config is None:
             function = _function_arguments(handler, name, arg_types, arg_desc)
         if name is None:
-            name = function_name(handler) if handler is not None else config.kind if config is not None else ""
+            name = "" if handler is None else function_name(handler)
+        description = desc if description is None else description
         if description is None:
-            description = desc if desc is not None else function.text.description if function else None
-        if description is None:
-            description = read_docstring(getattr(handler, "__doc__", None)).description
+            text = function.text if function else read_docstring(handler and function_docstring(handler))
+            description = text.description
         _check_tool(name, handler, parameters)
         keep = partial(object.__setattr__, self)
         keep("name", name)
@@ -459,6 +466,11 @@ class Tool:
         return self._function.types() if self._function else {}
 
     @property
+    def arg_desc(self) -> dict[str, str]:
+        """Description by argument, where there is one."""
+        return {name: schema["description"] for name, schema in self.args.items() if "description" in schema}
+
+    @property
     def has_kwargs(self) -> bool:
         """Whether arguments beside the named ones are taken."""
         return self.parameters.get("additionalProperties") not in (None, False)
@@ -484,10 +496,9 @@ class Tool:
         True
         """
         config = WebSearch.from_json(data["config"]) if "config" in data else None
+        parameters = None if config else data.get("parameters", _NO_PARAMETERS)
         options = {name: data[name] for name in ("timeout", "max_output", "parallel") if name in data}
-        return cls(
-            None, data["name"], data.get("description", ""), data.get("parameters"), handler, config=config, **options
-        )
+        return cls(None, data["name"], data.get("description", ""), parameters, handler, config=config, **options)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -547,7 +558,9 @@ def _check_tool(name: object, handler: object, parameters: JsonObject | None) ->
     if name == "<lambda>":
         raise ToolDefinitionError("A lambda has no name that a model could use. Pass one: Tool(f, name='...').")
     if handler is not None and not callable(handler):
-        raise ToolDefinitionError(f"The handler of {name!r} is no function but {type(handler).__name__}. Pass a callable.")
+        raise ToolDefinitionError(
+            f"The handler of {name!r} is no function but {type(handler).__name__}. Pass a callable."
+        )
     if parameters is not None:
         if not isinstance(parameters, dict):  # pyright: ignore[reportUnnecessaryIsInstance]  # users hand in anything
             raise ToolDefinitionError(f"The parameters of {name!r} are no JSON Schema but {type(parameters).__name__}.")

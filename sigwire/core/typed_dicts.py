@@ -9,9 +9,12 @@ from __future__ import annotations
 import sys
 import types
 import typing
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["portable"]
+import typing_extensions
+
+__all__ = ["members_of", "portable"]
 
 
 def portable(annotation: Any) -> Any:
@@ -47,6 +50,27 @@ def _is_old_typed_dict(kind: Any) -> bool:
     return type(kind).__name__ == "_TypedDictMeta" and type(kind).__module__ == "typing"
 
 
+def members_of(record: Any) -> Iterator[tuple[str, Any, bool]]:
+    """Each member of a TypedDict class: its name, its type, and whether it must be there.
+
+    ``__required_keys__`` alone does not tell: where annotations are texts, Python overlooks ``Required`` in them.
+    """
+    for name, hint in typing.get_type_hints(record, include_extras=True).items():
+        said = _PRESENCE.get(typing.get_origin(hint))
+        if said is None:
+            yield name, hint, name in record.__required_keys__
+        else:
+            yield name, typing.get_args(hint)[0], said
+
+
+_PRESENCE: Mapping[Any, bool] = {
+    typing.Required: True,
+    typing.NotRequired: False,
+    typing_extensions.Required: True,
+    typing_extensions.NotRequired: False,
+}
+
+
 def _modern(kind: Any, made: dict[Any, Any]) -> Any:
     """The same record by ``typing_extensions``. One that contains itself stays as it is: pydantic says what to do."""
     from typing_extensions import TypedDict
@@ -55,10 +79,8 @@ def _modern(kind: Any, made: dict[Any, Any]) -> Any:
         return made[kind]
     made[kind] = kind
     members: dict[str, Any] = {}
-    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
-        if typing.get_origin(hint) in (typing.Required, typing.NotRequired):
-            hint = typing.get_args(hint)[0]
-        presence: Any = typing.Required if name in kind.__required_keys__ else typing.NotRequired
+    for name, hint, required in members_of(kind):
+        presence: Any = typing.Required if required else typing.NotRequired
         members[name] = presence[_rewrite(hint, made)]
     build: Any = TypedDict
     made[kind] = build(kind.__name__, members)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self, TextIO, cast
 
@@ -286,18 +287,34 @@ class BaseLM:
         name an endpoint that would receive your key: both need ``allow_unsafe_lm_state=True``; without it the first raises
         ``StateError`` and endpoints are dropped.
         """
-        options = {name: value for name, value in state.items() if name != "class"}
+        options: dict[str, Any] = {name: value for name, value in state.items() if name not in _NO_OPTIONS}
         if not isinstance(options.get("model"), str):
             raise StateError(
                 "The saved language model has no 'model' (loading its state). Save it with lm.dump_state()."
             )
         target = _class_named(str(state.get("class") or ""), cls, allow_unsafe_lm_state)
         if not allow_unsafe_lm_state:
-            options = {name: value for name, value in options.items() if name not in _ENDPOINTS}
-        return target(**options)
+            options = {name: value for name, value in public(options).items() if not _is_endpoint(name)}
+        try:
+            return target(**options)
+        except TypeError as fault:
+            raise StateError(
+                f"The saved language model does not fit {_class_path(target)}: {fault} (loading its state). "
+                "Save it again with lm.dump_state()."
+            ) from fault
 
 
-_ENDPOINTS = frozenset({"api_base", "base_url", "endpoint", "model_list", "proxy", "proxies"})
+# In a state, but no options: the first says whose state it is, the others hold objects that no state can name.
+_NO_OPTIONS = frozenset({"class", "callbacks", "capabilities"})
+_ENDPOINTS = frozenset({"api_base", "base_url", "model_list"})
+_ENDPOINT_WORD = re.compile(r"(?:^|_)(?:endpoints?|hosts?|proxy|proxies|servers?|urls?|uri)(?:_|$)", re.IGNORECASE)
+
+
+def _is_endpoint(name: str) -> bool:
+    """Whether an option says where a request, and the key with it, goes."""
+    return name in _ENDPOINTS or _ENDPOINT_WORD.search(name) is not None
+
+
 _OWN_CLASSES = frozenset({"sigwire.lm.client.LM"})
 
 
@@ -333,4 +350,8 @@ def _request(
 ) -> Request:
     if messages is None and prompt is None:
         raise InputError('A language model was called with nothing to answer. Use lm("text") or lm(messages=[...]).')
+    if isinstance(messages, str):
+        raise InputError(
+            'messages is a list of messages (asking a language model). Use lm("text") or lm(messages=[...]).'
+        )
     return decode_request(messages if messages is not None else (Message.user(cast(str, prompt)),), kwargs)

@@ -7,7 +7,7 @@ repr, a history entry or a saved program. ``max_tokens`` and its kin count token
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard, cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -19,8 +19,12 @@ _SECRET_WORDS = frozenset(
     "passphrase password pwd secret secrets session token".split()
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-# A value can give itself away too: "sk-...", "Bearer ...", a URL with a password.
-_SECRET_VALUE = re.compile(r"^(?:bearer |basic |sk-|xox[a-z]-|gh[pousr]_|AIza)|://[^/\s:@]+:[^/\s@]+@", re.IGNORECASE)
+# A value can give itself away too: "sk-...", "Bearer ...", a URL with a password or a key, a connection string.
+_SECRET_VALUE = re.compile(
+    r"^(?:bearer |basic |sk-|xox[a-z]-|gh[pousr]_|AIza)|://[^/\s:@]+:[^/\s@]+@"
+    r"|(?:^|[?&;])\w*(?:key|password|pwd|secret|sig|signature|token)=[^\s&;]",
+    re.IGNORECASE,
+)
 
 
 def is_secret(name: str, value: object = None) -> bool:
@@ -49,7 +53,7 @@ def public(options: Mapping[str, Any]) -> JsonObject:
 def _public_value(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return public(value)
-    return [_public_value(item) for item in value] if isinstance(value, list) else value
+    return [_public_value(item) for item in value if not is_secret("", item)] if isinstance(value, list) else value
 
 
 def _is_json(value: object) -> TypeGuard[JsonValue]:
@@ -62,7 +66,7 @@ def _is_json(value: object) -> TypeGuard[JsonValue]:
 
 
 def masked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options for a repr: secrets as ``***``.
+    """The options for a repr: secrets as ``***``, at any depth.
 
     >>> masked({"api_key": "k", "temperature": 0.0})
     {'api_key': '***', 'temperature': 0.0}
@@ -73,4 +77,6 @@ def masked(options: Mapping[str, Any]) -> dict[str, Any]:
 def _masked_value(name: str, value: Any) -> Any:
     if is_secret(name, value):
         return "***"
+    if isinstance(value, (list, tuple)):
+        return [_masked_value("", item) for item in cast("Sequence[Any]", value)]
     return masked(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value

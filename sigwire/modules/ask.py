@@ -82,6 +82,10 @@ def choose_lm(lm: Any, where: object) -> LanguageModel:
         lm = current().lm
         if lm is None:
             raise LMNotConfigured(str(where))
+    if isinstance(lm, type):
+        raise ConfigurationError(
+            f"{where} needs a language model, not the class {lm.__name__}. Write {lm.__name__}(...)."
+        )
     if hasattr(lm, "respond"):
         return lm  # type: ignore[no-any-return]  # the protocol is checked by its one decisive member
     if isinstance(lm, str):

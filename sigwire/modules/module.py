@@ -19,11 +19,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from contextvars import ContextVar
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TextIO, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TextIO, TypeVar, overload
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
-from sigwire.errors import ConfigurationError, InputError
+from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.modules import state as states
 from sigwire.modules.ask import remembering
 from sigwire.modules.copies import copy_value
@@ -70,6 +70,11 @@ class Module(Walkable):
         return self
 
     def __init__(self, callbacks: Sequence[Any] | None = None) -> None:
+        if callbacks is not None and not isinstance(callbacks, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(
+                f"{type(self).__name__} takes a list of callbacks there, not {type(callbacks).__name__}. "
+                "Write callbacks=[...]; a model goes into lm=."
+            )
         self.callbacks = list(callbacks or ())
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -241,45 +246,100 @@ class Module(Walkable):
 
     # --- many inputs -------------------------------------------------------------------------------------
 
+    @overload
     def batch(
         self,
         examples: Iterable[Example | Mapping[str, Any]],
-        *,
         num_threads: int | None = None,
+        *,
         return_exceptions: bool = False,
-    ) -> list[Any]:
+        return_failed_examples: Literal[False] = False,
+        disable_progress_bar: bool = True,
+    ) -> list[Any]: ...
+    @overload
+    def batch(
+        self,
+        examples: Iterable[Example | Mapping[str, Any]],
+        num_threads: int | None = None,
+        *,
+        return_failed_examples: Literal[True],
+        disable_progress_bar: bool = True,
+    ) -> tuple[list[Any], list[Any], list[Exception]]: ...
+    def batch(
+        self,
+        examples: Iterable[Example | Mapping[str, Any]],
+        num_threads: int | None = None,
+        *,
+        return_exceptions: bool = False,
+        return_failed_examples: bool = False,
+        disable_progress_bar: bool = True,
+    ) -> Any:
         """Call with each of many inputs, several at once; results come in the order of the inputs.
 
         An input is an ``Example`` (its inputs are used) or a dict. At most ``num_threads`` calls are under way, as the
-        settings say where it is not given. The first error is raised and what has not begun is dropped; with
-        ``return_exceptions=True`` errors stand in the list as values.
+        settings say where it is not given. The first error is raised and what has not begun is dropped. With
+        ``return_exceptions=True`` errors stand in the list as values; with ``return_failed_examples=True`` there are three
+        lists: results with ``None`` for failures, the examples that failed, and their errors. Nothing is run twice, and
+        there is no progress bar to disable.
 
         >>> class Double(Module):
         ...     def forward(self, n: int) -> int:
         ...         return 2 * n
         >>> Double().batch([{"n": 1}, {"n": 2}])
         [2, 4]
+        >>> Double().batch([{"n": 1}, {"m": 2}], return_failed_examples=True)[:2]
+        ([2, None], [{'m': 2}])
         """
-        return run(self._batch(examples, num_threads, return_exceptions))
+        return run(self._batch(examples, num_threads, return_exceptions, return_failed_examples))
 
+    @overload
     async def abatch(
         self,
         examples: Iterable[Example | Mapping[str, Any]],
-        *,
         num_threads: int | None = None,
+        *,
         return_exceptions: bool = False,
-    ) -> list[Any]:
+        return_failed_examples: Literal[False] = False,
+        disable_progress_bar: bool = True,
+    ) -> list[Any]: ...
+    @overload
+    async def abatch(
+        self,
+        examples: Iterable[Example | Mapping[str, Any]],
+        num_threads: int | None = None,
+        *,
+        return_failed_examples: Literal[True],
+        disable_progress_bar: bool = True,
+    ) -> tuple[list[Any], list[Any], list[Exception]]: ...
+    async def abatch(
+        self,
+        examples: Iterable[Example | Mapping[str, Any]],
+        num_threads: int | None = None,
+        *,
+        return_exceptions: bool = False,
+        return_failed_examples: bool = False,
+        disable_progress_bar: bool = True,
+    ) -> Any:
         """``batch``, awaited."""
-        return await arun(self._batch(examples, num_threads, return_exceptions))
+        return await arun(self._batch(examples, num_threads, return_exceptions, return_failed_examples))
 
     def _batch(
-        self, examples: Iterable[Example | Mapping[str, Any]], limit: int | None, keep_errors: bool
-    ) -> Program[list[Any]]:
-        programs = [self._one(_inputs_of(example), keep_errors) for example in examples]
+        self,
+        examples: Iterable[Example | Mapping[str, Any]],
+        limit: int | None,
+        keep_errors: bool,
+        apart: bool,
+    ) -> Program[Any]:
+        if limit is not None and limit < 1:
+            raise ConfigurationError(
+                f"num_threads is a number above 0, not {limit} (a batch of {type(self).__name__})."
+            )
+        asked = list(examples)
+        programs = [self._one(_inputs_of(example), keep_errors or apart) for example in asked]
         if not programs:
-            return []
+            return ([], [], []) if apart else []
         results: list[Any] = yield Gather(programs, limit=limit or current().num_threads)
-        return results
+        return _apart(asked, results) if apart else results
 
     def _one(self, inputs: dict[str, Any], keep_error: bool) -> Program[Any]:
         try:
@@ -339,12 +399,24 @@ class Module(Walkable):
     def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
         return states.prepare(type(self).__name__, dict(self.named_parameters()), state, unsafe)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the state as a ``.json`` file. Raises ``StateError`` for other suffixes: nothing is ever pickled."""
+    def save(self, path: str | PathLike[str], save_program: bool = False) -> None:
+        """Write the state as a ``.json`` file. Raises ``StateError`` for other suffixes, and for ``save_program=True``, which
+        would pickle the code: nothing is ever pickled.
+        """
+        if save_program:
+            raise StateError(
+                f"{type(self).__name__} cannot be saved with its code (saving a program): that takes pickle. Save the state, "
+                "save('program.json'), and load it into a program made by the same code."
+            )
         states.write(path, self.dump_state())
 
-    def load(self, path: str | PathLike[str], *, allow_unsafe_lm_state: bool = False) -> None:
-        """Read a state that ``save`` wrote, all of it or nothing. No code is run and nothing is contacted."""
+    def load(
+        self, path: str | PathLike[str], allow_pickle: bool = False, *, allow_unsafe_lm_state: bool = False
+    ) -> None:
+        """Read a state that ``save`` wrote, all of it or nothing. No code is run and nothing is contacted.
+
+        ``allow_pickle`` is there for programs that pass it; pickles are not read.
+        """
         self.load_state(states.read(path), allow_unsafe_lm_state=allow_unsafe_lm_state)
 
     def __repr__(self) -> str:
@@ -405,6 +477,15 @@ def _totals(values: Settings) -> Generator[UsageTracker | None]:
             yield tracker
     finally:
         _counting.set(False)
+
+
+def _apart(examples: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any], list[Exception]]:
+    """Results with ``None`` for failures, the examples that failed, their errors."""
+    failed = [
+        (example, result) for example, result in zip(examples, results, strict=True) if isinstance(result, Exception)
+    ]
+    good = [None if isinstance(result, Exception) else result for result in results]
+    return good, [example for example, _ in failed], [error for _, error in failed]
 
 
 def _inputs_of(example: Example | Mapping[str, Any]) -> dict[str, Any]:

@@ -19,11 +19,19 @@ from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Choice, LMWarning, Response
 from sigwire.core.tools import Tool
-from sigwire.errors import AdapterParseError, EmptyResponse, MalformedToolCall, ModelError, StateError
+from sigwire.errors import (
+    AdapterParseError,
+    ConfigurationError,
+    EmptyResponse,
+    InputError,
+    MalformedToolCall,
+    ModelError,
+    StateError,
+)
 from sigwire.modules.ask import Ask, choose_lm
 from sigwire.modules.inputs import InputReader, TakenIds
 from sigwire.modules.module import StepsModule
-from sigwire.modules.state import plain
+from sigwire.modules.state import plain, prepare_one
 from sigwire.modules.walk import Parameter
 from sigwire.observe.callbacks import call as watch
 from sigwire.settings import Settings, current
@@ -183,12 +191,14 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         """The request's options, and how many repairs they allow."""
         config: Mapping[str, Any] | None = specials.get("config")
         if not self.config and not config and "prediction" not in specials:
-            return None, self.max_repairs
+            return None, _repairs(self.max_repairs)
+        if config is not None and not isinstance(config, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(f"config is a dict of request options, not {type(config).__name__} (calling Predict).")
         options: dict[str, Any] = {**self.config, **(config or {})}
         if "prediction" in specials:
             options["prediction"] = specials["prediction"]
         repairs = options.pop("max_repairs", self.max_repairs)
-        return options, repairs
+        return options, _repairs(repairs)
 
     # --- what can be learned ---------------------------------------------------------------------------
 
@@ -209,9 +219,9 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         """Demos, signature texts and model as JSON, without secrets. A model that has no ``dump_state`` is left out."""
         dump = getattr(self.lm, "dump_state", None)
         return {
-            "traces": plain(self.traces),
-            "train": plain(self.train),
-            "demos": plain(self.demos),
+            "traces": plain("traces", self.traces),
+            "train": plain("train", self.train),
+            "demos": plain("demos", self.demos),
             "signature": self.signature.dump_state(),
             "lm": dump() if dump is not None else None,
         }
@@ -235,7 +245,7 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         return change
 
     def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
-        return [self.prepare_state(state, allow_unsafe_lm_state=unsafe)]
+        return [prepare_one("self", self, state, unsafe)]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.signature.signature!r})"
@@ -367,6 +377,12 @@ def _chat() -> Adapter:
 
 
 _default_adapter: Adapter | None = None
+
+
+def _repairs(given: Any) -> int:
+    if not isinstance(given, int) or given < 0:
+        raise ConfigurationError(f"max_repairs is a number, 0 or more, not {given!r} (Predict).")
+    return given
 
 
 def _format_inputs(signature: Any, inputs: dict[str, Any], demos: Any) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from sigwire.core.tools import Tool, ToolCall, ToolCalls, ToolResult
 from sigwire.errors import (
     AdapterParseError,
     AgentStopped,
+    ConfigurationError,
     ContextWindowExceededError,
     EmptyResponse,
     InputError,
@@ -196,7 +197,7 @@ class ReAct(StepsModule, Generic[P, S]):
         super().__init__(callbacks)
         scope = None if isinstance(signature, SignatureMeta) else caller_scope()
         self.signature: Any = ensure_signature(signature, scope=scope)
-        self.max_iters = max_iters
+        self.max_iters = _turns(max_iters)
         self.extracts = extract
         self.toolbox = Toolbox(
             tools, parallel=parallel, timeout=tool_timeout, max_output=max_output, on_error=on_tool_error
@@ -251,7 +252,7 @@ class ReAct(StepsModule, Generic[P, S]):
         if args:
             raise InputError(f"{type(self).__name__} takes its inputs by name: ReAct(...)(question=...).")
         given = None if "max_iters" in self.signature.spec.by_name else inputs.pop("max_iters", None)
-        limit = self.max_iters if given is None else given
+        limit = self.max_iters if given is None else _turns(given)
         before = inputs.pop(self._names.history, None)
         return self._run(self._begin(inputs, before), limit)
 
@@ -455,6 +456,13 @@ class ReAct(StepsModule, Generic[P, S]):
             mode=last.mode,
             attempts=tuple(talk.attempts),
         )
+
+
+def _turns(given: Any) -> int:
+    """How many turns a run may take, as it was given."""
+    if not isinstance(given, int) or given < 0:
+        raise ConfigurationError(f"max_iters is a number of turns, 0 or more, not {given!r} (ReAct).")
+    return given
 
 
 def _is_text_loop(state: Any) -> bool:

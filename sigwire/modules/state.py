@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import uuid
 from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +19,7 @@ from sigwire.core.example import to_plain
 from sigwire.core.json import JsonObject, loads
 from sigwire.errors import MissingState, StateError
 
-__all__ = ["Stateful", "dump", "plain", "prepare", "read", "write"]
+__all__ = ["Stateful", "dump", "plain", "prepare", "prepare_one", "read", "write"]
 
 _METADATA = "metadata"
 
@@ -36,9 +37,18 @@ def dump(parameter: Any) -> JsonObject:
     return cast(Stateful, parameter).dump_state()
 
 
-def plain(records: list[Any]) -> list[Any]:
+def plain(kind: str, records: list[Any]) -> list[Any]:
     """Demos and the like as JSON data: records become objects, pydantic values what pydantic writes."""
-    return [to_plain(record) for record in records]
+    return [_plain_one(f"{kind}[{number}]", record) for number, record in enumerate(records)]
+
+
+def _plain_one(name: str, record: Any) -> Any:
+    try:
+        return to_plain(record)
+    except (ValueError, RecursionError) as fault:
+        raise StateError(
+            f"{name} of a predictor cannot be saved: {fault}. Take it out, or give it plain values."
+        ) from fault
 
 
 def prepare(
@@ -56,10 +66,11 @@ def prepare(
             f"The saved state has {', '.join(unknown)}, which {owner} does not have. "
             "Load it into the program that saved it. Nothing was changed."
         )
-    return [_prepare_one(name, parameter, state[name], unsafe) for name, parameter in parameters.items()]
+    return [prepare_one(name, parameter, state[name], unsafe) for name, parameter in parameters.items()]
 
 
-def _prepare_one(name: str, parameter: Any, state: Any, unsafe: bool) -> Callable[[], None]:
+def prepare_one(name: str, parameter: Any, state: Any, unsafe: bool) -> Callable[[], None]:
+    """Check one parameter's state; gives the change to make."""
     try:
         return cast(Stateful, parameter).prepare_state(state, allow_unsafe_lm_state=unsafe)
     except ValueError as fault:
@@ -74,13 +85,31 @@ def write(path: str | os.PathLike[str], state: JsonObject) -> None:
             f"A parameter named {_METADATA!r} cannot be saved: files keep their versions there. Rename it."
         )
     versions = {"python": platform.python_version(), "sigwire": _version()}
-    text = json.dumps({**state, _METADATA: {"dependency_versions": versions}}, ensure_ascii=False, indent=2)
-    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    text = _text({**state, _METADATA: {"dependency_versions": versions}})
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"There is no directory {str(target.parent)!r} to save {target.name!r} in. Make it first."
+        )
+    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         beside.write_text(text + "\n", encoding="utf-8")
         beside.replace(target)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _text(state: Mapping[str, Any]) -> str:
+    try:
+        text = json.dumps(state, ensure_ascii=False, indent=2, allow_nan=False)
+    except ValueError as fault:
+        raise StateError(
+            f"The program cannot be saved as JSON: {fault}. A demo holds NaN or infinity; take it out."
+        ) from fault
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, as in odd file names: JSON's escapes can hold it
+        text = json.dumps(state, indent=2)
+    return text
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -24,16 +24,19 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from functools import partial
+from typing import Any, Literal, TypeAlias, TypeGuard, TypeVar, cast, get_args
 
 from sigwire.core.json import Value
 from sigwire.core.tools import Tool, ToolCall, ToolResult
-from sigwire.errors import ToolDefinitionError, ToolSignal
+from sigwire.errors import ConfigurationError, ToolDefinitionError, ToolSignal
 from sigwire.modules.tool_results import encode, limit, short_message
 from sigwire.observe.callbacks import call as watch
 from sigwire.steps import Gather, Program, arun, block_on, off_loop, run
 
 __all__ = ["OnError", "ToolRun", "Toolbox", "as_tools"]
+
+T = TypeVar("T")
 
 OnError: TypeAlias = Literal["answer", "abort"]
 
@@ -79,7 +82,8 @@ class Toolbox:
     ``tools``: ``Tool`` objects, functions, or a dict of them by name. ``parallel``: how many calls of a turn run side
     by side (``False``: one after the other). ``timeout`` and ``max_output`` apply to tools that have none of their
     own. ``on_error="abort"`` raises what a tool raises, except ``RetryTool`` and ``ToolFailed``. Raises
-    ``ToolDefinitionError`` for two tools of one name and for a tool without a handler.
+    ``ToolDefinitionError`` for two tools of one name and for a tool without a handler, ``ConfigurationError`` for another
+    ``on_error``.
 
     >>> def add(a: int, b: int) -> int:
     ...     return a + b
@@ -97,6 +101,8 @@ class Toolbox:
         max_output: int | None = None,
         on_error: OnError = "answer",
     ) -> None:
+        if on_error not in (known := get_args(OnError)):
+            raise ConfigurationError(f"What a tool raises can be {' or '.join(map(repr, known))}, not {on_error!r}.")
         self.tools: dict[str, Tool] = {}
         for tool in as_tools(tools):
             self._add(tool)
@@ -193,55 +199,61 @@ class _Running:
 
     def run(self) -> ToolRun:
         if self._fault is not None:
-            return self._failed(self._fault, 0.0)
+            return self._recorded(self._failed(self._fault, 0.0))
         began = time.perf_counter()
         try:
             with watch("tool", self.tool, self._inputs) as end:
-                value = self._value()
+                value, done = self._blocked(began)
                 end(value)
         except Exception as error:
-            return self._raised(error, time.perf_counter() - began)
-        return self._answered(value, time.perf_counter() - began)
+            done = self._raised(error, time.perf_counter() - began)
+        return self._recorded(done)
 
     async def arun(self) -> ToolRun:
         if self._fault is not None:
-            return self._failed(self._fault, 0.0)
+            return self._recorded(self._failed(self._fault, 0.0))
         began = time.perf_counter()
         try:
             with watch("tool", self.tool, self._inputs) as end:
-                value = await self._awaited()
+                value, done = await self._awaited(began)
                 end(value)
         except Exception as error:
-            return self._raised(error, time.perf_counter() - began)
-        return self._answered(value, time.perf_counter() - began)
+            done = self._raised(error, time.perf_counter() - began)
+        return self._recorded(done)
 
     # --- the one place where a model's wish becomes a deed ---
 
-    def _value(self) -> Any:
-        tool = cast(Tool, self.tool)
-        if tool.is_async:
-            return block_on(self._awaited())
-        if self._seconds is None:
-            value = _handler(tool)(*self._bound.args, **self._bound.kwargs)
-        else:
-            value = _within(self._seconds, _handler(tool), self._bound)
-        return block_on(_await(value)) if inspect.isawaitable(value) else value
+    def _blocked(self, began: float) -> tuple[Any, ToolRun]:
+        if cast(Tool, self.tool).is_async:
+            return block_on(self._awaited(began))
+        seconds = self._seconds
+        value, done = self._work(began) if seconds is None else _within(seconds, partial(self._work, began))
+        return (value, done) if done is not None else block_on(self._finished(value, began))
 
-    async def _awaited(self) -> Any:
+    async def _awaited(self, began: float) -> tuple[Any, ToolRun]:
         limit = asyncio.timeout(self._seconds)
         try:
             async with limit:
-                return await self._waited()
+                return await self._waited(began)
         except TimeoutError as error:
             raise (_TooSlow() if limit.expired() else error) from error
 
-    async def _waited(self) -> Any:
+    async def _waited(self, began: float) -> tuple[Any, ToolRun]:
         tool = cast(Tool, self.tool)
         if tool.is_async:
-            return await _handler(tool)(*self._bound.args, **self._bound.kwargs)
+            return await self._finished(_handler(tool)(*self._bound.args, **self._bound.kwargs), began)
         # A thread cannot be stopped: past its time the handler goes on, and its value is dropped.
-        value = (await off_loop(_captured, _handler(tool), self._bound))()
-        return await value if inspect.isawaitable(value) else value
+        value, done = (await off_loop(_captured, partial(self._work, began)))()
+        return (value, done) if done is not None else await self._finished(value, began)
+
+    def _work(self, began: float) -> tuple[Any, ToolRun | None]:
+        """Call the handler, and answer where it called: large values take time, a generator is the tool's code."""
+        value = _handler(cast(Tool, self.tool))(*self._bound.args, **self._bound.kwargs)
+        return value, None if _is_awaitable(value) else self._answered(value, began)
+
+    async def _finished(self, waiting: Awaitable[Any], began: float) -> tuple[Any, ToolRun]:
+        value = await waiting
+        return value, self._answered(value, began)
 
     @property
     def _seconds(self) -> float | None:
@@ -253,14 +265,16 @@ class _Running:
 
     # --- from a value or an error to a result ---
 
-    def _answered(self, value: Any, seconds: float) -> ToolRun:
-        if isinstance(value, ToolResult):
-            return self._done(value.content, seconds, value.is_error, value.media)
+    def _answered(self, value: Any, began: float) -> ToolRun:
+        is_error, more = False, ()
         try:
+            if isinstance(value, ToolResult):  # a tool may say it all itself
+                value, is_error, more = value.content, value.is_error, value.media
             content, media = encode(value)
-        except ValueError as fault:
-            return self._failed(f"The tool ran, but its result cannot be shown: {fault}.", seconds)
-        return self._done(content, seconds, media=media)
+            return self._done(content, time.perf_counter() - began, is_error, (*more, *media))
+        except Exception as fault:  # a value's own ways of being written and read are users' code
+            why = str(fault) if isinstance(fault, ValueError) else short_message(fault)
+            return self._failed(f"The tool ran, but its result cannot be shown: {why}.", time.perf_counter() - began)
 
     def _raised(self, error: Exception, seconds: float) -> ToolRun:
         if isinstance(error, _TooSlow):
@@ -282,10 +296,19 @@ class _Running:
         cut = limit(content, most)
         if cut is not content:
             shown = ToolResult(call.id, call.name, cut, is_error, media)
-        done = ToolRun(call, result, shown, seconds)
+        return ToolRun(call, result, shown, seconds)
+
+    def _recorded(self, done: ToolRun) -> ToolRun:
         if self.record is not None:
             self.record.append(done)
         return done
+
+
+_NEVER_AWAITED = frozenset({dict, list, str, int, float, bool, type(None)})
+
+
+def _is_awaitable(value: Any) -> TypeGuard[Awaitable[Any]]:
+    return type(value) not in _NEVER_AWAITED and inspect.isawaitable(value)
 
 
 def _handler(tool: Tool) -> Callable[..., Any]:
@@ -295,17 +318,17 @@ def _handler(tool: Tool) -> Callable[..., Any]:
     return handler
 
 
-def _within(seconds: float, handler: Callable[..., Any], bound: Any) -> Any:
+def _within(seconds: float, work: Callable[[], T]) -> T:
     """Run for so long at most. In a thread of its own: one of a pool might have to be waited for first."""
-    outcome: list[Callable[[], Any]] = []
+    outcome: list[Callable[[], T]] = []
 
-    def work() -> None:
+    def run_it() -> None:
         try:
-            outcome.append(_captured(handler, bound))
+            outcome.append(_captured(work))
         except BaseException as error:
             outcome.append(_raiser(error))
 
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="sigwire-tool", daemon=True)
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(run_it,), name="sigwire-tool", daemon=True)
     thread.start()
     thread.join(seconds)
     if not outcome:
@@ -313,10 +336,10 @@ def _within(seconds: float, handler: Callable[..., Any], bound: Any) -> Any:
     return outcome[0]()
 
 
-def _captured(handler: Callable[..., Any], bound: Any) -> Callable[[], Any]:
+def _captured(work: Callable[[], T]) -> Callable[[], T]:
     """Run in a thread; what comes back gives the value or raises. ``StopIteration`` cannot cross a future by itself."""
     try:
-        value = handler(*bound.args, **bound.kwargs)
+        value = work()
     except StopIteration as error:
         fault = RuntimeError("the tool raised StopIteration")
         fault.__cause__ = error
@@ -329,7 +352,3 @@ def _raiser(error: BaseException) -> Callable[[], Any]:
         raise error
 
     return give
-
-
-async def _await(value: Awaitable[Any]) -> Any:
-    return await value

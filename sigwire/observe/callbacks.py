@@ -33,7 +33,7 @@ class BaseCallback:
 
     Each ``on_<kind>_start(call_id, instance, inputs)`` is followed by one ``on_<kind>_end(call_id, outputs,
     exception)`` with the same ``call_id``. On failure ``outputs`` is ``None`` and ``exception`` is what was raised
-    (``BaseException`` included).
+    (``BaseException`` included). All of them are passed by name.
 
     >>> class Names(BaseCallback):
     ...     def on_tool_start(self, call_id, instance, inputs):
@@ -146,7 +146,7 @@ class _Watched:
 
     def __enter__(self) -> Callable[[Any], None]:
         inputs = self._inputs() if callable(self._inputs) else self._inputs
-        self._tell("start", self._instance, inputs)
+        self._tell("start", instance=self._instance, inputs=inputs)
         self._parent = ACTIVE_CALL_ID.get()
         ACTIVE_CALL_ID.set(self._id)
         return self._end
@@ -157,16 +157,16 @@ class _Watched:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         # A plain set, not a token: an abandoned generator may be closed in another context than it began in.
         ACTIVE_CALL_ID.set(self._parent)
-        self._tell("end", None if error else self._outputs, error)
+        self._tell("end", outputs=None if error else self._outputs, exception=error)
 
-    def _tell(self, moment: str, *facts: Any) -> None:
+    def _tell(self, moment: str, **facts: Any) -> None:
         name = f"on_{self._kind}_{moment}"
         for listener in self._listeners:
             handler = getattr(listener, name, None)
             if handler is None:
                 continue
             try:
-                handler(self._id, *facts)
+                handler(call_id=self._id, **facts)
             except Exception as fault:
                 warnings.warn(
                     f"{type(listener).__name__}.{name} failed and was ignored: {type(fault).__name__}: {fault}",

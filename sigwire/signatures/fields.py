@@ -13,8 +13,9 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, cast, get_args
 
+from sigwire.core.json import dumps
 from sigwire.errors import FieldDefinitionError
 from sigwire.signatures.roles import Role, allows_none, role_of, validated_as
 from sigwire.signatures.types.base import as_mapping
@@ -216,6 +217,14 @@ class FieldSpec:
                 "Use a type pydantic knows, and constraints that fit it."
             ) from fault
 
+    def load(self, value: Any) -> Any:
+        """A value out of JSON as the declared type; bytes stand in base64 there."""
+        if not _holds_bytes(self.annotation):
+            return self.adapter.validate_python(value)
+        from pydantic import ConfigDict, TypeAdapter
+
+        return TypeAdapter[Any](self.annotation, config=ConfigDict(val_json_bytes="base64")).validate_json(dumps(value))
+
     @property
     def has_default(self) -> bool:
         """Whether a value stands in when none is given."""
@@ -343,6 +352,11 @@ def _camel_words(run: str) -> Iterator[str]:
     yield run[start:]
 
 
+def _holds_bytes(annotation: Any) -> bool:
+    """Whether bytes stand anywhere in a type; those in a user's own classes are their own business."""
+    return annotation in (bytes, bytearray) or any(map(_holds_bytes, get_args(annotation)))
+
+
 @dataclass(frozen=True, slots=True)
 class SignatureSpec:
     """A signature, compiled: inputs first, then outputs, and which field has which special role.
@@ -395,6 +409,6 @@ class SignatureSpec:
         """
         known = self.by_name
         return {
-            name: known[name].adapter.validate_python(value) if name in known and value is not None else value
+            name: known[name].load(value) if name in known and value is not None else value
             for name, value in fields.items()
         }

@@ -195,9 +195,11 @@ class SignatureMeta(type):
         """A signature with the instructions and texts that ``dump_state`` wrote. Fields are matched by name; files
         without names (DSPy's) by position. Raises ``StateError`` when they do not fit.
         """
-        saved = _by_name(cls.spec, state.get("fields", []))
+        saved = _by_name(cls.spec, _field_texts(cls.spec, state.get("fields", [])))
         fields = [_restored(spec, saved[spec.name]) if spec.name in saved else spec for spec in cls.spec.fields]
-        instructions = str(state.get("instructions", cls.spec.instructions))
+        instructions = state.get("instructions", cls.spec.instructions)
+        if not isinstance(instructions, str):
+            raise _no_texts(cls.spec, f"instructions are {type(instructions).__name__}")
         spec = replace(_with_fields(cls.spec, fields), instructions=instructions, instructions_given=True)
         return cast("M", _derive(cls, spec))
 
@@ -501,6 +503,24 @@ def _has_lost_docstring(name: str, frame: types.FrameType) -> bool:
 
 def _desc(info: FieldInfo) -> str:
     return str(cast("dict[str, Any]", info.json_schema_extra)["desc"])
+
+
+def _field_texts(spec: SignatureSpec, saved: Any) -> list[Mapping[str, Any]]:
+    """The saved fields, if that is what they are: a file may hold anything."""
+    fields: list[Any] = saved if issubclass(type(saved), list) else [saved]
+    for field in fields:
+        if not issubclass(type(field), Mapping):
+            raise _no_texts(spec, f"fields hold {type(field).__name__}")
+        if odd := [value for value in field.values() if not isinstance(value, str)]:
+            raise _no_texts(spec, f"field texts hold {type(odd[0]).__name__}")
+    return fields
+
+
+def _no_texts(spec: SignatureSpec, found: str) -> StateError:
+    return StateError(
+        f"The saved signature's {found} (loading {spec.name}); instructions are a text and fields a list of objects with "
+        "texts. Save it again with dump_state()."
+    )
 
 
 def _by_name(spec: SignatureSpec, saved: list[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

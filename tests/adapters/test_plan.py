@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import warnings
+from typing import Any
+
 import pytest
 
 from sigwire.adapters.base import Adapter
@@ -313,6 +318,39 @@ def test_warnings_of_the_plan_are_on_the_response() -> None:
     response = plan.normalize(Response((Choice(text="{}"),)))
     assert plan.mode == "prompt"
     assert [warning.feature for warning in response.warnings] == ["structured_output"]
+
+
+def _pickled(adapter: Adapter) -> Any:
+    return pickle.loads(pickle.dumps(adapter))
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, _pickled])
+@each_adapter
+def test_a_copy_of_an_adapter_makes_plans_of_its_own(adapter: Adapter, copied: Any) -> None:
+    plan = adapter.plan(QA)
+    twin = copied(adapter)
+    assert twin == adapter
+    assert twin.plan(QA) is not plan
+    assert twin.format(QA, ASK) == adapter.format(QA, ASK)
+    assert adapter.plan(QA) is plan
+
+
+def test_dspys_options_that_change_nothing_are_taken() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        adapter = ChatAdapter(callbacks=None, use_json_adapter_fallback=False, native_response_types=[])
+    assert adapter == ChatAdapter()
+
+
+@pytest.mark.parametrize(
+    ("option", "instead"),
+    [({"use_json_adapter_fallback": True}, "max_repairs"), ({"native_response_types": [Reasoning]}, "capabilities")],
+)
+def test_dspys_options_that_are_not_followed_warn_and_say_what_to_use(option: dict[str, Any], instead: str) -> None:
+    with pytest.warns(UserWarning, match=instead) as caught:
+        adapter = XMLAdapter(**option)
+    assert adapter == XMLAdapter()
+    assert caught[0].filename == __file__
 
 
 def test_the_base_adapter_is_abstract() -> None:

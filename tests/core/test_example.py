@@ -166,6 +166,23 @@ def test_a_signature_gives_types_back() -> None:
     assert Prediction.from_json(loads(dumps(Prediction(record).to_json())), signature=task) == record
 
 
+BYTES: list[tuple[str, Any]] = [
+    ("bytes", b"\xff\x00"),
+    ("bytes", b"plain"),
+    ("list[bytes]", [b"\xfe", b""]),
+    ("bytes | None", b"\xff"),
+    ("bytes | None", None),
+    ("dict[str, bytes]", {"a": b"\xff"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "value"), BYTES)
+def test_any_bytes_come_back_as_they_were(kind: str, value: Any) -> None:
+    record = Example(raw=value, text="t")
+    stored = loads(dumps(record.to_json()))
+    assert Example.from_json(stored, signature=Signature(f"raw: {kind} -> text")) == record
+
+
 def test_a_prediction_comes_back_with_how_it_came_about() -> None:
     response = Response((Choice(text="4"),), Usage(1, 2), "m", warnings=(LMWarning("f", "d"),))
     prediction = Prediction.make(

@@ -278,15 +278,37 @@ def test_a_foreign_class_in_a_state_loads_only_when_trusted() -> None:
     assert isinstance(Forward.load_state(state), Forward)
 
 
+ENDPOINTS = "api_base azure_endpoint base_url endpoint host model_list proxies proxy_url server".split()
+
+
 def test_a_state_cannot_point_a_model_at_another_endpoint() -> None:
-    state = {**LM("offline/lexical").dump_state(), "api_base": "https://attacker.example"}
+    endpoints = dict.fromkeys(ENDPOINTS, "https://attacker.example")
+    state = {**LM("offline/lexical", seed=4).dump_state(), **endpoints, "extra_headers": {"Host": "attacker.example"}}
     loaded, trusting = LM.load_state(state), LM.load_state(state, allow_unsafe_lm_state=True)
     assert isinstance(loaded, LM)
     assert isinstance(trusting, LM)
+    assert "attacker" not in repr(loaded.kwargs)
+    assert loaded.kwargs["seed"] == 4
     assert (loaded.base_url, trusting.base_url) == (None, "https://attacker.example")
 
 
-@pytest.mark.parametrize("state", [{}, {"model": 3}, {"model": "m", "class": "os.path.join"}])
+def test_a_state_cannot_put_in_what_only_objects_are() -> None:
+    state = {**LM("offline/lexical").dump_state(), "callbacks": ["x"], "capabilities": {"native_tools": False}}
+    for trusted in (True, False):
+        loaded = LM.load_state(state, allow_unsafe_lm_state=trusted)
+        assert loaded.callbacks == []
+        assert loaded.capabilities.native_tools
+
+
+NO_MODELS: list[dict[str, Any]] = [
+    {},
+    {"model": 3},
+    {"model": "m", "class": "os.path.join"},
+    {"model": "offline/lexical", "self": 1},
+]
+
+
+@pytest.mark.parametrize("state", NO_MODELS)
 def test_a_state_that_is_no_model_is_refused(state: dict[str, Any]) -> None:
     with pytest.raises(StateError):
         BaseLM.load_state(state, allow_unsafe_lm_state=True)

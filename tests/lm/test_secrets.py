@@ -25,10 +25,29 @@ def test_open_names(name: str) -> None:
     assert not is_secret(name)
 
 
-@pytest.mark.parametrize("value", ["sk-abc", "Bearer abc", "https://me:pass@host/"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "sk-abc",
+        "Bearer abc",
+        "https://me:pass@host/",
+        "https://host/v1?api_key=abc&v=2",
+        "https://host/v1?v=2&sig=abc",
+        "Endpoint=host;AccountKey=abc",
+    ],
+)
 def test_a_value_can_give_itself_away(value: str) -> None:
     assert public({"custom": value}) == {}
     assert masked({"custom": value}) == {"custom": "***"}
+    assert public({"custom": ["a", [value]]}) == {"custom": ["a", []]}
+    assert masked({"custom": ["a", (value,)]}) == {"custom": ["a", ["***"]]}
+
+
+@pytest.mark.parametrize(
+    "value", ["https://host/v1?monkey", "Answer with key = value", "a token", "https://host/?key="]
+)
+def test_a_value_that_only_speaks_of_keys_is_kept(value: str) -> None:
+    assert public({"custom": value}) == masked({"custom": value}) == {"custom": value}
 
 
 nested = st.recursive(
@@ -39,6 +58,6 @@ nested = st.recursive(
 
 @given(st.sampled_from(SECRET), nested, st.sampled_from(["options", "extra_body"]))
 def test_nothing_secret_is_public_or_shown(name: str, value: object, outer: str) -> None:
-    options = {outer: {"inner": {name: value}}, name: value}
+    options = {outer: {"inner": {name: value}, "list": [{name: value}]}, name: value}
     assert "CANARY" not in json.dumps(public(options))
     assert "CANARY" not in repr(masked(options))

@@ -7,6 +7,7 @@ import asyncio
 import json
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from sigwire.modules.predict import Predict
 from sigwire.observe.callbacks import BaseCallback
 from sigwire.observe.usage import track_usage
 from sigwire.settings import context
+from sigwire.signatures import InputField, OutputField, Signature
 from sigwire.steps import Program, run
 
 
@@ -306,6 +308,23 @@ async def test_errors_of_a_batch_are_raised_or_stand_in_their_place() -> None:
         assert isinstance(results[1], ValueError)
 
 
+async def test_failures_of_a_batch_can_be_given_apart() -> None:
+    inputs = [{"n": 1}, {"n": 13}, {"n": 2}]
+    for batch in (
+        Slow().batch(inputs, 2, return_failed_examples=True, disable_progress_bar=True),
+        await Slow().abatch(inputs, return_failed_examples=True),
+    ):
+        results, failed, errors = batch
+        assert (results, failed, [str(error) for error in errors]) == ([1, None, 2], [{"n": 13}], ["unlucky"])
+    assert Slow().batch([], return_failed_examples=True) == ([], [], [])
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_a_batch_with_nobody_to_work_on_it_is_refused(threads: int) -> None:
+    with pytest.raises(ConfigurationError, match="num_threads is a number above 0"):
+        Slow().batch([{"n": 1}], num_threads=threads)
+
+
 async def test_a_batch_inherits_the_context() -> None:
     predict = Predict("question -> answer")
     with context(lm=answering("inherited")), track_usage() as tracker:
@@ -502,6 +521,30 @@ BROKEN: list[tuple[str, Any, type[Exception], str]] = [
         "second.predict",
     ),
     (
+        "no texts",
+        lambda state: state["second.predict"]["signature"].update(instructions=None),
+        StateError,
+        "instructions are NoneType",
+    ),
+    (
+        "fields that are no objects",
+        lambda state: state["second.predict"]["signature"].update(fields=[1, 2]),
+        StateError,
+        "fields hold int",
+    ),
+    (
+        "a field text that is none",
+        lambda state: state["second.predict"]["signature"]["fields"][0].update(description=[1]),
+        StateError,
+        "field texts hold list",
+    ),
+    (
+        "a model that nobody serves",
+        lambda state: state["second.predict"].update(lm={"model": "nobody/nothing"}),
+        StateError,
+        "No provider",
+    ),
+    (
         "a foreign class",
         lambda s: s["second.predict"].update(lm={"class": "os.path", "model": "m"}),
         StateError,
@@ -560,6 +603,61 @@ def test_a_file_written_by_dspy_loads() -> None:
     predict.load_state({**state, "metadata": {"dependency_versions": {"dspy": "3.0.4"}}})
     assert predict.signature.instructions == "Old."
     assert predict.signature.spec.outputs[0].description == "short"
+
+
+def test_nothing_is_pickled_on_request_either(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="takes pickle"):
+        Pair().save(tmp_path / "program", save_program=True)
+    Pair().save(tmp_path / "p.json", save_program=False)
+    Pair().load(tmp_path / "p.json", allow_pickle=True)
+    with pytest.raises(StateError, match="pickle files"):
+        Pair().load(tmp_path / "p.pkl", allow_pickle=True)
+
+
+def test_what_is_wrong_with_the_file_of_a_bare_predictor_is_said_as_for_programs() -> None:
+    predict = Predict("question -> answer")
+    with pytest.raises(StateError, match=r"No provider.*Nothing was changed"):
+        predict.load_state({**predict.dump_state(), "lm": {"model": "nobody/nothing"}})
+
+
+class Photo(Signature):
+    """Describe it."""
+
+    raw: bytes = InputField()
+    text: str = OutputField()
+
+
+def test_saved_demos_are_shown_as_they_were(tmp_path: Path) -> None:
+    lm, path = FakeLM(lambda request: {"text": "a cat"}), tmp_path / "p.json"
+    predict, fresh = Predict(Photo), Predict(Photo)
+    predict.demos = [Example(raw=b"\xff\x00", text="caf\udce9")]
+    predict.save(path)
+    fresh.load(path)
+    for module in (predict, fresh):
+        module(raw=b"", lm=lm)
+    assert lm.requests[0] == lm.requests[1]
+
+
+@pytest.mark.parametrize("bad", [object(), float("nan")])
+def test_a_demo_that_cannot_be_saved_is_a_state_error(tmp_path: Path, bad: object) -> None:
+    predict = Predict("question -> answer")
+    predict.demos = [{"question": "fine"}, {"question": bad}]
+    with pytest.raises(StateError, match=r"demos\[1\] of a predictor|A demo holds NaN"):
+        predict.save(tmp_path / "p.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_saving_where_there_is_no_directory_names_it(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no directory '.*nowhere' to save 'p\.json' in"):
+        Pair().save(tmp_path / "nowhere" / "p.json")
+
+
+def test_many_threads_may_save_to_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: Pair().save(path), range(40)))
+    Pair().load(path)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_failed_save_leaves_the_old_file(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Literal
 
 import pydantic
@@ -455,3 +456,40 @@ def test_a_model_needs_no_base_class() -> None:
     prediction = Predict("question -> answer", lm=Echo())(question="?")
     assert isinstance(prediction, Prediction)
     assert prediction.answer == "2"
+
+
+WRONG: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
+    (
+        "a class as model",
+        lambda: Predict("q -> a", lm=FakeLM)(q="?"),
+        ConfigurationError,
+        r"the class FakeLM. Write FakeLM\(",
+    ),
+    ("a model as callbacks", lambda: Predict("q -> a", FakeLM()), ConfigurationError, "a model goes into lm="),
+    (
+        "demos that are text",
+        lambda: answering()(q="?", demos="abc"),
+        InputError,
+        "Example or a dict of fields, not str",
+    ),
+    ("demos that are one demo", lambda: answering()(q="?", demos={"q": "a"}), InputError, "Example or a dict"),
+    (
+        "options that are text",
+        lambda: answering()(q="?", config="abc"),
+        InputError,
+        "config is a dict of request options",
+    ),
+    ("repairs that are text", lambda: answering(max_repairs="1")(q="?"), ConfigurationError, "max_repairs is a number"),
+    ("repairs of a call", lambda: answering()(q="?", config={"max_repairs": -1}), ConfigurationError, "max_repairs"),
+    ("messages that are text", lambda: FakeLM(["x"])(messages="hi"), InputError, r'Use lm\("text"\)'),
+]
+
+
+def answering(**options: Any) -> Any:
+    return Predict("q -> a", lm=FakeLM([{"a": "4"}]), **options)
+
+
+@pytest.mark.parametrize(("use", "error", "text"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
+def test_what_is_held_wrong_says_how_to_hold_it(use: Callable[[], Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        use()

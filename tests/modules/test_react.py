@@ -27,6 +27,7 @@ from sigwire.core.response import Choice, Usage
 from sigwire.core.tools import Tool, ToolCall, ToolResult
 from sigwire.errors import (
     AgentStopped,
+    ConfigurationError,
     ContextWindowExceededError,
     InputError,
     LMServerError,
@@ -729,3 +730,12 @@ def test_runs_of_one_agent_in_several_threads_do_not_meet() -> None:
     with context(lm=FakeLM(answer, capabilities=NATIVE)):
         results = agent.batch([{"question": f"double {n}"} for n in range(20)], num_threads=4)
     assert [result.answer for result in results] == [str(2 * n) for n in range(20)]
+
+
+@pytest.mark.parametrize("turns", [-1, "3", None])
+def test_the_number_of_turns_is_a_number(turns: Any) -> None:
+    with pytest.raises(ConfigurationError, match="max_iters is a number of turns"):
+        ReAct("question -> answer", max_iters=turns)
+    if turns is not None:  # not given
+        with pytest.raises(ConfigurationError, match="max_iters is a number of turns"):
+            ReAct("question -> answer")(question="?", max_iters=turns)

@@ -23,7 +23,7 @@ import sigwire
 from sigwire.core.example import Prediction
 from sigwire.core.messages import ImagePart
 from sigwire.core.tools import Tool, ToolCall, ToolResult, WebSearch
-from sigwire.errors import RetryTool, ToolDefinitionError, ToolFailed
+from sigwire.errors import ConfigurationError, RetryTool, ToolDefinitionError, ToolFailed
 from sigwire.modules.tool_results import encode, limit, short_message
 from sigwire.modules.toolbox import Toolbox, ToolRun
 from sigwire.observe.callbacks import BaseCallback
@@ -198,6 +198,13 @@ class Pair:
     right: Any
 
 
+class Array:
+    """What numpy's arrays and scalars offer."""
+
+    def tolist(self) -> list[float]:
+        return [1.5, 2.5]
+
+
 VALUES: list[tuple[Any, Any]] = [
     ("text", "text"),
     ("", ""),
@@ -216,6 +223,11 @@ VALUES: list[tuple[Any, Any]] = [
     (Pair(Point(x=1), [Colour.RED]), {"left": {"x": 1, "when": "2026-01-02"}, "right": ["red"]}),
     (Prediction(answer="4"), {"answer": "4"}),
     ({1: "a"}, {"1": "a"}),
+    (range(3), [0, 1, 2]),
+    ({"array": Array(), "on": datetime.date(2026, 1, 2)}, {"array": [1.5, 2.5], "on": "2026-01-02"}),
+    ("caf\udce9.txt", "caf\\udce9.txt"),  # how Python shows a file name that is not UTF-8
+    (["caf\udce9"], ["caf\\udce9"]),
+    (memoryview(b"\xff\x00"), "_wA="),
 ]
 
 
@@ -237,6 +249,56 @@ async def test_a_value_without_a_json_form_is_a_clear_error_without_its_repr(val
     assert result.is_error
     assert "has no JSON form" in result.text
     assert "0x" not in result.text
+
+
+def test_the_part_that_has_no_json_form_is_named() -> None:
+    with pytest.raises(ValueError, match=r"the type [Ll]ock"):
+        encode({"fine": 1, "bad": [threading.Lock()]})
+
+
+def _ring() -> list[Any]:
+    ring: list[Any] = []
+    ring.append(ring)
+    return ring
+
+
+def _tower() -> list[Any]:
+    tower: list[Any] = []
+    for _ in range(5_000):
+        tower = [tower]
+    return tower
+
+
+class Faulty:
+    def to_json(self) -> Any:
+        raise ZeroDivisionError
+
+
+def _giving_up() -> Any:
+    yield 1
+    raise ZeroDivisionError
+
+
+ODD: dict[str, Callable[[], Any]] = {
+    "contains itself": _ring,
+    "nested too deeply": _tower,
+    "a number of thousands of digits": lambda: 10**5000,
+    "a number inside": lambda: {"n": [10**5000]},
+    "a number in an object": lambda: Pair(Point(x=1), 10**5000),
+    "a result of its own": lambda: ToolResult("", "", object()),
+    "fails when it is written": Faulty,
+    "fails while it is read": _giving_up,
+}
+
+
+@pytest.mark.parametrize("make", ODD.values(), ids=ODD)
+async def test_a_value_that_cannot_be_written_never_ends_the_run(make: Callable[[], Any]) -> None:
+    def give() -> Any:
+        return make()
+
+    (result,) = await both(Toolbox([give]), call("give"))
+    assert result.is_error
+    assert "cannot be shown" in result.text
 
 
 def test_media_travel_beside_the_content_and_leave_a_note_in_their_place() -> None:
@@ -312,6 +374,19 @@ def meeting(count: int) -> Callable[..., str]:
         return f"met {n}"
 
     return meet
+
+
+async def test_what_a_blocking_tool_gives_is_read_in_its_own_thread() -> None:
+    threads: list[str] = []
+
+    def numbers() -> Any:
+        for n in range(2):
+            threads.append(threading.current_thread().name)
+            yield n
+
+    (result,) = await Toolbox([numbers]).acall([call("numbers")])
+    assert result.content == [0, 1]
+    assert threading.current_thread().name not in threads
 
 
 async def test_independent_calls_run_at_once_and_answer_in_call_order() -> None:
@@ -436,6 +511,11 @@ def test_an_empty_turn_has_no_results() -> None:
 
 
 # --- making a box ------------------------------------------------------------------------------------
+
+
+def test_what_to_do_with_errors_is_one_of_two() -> None:
+    with pytest.raises(ConfigurationError, match="'answer' or 'abort', not 'raise'"):
+        Toolbox([add], on_error="raise")
 
 
 def test_tools_are_named_once_and_have_handlers() -> None:

@@ -44,6 +44,21 @@ def test_start_and_end_share_an_id_and_end_has_the_outputs(recorder: Recorder) -
     assert done == ("end", start[1], "answer", None)
 
 
+def test_handlers_get_everything_by_name() -> None:
+    heard: list[dict[str, Any]] = []
+
+    class Loose:
+        def on_lm_start(self, **facts: Any) -> None:
+            heard.append(facts)
+
+        def on_lm_end(self, outputs: Any, **rest: Any) -> None:
+            heard.append(rest)
+
+    with context(callbacks=[Loose()]), call("lm", "model", {"q": 1}) as end:
+        end("answer")
+    assert [sorted(facts) for facts in heard] == [["call_id", "inputs", "instance"], ["call_id", "exception"]]
+
+
 def test_nobody_listening_means_one_shared_object_and_no_inputs_made() -> None:
     def inputs() -> dict[str, Any]:
         raise AssertionError("made for nobody")

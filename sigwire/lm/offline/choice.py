@@ -83,13 +83,14 @@ def rank(
 
 def _asked(text: str) -> dict[str, float]:
     """The content stems of a text; generic words and words inside values count little."""
-    values = [(m.start, m.end) for m in find_mentions(text) if m.kind not in ("phrase",)]
+    inside = bytearray(len(text) + 1)
+    for mention in find_mentions(text):
+        inside[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
     asked: dict[str, float] = {}
     for word in words(text):
         if not word.text[0].isalpha() or word.text.lower().split("'")[0] in STOP_WORDS:
             continue
-        inside = any(start <= word.start < end for start, end in values)
-        weight = 0.3 if inside else 0.3 if word.stem in GENERIC else 1.0
+        weight = 0.3 if inside[word.start] else 0.3 if word.stem in GENERIC else 1.0
         asked[word.stem] = max(asked.get(word.stem, 0.0), weight)
     return asked
 

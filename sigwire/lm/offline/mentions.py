@@ -322,10 +322,11 @@ def find_mentions(text: str) -> tuple[Mention, ...]:
     """
     free, found = text, list[Mention]()
     for pattern, read in _READERS:
-        for match in pattern.finditer(free):
-            mention = read(free, match)
-            if mention is not None:
-                found.append(mention)
-        for mention in found:
-            free = free[: mention.start] + "\0" * (mention.end - mention.start) + free[mention.end :]
+        new = [mention for match in pattern.finditer(free) if (mention := read(free, match)) is not None]
+        if new:
+            characters = list(free)
+            for mention in new:
+                characters[mention.start : mention.end] = "\0" * (mention.end - mention.start)
+            free = "".join(characters)
+            found += new
     return tuple(sorted(found, key=lambda mention: mention.start))

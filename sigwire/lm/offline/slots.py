@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -190,6 +191,8 @@ class _Scene:
 
     @classmethod
     def of(cls, text: str, about: frozenset[str]) -> _Scene:
+        if len(text) > _READ:  # slots x mentions x words: long texts are read at both ends only
+            text = f"{text[: _READ // 2]}\n{text[-_READ // 2 :]}"
         tokens = words(text)
         mentions = find_mentions(text)
         found = (*mentions, *_currencies(text), *_phrases(text, tokens, mentions))
@@ -197,12 +200,16 @@ class _Scene:
 
     def before(self, mention: Mention, limit: int = 7) -> list[Word]:
         """The tokens before a mention, nearest first, up to a sentence's end."""
-        near = [word for word in self.tokens if word.end <= mention.start][-limit:]
-        return _until(reversed(near), ".;?!")
+        at = bisect_right(self.tokens, mention.start, key=lambda word: word.end)
+        return _until(reversed(self.tokens[max(0, at - limit) : at]), ".;?!")
 
     def after(self, mention: Mention, limit: int = 4) -> list[Word]:
         """The tokens after a mention up to the next clause."""
-        return _until((word for word in self.tokens if word.start >= mention.end), ".;?!,")[:limit]
+        at = bisect_left(self.tokens, mention.end, key=lambda word: word.start)
+        return _until(self.tokens[at : at + limit], ".;?!,")
+
+
+_READ = 6000
 
 
 def _until(tokens: Iterator[Word] | Sequence[Word], stops: str) -> list[Word]:
@@ -227,13 +234,12 @@ def _currencies(text: str) -> Iterator[Mention]:
 def _phrases(text: str, tokens: tuple[Word, ...], mentions: tuple[Mention, ...]) -> Iterator[Mention]:
     """Runs of plain content words between stop words, punctuation and mentions: the weakest candidates for a string."""
     run: list[Word] = []
+    taken = bytearray(len(text) + 1)
+    for mention in mentions:
+        taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
     for position, word in enumerate((*tokens, Word(".", ".", len(text), len(text)))):
         plain = word.text[0].isalpha() and word.text.lower() not in STOP_WORDS
-        if (
-            plain
-            and not any(m.start <= word.start < m.end for m in mentions)
-            and not (position == 0 and word.text[0].isupper())
-        ):
+        if plain and not taken[word.start] and not (position == 0 and word.text[0].isupper()):
             run.append(word)
             continue
         if run:
@@ -468,7 +474,7 @@ def _begins(option: str, scene: _Scene) -> bool:
 def _number_option(options: Sequence[Any], slot: Slot, scene: _Scene) -> JsonValue | None:
     numbers = {m.value for m in scene.mentions if m.kind == "number" and _near_cue(slot, m, scene) > 0.5}
     return next(
-        (o for o in options if o in numbers or (isinstance(o, str) and o.isdigit() and int(o) in numbers)), None
+        (o for o in options if o in numbers or (isinstance(o, str) and o.isdecimal() and int(o) in numbers)), None
     )
 
 
@@ -607,7 +613,7 @@ def _as_number(slot: Slot, mention: Mention) -> int | float | None:
         return int(re.match(r"\d+", mention.text)[0]) if part is hour else int(part) if part else None  # type: ignore[index]
     if mention.kind == "id" and "id" in slot.roles:
         digits = mention.text.lstrip("#")
-        return int(digits) if digits.isdigit() else None
+        return int(digits) if digits.isdecimal() else None
     return None
 
 

@@ -1,0 +1,136 @@
+"""The error tree: drawn as it is, told apart by who can fix it, and without secrets."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+import pytest
+
+from sigwire import errors
+from sigwire.core.response import Choice
+from sigwire.errors import (
+    AdapterParseError,
+    AgentStopped,
+    CallerError,
+    JsonReadError,
+    LMError,
+    LMNotConfigured,
+    MissingState,
+    ModelError,
+    SigwireError,
+    ToolSignal,
+    is_retryable_lm_error,
+)
+
+CLASSES: dict[str, type[BaseException]] = {
+    name: thing for name, thing in vars(errors).items() if inspect.isclass(thing) and issubclass(thing, SigwireError)
+}
+BRANCHES = (CallerError, LMError, ModelError, AgentStopped, ToolSignal)
+
+
+def drawn() -> dict[str, str | None]:
+    """Parent by class, as the module's docstring draws them."""
+    parents: dict[str, str | None] = {}
+    above: list[tuple[int, str]] = []
+    for line in (errors.__doc__ or "").splitlines():
+        found = re.match(r"^([ │├└─]*)([A-Z]\w+)(?:  |$)", line)
+        if found is None or found[2] not in CLASSES:
+            continue
+        depth = len(found[1])
+        above = [(column, name) for column, name in above if column < depth]
+        parents[found[2]] = above[-1][1] if above else None
+        above.append((depth, found[2]))
+    return parents
+
+
+def test_the_docstring_draws_the_tree_as_it_is() -> None:
+    parents = drawn()
+    assert set(parents) == set(CLASSES)
+    for name, parent in parents.items():
+        assert parent is None or CLASSES[parent] in CLASSES[name].__mro__[1:]
+        nearest = [cls.__name__ for cls in CLASSES[name].__bases__ if issubclass(cls, SigwireError)]
+        assert parent is None or parent in nearest
+
+
+def test_every_error_is_public() -> None:
+    functions = {"is_retryable_lm_error"}
+    assert set(errors.__all__) == set(CLASSES) | functions
+
+
+@pytest.mark.parametrize("name", sorted(set(CLASSES) - {"SigwireError"}))
+def test_every_error_belongs_to_one_who_can_fix_it(name: str) -> None:
+    assert sum(issubclass(CLASSES[name], branch) for branch in BRANCHES) == 1
+    assert CLASSES[name].__doc__
+
+
+def test_what_the_caller_can_fix_is_a_value_error_too() -> None:
+    leaves = [cls for cls in CLASSES.values() if issubclass(cls, CallerError) and cls is not CallerError]
+    assert all(issubclass(cls, ValueError) for cls in leaves)
+
+
+LM_ERRORS = sorted((cls for cls in CLASSES.values() if issubclass(cls, LMError)), key=lambda cls: cls.__name__)
+
+
+@pytest.mark.parametrize("kind", LM_ERRORS, ids=lambda kind: kind.__name__)
+def test_an_lm_error_carries_its_facts_and_shows_them(kind: Any) -> None:
+    facts = {
+        "model": "a-model", "provider": "openai", "provider_code": "E1", "status": 503, "request_id": "r1", "retry_after": 2.0,
+    }  # fmt: skip
+    error = kind("It broke.", **facts)
+    assert {name: getattr(error, name) for name in facts} == facts
+    assert str(error).startswith("It broke. (provider openai, model a-model, status 503")
+    assert str(kind()).startswith((kind.__doc__ or "").split("\n")[0])
+    assert isinstance(error.code, str)
+
+
+def test_codes_tell_the_classes_apart() -> None:
+    codes = [vars(cls)["code"] for cls in LM_ERRORS]
+    assert len(set(codes)) == len(codes)
+
+
+RETRYABLE = {"LMTransportError", "LMTimeoutError", "LMRateLimitError", "LMServerError"}
+
+
+@pytest.mark.parametrize("kind", LM_ERRORS, ids=lambda kind: kind.__name__)
+def test_only_what_may_pass_is_worth_trying_again(kind: Any) -> None:
+    assert is_retryable_lm_error(kind("no")) == (kind.__name__ in RETRYABLE)
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt(), ModelError("no")], ids=repr)
+def test_other_errors_are_not_tried_again(error: BaseException) -> None:
+    assert not is_retryable_lm_error(error)
+
+
+def test_a_model_error_keeps_the_answer() -> None:
+    error = ModelError("Unusable.", choice=Choice("half an ans", finish_reason="length"))
+    assert (error.text, error.finish_reason, str(error)) == ("half an ans", "length", "Unusable.")
+    assert (ModelError("Unusable.").text, ModelError("Unusable.").finish_reason) == ("", None)
+
+
+def test_a_parse_error_says_what_was_read_what_was_not_and_what_to_do() -> None:
+    error = AdapterParseError("ChatAdapter", None, "x" * 1_000, parsed_result={"a": 1}, problems={"b": "is missing"})
+    assert "b: is missing" in str(error)
+    assert "Fields read: a" in str(error)
+    assert "max_repairs=1" in str(error)
+    assert len(str(error)) < 700
+    assert error.text == error.lm_response == "x" * 1_000
+    assert error.problems == {"b": "is missing"}
+
+
+def test_a_parse_error_may_have_words_of_its_own() -> None:
+    assert str(AdapterParseError("ChatAdapter", None, "text", "Short and plain.")) == "Short and plain."
+
+
+def test_a_missing_model_says_how_to_set_one() -> None:
+    assert "sigwire.configure(lm=" in str(LMNotConfigured("Predict"))
+    assert "for Predict" in str(LMNotConfigured("Predict"))
+
+
+def test_other_errors_carry_their_facts() -> None:
+    read = JsonReadError("not JSON", code="truncated", position=7)
+    stopped = AgentStopped("no answer", reason="max_iters", steps=(1,), history=[2])
+    assert (read.code, read.position) == ("truncated", 7)
+    assert (stopped.reason, stopped.steps, stopped.history) == ("max_iters", (1,), [2])
+    assert str(MissingState("plain words")) == "plain words"
