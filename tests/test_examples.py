@@ -31,7 +31,7 @@ def test_the_quickstart_passes_its_own_checks_with_the_embedded_model(tmp_path: 
 
 
 def test_the_quickstart_says_which_models_there_are_when_it_is_given_another(tmp_path: Path) -> None:
-    done = quickstart(tmp_path, SIGWIRE_LM="nowhere/at-all")
+    done = quickstart(tmp_path, SIGWIRE_LM="offline/at-all")
     assert done.returncode != 0
     assert "offline/lexical" in done.stderr
 
