@@ -89,9 +89,9 @@ class BaseLM:
         temperature: float | None = None,
         max_tokens: int | None = None,
         cache: bool = True,
-        *,
         callbacks: Sequence[Any] | None = None,
         num_retries: int = 3,
+        *,
         capabilities: Capabilities | None = None,
         **kwargs: Any,
     ) -> None:

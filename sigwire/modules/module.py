@@ -15,6 +15,7 @@ they do not.
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -254,7 +255,7 @@ class Module(Walkable):
         *,
         return_exceptions: bool = False,
         return_failed_examples: Literal[False] = False,
-        disable_progress_bar: bool = True,
+        **dspy_options: Any,
     ) -> list[Any]: ...
     @overload
     def batch(
@@ -263,7 +264,7 @@ class Module(Walkable):
         num_threads: int | None = None,
         *,
         return_failed_examples: Literal[True],
-        disable_progress_bar: bool = True,
+        **dspy_options: Any,
     ) -> tuple[list[Any], list[Any], list[Exception]]: ...
     def batch(
         self,
@@ -272,15 +273,15 @@ class Module(Walkable):
         *,
         return_exceptions: bool = False,
         return_failed_examples: bool = False,
-        disable_progress_bar: bool = True,
+        **dspy_options: Any,
     ) -> Any:
         """Call with each of many inputs, several at once; results come in the order of the inputs.
 
         An input is an ``Example`` (its inputs are used) or a dict. At most ``num_threads`` calls are under way, as the
         settings say where it is not given. The first error is raised and what has not begun is dropped. With
         ``return_exceptions=True`` errors stand in the list as values; with ``return_failed_examples=True`` there are three
-        lists: results with ``None`` for failures, the examples that failed, and their errors. Nothing is run twice, and
-        there is no progress bar to disable.
+        lists: results with ``None`` for failures, the examples that failed, and their errors. DSPy's further options may be
+        given; those that would do something here are a warning, for nothing is run twice or given up.
 
         >>> class Double(Module):
         ...     def forward(self, n: int) -> int:
@@ -290,6 +291,7 @@ class Module(Walkable):
         >>> Double().batch([{"n": 1}, {"m": 2}], return_failed_examples=True)[:2]
         ([2, None], [{'m': 2}])
         """
+        _notice(dspy_options)
         return run(self._batch(examples, num_threads, return_exceptions, return_failed_examples))
 
     @overload
@@ -300,7 +302,7 @@ class Module(Walkable):
         *,
         return_exceptions: bool = False,
         return_failed_examples: Literal[False] = False,
-        disable_progress_bar: bool = True,
+        **dspy_options: Any,
     ) -> list[Any]: ...
     @overload
     async def abatch(
@@ -309,7 +311,7 @@ class Module(Walkable):
         num_threads: int | None = None,
         *,
         return_failed_examples: Literal[True],
-        disable_progress_bar: bool = True,
+        **dspy_options: Any,
     ) -> tuple[list[Any], list[Any], list[Exception]]: ...
     async def abatch(
         self,
@@ -318,9 +320,10 @@ class Module(Walkable):
         *,
         return_exceptions: bool = False,
         return_failed_examples: bool = False,
-        disable_progress_bar: bool = True,
+        **dspy_options: Any,
     ) -> Any:
         """``batch``, awaited."""
+        _notice(dspy_options)
         return await arun(self._batch(examples, num_threads, return_exceptions, return_failed_examples))
 
     def _batch(
@@ -387,14 +390,15 @@ class Module(Walkable):
         """The state of every parameter by name, as JSON and without secrets."""
         return {name: states.dump(parameter) for name, parameter in self.named_parameters()}
 
-    def load_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
-        """Take over a state from ``dump_state``, all of it or nothing.
+    def load_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> Self:
+        """Take over a state from ``dump_state``, all of it or nothing; gives the module back.
 
         Raises ``StateError`` (a ``KeyError`` too, where names are missing) before anything is changed.
         ``allow_unsafe_lm_state`` lets the state name model classes and endpoints; see ``BaseLM.load_state``.
         """
         for change in self._prepare(state, allow_unsafe_lm_state):
             change()
+        return self
 
     def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
         return states.prepare(type(self).__name__, dict(self.named_parameters()), state, unsafe)
@@ -477,6 +481,25 @@ def _totals(values: Settings) -> Generator[UsageTracker | None]:
             yield tracker
     finally:
         _counting.set(False)
+
+
+# DSPy's options of a batch, and what there is to say where they ask for something.
+_DSPY_OPTIONS = {
+    "disable_progress_bar": "",
+    "provide_traceback": "",
+    "max_errors": "the first error is raised, or errors are collected with return_failed_examples=True",
+    "timeout": "a call is given as long as it takes; tools take Tool(..., timeout=seconds)",
+    "straggler_limit": "nothing is run twice",
+}
+
+
+def _notice(options: Mapping[str, Any]) -> None:
+    """Warn of DSPy's options that have no effect here; a ``TypeError`` for any other keyword."""
+    for name, value in options.items():
+        if name not in _DSPY_OPTIONS:
+            raise TypeError(f"batch() got an unexpected keyword argument {name!r}")
+        if value is not None and (why := _DSPY_OPTIONS[name]):
+            warnings.warn(f"batch takes no notice of {name}: {why}.", UserWarning, stacklevel=3)
 
 
 def _apart(examples: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any], list[Exception]]:

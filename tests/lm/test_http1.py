@@ -132,7 +132,7 @@ def test_a_connection_is_used_again_only_where_the_reply_allows_it(wire: bytes, 
         head("transfer-encoding: chunked") + b"1\r\nab\r\n0\r\n\r\n",
         head("transfer-encoding: chunked") + b"1;" + b"x" * 5000,
         head("content-encoding: br", "content-length: 0"),
-        sized(gzip.compress(b"a" * 99)[:-4], "content-encoding: gzip"),
+        sized(gzip.compress(b"a" * 99, mtime=0)[:-4], "content-encoding: gzip"),
     ],
 )
 def test_what_two_programs_could_read_differently_is_refused(wire: bytes) -> None:

@@ -319,6 +319,15 @@ async def test_failures_of_a_batch_can_be_given_apart() -> None:
     assert Slow().batch([], return_failed_examples=True) == ([], [], [])
 
 
+async def test_options_that_dspy_has_for_a_batch_are_taken_and_those_without_effect_say_so() -> None:
+    inputs = [{"n": 1}]
+    assert Slow().batch(inputs, disable_progress_bar=True, provide_traceback=False, max_errors=None) == [1]
+    with pytest.warns(UserWarning, match="takes no notice of straggler_limit: nothing is run twice"):
+        assert await Slow().abatch(inputs, straggler_limit=3) == [1]
+    with pytest.raises(TypeError, match="'num_thread'"):
+        Slow().batch(inputs, num_thread=3)
+
+
 @pytest.mark.parametrize("threads", [0, -1])
 def test_a_batch_with_nobody_to_work_on_it_is_refused(threads: int) -> None:
     with pytest.raises(ConfigurationError, match="num_threads is a number above 0"):
@@ -488,6 +497,7 @@ def test_a_saved_program_loads_into_a_fresh_one(tmp_path: Path) -> None:
     assert set(saved["metadata"]["dependency_versions"]) == {"python", "sigwire"}
     fresh = Pair()
     fresh.load(path)
+    assert Pair().load_state(pair.dump_state()).dump_state() == fresh.dump_state()
     assert fresh.first.demos == [{"question": "é", "answer": "4"}]
     assert fresh.first.signature.instructions == "Be brief."
     assert fresh.dump_state() == pair.dump_state()

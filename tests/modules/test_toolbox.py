@@ -231,7 +231,7 @@ VALUES: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "content"), VALUES, ids=repr)
+@pytest.mark.parametrize(("value", "content"), VALUES, ids=lambda value: type(value).__name__)
 async def test_a_value_becomes_json(value: Any, content: Any) -> None:
     def give() -> Any:
         return value

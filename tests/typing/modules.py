@@ -54,7 +54,7 @@ def predict_errors() -> None:
     predict(question="?").anser  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
     predict(qestion="?")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
     predict()  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
-    predict(question=3)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    predict(question=3)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
     predict(question="?", answer="4")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 
 
