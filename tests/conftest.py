@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from sigwire.lm import providers
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -29,6 +32,17 @@ def fixtures() -> Path:
     if not path.is_dir():
         pytest.skip(f"no shared fixtures: SIGWIRE_FIXTURES is unset and {path.name}/ is not beside the checkout")
     return path
+
+
+@pytest.fixture(autouse=True)
+def no_providers_left_behind() -> Iterator[None]:
+    """A provider that a test registers is gone with the test."""
+    tables = [providers._rows, providers._prefixes]
+    before = [dict(table) for table in tables]
+    yield
+    for table, rows in zip(tables, before, strict=True):
+        table.clear()
+        table.update(rows)
 
 
 @pytest.fixture(autouse=True)

@@ -306,7 +306,9 @@ def test_defaults_are_shown_as_json(default: Any, shown: Any) -> None:
     assert Tool(f)() is default
 
 
-@pytest.mark.parametrize("default", [object(), Unset(), float("inf"), [float("nan")], b"\xff"], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "default", [object(), Unset(), float("inf"), [float("nan")], b"\xff"], ids=lambda value: type(value).__name__
+)
 def test_a_default_that_is_no_json_is_not_shown(default: Any) -> None:
     def f(a: Any = default) -> Any:
         return a
@@ -415,7 +417,9 @@ SOURCES: list[tuple[Any, str, str, list[str], dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("source", "name", "description", "names", "given", "result"), SOURCES, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    ("source", "name", "description", "names", "given", "result"), SOURCES, ids=lambda value: type(value).__name__
+)
 def test_tools_are_made_from_whatever_can_be_called(
     source: Any, name: str, description: str, names: list[str], given: dict[str, Any], result: Any
 ) -> None:

@@ -35,7 +35,7 @@ class Image(Value, FieldType):
     Raises ``InputError`` for anything else, a local path included: ``Image.from_path`` reads those.
 
     >>> Image("https://example.com/cat.png").part()
-    ImagePart(url='https://example.com/cat.png', data=None, media_type=None, detail=None)
+    ImagePart(url='https://example.com/cat.png', data=None, media_type=None, detail=None, file_id=None)
     >>> Image(b"GIF89a").media_type
     'image/gif'
     """
