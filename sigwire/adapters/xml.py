@@ -101,10 +101,13 @@ class XMLLayout(Layout):
         texts: dict[str, str] = {}
         position = 0
         outside = ""
+        last_closings = {
+            name: text.rfind(f"</{name}>") for name in self.codecs
+        }  # so that no tag is sought in vain twice
         while self._opener and (opener := self._opener.search(text, position)):
             outside += text[position : opener.start()]
             name = opener[1]
-            value, position = self._value(text, name, opener.end(), strict, reading)
+            value, position = self._value(text, name, opener.end(), last_closings[name], strict, reading)
             if name in texts:
                 self._odd(name, "the tag came twice; the first one counts", strict, reading)
             texts.setdefault(name, value)
@@ -113,15 +116,17 @@ class XMLLayout(Layout):
         self.read_values(texts, strict, reading)
         return reading if strict else self._retry_as_tags(texts, reading)
 
-    def _value(self, text: str, name: str, start: int, strict: bool, reading: Reading) -> tuple[str, int]:
+    def _value(
+        self, text: str, name: str, start: int, last_closing: int, strict: bool, reading: Reading
+    ) -> tuple[str, int]:
         """The text between the tags, and where it ends. A closing tag inside an unguarded value does not cut it."""
         tag = f"</{name}>"
         following = self._opener.search(text, start) if self._opener else None
         limit = following.start() if following else len(text)
-        end = text.find(tag, start)
-        if end < 0:
+        if last_closing < start:
             self._odd(name, f"the closing tag {tag} is missing", strict, reading)
             return text[start:limit], limit
+        end = text.find(tag, start)
         last = text.rfind(tag, end, limit)
         if last > end:
             self._odd(name, f"{tag} stands inside the value as well; the last one closes it", strict, reading)

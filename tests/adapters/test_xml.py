@@ -84,3 +84,10 @@ def test_nested_tags_become_plain_values(text: str, value: Any) -> None:
 
 def test_deep_nesting_ends_without_an_exception() -> None:
     read_tags("<a>" * 10_000 + "</a>" * 10_000)
+
+
+def test_tags_that_never_close_are_read_in_one_pass() -> None:
+    text = "<answer>" * 100_000  # looking for each one's end would take minutes
+    with pytest.raises(AdapterParseError) as caught:
+        XMLAdapter().parse(QA, text)
+    assert set(caught.value.problems) == {"score"}

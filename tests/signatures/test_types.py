@@ -240,6 +240,8 @@ CODES = [
     ("empty block", "```python\n```", ""),
     ("indentation stays", "```\n    x\n  y\n```", "    x\n  y"),
     ("unclosed", "```python\nprint(1)", "```python\nprint(1)"),
+    ("unclosed before a block", "````\n```\nx\n```", "x"),
+    ("lines of Windows", "Sure:\r\n```python\r\na\r\nb\r\n```\r\nDone.", "a\r\nb"),
 ]
 
 
@@ -253,6 +255,11 @@ def test_code_is_taken_out_of_fences(text: str, code: str) -> None:
 def test_any_code_comes_back_from_what_is_written(text: str) -> None:
     assert Code.read(Code(text).to_json()) == Code(text)
     assert Code.read(Code(text).fenced()) == Code(text)
+
+
+@pytest.mark.parametrize("text", ["```" + "x" * 500_000 + "`", "```x\n" * 100_000, "````\n" + "```y `\n" * 100_000])
+def test_fences_that_never_close_are_read_in_one_pass(text: str) -> None:
+    assert Code.read(text).code == text  # looking for each one's end would take minutes
 
 
 def test_code_knows_its_language() -> None:

@@ -8,6 +8,8 @@ exactly.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self
@@ -121,16 +123,33 @@ def _code(language: str, code: str) -> Code:
     return _code_in(language)(code)
 
 
-_FENCED = re.compile(
-    r"^(?P<fence>`{3,})[ \t]*(?P<tag>[^\s`]*)[^\n`]*\n(?P<body>.*?)(?:(?<=\n)|\n)(?P=fence)[ \t]*$",
-    re.DOTALL | re.MULTILINE,
-)
+_OPENING = re.compile(r"(?P<fence>`{3,})(?P<info>[^`]*)")
 
 
 def _unfence(text: str, language: str) -> str:
     """The fenced blocks in the wanted language, else all of them; a text without fences as it is."""
-    blocks = [(match["tag"].lower(), match["body"]) for match in _FENCED.finditer(text)]
+    if "```" not in text:
+        return text
+    blocks = list(_blocks(text.split("\n")))
     if not blocks:
         return text
     wanted = [body for tag, body in blocks if tag == language] or [body for _, body in blocks]
     return "\n\n".join(wanted)
+
+
+def _blocks(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Tag and body of each block. A fence that is never closed is text; which ones are is found out once for all."""
+    closings: dict[str, list[int]] = {}
+    for at, line in enumerate(lines):
+        if line.startswith("```") and not (fence := line.rstrip(" \t\r")).strip("`"):
+            closings.setdefault(fence, []).append(at)
+    at = 0
+    while at < len(lines):
+        opening = _OPENING.fullmatch(lines[at])
+        ends = closings.get(opening["fence"], []) if opening else []
+        nearest = bisect_right(ends, at)
+        if opening and nearest < len(ends):
+            info, body = opening["info"], "\n".join(lines[at + 1 : ends[nearest]])
+            yield next(iter(info.split()), "").lower(), body.removesuffix("\r") if info.endswith("\r") else body
+            at = ends[nearest]
+        at += 1
