@@ -19,7 +19,7 @@ from sigwire.core.response import Choice, Response
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.testing.nodes import Misfit, Node
 from sigwire.testing.openai_rules import OpenAIWire, check_name, check_schema
-from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec
+from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec, tool_names
 
 __all__ = ["OpenAIChat"]
 
@@ -235,7 +235,7 @@ def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> ToolChoice
 
 def _offered(node: Node, tools: tuple[JsonObject, ...]) -> str:
     name = node.text()
-    if name not in [tool["function"]["name"] for tool in tools if isinstance(tool["function"], dict)]:
+    if name not in tool_names(tools):
         raise node.wrong(f"Tool choice '{name}' not found in 'tools' parameter.")
     return name
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from sigwire.core.json import JsonObject
-from sigwire.testing.answers import Fault
+from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.nodes import Misfit, Node, Path
 from sigwire.testing.wire import Exchange, Rejected, Status, Wire, bearer
 
@@ -43,6 +43,11 @@ class OpenAIWire(Wire):
         "server": (500, "server_error", None),
         "timeout": (408, "timeout", None),
         "too_large": (413, "invalid_request_error", None),
+    }
+
+    messages: ClassVar[Mapping[FaultKind, str]] = {
+        "billing": "You exceeded your current quota, please check your plan and billing details.",
+        "context_length": "This model's maximum context length is 128000 tokens. Your messages resulted in 130000 tokens.",
     }
 
     def key(self, exchange: Exchange) -> str | None:
