@@ -23,14 +23,16 @@ from sigwire.lm.base import LanguageModel
 from sigwire.steps import off_loop
 from sigwire.testing.answers import Answer, Fault, Raw, Script
 from sigwire.testing.anthropic import Anthropic
+from sigwire.testing.gemini import Gemini
 from sigwire.testing.nodes import Misfit, Node
+from sigwire.testing.ollama import Ollama
 from sigwire.testing.openai_chat import OpenAIChat
 from sigwire.testing.server import Answered, LoopbackServer
 from sigwire.testing.wire import Asked, Exchange, Ids, Rejected, Wire
 
 __all__ = ["WIRES", "FakeProvider", "Recorded"]
 
-WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (OpenAIChat(), Anthropic())}
+WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (OpenAIChat(), Anthropic(), Gemini(), Ollama())}
 """The wires by name."""
 
 _SECRET_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
