@@ -27,12 +27,15 @@ from sigwire.testing.gemini import Gemini
 from sigwire.testing.nodes import Misfit, Node
 from sigwire.testing.ollama import Ollama
 from sigwire.testing.openai_chat import OpenAIChat
+from sigwire.testing.openai_responses import OpenAIResponses
 from sigwire.testing.server import Answered, LoopbackServer
 from sigwire.testing.wire import Asked, Exchange, Ids, Rejected, Wire
 
 __all__ = ["WIRES", "FakeProvider", "Recorded"]
 
-WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (OpenAIChat(), Anthropic(), Gemini(), Ollama())}
+WIRES: Mapping[str, Wire] = {
+    wire.name: wire for wire in (OpenAIChat(), OpenAIResponses(), Anthropic(), Gemini(), Ollama())
+}
 """The wires by name."""
 
 _SECRET_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})

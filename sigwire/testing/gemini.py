@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, OpaquePart, Part, TextPart, ThinkingPart
@@ -175,12 +175,12 @@ _FOREIGN = frozenset({"args", "response", "parametersJsonSchema", "responseJsonS
 
 def _camel(value: Any) -> Any:
     """Keys as the documentation spells them."""
-    if isinstance(value, list):
-        items: list[Any] = value
-        return list(map(_camel, items))
-    if not isinstance(value, dict):
+    kind = Node(value).kind
+    if kind == "array":
+        return [_camel(item) for item in value]
+    if kind != "object":
         return value
-    renamed = {SNAKE.sub(_capital, name): item for name, item in cast("dict[str, Any]", value).items()}
+    renamed = {SNAKE.sub(_capital, name): item for name, item in value.items()}
     return {name: item if name in _FOREIGN else _camel(item) for name, item in renamed.items()}
 
 
