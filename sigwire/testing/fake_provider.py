@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,14 +22,20 @@ from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
 from sigwire.steps import off_loop
 from sigwire.testing.answers import Answer, Fault, Raw, Script
+from sigwire.testing.anthropic import Anthropic
+from sigwire.testing.gemini import Gemini
 from sigwire.testing.nodes import Misfit, Node
+from sigwire.testing.ollama import Ollama
 from sigwire.testing.openai_chat import OpenAIChat
+from sigwire.testing.openai_responses import OpenAIResponses
 from sigwire.testing.server import Answered, LoopbackServer
 from sigwire.testing.wire import Asked, Exchange, Ids, Rejected, Wire
 
 __all__ = ["WIRES", "FakeProvider", "Recorded"]
 
-WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (OpenAIChat(),)}
+WIRES: Mapping[str, Wire] = {
+    wire.name: wire for wire in (OpenAIChat(), OpenAIResponses(), Anthropic(), Gemini(), Ollama())
+}
 """The wires by name."""
 
 _SECRET_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
@@ -175,7 +181,10 @@ class FakeProvider:
             return _Outcome(Answered(reply.status, reply.encoded, reply.headers, reply.cut), asked)
         if isinstance(reply, Fault):
             return _Outcome(_refused(wire, reply, request_id), asked)
-        body = dumps(wire.write(reply, asked, self._ids)).encode()
+        try:
+            body = dumps(wire.write(reply, asked, self._ids)).encode()
+        except ConfigurationError as error:
+            return _Outcome(_refused(wire, Fault("server", str(error)), request_id), asked)
         return _Outcome(Answered(200, body, wire.headers(None, request_id)), asked)
 
     def _read(self, wire: Wire, exchange: Exchange) -> Asked:
@@ -204,8 +213,9 @@ def _no_such_place(exchange: Exchange) -> Answered:
 
 def _refused(wire: Wire, fault: Fault, request_id: str) -> Answered:
     status, _, _ = wire.status(fault)
-    fault = fault if fault.message else replace(fault, message=f"The fake provider answers with {fault.kind}.")
-    return Answered(status, dumps(wire.refuse(fault, request_id)).encode(), wire.headers(fault, request_id))
+    return Answered(
+        status, dumps(wire.refuse(wire.worded(fault), request_id)).encode(), wire.headers(fault, request_id)
+    )
 
 
 def _record(wire: Wire | None, exchange: Exchange, outcome: _Outcome) -> Recorded:

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part, TextPart
-from sigwire.core.parts import AudioPart, FilePart, ImagePart
+from sigwire.core.parts import AudioPart, FilePart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.testing.nodes import Misfit, Node
-from sigwire.testing.openai_rules import OpenAIWire, check_name, check_schema
+from sigwire.testing.openai_rules import EFFORTS, OpenAIWire, check_name, check_schema, image, offered
 from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec
 
 __all__ = ["OpenAIChat"]
@@ -37,7 +37,6 @@ PARTS: Mapping[str, frozenset[str]] = {
     "assistant": frozenset({"text", "refusal"}),
     "tool": frozenset({"text"}),
 }
-EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"})
 
 
 class OpenAIChat(OpenAIWire):
@@ -179,20 +178,14 @@ def _part(node: Node, kind: str) -> Part:
     if kind in ("text", "refusal"):
         return TextPart(node[kind].text())
     if kind == "image_url":
-        image = node["image_url"]
-        return _image(image["url"].text(), image.get("detail"))
+        given = node["image_url"]
+        detail = given.get("detail")
+        return image(given["url"].text(), detail.text() if detail else None)
     if kind == "input_audio":
         audio = node["input_audio"]
         return AudioPart(audio["data"].text(), audio["format"].text({"wav", "mp3"}))
     file = node["file"]
     return FilePart(file.value.get("file_data"), None, file.value.get("file_id"), file.value.get("filename"))
-
-
-def _image(url: str, detail: Node | None) -> ImagePart:
-    level = detail.text() if detail else None
-    if found := re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL):
-        return ImagePart(data=found[2], media_type=found[1], detail=level)
-    return ImagePart(url=url, detail=level)
 
 
 def _calls(node: Node) -> tuple[ToolCall, ...]:
@@ -227,17 +220,10 @@ def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> ToolChoice
             node.text({"auto", "none", "required"})
         ]
     if node["type"].text({"function", "allowed_tools"}) == "function":
-        return ToolChoice.named(_offered(node["function"]["name"], tools))
+        return ToolChoice.named(offered(node["function"]["name"], tools))
     allowed = node["allowed_tools"]
-    names = tuple(_offered(tool["function"]["name"], tools) for tool in allowed["tools"].items(filled=True))
+    names = tuple(offered(tool["function"]["name"], tools) for tool in allowed["tools"].items(filled=True))
     return ToolChoice("required" if allowed["mode"].text({"auto", "required"}) == "required" else "auto", names)
-
-
-def _offered(node: Node, tools: tuple[JsonObject, ...]) -> str:
-    name = node.text()
-    if name not in [tool["function"]["name"] for tool in tools if isinstance(tool["function"], dict)]:
-        raise node.wrong(f"Tool choice '{name}' not found in 'tools' parameter.")
-    return name
 
 
 def _response_format(node: Node | None, messages: tuple[Message, ...]) -> ResponseFormat | None:

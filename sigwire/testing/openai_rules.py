@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from sigwire.core.json import JsonObject
-from sigwire.testing.answers import Fault
+from sigwire.core.parts import ImagePart
+from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.nodes import Misfit, Node, Path
-from sigwire.testing.wire import Exchange, Rejected, Status, Wire, bearer
+from sigwire.testing.wire import Exchange, Rejected, Status, Wire, bearer, tool_names
 
-__all__ = ["OpenAIWire", "check_name", "check_schema"]
+__all__ = ["EFFORTS", "OpenAIWire", "check_name", "check_schema", "image", "offered"]
 
+EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"})
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 # Keywords that a strict schema may not have.
 NOT_STRICT = frozenset(
@@ -43,6 +45,11 @@ class OpenAIWire(Wire):
         "server": (500, "server_error", None),
         "timeout": (408, "timeout", None),
         "too_large": (413, "invalid_request_error", None),
+    }
+
+    messages: ClassVar[Mapping[FaultKind, str]] = {
+        "billing": "You exceeded your current quota, please check your plan and billing details.",
+        "context_length": "This model's maximum context length is 128000 tokens. Your messages resulted in 130000 tokens.",
     }
 
     def key(self, exchange: Exchange) -> str | None:
@@ -146,3 +153,17 @@ def _not_strict(node: Node) -> str | None:
             f"Missing '{missing[0]}'."
         )
     return None
+
+
+def image(url: str, detail: str | None) -> ImagePart:
+    """An image by its URL, which may hold the data."""
+    if found := re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL):
+        return ImagePart(data=found[2], media_type=found[1], detail=detail)
+    return ImagePart(url=url, detail=detail)
+
+
+def offered(node: Node, tools: tuple[JsonObject, ...]) -> str:
+    """The name of a tool that is among the request's."""
+    if node.text() not in tool_names(tools):
+        raise node.wrong(f"Tool choice '{node.value}' not found in 'tools' parameter.")
+    return node.text()

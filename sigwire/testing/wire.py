@@ -19,10 +19,24 @@ from sigwire.core.messages import Part, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools import ToolCall
-from sigwire.testing.answers import Fault
+from sigwire.errors import ConfigurationError
+from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.nodes import Misfit, Node
 
-__all__ = ["Asked", "Exchange", "Ids", "Rejected", "Status", "Wire", "bearer", "counted", "parts_of", "spec"]
+__all__ = [
+    "Asked",
+    "Exchange",
+    "Ids",
+    "Rejected",
+    "Status",
+    "Wire",
+    "arguments_of",
+    "bearer",
+    "counted",
+    "parts_of",
+    "spec",
+    "tool_names",
+]
 
 Status: TypeAlias = "tuple[int, str, str | None]"
 """HTTP status, the provider's type of error, its code."""
@@ -79,6 +93,7 @@ class Wire(ABC):
     statuses: ClassVar[Mapping[str, Status]]
     wrong_key: ClassVar[str]
     no_such_model: ClassVar[str]
+    messages: ClassVar[Mapping[FaultKind, str]] = {}
 
     @abstractmethod
     def key(self, exchange: Exchange) -> str | None:
@@ -116,6 +131,12 @@ class Wire(ABC):
             status, kind, code = self.statuses[fault.kind]
         return fault.status or status, kind, fault.code or code
 
+    def worded(self, fault: Fault) -> Fault:
+        """The fault with a message: its own, the wire's for its kind, or one that says where it comes from."""
+        if fault.message:
+            return fault
+        return replace(fault, message=self.messages.get(fault.kind, f"The fake provider answers with {fault.kind}."))
+
 
 def _retry_after(fault: Fault | None) -> Mapping[str, str]:
     return {} if fault is None or fault.retry_after is None else {"retry-after": f"{fault.retry_after:g}"}
@@ -130,6 +151,21 @@ def bearer(exchange: Exchange) -> str | None:
 def spec(name: str, description: str, parameters: Any) -> JsonObject:
     """A tool as canonical requests hold it."""
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
+def tool_names(tools: Iterable[JsonObject]) -> list[str]:
+    """The names of the functions that are offered; built-in tools have none."""
+    return [str(function["name"]) for tool in tools if isinstance(function := tool.get("function"), dict)]
+
+
+def arguments_of(call: ToolCall) -> JsonObject:
+    """The arguments for a wire that sends an object. Raises ``ConfigurationError`` for a call that has none."""
+    if call.arguments is None:
+        raise ConfigurationError(
+            f"The scripted call of {call.name!r} has arguments that are no object (writing the answer), and this wire sends "
+            "objects only. Give arguments, or answer with Raw."
+        )
+    return call.arguments
 
 
 def parts_of(choice: Choice, ids: Ids, prefix: str) -> tuple[Part, ...]:

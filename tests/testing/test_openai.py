@@ -45,10 +45,15 @@ def provider() -> Iterator[FakeProvider]:
         yield provider
 
 
-@pytest.fixture
-def client(provider: FakeProvider) -> Iterator[Any]:
-    with openai.OpenAI(base_url=provider.url("openai"), api_key="secret", max_retries=0) as client:
+@pytest.fixture(scope="module")
+def package() -> Iterator[Any]:
+    with openai.OpenAI(api_key="secret", max_retries=0) as client:
         yield client
+
+
+@pytest.fixture
+def client(provider: FakeProvider, package: Any) -> Any:
+    return package.with_options(base_url=provider.url("openai"))
 
 
 def chat(client: Any, messages: Any = (USER,), **rest: Any) -> Any:

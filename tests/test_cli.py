@@ -1,0 +1,48 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+
+from sigwire.cli import main
+from sigwire.testing import FakeProvider
+
+RUN = [sys.executable, "-c", "import sys; from sigwire.cli import main; sys.exit(main())", "fake-provider"]
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGINT for another process")
+def test_the_fake_provider_answers_until_it_is_interrupted() -> None:
+    command = [*RUN, "--port", "0", "--answer", "Hello"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline().split() for _ in range(5)]
+        urls = {line[0]: line[1] for line in lines}
+        body = json.dumps({"model": "m", "stream": False, "messages": [{"role": "user", "content": "Hi"}]}).encode()
+        with urlopen(Request(urls["ollama"] + "/api/chat", body), timeout=10) as answer:
+            assert json.loads(answer.read())["message"]["content"] == "Hello"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == "1 requests\n"
+        assert process.wait(10) == 0
+    assert sorted(urls) == ["anthropic", "gemini", "ollama", "openai", "openai-responses"]
+
+
+def test_a_port_that_is_taken_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with FakeProvider() as provider:
+        port = provider.url("ollama").rpartition(":")[2]
+        assert main(["fake-provider", "--port", port]) == 1
+    assert "Name another --port" in capsys.readouterr().out
+
+
+def test_a_command_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["fly"])
+    assert "fake-provider" in capsys.readouterr().err
