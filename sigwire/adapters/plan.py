@@ -203,6 +203,8 @@ class Plan:
         settings: dict[str, Any] = dict(options) if options else {}
         if options:
             choice = read_tool_choice(settings.pop("tool_choice", None))
+            if choice is not None and offer.names:
+                _check_offered(choice, offer.names)
             parallel = settings.pop("parallel_tool_calls", None)
         if parallel is None:
             parallel = self.adapter.parallel_tool_calls
@@ -413,6 +415,11 @@ _MALFORMED = (
 _TRUNCATED = (
     "The answer was cut off by the token limit. Raise max_tokens or ask for less; the partial text is in error.text."
 )
+
+
+def _check_offered(choice: ToolChoice, names: frozenset[str]) -> None:
+    if stray := next((name for name in choice.allowed if name not in names), None):
+        raise InputError(f"tool_choice names {stray!r}, and the tools on offer are {', '.join(sorted(names))}.")
 
 
 def _listed(value: Any) -> tuple[Any, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from sigwire.adapters.json_text import JsonKind, read_json, unwrapped
@@ -201,8 +202,8 @@ class TypedJson:
         """Compact JSON text of a value, or of its dump. Raises ``InputError`` where JSON has no place for it."""
         try:
             text = self._writer.to_json(value, by_alias=self.compiled.by_alias, warnings=False, fallback=str).decode()
-        except ValueError:  # half a surrogate pair, which only an escape can write
-            text = _escaped(dumps(self._plain(value)))
+        except ValueError:
+            text = _written_slowly(partial(self._plain, value), self.field.name)
         if self.compiled.has_floats and ("null" in text or has_constants(text)):
             _refuse_not_numbers(value, self.field.name)
         return text
@@ -227,6 +228,15 @@ _LONE = re.compile("[\ud800-\udfff]")
 
 def _escaped(text: str) -> str:
     return _LONE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _written_slowly(plain: Callable[[], Any], field: str | None) -> str:
+    """JSON text where the fast way fails: of half a surrogate pair, which only an escape can write, or of what has none."""
+    try:
+        return _escaped(dumps(plain()))
+    except (ValueError, TypeError, RecursionError) as fault:
+        where = f"The field {field!r} holds" if field else "A value holds"
+        raise InputError(f"{where} what JSON cannot express: {fault}. Give it as plain data, or as text.") from fault
 
 
 def _refuse_not_numbers(value: Any, field: str | None) -> None:
@@ -255,8 +265,8 @@ def untyped_json(value: Any, field: str | None = None) -> str:
     base64: Literal["base64"] = "base64"
     try:
         text = to_json(value, fallback=str, inf_nan_mode="null", bytes_mode=base64).decode()
-    except ValueError:  # as in to_json above
-        text = _escaped(dumps(to_jsonable_python(value, fallback=str, bytes_mode=base64)))
+    except ValueError:
+        text = _written_slowly(partial(to_jsonable_python, value, fallback=str, bytes_mode=base64), field)
     if "null" in text or has_constants(text):
         _refuse_not_numbers(value, field)
     return text

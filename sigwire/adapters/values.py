@@ -32,7 +32,7 @@ from sigwire.core.json import JsonValue, dumps, loads
 from sigwire.core.messages import Part
 from sigwire.core.response import Repair
 from sigwire.core.tools import ToolCalls
-from sigwire.errors import FieldDefinitionError, JsonReadError, ValueReadError
+from sigwire.errors import FieldDefinitionError, InputError, JsonReadError, ValueReadError
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.types import Audio, Code, File, Image, Reasoning
 
@@ -431,8 +431,14 @@ class _MediaCodec(FieldCodec):
         self.typed = TypedJson(field)
 
     def parts(self, value: Any) -> tuple[str | Part, ...]:
+        try:
+            written = list(_written(self._typed(value)))
+        except RecursionError as fault:
+            raise InputError(
+                f"The field {self.field.name!r} holds itself, or is nested too deeply for JSON."
+            ) from fault
         pieces: list[str | Part] = []
-        for piece in _written(self._typed(value)):
+        for piece in written:
             if isinstance(piece, str) and pieces and isinstance(pieces[-1], str):
                 pieces[-1] += piece
             else:

@@ -97,6 +97,10 @@ class FunctionArguments:
         if not all(_is_plain(argument.hint) for argument in read):
             self._check_types()
 
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        compiled = {"_adapter": None, "_validate": None}  # made again where they are needed; pydantic's do not travel
+        return None, {name: getattr(self, name) for name in self.__slots__} | compiled
+
     def _check_names(self, types: Mapping[str, Any], descriptions: Mapping[str, str]) -> None:
         unknown = sorted((types.keys() | descriptions.keys()) - self._arguments.keys())
         if unknown and self._more is None:

@@ -93,7 +93,8 @@ def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | N
         return {}, None
     if _is_json_object(arguments):
         return dict(arguments), None
-    return None, CallError("not_an_object", f"The arguments must be a JSON object, not {_json_type(arguments)}.")
+    found = "an object whose names are no texts" if isinstance(arguments, Mapping) else _json_type(arguments)
+    return None, CallError("not_an_object", f"The arguments must be a JSON object, not {found}.")
 
 
 def _decode_arguments(text: str) -> object:
@@ -204,6 +205,14 @@ class ToolCalls(Sequence[ToolCall]):
         text = f", text={self.text!r}" if self.text else ""
         return f"ToolCalls({list(self._calls)!r}{text})"
 
+    def format(self) -> JsonObject:
+        """DSPy's view of the calls: names and arguments, nothing else.
+
+        >>> ToolCalls([ToolCall("call_0", "add", {"a": 1})]).format()
+        {'tool_calls': [{'name': 'add', 'args': {'a': 1}}]}
+        """
+        return {"tool_calls": [{"name": call.name, "args": call.arguments} for call in self._calls]}
+
     def to_json(self) -> JsonObject:
         """Plain JSON with ids, raw arguments, errors and provider data."""
         return {"tool_calls": [call.to_json() for call in self._calls], **({"text": self.text} if self.text else {})}
@@ -311,7 +320,7 @@ class Tool:
         func: Callable[..., Any] | None = None,
         name: str | None = None,
         description: str | None = None,
-        parameters: JsonObject | None = None,
+        parameters: dict[str, Any] | None = None,
         handler: Callable[..., Any] | None = None,
         *,
         desc: str | None = None,
@@ -360,7 +369,7 @@ class Tool:
         cls,
         name: str,
         description: str = "",
-        parameters: JsonObject | None = None,
+        parameters: dict[str, Any] | None = None,
         handler: Callable[..., Any] | None = None,
         **options: Any,
     ) -> Tool:
@@ -523,6 +532,15 @@ class Tool:
 
     def __deepcopy__(self, memo: object) -> Tool:
         return self  # a handler may hold connections and locks, and a tool does not change
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is compiled stays behind; the handler goes along, by name, if it can.
+        return {name: getattr(self, name) for name in Tool.__slots__ if name != "_bind"}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_bind", self._function.bind if self._function else None)
 
     def __repr__(self) -> str:
         return f"Tool({self.name}({', '.join(self.args)}))"

@@ -435,3 +435,10 @@ def test_a_turn_of_fields_may_hold_calls_and_results(capabilities: Capabilities)
     assert roles == ["system", "user", "assistant", "tool" if capabilities is NATIVE else "user", "user"]
     if capabilities is NATIVE:
         assert request.messages[2].tool_calls[0].id == request.messages[3].tool_results[0].id == "x"
+
+
+@each_mode
+def test_a_tool_choice_that_is_not_on_offer_is_an_error_that_names_what_is(capabilities: Capabilities) -> None:
+    inputs = {"question": "Q?", "tools": [PING]}
+    with pytest.raises(InputError, match=r"'pong'.*on offer are ping"):
+        ChatAdapter().format(Both, inputs, capabilities=capabilities, tool_choice={"type": "function", "name": "pong"})

@@ -640,3 +640,24 @@ OUTPUTS = Signature(
     "q -> text: str, tags: list[str], person: Person, number: int | None", custom_types={"Person": Person}
 ).spec.outputs
 OBJECT = ObjectCodec(OUTPUTS)
+
+
+class Ring(BaseModel):
+    links: list[Ring] = []
+
+
+def _endless(kind: t.Any) -> t.Any:
+    ring, items = Ring(), list[t.Any]()
+    ring.links.append(ring)
+    items.append(items)
+    return ring if kind is Ring else items
+
+
+@pytest.mark.parametrize("kind", [str, t.Any, list[t.Any], Ring, Image | list[t.Any]], ids=str)
+@pytest.mark.parametrize("declare", [InputField, OutputField])
+def test_a_value_that_holds_itself_is_an_error_that_names_the_field(kind: t.Any, declare: t.Any) -> None:
+    other = OutputField() if declare is InputField else InputField()
+    signature = Signature({"field": (kind, declare()), "other": other})
+    codec = FieldCodec(signature.spec.field("field"))
+    with pytest.raises(InputError, match=r"'field' holds"):
+        codec.parts(_endless(kind)) if codec.has_media else codec.render(_endless(kind))

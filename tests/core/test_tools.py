@@ -6,6 +6,7 @@ import asyncio
 import copy
 import functools
 import json
+import pickle
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,11 @@ from pydantic import BaseModel
 from sigwire.core.tools import CallError, Tool, ToolCall, ToolCalls, ToolResult, WebSearch, number_calls
 from sigwire.errors import InputError, ToolDefinitionError
 from tests.strategies import any_text, json_objects, json_values, tool_calls
+
+
+class Place(BaseModel):
+    x: float
+
 
 # --- calls: reading arguments --------------------------------------------------------------------------
 
@@ -340,7 +346,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: Tool.from_schema("f", "", {"properties": 5}), "no valid JSON Schema"),
     (lambda: Tool.from_schema("f", "", {"type": "objekt"}), "no valid JSON Schema"),
     (lambda: Tool.from_schema("f", "", [1]), "no JSON Schema but list"),  # type: ignore[arg-type]
-    (lambda: Tool.from_schema("f", "", {"default": {1, 2}}), "are no JSON"),  # type: ignore[dict-item]
+    (lambda: Tool.from_schema("f", "", {"default": {1, 2}}), "are no JSON"),
     (lambda: Tool.from_schema("f", "", FIND, handler=5), "no function but int"),  # type: ignore[arg-type]
 ]
 
@@ -359,6 +365,27 @@ def test_a_tool_does_not_change() -> None:
         del tool.name
     assert copy.copy(tool) is tool
     assert copy.deepcopy([tool])[0] is tool
+
+
+def _nearest(places: list[Place], home: Place, limit: float = 1.5) -> int:
+    return len([place for place in places if abs(place.x - home.x) < limit])
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        (Tool(_nearest, timeout=3, arg_desc={"home": "Where from."}), {"places": [{"x": "1"}], "home": {"x": 2}}),
+        (Tool.from_schema("size", "Size.", {"type": "object", "properties": {"obj": {"type": "array"}}}), {"obj": [1]}),
+        (Tool.web_search(), {}),
+    ],
+    ids=lambda tool: getattr(tool, "name", ""),
+)
+def test_a_used_tool_may_go_to_another_process(tool: Tool, arguments: dict[str, Any]) -> None:
+    bound = tool.bind(arguments)
+    arrived: Tool = pickle.loads(pickle.dumps(tool))
+    assert (arrived, arrived.spec, arrived.bind(arguments)) == (tool, tool.spec, bound)
+    with pytest.raises(AttributeError, match="does not change"):
+        arrived.name = "other"
 
 
 def test_equal_tools_are_equal() -> None:
@@ -417,3 +444,9 @@ def test_a_tool_with_a_schema_is_described_by_its_handler_and_not_by_the_partial
     assert tool.description == "How far it is."
     assert Tool.web_search().description == "Search the web."
     assert Tool(name="far", parameters={"type": "object"}).description == ""
+
+
+def test_arguments_that_are_an_object_of_other_names_are_told_so() -> None:
+    error = ToolCall.read("call_0", "f", {1: 2}).error
+    assert error is not None
+    assert error.message.endswith("not an object whose names are no texts.")
