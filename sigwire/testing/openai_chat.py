@@ -178,14 +178,14 @@ def _part(node: Node, kind: str) -> Part:
     if kind in ("text", "refusal"):
         return TextPart(node[kind].text())
     if kind == "image_url":
-        given = node["image_url"]
-        detail = given.get("detail")
-        return image(given["url"].text(), detail.text() if detail else None)
+        picture = node["image_url"]
+        detail = picture.get("detail")
+        return image(picture["url"].text(), detail.text() if detail else None)
     if kind == "input_audio":
         audio = node["input_audio"]
         return AudioPart(audio["data"].text(), audio["format"].text({"wav", "mp3"}))
-    file = node["file"]
-    return FilePart(file.value.get("file_data"), None, file.value.get("file_id"), file.value.get("filename"))
+    given = {name: value.text() for name in ("file_data", "file_id", "filename") if (value := node["file"].get(name))}
+    return FilePart(given.get("file_data"), None, given.get("file_id"), given.get("filename"))
 
 
 def _calls(node: Node) -> tuple[ToolCall, ...]:

@@ -143,11 +143,12 @@ def _not_strict(node: Node) -> str | None:
     schema = node.fields()
     if forbidden := sorted(schema.keys() & NOT_STRICT):
         return f"'{forbidden[0]}' is not permitted."
-    if "properties" not in schema:
+    if not node.has("properties"):
         return None
     if schema.get("additionalProperties") is not False:
         return "'additionalProperties' is required to be supplied and to be false."
-    if missing := [name for name in schema["properties"] if name not in schema.get("required", [])]:
+    required = [item.value for item in node["required"].items()] if node.has("required") else []
+    if missing := [name for name in node["properties"].fields() if name not in required]:
         return (
             "'required' is required to be supplied and to be an array including every key in properties. "
             f"Missing '{missing[0]}'."

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias
 
 from sigwire.core.json import JsonObject, dumps
-from sigwire.core.messages import Part, TextPart, ThinkingPart
+from sigwire.core.messages import OpaquePart, Part, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools import ToolCall
@@ -168,11 +168,16 @@ def arguments_of(call: ToolCall) -> JsonObject:
     return call.arguments
 
 
+_SAYABLE = (TextPart, ThinkingPart, ToolCall, OpaquePart)
+
+
 def parts_of(choice: Choice, ids: Ids, prefix: str) -> tuple[Part, ...]:
     """What a choice says, in order, every call with an id."""
     thinking = (ThinkingPart(choice.reasoning),) if choice.reasoning else ()
     text = (TextPart(choice.text),) if choice.text else ()
     parts: Iterable[Part] = choice.parts or (*thinking, *text, *choice.tool_calls)
+    if strange := [part.kind for part in parts if not isinstance(part, _SAYABLE)]:
+        raise ConfigurationError(f"An answer cannot hold {strange[0]} (writing the scripted answer). Answer with Raw.")
     return tuple(
         replace(part, id=ids(prefix)) if isinstance(part, ToolCall) and not part.id else part for part in parts
     )
