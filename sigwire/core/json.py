@@ -56,10 +56,9 @@ def _refuse_constant(name: str) -> Any:
 
 def _refuse_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     whole = dict(pairs)
-    if (
-        len(whole) < len(pairs)
-        and (key := next((key for key, value in pairs if whole[key] != value), None)) is not None
-    ):
+    if len(whole) == len(pairs):
+        return whole
+    if (key := next((key for key, value in pairs if whole[key] != value), None)) is not None:
         raise ValueError(f"the key {key[:60]!r} stands there twice, with different values")
     return whole
 

@@ -21,7 +21,7 @@ import contextvars
 import inspect
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import partial
@@ -162,24 +162,29 @@ class Toolbox:
             message = str(fault) if isinstance(fault, ValueError) and str(fault) else short_message(fault)
             return _Running(self, call, tool, fault=message)
 
-    def _groups(self, items: Sequence[_Running]) -> Iterator[list[int]]:
+    def _groups(self, items: Sequence[_Running]) -> Sequence[list[int]]:
         """Which calls run together: neighbours whose tools allow it. A tool with ``parallel=False`` runs alone."""
+        if len(items) == 1:
+            return _ALONE
+        groups: list[list[int]] = []
         together: list[int] = []
         for at, item in enumerate(items):
             if self.parallel > 1 and (item.tool is None or item.tool.parallel):
                 together.append(at)
                 continue
             if together:
-                yield together
+                groups.append(together)
                 together = []
-            yield [at]
-        if together:
-            yield together
+            groups.append([at])
+        return [*groups, together] if together else groups
 
 
 def _performed(item: _Running) -> Program[ToolRun]:
     done: ToolRun = yield item
     return done
+
+
+_ALONE = ([0],)
 
 
 class _TooSlow(Exception):
