@@ -42,6 +42,8 @@ class Guard:
 
     def off(self, text: str) -> str:
         """The text as it was before ``on``."""
+        if "\\" not in text:  # what ``on`` adds
+            return text
         for hint in self._hints:
             if hint in text:
                 return self._off.sub(r"\1\2", text)
