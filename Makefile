@@ -14,7 +14,7 @@ demo: $(VENV)/.installed-demo
 	$(PYTHON) examples/quickstart.py
 
 test: $(VENV)/.installed-test
-	$(PYTHON) -m pytest -q --numprocesses auto
+	$(PYTHON) -m pytest -q --numprocesses auto --dist worksteal
 
 check: $(VENV)/.installed-dev
 	$(VENV)/bin/ruff check .

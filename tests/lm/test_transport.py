@@ -152,6 +152,15 @@ def reset(server: Server, connection: socket.socket, head: str, body: bytes) -> 
     return False
 
 
+@pytest.fixture(scope="module", autouse=True)
+def a_small_heap() -> Iterator[None]:
+    """What other tests left behind is not looked through for sockets again and again."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture
 def serve() -> Iterator[Callable[..., Server]]:
     servers: list[Server] = []
