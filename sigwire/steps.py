@@ -10,6 +10,8 @@ effect and sends its value back in, or throws its exception in at the yield:
 
 So each loop of the library is written once. Programs call programs with ``yield from``; ``Gather`` runs several at once.
 
+What a program tells while it runs, and the drivers that hand it on, are in ``streams``.
+
 This file knows nothing of models, tools or settings. It owns two process-wide resources, both started on first use only:
 an event loop in a daemon thread, for effects that can only be awaited while the caller blocks, and a pool of threads, for
 effects that can only block while the caller awaits. Loops and pools are imported where they are used: a program that only
@@ -104,6 +106,8 @@ class Gather(Generic[T]):
     """
 
     __slots__ = ("_limit", "_programs")
+
+    nests = True  # other programs run inside: see ``streams``
 
     def __init__(self, programs: Sequence[Program[T]], *, limit: int | None = None) -> None:
         self._programs = list(programs)
