@@ -5,7 +5,8 @@
     text         lone surrogates replaced, empty text parts and empty turns left out
     foreign      thinking and opaque items of another provider left out (``rules.family`` is whose are kept)
     answers      after an assistant turn with calls stands exactly one tool turn: every call answered, in call order;
-                 a call nobody answered gets an error result, a result nobody asked for is left out
+                 a call nobody answered gets an error result, a result nobody asked for is left out. Calls of one turn
+                 that were written down as neighbouring turns are one turn
     ids          call ids that the wire refuses, or that repeat, are rewritten, the same for the call and its result
     media        images in results moved to a user turn after them, where the wire's results are text only
     turns        system turns gathered, same-role neighbours merged, a user turn put first, each where the wire wants it
@@ -132,7 +133,7 @@ def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
     """
     warnings: list[LMWarning] = []
     call_ids = frozenset(call.id for message in messages for call in message.tool_calls)
-    turns = _answered(_own(messages, rules, warnings), warnings)
+    turns = _answered(_one_turn_of_calls(_own(messages, rules, warnings)), warnings)
     turns = _with_fitting_ids(turns, rules.ids)
     if rules.result_media == "user":
         turns = _media_after_results(turns, warnings)
@@ -246,6 +247,17 @@ def _as_unicode(text: str) -> str:
 
 
 # --- calls and their results ---------------------------------------------------------------------------------
+
+
+def _one_turn_of_calls(messages: Iterable[Message]) -> list[Message]:
+    """An assistant turn with calls, and the assistant turns right behind it, as one turn: its results follow them all."""
+    turns: list[Message] = []
+    for message in messages:
+        if turns and message.role == "assistant" == turns[-1].role and turns[-1].tool_calls:
+            turns[-1] = Message("assistant", turns[-1].parts + message.parts)
+        else:
+            turns.append(message)
+    return turns
 
 
 def _answered(messages: Sequence[Message], warnings: list[LMWarning]) -> list[Message]:

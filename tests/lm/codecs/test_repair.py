@@ -68,9 +68,29 @@ WINDOWS: dict[str, tuple[list[Message], list[Message], int]] = {
     ),
     "a result nobody asked for is left out": ([ASKED, Message.tool(RA), ASKED], [ASKED, ASKED], 1),
     "a result of an earlier turn is left out": (
-        [ASKED, CALLED, Message.assistant("t"), Message.tool(RA)],
-        [ASKED, CALLED, Message.tool(MISSING), Message.assistant("t")],
+        [ASKED, CALLED, ASKED, Message.assistant("t"), Message.tool(RA)],
+        [ASKED, CALLED, Message.tool(MISSING), ASKED, Message.assistant("t")],
         2,
+    ),
+    "calls of neighbouring turns are answered together": (
+        [ASKED, CALLED, Message.assistant(tool_calls=[B]), Message.tool(RA, RB)],
+        [ASKED, CALLED_BOTH, Message.tool(RA, RB)],
+        0,
+    ),
+    "what is said right after a call belongs to its turn": (
+        [ASKED, CALLED, Message.assistant("t"), Message.tool(RA)],
+        [ASKED, Message("assistant", (A, TextPart("t"))), Message.tool(RA)],
+        0,
+    ),
+    "an answered call and the next one stay two turns": (
+        [ASKED, CALLED, Message.tool(RA), Message.assistant(tool_calls=[B]), Message.tool(RB)],
+        [ASKED, CALLED, Message.tool(RA), Message.assistant(tool_calls=[B]), Message.tool(RB)],
+        0,
+    ),
+    "turns without calls stay apart": (
+        [ASKED, Message.assistant("t"), CALLED, Message.tool(RA)],
+        [ASKED, Message.assistant("t"), CALLED, Message.tool(RA)],
+        0,
     ),
     "a result without an id answers by name": (
         [ASKED, CALLED, Message.tool(ToolResult("", "f", "1"))],
