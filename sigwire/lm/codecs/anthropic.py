@@ -69,14 +69,20 @@ from sigwire.lm.codecs.base import (
     finish,
     fit_effort,
     headers_for,
+    in_words,
     merge,
     name_map,
+    needs_media,
+    objects_of,
     offer,
     place_options,
     provider_data,
+    repeat_warning,
     settle,
+    string_of,
     supports,
     usage_of,
+    wanted_choices,
 )
 from sigwire.lm.codecs.faults import Fault, Rule, lm_error, read_body, read_fault
 from sigwire.lm.codecs.repair import IdRules, RepairRules, repair
@@ -255,15 +261,15 @@ def encode(request: Request, target: Target[MessagesDialect], *, stream: bool = 
     notes.add(*history.warnings)
     tools = offer(request, names, target)
     notes.add(*tools.warnings)
-    output, in_words = _encode_output(request.response_format, bool(request.tools), target, notes)
+    output, instruction = _encode_output(request.response_format, bool(request.tools), target, notes)
     thinking = _encode_reasoning(request, target, notes)
     options, lost = place_options(request.options, _option_table(thinking.on, request, target), target)
-    notes.add(*lost, *_media_warnings(history.messages), *_repeat_warning(request, target))
+    notes.add(*lost, *_media_warnings(history.messages), *repeat_warning(request, target))
     system, turns = _system_apart(_sendable(history.messages, dialect, notes), notes)
     body: JsonObject = {
         "model": target.model,
         "max_tokens": thinking.max_tokens,
-        **_encode_system(system, in_words, target),
+        **_encode_system(system, instruction, target),
         "messages": cast(JsonValue, _encode_messages(turns, names, target, notes)),
         **_encode_tools(tools, request, thinking, target, notes),
         **merge(output, thinking.fields),
@@ -281,7 +287,7 @@ def encode(request: Request, target: Target[MessagesDialect], *, stream: bool = 
         tuple(notes.warnings),
         names,
         history.call_ids,
-        _wanted_choices(request),
+        wanted_choices(request),
     )
 
 
@@ -299,22 +305,7 @@ class _Notes:
 
 
 def _repair_rules(target: Target[MessagesDialect]) -> RepairRules:
-    rules, facts = target.dialect.repair, target.facts
-    if facts.later_system:
-        rules = replace(rules, system="keep")
-    return rules if facts.media_in_results else replace(rules, result_media="user")
-
-
-def _wanted_choices(request: Request) -> int:
-    n = request.options.get("n")
-    return n if isinstance(n, int) and n > 1 else 1
-
-
-def _repeat_warning(request: Request, target: Target[MessagesDialect]) -> tuple[LMWarning, ...]:
-    n = _wanted_choices(request)
-    if n == 1:
-        return ()
-    return (LMWarning("n", f"{target.provider} gives one choice at a time; the request is sent {n} times."),)
+    return replace(target.repair, system="keep") if target.facts.later_system else target.repair
 
 
 def _media_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
@@ -453,8 +444,8 @@ def _encode_output(
     able, schema = target.capabilities, wanted.schema
     if schema is None:
         notes.say("response_format", target, "has no JSON output without a schema; it was asked for in words.")
-        return {}, "Answer with one JSON object and nothing else."
-    words = f"Answer with one JSON value and nothing else. It must fit this JSON Schema:\n{dumps(schema)}"
+        return {}, in_words(None)
+    words = in_words(schema)
     if not able.json_schema or (tools and not able.tools_with_json_schema):
         notes.say("response_format", target, "has no structured output by schema here; it was asked for in words.")
         return {}, words
@@ -742,19 +733,15 @@ def _encode_media(part: MediaPart, target: Target[MessagesDialect]) -> JsonObjec
         case TextPart(text):
             return {"type": "text", "text": text}
         case ImagePart():
-            _needs("image", target)
+            needs_media("image", target.dialect.media, target)
             return {"type": "image", "source": _image_source(part, target)}
         case FilePart():
-            _needs("file", target)
+            needs_media("file", target.dialect.media, target)
             titled: JsonObject = {} if part.filename is None else {"title": part.filename}
             return {"type": "document", "source": _document_source(part, target), **titled}
         case AudioPart():
             supports(False, "audio input", target, "Transcribe it first, or use a provider that takes sound.")
             return {}
-
-
-def _needs(kind: str, target: Target[MessagesDialect]) -> None:
-    supports(kind in target.dialect.media, f"{kind} input", target, "Leave it out or use a provider that takes it.")
 
 
 _IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -810,8 +797,8 @@ def decode(body: JsonValue, sent: Encoded, target: Target[MessagesDialect]) -> R
     return Response(
         (replace(choice, raw=body),),
         usage,
-        _string(last, "model"),
-        _string(last, "id"),
+        string_of(last, "model"),
+        string_of(last, "id"),
         (*sent.warnings, *warnings),
         raw=body,
     )
@@ -842,7 +829,7 @@ def _decode_choice(
     numbered = iter(calls)
     parts = [next(numbered) if isinstance(part, ToolCall) else part for part in parts]
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
-    refusal = (_string(last.get("stop_details"), "explanation") or "") if reason == "refusal" else None
+    refusal = (string_of(last.get("stop_details"), "explanation") or "") if reason == "refusal" else None
     finished, calls, lost = settle(reason, FINISH_REASONS, text=text, calls=calls, refusal=refusal)
     parts = [part for part in parts if not isinstance(part, ToolCall) or part in calls]
     rest: dict[str, Any] = {"refusal": refusal, "finish_reason": finished, "citations": tuple(_citations(blocks))}
@@ -861,7 +848,7 @@ def _without_cut_call(blocks: list[JsonObject], reason: JsonValue) -> tuple[list
     cut = reason in ("max_tokens", "model_context_window_exceeded")
     if not cut or not blocks or blocks[-1].get("type") != "tool_use":
         return blocks, ()
-    name = _string(blocks[-1], "name")
+    name = string_of(blocks[-1], "name")
     return blocks[:-1], (LMWarning("tool_calls", f"The call of {name!r} was cut off by the token limit and left out."),)
 
 
@@ -877,8 +864,8 @@ def _citations(blocks: Iterable[JsonObject]) -> Iterator[JsonObject]:
     for block in blocks:
         if block.get("type") != "text":
             continue
-        end = start + len(_string(block, "text") or "")
-        for citation in _objects(block.get("citations")):
+        end = start + len(string_of(block, "text") or "")
+        for citation in objects_of(block.get("citations")):
             yield _flat_citation(citation, start, end)
         start = end
 
@@ -906,16 +893,7 @@ def _decode_usage(body: JsonObject) -> Usage:
 def _blocks(content: JsonValue) -> list[JsonObject]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
-    return list(_objects(content))
-
-
-def _string(data: JsonValue, name: str) -> str | None:
-    value = data.get(name) if isinstance(data, dict) else None
-    return value if isinstance(value, str) and value else None
-
-
-def _objects(value: JsonValue) -> tuple[JsonObject, ...]:
-    return tuple(item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
+    return list(objects_of(content))
 
 
 # --- blocks in, of replies and of requests
@@ -923,7 +901,7 @@ def _objects(value: JsonValue) -> tuple[JsonObject, ...]:
 
 def _read_block(block: JsonObject, family: str, names: NameMap, readers: _Readers) -> tuple[Part, ...]:
     """The parts of a block: one of ours with its further fields behind it, or the block as it came."""
-    reader, known = readers.get(_string(block, "type") or "", _AS_IT_CAME)
+    reader, known = readers.get(string_of(block, "type") or "", _AS_IT_CAME)
     part = reader(block, family, names)
     if part is None:
         return (OpaquePart(family, block),)
@@ -934,17 +912,17 @@ def _read_block(block: JsonObject, family: str, names: NameMap, readers: _Reader
 
 
 def _read_text(block: JsonObject, family: str, names: NameMap) -> Part | None:
-    return TextPart(_string(block, "text") or "")
+    return TextPart(string_of(block, "text") or "")
 
 
 def _read_thinking(block: JsonObject, family: str, names: NameMap) -> Part | None:
     signature = block.get("signature")
     signed = signature if isinstance(signature, str) else None
-    return ThinkingPart(_string(block, "thinking") or "", signature=signed, provider=family)
+    return ThinkingPart(string_of(block, "thinking") or "", signature=signed, provider=family)
 
 
 def _read_redacted(block: JsonObject, family: str, names: NameMap) -> Part | None:
-    return ThinkingPart(redacted=_string(block, "data") or "", provider=family)
+    return ThinkingPart(redacted=string_of(block, "data") or "", provider=family)
 
 
 _CALL_FIELDS = frozenset({"type", "id", "name", "input"})
@@ -953,8 +931,8 @@ _CALL_FIELDS = frozenset({"type", "id", "name", "input"})
 def _read_call(block: JsonObject, family: str, names: NameMap) -> Part | None:
     further: JsonObject = {name: block[name] for name in block if name not in _CALL_FIELDS and block[name] is not None}
     return ToolCall.read(
-        _string(block, "id") or "",
-        names.decode(_string(block, "name") or ""),
+        string_of(block, "id") or "",
+        names.decode(string_of(block, "name") or ""),
         block.get("input"),
         provider_data={family: further} if further else None,
     )
@@ -962,26 +940,26 @@ def _read_call(block: JsonObject, family: str, names: NameMap) -> Part | None:
 
 def _read_image(block: JsonObject, family: str, names: NameMap) -> Part | None:
     source = block.get("source")
-    match _string(source, "type"):
+    match string_of(source, "type"):
         case "url":
-            return ImagePart(url=_string(source, "url"))
+            return ImagePart(url=string_of(source, "url"))
         case "base64":
-            return ImagePart(data=_string(source, "data"), media_type=_string(source, "media_type"))
+            return ImagePart(data=string_of(source, "data"), media_type=string_of(source, "media_type"))
         case _:
             return None
 
 
 def _read_document(block: JsonObject, family: str, names: NameMap) -> Part | None:
-    source, title = block.get("source"), _string(block, "title")
-    match _string(source, "type"):
+    source, title = block.get("source"), string_of(block, "title")
+    match string_of(source, "type"):
         case "url":
-            return FilePart(url=_string(source, "url"), filename=title)
+            return FilePart(url=string_of(source, "url"), filename=title)
         case "file":
-            return FilePart(file_id=_string(source, "file_id"), filename=title)
+            return FilePart(file_id=string_of(source, "file_id"), filename=title)
         case "base64":
-            return FilePart(_string(source, "data"), filename=title, media_type=_string(source, "media_type"))
+            return FilePart(string_of(source, "data"), filename=title, media_type=string_of(source, "media_type"))
         case "text":
-            data = base64.b64encode((_string(source, "data") or "").encode("utf-8", "replace")).decode()
+            data = base64.b64encode((string_of(source, "data") or "").encode("utf-8", "replace")).decode()
             return FilePart(data, filename=title, media_type="text/plain")
         case _:
             return None
@@ -1022,7 +1000,7 @@ def resume(body: JsonValue, sent: Encoded) -> Encoded | None:
     """
     if not isinstance(body, dict) or body.get("stop_reason") not in _PAUSED:
         return None
-    messages, said = list(_objects(sent.body.get("messages"))), _blocks(body.get("content"))
+    messages, said = list(objects_of(sent.body.get("messages"))), _blocks(body.get("content"))
     if messages and messages[-1].get("role") == "assistant":
         said = [*_blocks(messages.pop().get("content")), *said]
     if said:
@@ -1031,7 +1009,7 @@ def resume(body: JsonValue, sent: Encoded) -> Encoded | None:
 
 
 def _same_container(body: JsonObject, sent: Encoded) -> JsonObject:
-    container, asked = _string(body.get("container"), "id"), sent.body.get("container")
+    container, asked = string_of(body.get("container"), "id"), sent.body.get("container")
     if container is None:
         return {}
     return {"container": {**asked, "id": container} if isinstance(asked, dict) else container}
@@ -1057,7 +1035,7 @@ def _fault(status: int, headers: Mapping[str, str], body: JsonValue) -> Fault:
     """What the body says, its ``details.error_code`` among the codes."""
     fault = read_fault(status, headers, body)
     error = body.get("error") if isinstance(body, dict) else None
-    code = _string(error.get("details"), "error_code") if isinstance(error, dict) else None
+    code = string_of(error.get("details"), "error_code") if isinstance(error, dict) else None
     return fault if code is None else replace(fault, codes=(*fault.codes, code.lower()))
 
 
@@ -1078,9 +1056,9 @@ def read_request(body: JsonObject, dialect: MessagesDialect | None = None) -> Re
     return Request(
         (
             *((Message("system", _read_parts(system, "system", dialect)),) if system else ()),
-            *_read_messages(_objects(body.get("messages")), dialect),
+            *_read_messages(objects_of(body.get("messages")), dialect),
         ),
-        tuple(_read_tool(tool, dialect) for tool in _objects(body.get("tools"))),
+        tuple(_read_tool(tool, dialect) for tool in objects_of(body.get("tools"))),
         choice,
         parallel,
         wanted,
@@ -1158,7 +1136,7 @@ _CHOICES_READ: Mapping[str, ToolChoice] = {
 
 
 def _read_choice(wire: JsonValue) -> tuple[ToolChoice | None, bool | None]:
-    kind, name = _string(wire, "type") or "", _string(wire, "name")
+    kind, name = string_of(wire, "type") or "", string_of(wire, "name")
     parallel = False if isinstance(wire, dict) and wire.get("disable_parallel_tool_use") is True else None
     if kind == "tool" and name:
         return ToolChoice.named(name), parallel
@@ -1180,7 +1158,7 @@ def _read_tool(wire: JsonObject, dialect: MessagesDialect) -> JsonObject:
 
 
 def _read_builtin(wire: JsonObject, dialect: MessagesDialect) -> JsonObject:
-    kind = _string(wire, "type") or ""
+    kind = string_of(wire, "type") or ""
     settings: JsonObject = {name: value for name, value in wire.items() if name != "type"}
     if kind != dialect.web_search or wire.keys() - _SEARCH_FIELDS:
         return {"type": kind, kind: settings}
@@ -1210,7 +1188,7 @@ def _read_messages(wires: Iterable[JsonObject], dialect: MessagesDialect) -> Ite
 def _joined(wires: Iterable[JsonObject]) -> list[tuple[Role, list[JsonObject]]]:
     joined: list[tuple[Role, list[JsonObject]]] = []
     for wire in wires:
-        role, blocks = _ROLES.get(_string(wire, "role") or "", "user"), _blocks(wire.get("content"))
+        role, blocks = _ROLES.get(string_of(wire, "role") or "", "user"), _blocks(wire.get("content"))
         if joined and joined[-1][0] == role:
             joined[-1][1].extend(blocks)
         else:
@@ -1237,11 +1215,15 @@ def _read_exactly(block: JsonObject, role: Role, dialect: MessagesDialect) -> tu
 
 
 def _read_result(block: JsonObject, names: Mapping[str, str], dialect: MessagesDialect) -> ToolResult:
-    call_id, content, failed = _string(block, "tool_use_id") or "", block.get("content"), block.get("is_error") is True
+    call_id, content, failed = (
+        string_of(block, "tool_use_id") or "",
+        block.get("content"),
+        block.get("is_error") is True,
+    )
     name = names.get(call_id, "")
     if isinstance(content, str) or _is_native(content):
         return ToolResult(call_id, name, content, failed)
-    match [_result_part(inner, dialect) for inner in _objects(content)]:
+    match [_result_part(inner, dialect) for inner in objects_of(content)]:
         case [TextPart(text), *media]:
             return ToolResult(call_id, name, text, failed, tuple(media))
         case media:

@@ -66,17 +66,21 @@ from sigwire.lm.codecs.base import (
     asked_reasoning,
     at,
     budget_for,
+    can_force,
     drop_options,
     finish,
     fit_effort,
     headers_for,
+    in_words,
     is_invented,
     merge,
     name_map,
+    objects_of,
     offer,
     place_options,
     provider_data,
     settle,
+    string_of,
     supports,
     usage_of,
 )
@@ -303,15 +307,15 @@ def encode(request: Request, target: Target[GeminiDialect], *, stream: bool = Fa
     ('/v1/models/gemini-x:generateContent', {'contents': [{'role': 'user', 'parts': [{'text': 'q'}]}]})
     """
     names = name_map(request, target.dialect.names)
-    history = repair(request.messages, _repair_rules(target))
+    history = repair(request.messages, target.repair)
     tools = offer(request, names, target)
-    output, in_words, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
+    output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
     thinking, thinks, thinking_warnings = _encode_reasoning(request, target)
     options, option_warnings = place_options(request.options, _option_table(thinks, target), target)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, thinks, target)
     contents, content_warnings = _encode_contents(history.messages, names, target)
     body: JsonObject = {
-        **_encode_system(history.messages, in_words, target),
+        **_encode_system(history.messages, instruction, target),
         "contents": cast(JsonValue, contents),
         **chosen,
         **_with_generation(options, {**output, **thinking}),
@@ -336,11 +340,6 @@ def _path(target: Target[GeminiDialect], stream: bool) -> str:
         model=model if model.startswith(("models/", "tunedModels/")) else f"models/{model}",
         method="streamGenerateContent" if stream else "generateContent",
     )
-
-
-def _repair_rules(target: Target[GeminiDialect]) -> RepairRules:
-    rules = target.dialect.repair
-    return rules if target.facts.media_in_results else replace(rules, result_media="user")
 
 
 def _with_generation(options: JsonObject, config: JsonObject) -> JsonObject:
@@ -398,16 +397,10 @@ def _encode_output(
     detail = (
         f"{target.provider}/{target.model} has no structured output by schema {why}here; it was asked for in words."
     )
-    return native, _in_words(schema), (LMWarning("response_format", detail),)
+    return native, in_words(schema), (LMWarning("response_format", detail),)
 
 
 _JSON = "application/json"
-
-
-def _in_words(schema: JsonObject | None) -> str:
-    if schema is None:
-        return "Answer with one JSON object and nothing else."
-    return f"Answer with one JSON value and nothing else. It must fit this JSON Schema:\n{dumps(schema)}"
 
 
 # --- tools
@@ -449,7 +442,7 @@ def _encode_choice(
     if mode is None or not tools.functions:
         detail = f"{target.provider}/{target.model} cannot be made to use a built-in tool; it is left to the model."
         return {}, False, (LMWarning("tool_choice", detail),) if mode == "required" else ()
-    if mode == "required" and not _can_force(thinks, target):
+    if mode == "required" and not can_force(thinks, target):
         detail = f"{target.provider}/{target.model} cannot be made to call a tool; the choice was left to the model."
         return {"mode": "AUTO"}, bool(tools.allowed), (LMWarning("tool_choice", detail),)
     if not tools.allowed or mode == "none":
@@ -457,11 +450,6 @@ def _encode_choice(
     # AUTO takes no names; VALIDATED is AUTO that keeps to the schemas, and takes them.
     word = "ANY" if mode == "required" else "VALIDATED"
     return {"mode": word, "allowedFunctionNames": list(tools.allowed)}, False, ()
-
-
-def _can_force(thinks: bool, target: Target[GeminiDialect]) -> bool:
-    facts = target.facts
-    return facts.forced_choice and (facts.forced_choice_with_reasoning or not thinks)
 
 
 def _encode_function(name: str, description: str, parameters: JsonObject | None) -> JsonObject:
@@ -502,13 +490,13 @@ def _encode_builtin(
 # --- contents
 
 
-def _encode_system(messages: Sequence[Message], in_words: str, target: Target[GeminiDialect]) -> JsonObject:
+def _encode_system(messages: Sequence[Message], instruction: str, target: Target[GeminiDialect]) -> JsonObject:
     parts: list[JsonValue] = []
     for part in (part for message in messages if message.role == "system" for part in message.parts):
         supports(isinstance(part, TextPart | OpaquePart), f"a {type(part).__name__} in a system turn", target, _TO_USER)
         parts.append(_encode_part(part))
-    if in_words:
-        parts.append({"text": in_words})
+    if instruction:
+        parts.append({"text": instruction})
     return {"systemInstruction": {"parts": parts}} if parts else {}
 
 
@@ -681,16 +669,16 @@ def decode(body: JsonValue, sent: Encoded, target: Target[GeminiDialect]) -> Res
     """The reply as a response; a blocked prompt is a choice that was filtered. Raises an ``LMError`` for a failure."""
     if not isinstance(body, dict) or body.get("error"):
         raise _failed_inside(body, target)
-    blocked = _string(body.get("promptFeedback"), "blockReason")
-    candidates = sorted(_objects(body.get("candidates")), key=_index)
+    blocked = string_of(body.get("promptFeedback"), "blockReason")
+    candidates = sorted(objects_of(body.get("candidates")), key=_index)
     if not candidates and not blocked:
         raise _failed_inside(body, target)
     decoded = [_decode_candidate(candidate, sent, target) for candidate in candidates] or [_blocked(body)]
     return Response(
         tuple(choice for choice, _ in decoded),
         _decode_usage(body.get("usageMetadata")),
-        _string(body, "modelVersion"),
-        _string(body, "responseId"),
+        string_of(body, "modelVersion"),
+        string_of(body, "responseId"),
         (*sent.warnings, *(warning for _, warnings in decoded for warning in warnings)),
         raw=body,
     )
@@ -703,7 +691,7 @@ def _index(candidate: JsonObject) -> int:
 
 def _blocked(body: JsonObject) -> tuple[Choice, tuple[LMWarning, ...]]:
     feedback = body["promptFeedback"]
-    said = ": ".join(filter(None, (_string(feedback, "blockReason"), _string(feedback, "blockReasonMessage"))))
+    said = ": ".join(filter(None, (string_of(feedback, "blockReason"), string_of(feedback, "blockReasonMessage"))))
     choice = Choice(finish_reason="content_filter", raw=feedback)
     return choice, (LMWarning("content_filter", f"The prompt was blocked ({said})."),)
 
@@ -723,7 +711,7 @@ def _failed_inside(body: JsonValue, target: Target[GeminiDialect]) -> LMError:
 def _decode_candidate(
     candidate: JsonObject, sent: Encoded, target: Target[GeminiDialect]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
-    wires = _objects(at(candidate, "content.parts"))
+    wires = objects_of(at(candidate, "content.parts"))
     parts = [part for wire in wires for part in _decode_part(wire, sent.names, target.dialect.family)]
     found = number_calls((part for part in parts if isinstance(part, ToolCall)), sent.call_ids)
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
@@ -750,9 +738,9 @@ _GO_ON = (
 
 def _finish_warnings(candidate: JsonObject, reason: FinishReason, spoke: bool) -> tuple[LMWarning, ...]:
     """What the finish reason in our words does not tell any more."""
-    native = _string(candidate, "finishReason") or "no reason"
+    native = string_of(candidate, "finishReason") or "no reason"
     if reason in ("error", "content_filter"):
-        said = ": ".join(filter(None, (native, _string(candidate, "finishMessage"))))
+        said = ": ".join(filter(None, (native, string_of(candidate, "finishMessage"))))
         return (LMWarning("finish_reason", f"The provider ended the answer with {said}."),)
     if native == "CONTINUATION":
         return (LMWarning("continuation", _GO_ON),)
@@ -769,7 +757,7 @@ def _decode_part(wire: JsonObject, names: NameMap, family: str) -> tuple[Part, .
     wire = {name: value for name, value in wire.items() if value is not None}
     if isinstance(wire.get("functionCall"), dict):
         return (_decode_call(wire, names, family),)
-    text, signature = wire.get("text"), _string(wire, _SIGNATURE)
+    text, signature = wire.get("text"), string_of(wire, _SIGNATURE)
     if isinstance(text, str):
         return _decode_text(text, signature, wire.get("thought") is True, family)
     media = _decode_media(wire)
@@ -795,8 +783,8 @@ def _decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
     function = wire["functionCall"]
     extra: JsonObject = {name: value for name, value in wire.items() if name != "functionCall"}
     return ToolCall.read(
-        _string(function, "id") or "",
-        names.decode(_string(function, "name") or ""),
+        string_of(function, "id") or "",
+        names.decode(string_of(function, "name") or ""),
         at(function, "args"),
         provider_data={family: extra} if extra else None,
     )
@@ -804,8 +792,8 @@ def _decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
 
 def _decode_media(wire: JsonObject) -> ImagePart | AudioPart | FilePart | None:
     inline, file = wire.get("inlineData"), wire.get("fileData")
-    media_type = _string(inline, "mimeType") or _string(file, "mimeType")
-    data, url = _string(inline, "data"), _string(file, "fileUri")
+    media_type = string_of(inline, "mimeType") or string_of(file, "mimeType")
+    data, url = string_of(inline, "data"), string_of(file, "fileUri")
     kind, _, subtype = (media_type or "").partition("/")
     if data is not None and kind == "audio":
         return AudioPart(data, subtype)
@@ -825,9 +813,9 @@ def _decode_logprobs(result: JsonValue) -> JsonValue:
     """In OpenAI's shape: each token, and the likeliest in its place."""
     if not isinstance(result, dict):
         return None
-    tops = [_objects(top.get("candidates")) for top in _objects(result.get("topCandidates"))]
+    tops = [objects_of(top.get("candidates")) for top in objects_of(result.get("topCandidates"))]
     content: list[JsonValue] = []
-    for chosen, top in itertools.zip_longest(_objects(result.get("chosenCandidates")), tops, fillvalue=None):
+    for chosen, top in itertools.zip_longest(objects_of(result.get("chosenCandidates")), tops, fillvalue=None):
         if isinstance(chosen, dict):
             content.append({**_logprob(chosen), "top_logprobs": [_logprob(token) for token in top or ()]})
     return {"content": content}
@@ -840,9 +828,9 @@ def _logprob(token: JsonObject) -> JsonObject:
 def _decode_citations(candidate: JsonObject, wires: Sequence[JsonObject]) -> Iterator[JsonObject]:
     """Each supported piece of the text with each of its sources, sources of no piece, quotations, pages that were read."""
     grounding = candidate.get("groundingMetadata")
-    chunks = _objects(at(grounding, "groundingChunks"))
+    chunks = objects_of(at(grounding, "groundingChunks"))
     cited: set[int] = set()
-    for support in _objects(at(grounding, "groundingSupports")):
+    for support in objects_of(at(grounding, "groundingSupports")):
         indices = support.get("groundingChunkIndices")
         for index in indices if isinstance(indices, list) else ():
             if isinstance(index, int) and 0 <= index < len(chunks):
@@ -850,15 +838,18 @@ def _decode_citations(candidate: JsonObject, wires: Sequence[JsonObject]) -> Ite
                 yield {**_source(chunks[index]), **_span(support.get("segment"), wires)}
     yield from (_source(chunk) for number, chunk in enumerate(chunks) if number not in cited)
     quoted = candidate.get("citationMetadata")
-    for citation in (*_objects(at(quoted, "citations")), *_objects(at(quoted, "citationSources"))):
+    for citation in (*objects_of(at(quoted, "citations")), *objects_of(at(quoted, "citationSources"))):
         yield {**_source({"web": citation}), **_span(citation, wires)}
-    for page in _objects(at(candidate, "urlContextMetadata.urlMetadata")):
+    for page in objects_of(at(candidate, "urlContextMetadata.urlMetadata")):
         yield {"type": "url_citation", "url": page.get("retrievedUrl")}
 
 
 def _source(chunk: JsonObject) -> JsonObject:
     kind, facts = next(((kind, chunk[kind]) for kind in _SOURCES if kind in chunk), ("web", None))
-    found: JsonObject = {"url": _string(facts, "uri") or _string(facts, "sourceUri"), "title": _string(facts, "title")}
+    found: JsonObject = {
+        "url": string_of(facts, "uri") or string_of(facts, "sourceUri"),
+        "title": string_of(facts, "title"),
+    }
     return {"type": _SOURCES[kind], **{name: value for name, value in found.items() if value is not None}}
 
 
@@ -876,7 +867,7 @@ def _span(segment: JsonValue, wires: Sequence[JsonObject]) -> JsonObject:
     The wire counts UTF-8 bytes: of one part, it says, and after thoughts of the whole answer, recordings say. So an
     offset counts only where it finds the words that are quoted, and words that stand only once need none.
     """
-    quoted = _string(segment, "text")
+    quoted = string_of(segment, "text")
     start, end, number = (_count(segment, name) for name in ("startIndex", "endIndex", "partIndex"))
     texts = [_answer_text(wire) for wire in wires]
     whole, ahead = "".join(texts), sum(map(len, texts[:number]))
@@ -900,16 +891,7 @@ def _count(data: JsonValue, name: str) -> int:
 
 
 def _answer_text(wire: JsonObject) -> str:
-    return "" if wire.get("thought") is True else _string(wire, "text") or ""
-
-
-def _string(data: JsonValue, name: str) -> str | None:
-    value = data.get(name) if isinstance(data, dict) else None
-    return value if isinstance(value, str) and value else None
-
-
-def _objects(value: JsonValue) -> tuple[JsonObject, ...]:
-    return tuple(item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
+    return "" if wire.get("thought") is True else string_of(wire, "text") or ""
 
 
 # --- errors --------------------------------------------------------------------------------------------------
@@ -931,10 +913,10 @@ def _read_fault(status: int, headers: Mapping[str, str], body: JsonValue) -> Fau
     """The usual reading; then Google's reasons come first among the codes, and its words before its numbers."""
     fault = read_fault(status, headers, body)
     body = body[0] if isinstance(body, list) and body else body
-    details = _objects(at(body, "error.details"))
-    reasons = [reason.lower() for detail in details if (reason := _string(detail, "reason"))]
-    limits = [violation for detail in details for violation in _objects(detail.get("violations"))]
-    if any("perday" in (_string(limit, "quotaId") or "").lower() for limit in limits):
+    details = objects_of(at(body, "error.details"))
+    reasons = [reason.lower() for detail in details if (reason := string_of(detail, "reason"))]
+    limits = [violation for detail in details for violation in objects_of(detail.get("violations"))]
+    if any("perday" in (string_of(limit, "quotaId") or "").lower() for limit in limits):
         reasons.append("quota_per_day")
     words = [code for code in fault.codes if not code.isdigit()]
     numbers = [code for code in fault.codes if code.isdigit()]
@@ -958,11 +940,11 @@ def read_request(body: JsonObject, dialect: GeminiDialect = GEMINI) -> Request:
     extra: JsonObject = {name: value for name, value in body.items() if name not in _MODELLED and name not in named}
     extra |= {"toolConfig": unread_config} if unread_config else {}
     extra |= {"generationConfig": unread_generation} if unread_generation else {}
-    system = _objects(at(body, "systemInstruction.parts"))
+    system = objects_of(at(body, "systemInstruction.parts"))
     return Request(
         (
             *((Message("system", _read_parts(system, dialect)),) if system else ()),
-            *_read_contents(_objects(body.get("contents")), dialect),
+            *_read_contents(objects_of(body.get("contents")), dialect),
         ),
         tuple(tools),
         choice,
@@ -988,7 +970,7 @@ def _in_camel_case(value: JsonValue) -> JsonValue:
 
 
 def _entries(value: JsonValue) -> tuple[JsonObject, ...]:
-    return (value,) if isinstance(value, dict) else _objects(value)  # one entry may stand without its list
+    return (value,) if isinstance(value, dict) else objects_of(value)  # one entry may stand without its list
 
 
 # --- contents
@@ -997,8 +979,8 @@ def _entries(value: JsonValue) -> tuple[JsonObject, ...]:
 def _read_contents(contents: Iterable[JsonObject], dialect: GeminiDialect) -> list[Message]:
     """Neighbours of one role are one turn; results come out of it first."""
     turns = [
-        (role == "model", tuple(wire for content in group for wire in _objects(content.get("parts"))))
-        for role, group in itertools.groupby(contents, lambda content: _string(content, "role") or "user")
+        (role == "model", tuple(wire for content in group for wire in objects_of(content.get("parts"))))
+        for role, group in itertools.groupby(contents, lambda content: string_of(content, "role") or "user")
     ]
     messages: list[Message] = []
     calls: tuple[ToolCall, ...] = ()
@@ -1038,7 +1020,7 @@ def _read_results(answers: Iterable[JsonObject], calls: tuple[ToolCall, ...]) ->
     results: list[ToolResult] = []
     waiting = list(calls)
     for answer in answers:
-        call_id, name = _string(answer, "id"), _string(answer, "name") or ""
+        call_id, name = string_of(answer, "id"), string_of(answer, "name") or ""
         call = next((call for call in waiting if call.id == call_id or (call_id is None and call.name == name)), None)
         if call is not None:
             waiting.remove(call)
@@ -1050,7 +1032,7 @@ def _read_result(answer: JsonObject, call_id: str, name: str) -> ToolResult:
     response = answer.get("response")
     key = next(iter(response)) if isinstance(response, dict) and len(response) == 1 else None
     content = response[key] if isinstance(response, dict) and key in ("output", "error") else response
-    media = tuple(part for wire in _objects(answer.get("parts")) if (part := _decode_media(wire)) is not None)
+    media = tuple(part for wire in objects_of(answer.get("parts")) if (part := _decode_media(wire)) is not None)
     return ToolResult(call_id, name, content, key == "error", media)
 
 
@@ -1060,7 +1042,7 @@ def _read_result(answer: JsonObject, call_id: str, name: str) -> ToolResult:
 def _read_tools(entry: JsonObject) -> Iterator[JsonObject]:
     for key, settings in entry.items():
         if key == "functionDeclarations":
-            yield from map(_read_function, _objects(settings))
+            yield from map(_read_function, objects_of(settings))
         elif key == "googleSearch" and not settings:
             yield {"type": "web_search", "web_search": {}}
         else:

@@ -65,16 +65,22 @@ from sigwire.lm.codecs.base import (
     finish,
     fit_effort,
     headers_for,
+    in_words,
     is_invented,
     merge,
     name_map,
+    objects_of,
     offer,
     place_options,
     provider_data,
+    repeat_warning,
     settle,
+    string_of,
     supports,
     text_of_file,
     usage_of,
+    wanted_choices,
+    without,
 )
 from sigwire.lm.codecs.faults import CONTEXT_TEXTS, Rule, lm_error, read_fault
 from sigwire.lm.codecs.repair import RepairRules, error_text, read_error_text, repair
@@ -221,13 +227,13 @@ def encode(request: Request, target: Target[OllamaDialect], *, stream: bool = Fa
     tools = offer(request, names, target)
     supports(not tools.builtin, "built-in tools such as web search", target, _NO_BUILTIN)
     offered, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, target)
-    output, in_words, format_warnings = _encode_output(request.response_format, bool(offered), target)
+    output, instruction, format_warnings = _encode_output(request.response_format, bool(offered), target)
     thinking, thinking_warnings = _encode_reasoning(request, target)
     options, option_warnings = place_options(request.options, OPTIONS, target)
     messages = [wire for message in history.messages for wire in _encode_message(message, names, target)]
     body: JsonObject = {
         "model": target.model,
-        "messages": cast(JsonValue, _with_instruction(messages, in_words)),
+        "messages": cast(JsonValue, _with_instruction(messages, instruction)),
         "stream": stream,
         **dialect.defaults,
         **offered,
@@ -241,26 +247,16 @@ def encode(request: Request, target: Target[OllamaDialect], *, stream: bool = Fa
         finish(body, request),
         {},
         headers_for(request, dialect),
-        (*itertools.chain(*lost, option_warnings), *_repeat_warning(request, target)),
+        (*itertools.chain(*lost, option_warnings), *repeat_warning(request, target)),
         names,
         history.call_ids,
-        _wanted_choices(request),
+        wanted_choices(request),
     )
 
 
 _NO_BUILTIN = (
     "Use a model whose provider has it (OpenAI's Responses API, Anthropic, Gemini), or a function tool of your own."
 )
-
-
-def _wanted_choices(request: Request) -> int:
-    n = request.options.get("n")
-    return n if isinstance(n, int) and n > 1 else 1
-
-
-def _repeat_warning(request: Request, target: Target[OllamaDialect]) -> tuple[LMWarning, ...]:
-    n = _wanted_choices(request)
-    return (_note("n", target, f"gives one choice at a time; the request is sent {n} times."),) if n > 1 else ()
 
 
 def _note(feature: str, target: Target[OllamaDialect], detail: str) -> LMWarning:
@@ -321,19 +317,13 @@ def _encode_output(
         lost = "has no structured output beside tools here" if tools else "has no structured output by schema here"
         native: JsonObject = {"format": "json"} if able.json_object and not tools else {}
         words = (_note("response_format", target, f"{lost}; it was asked for in words."),)
-        return native, _in_words(wanted.schema), words
+        return native, in_words(wanted.schema), words
     if wanted.schema is None:
         return {"format": "json"}, "", ()
     schema, warnings = compile_schema(wanted.schema, target.dialect.output_schema, f"the output {wanted.name!r}")
     if not target.dialect.enforces_format:
         warnings = (*warnings, _note("response_format", target, "takes the schema but does not hold the model to it."))
     return {"format": schema}, "", warnings
-
-
-def _in_words(schema: JsonObject | None) -> str:
-    if schema is None:
-        return "Answer with one JSON object and nothing else."
-    return f"Answer with one JSON value and nothing else. It must fit this JSON Schema:\n{dumps(schema)}"
 
 
 def _with_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]:
@@ -433,7 +423,7 @@ def decode(body: JsonValue, sent: Encoded, target: Target[OllamaDialect]) -> Res
         )
     choice, warnings = _decode_choice(body, message, sent, target)
     return Response(
-        (choice,), usage_of(body, USAGE), _string(body, "model"), None, (*sent.warnings, *warnings), raw=body
+        (choice,), usage_of(body, USAGE), string_of(body, "model"), None, (*sent.warnings, *warnings), raw=body
     )
 
 
@@ -468,7 +458,7 @@ _TURN_FIELDS = frozenset({"role", "content", "thinking", "images", "tool_calls"}
 
 def _decode_before_calls(message: JsonObject, family: str) -> tuple[Part, ...]:
     """Thinking, what we have no word for, pictures and text. An empty field says nothing."""
-    thinking, text = _string(message, "thinking"), _string(message, "content")
+    thinking, text = string_of(message, "thinking"), string_of(message, "content")
     images = message.get("images")
     extra: JsonObject = {name: value for name, value in message.items() if name not in _TURN_FIELDS and value}
     return (
@@ -480,34 +470,21 @@ def _decode_before_calls(message: JsonObject, family: str) -> tuple[Part, ...]:
 
 
 def _decode_calls(message: JsonObject, names: NameMap, family: str) -> list[ToolCall]:
-    return [_decode_call(wire, names, family) for wire in _objects(message.get("tool_calls"))]
+    return [_decode_call(wire, names, family) for wire in objects_of(message.get("tool_calls"))]
 
 
 def _decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
     function = wire.get("function")
     function = function if isinstance(function, dict) else {}
-    extra = _without(wire, {"id", "type", "function"})
-    if inner := _without(function, {"name", "arguments", "index"}):  # the index is the call's place
+    extra = without(wire, {"id", "type", "function"})
+    if inner := without(function, {"name", "arguments", "index"}):  # the index is the call's place
         extra["function"] = inner
     return ToolCall.read(
-        _string(wire, "id") or "",
-        names.decode(_string(function, "name") or ""),
+        string_of(wire, "id") or "",
+        names.decode(string_of(function, "name") or ""),
         function.get("arguments"),
         provider_data={family: extra} if extra else None,
     )
-
-
-def _without(data: JsonObject, known: set[str]) -> JsonObject:
-    return {name: value for name, value in data.items() if name not in known and value is not None}
-
-
-def _string(data: JsonValue, name: str) -> str | None:
-    value = data.get(name) if isinstance(data, dict) else None
-    return value if isinstance(value, str) and value else None
-
-
-def _objects(value: JsonValue) -> tuple[JsonObject, ...]:
-    return tuple(item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[OllamaDialect]) -> LMError:
@@ -532,8 +509,8 @@ def read_request(body: JsonObject, dialect: OllamaDialect = OLLAMA) -> Request:
         if name not in known and dialect.defaults.get(name, _ABSENT) != value
     }
     return Request(
-        tuple(_read_messages(_objects(body.get("messages")), dialect)),
-        _objects(body.get("tools")),
+        tuple(_read_messages(objects_of(body.get("messages")), dialect)),
+        objects_of(body.get("tools")),
         None,
         None,
         _read_format(body.get("format")),
@@ -559,7 +536,7 @@ def _read_options(rest: JsonObject, dialect: OllamaDialect) -> JsonObject:
     efforts = [effort for effort in dialect.efforts if THINK[effort] == rest.get("think", _ABSENT)]
     if efforts:
         options["reasoning"] = efforts[0]
-    extra = _without(rest, {*places, "options", *(["think"] if efforts else [])})
+    extra = without(rest, {*places, "options", *(["think"] if efforts else [])})
     if unknown := {name: value for name, value in inner.items() if f"options.{name}" not in places}:
         extra["options"] = unknown
     return {**options, "extra_body": extra} if extra else options
@@ -572,7 +549,7 @@ def _read_messages(wires: Iterable[JsonObject], dialect: OllamaDialect) -> list[
     messages: list[Message] = []
     waiting: list[ToolCall] = []
     for wire in wires:
-        role = _string(wire, "role") or "user"
+        role = string_of(wire, "role") or "user"
         if role == "tool":
             result = _read_result(wire, waiting)
             together = messages[-1].tool_results if messages and messages[-1].role == "tool" else ()
@@ -587,10 +564,10 @@ def _read_messages(wires: Iterable[JsonObject], dialect: OllamaDialect) -> list[
 
 def _read_result(wire: JsonObject, waiting: list[ToolCall]) -> ToolResult:
     """A result belongs to the call with its id, else to the first open one of its tool, else to the first open one."""
-    call_id, name = _string(wire, "tool_call_id"), _string(wire, "tool_name")
+    call_id, name = string_of(wire, "tool_call_id"), string_of(wire, "tool_name")
     fitting = ([c for c in waiting if c.id == call_id], [c for c in waiting if c.name == name], waiting)
     call = next((calls[0] for calls in fitting if calls), None)
     if call is not None:
         waiting.remove(call)
-    value, failed = read_error_text(_string(wire, "content") or "")
+    value, failed = read_error_text(string_of(wire, "content") or "")
     return ToolResult(call_id or (call.id if call else ""), name or (call.name if call else ""), value, failed)

@@ -60,20 +60,28 @@ from sigwire.lm.codecs.base import (
     Skip,
     Target,
     asked_reasoning,
+    can_force,
     drop_options,
     finish,
     fit_effort,
     headers_for,
+    in_words,
     merge,
     name_map,
+    needs_media,
+    objects_of,
     offer,
     place_options,
     provider_data,
     put,
+    repeat_warning,
     settle,
+    split_data_url,
+    string_of,
     supports,
     text_of_file,
     usage_of,
+    wanted_choices,
 )
 from sigwire.lm.codecs.dialects import ChatDialect
 from sigwire.lm.codecs.faults import CONTEXT_TEXTS, Rule, lm_error, read_fault
@@ -184,14 +192,14 @@ def encode(request: Request, target: Target[ChatDialect], *, stream: bool = Fals
     history = repair(request.messages, dialect.repair)
     tools = offer(request, names, target)
     supports(not tools.builtin, "built-in tools such as web search", target, _NO_BUILTIN)
-    output, in_words, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
+    output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
     thinking, thinks, thinking_warnings = _encode_reasoning(request, bool(tools.functions), target)
     options, option_warnings = place_options(request.options, _option_table(thinks, request, target), target)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, thinks, target)
     messages = [wire for message in history.messages for wire in _encode_message(message, names, target)]
     body: JsonObject = {
         "model": target.model,
-        "messages": cast(JsonValue, _with_cache_mark(_with_instruction(messages, in_words), request, target)),
+        "messages": cast(JsonValue, _with_cache_mark(_with_instruction(messages, instruction), request, target)),
         **chosen,
         **output,
         **options,
@@ -205,10 +213,10 @@ def encode(request: Request, target: Target[ChatDialect], *, stream: bool = Fals
         finish(body, request),
         {},
         headers_for(request, dialect),
-        (*itertools.chain(*lost), *_repeat_warning(request, target)),
+        (*itertools.chain(*lost), *(() if dialect.many else repeat_warning(request, target))),
         names,
         history.call_ids,
-        1 if dialect.many else _wanted_choices(request),
+        1 if dialect.many else wanted_choices(request),
     )
 
 
@@ -219,18 +227,6 @@ def _stream_fields(dialect: ChatDialect) -> JsonObject:
 _NO_BUILTIN = (
     "Use a model whose provider has it (OpenAI's Responses API, Anthropic, Gemini), or a function tool of your own."
 )
-
-
-def _wanted_choices(request: Request) -> int:
-    n = request.options.get("n")
-    return n if isinstance(n, int) and n > 1 else 1
-
-
-def _repeat_warning(request: Request, target: Target[ChatDialect]) -> tuple[LMWarning, ...]:
-    n = _wanted_choices(request)
-    if target.dialect.many or n == 1:
-        return ()
-    return (LMWarning("n", f"{target.provider} gives one choice at a time; the request is sent {n} times."),)
 
 
 # --- caching: automatic, but for a key and marks where they are taken
@@ -264,7 +260,7 @@ def _with_cache_mark(messages: list[JsonObject], request: Request, target: Targe
     if first.get("role") != "system":
         return messages
     content = first["content"]
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(_objects(content))
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(objects_of(content))
     marked = [*parts[:-1], {**parts[-1], mark: _CACHE_MARKS[mark]}]
     return [{**first, "content": cast("JsonValue", marked)}, *messages[1:]]
 
@@ -281,7 +277,7 @@ def _option_table(thinks: bool, request: Request, target: Target[ChatDialect]) -
     if not facts.stop:
         table |= drop_options(["stop"], "a model that reasons takes no stop sequences; they were left out.")
     if not dialect.many:
-        table["n"] = Skip() if _wanted_choices(request) > 1 else Place("n")
+        table["n"] = Skip() if wanted_choices(request) > 1 else Place("n")
     return {name: option for name, option in table.items() if option is not None}
 
 
@@ -352,7 +348,7 @@ def _encode_output(
     if schema is None and native:
         return native, "", ()
     lost = f"{target.provider}/{target.model} has no structured output by schema here; it was asked for in words."
-    return native, _in_words(schema), (LMWarning("response_format", lost),)
+    return native, in_words(schema), (LMWarning("response_format", lost),)
 
 
 _NONE_LOST: tuple[LMWarning, ...] = ()
@@ -367,12 +363,6 @@ def _output_modes(tools: bool, target: Target[ChatDialect]) -> tuple[str, ...]:
 
 def _output_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "response"
-
-
-def _in_words(schema: JsonObject | None) -> str:
-    if schema is None:
-        return "Answer with one JSON object and nothing else."
-    return f"Answer with one JSON object and nothing else. It must fit this JSON Schema:\n{dumps(schema)}"
 
 
 def _with_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]:
@@ -419,7 +409,7 @@ def _encode_choice(
     dialect, mode = target.dialect, tools.choice
     if mode is None or mode == "none":
         return mode, False, ()
-    if mode == "required" and not _can_force(thinks, target):
+    if mode == "required" and not (target.dialect.forced_choice and can_force(thinks, target)):
         detail = f"{target.provider}/{target.model} cannot be made to call a tool; the choice was left to the model."
         return "auto", bool(tools.allowed), (LMWarning("tool_choice", detail),)
     if tools.named and len(tools.functions) > 0:
@@ -431,11 +421,6 @@ def _encode_choice(
         return word, True, ()
     references: list[JsonValue] = [{"type": "function", "function": {"name": name}} for name in tools.allowed]
     return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": references}}, False, ()
-
-
-def _can_force(thinks: bool, target: Target[ChatDialect]) -> bool:
-    facts = target.facts
-    return target.dialect.forced_choice and facts.forced_choice and (facts.forced_choice_with_reasoning or not thinks)
 
 
 # --- messages
@@ -476,7 +461,7 @@ def _encode_text(part: TextPart, target: Target[ChatDialect]) -> JsonObject:
 
 
 def _encode_image(part: ImagePart, target: Target[ChatDialect]) -> JsonObject:
-    _needs("image", target)
+    needs_media("image", target.dialect.media, target)
     if part.url is None and part.data is None:
         raise InputError("An image needs a url or data.")
     url = part.url or f"data:{part.media_type or 'image/png'};base64,{part.data or ''}"
@@ -487,7 +472,7 @@ def _encode_image(part: ImagePart, target: Target[ChatDialect]) -> JsonObject:
 
 
 def _encode_audio(part: AudioPart, target: Target[ChatDialect]) -> JsonObject:
-    _needs("audio", target)
+    needs_media("audio", target.dialect.media, target)
     supports(part.format in ("wav", "mp3"), f"audio as {part.format!r}", target, "Convert it to wav or mp3.")
     return {"type": "input_audio", "input_audio": {"data": part.data, "format": part.format}}
 
@@ -495,7 +480,7 @@ def _encode_audio(part: AudioPart, target: Target[ChatDialect]) -> JsonObject:
 def _encode_file(part: FilePart, target: Target[ChatDialect]) -> JsonObject:
     if (text := text_of_file(part)) is not None:
         return {"type": "text", "text": text}
-    _needs("file", target)
+    needs_media("file", target.dialect.media, target)
     if part.file_id is not None:
         return {"type": "file", "file": {"file_id": part.file_id}}
     supports(part.data is not None, "a document by URL", target, "Download it and pass its data.")
@@ -507,10 +492,6 @@ def _encode_file(part: FilePart, target: Target[ChatDialect]) -> JsonObject:
 
 def _encode_opaque(part: OpaquePart, target: Target[ChatDialect]) -> JsonObject:
     return cast(JsonObject, part.data)
-
-
-def _needs(kind: str, target: Target[ChatDialect]) -> None:
-    supports(kind in target.dialect.media, f"{kind} input", target, "Leave it out or use a provider that takes it.")
 
 
 _PartEncoder: TypeAlias = Callable[[Any, Target[ChatDialect]], JsonObject]
@@ -570,7 +551,7 @@ def _encode_call(call: ToolCall, names: NameMap, target: Target[ChatDialect]) ->
 
 def decode(body: JsonValue, sent: Encoded, target: Target[ChatDialect]) -> Response:
     """The reply as a response. Raises an ``LMError`` for an error, or no answer at all, inside status 200."""
-    choices = _objects(body.get("choices")) if isinstance(body, dict) else ()
+    choices = objects_of(body.get("choices")) if isinstance(body, dict) else ()
     if not isinstance(body, dict) or not choices or body.get("error"):
         raise _failed_inside(body, target)
     if choices[0].get("error") and not choices[1:]:
@@ -580,8 +561,8 @@ def decode(body: JsonValue, sent: Encoded, target: Target[ChatDialect]) -> Respo
     return Response(
         tuple(choice for choice, _ in decoded),
         _decode_usage(body),
-        _string(body, "model"),
-        _string(body, "id"),
+        string_of(body, "model"),
+        string_of(body, "id"),
         (*sent.warnings, *(warning for _, warnings in decoded for warning in warnings)),
         raw=body,
     )
@@ -610,7 +591,7 @@ def _decode_choice(
     message = choice.get("message")
     message = message if isinstance(message, dict) else {}
     thinking, text = _decode_content(message, target.dialect)
-    refusal = _string(message, "refusal")
+    refusal = string_of(message, "refusal")
     found = number_calls(_decode_calls(message, sent, target), sent.call_ids)
     reason, calls, warnings = settle(
         choice.get("finish_reason"), FINISH_REASONS, text=text, calls=found, refusal=refusal
@@ -623,7 +604,7 @@ def _decode_choice(
         "refusal": refusal,
         "finish_reason": reason,
         "logprobs": choice.get("logprobs"),
-        "citations": tuple(map(_decode_citation, _objects(message.get("annotations")))),
+        "citations": tuple(map(_decode_citation, objects_of(message.get("annotations")))),
         "raw": choice,
     }
     if thinking or extras:
@@ -634,12 +615,12 @@ def _decode_choice(
 def _decode_content(message: JsonObject, dialect: ChatDialect) -> tuple[tuple[ThinkingPart, ...], str]:
     """Thinking, under whichever name it came, and the text."""
     content = message.get("content")
-    chunks = _objects(content)
-    text = content if isinstance(content, str) else "".join(_string(chunk, "text") or "" for chunk in chunks)
+    chunks = objects_of(content)
+    text = content if isinstance(content, str) else "".join(string_of(chunk, "text") or "" for chunk in chunks)
     thinking = [_decode_chunk(chunk, dialect.family) for chunk in chunks if chunk.get("type") == "thinking"]
-    if not text and (spoken := _string(message.get("audio"), "transcript")):
+    if not text and (spoken := string_of(message.get("audio"), "transcript")):
         text = spoken
-    told = _string(message, "reasoning_content") or _string(message, "reasoning") or _details_text(message)
+    told = string_of(message, "reasoning_content") or string_of(message, "reasoning") or _details_text(message)
     if told and not thinking:
         thinking = [ThinkingPart(told, provider=dialect.family)]
     if dialect.think_tags and not thinking and (tagged := _THINK.match(text)):
@@ -650,7 +631,7 @@ def _decode_content(message: JsonObject, dialect: ChatDialect) -> tuple[tuple[Th
 
 def _decode_citation(annotation: JsonObject) -> JsonObject:
     """Flat, as on the other wires: this one nests the facts under the citation's type."""
-    kind = _string(annotation, "type") or ""
+    kind = string_of(annotation, "type") or ""
     inner = annotation.get(kind)
     return {"type": kind, **inner} if isinstance(inner, dict) else annotation
 
@@ -660,31 +641,31 @@ _THINK = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
 
 def _decode_chunk(chunk: JsonObject, family: str) -> ThinkingPart:
     inner = chunk.get("thinking")
-    text = inner if isinstance(inner, str) else "".join(_string(item, "text") or "" for item in _objects(inner))
-    return ThinkingPart(text, signature=_string(chunk, "signature"), provider=family)
+    text = inner if isinstance(inner, str) else "".join(string_of(item, "text") or "" for item in objects_of(inner))
+    return ThinkingPart(text, signature=string_of(chunk, "signature"), provider=family)
 
 
 def _details_text(message: JsonObject) -> str:
-    details = _objects(message.get("reasoning_details"))
-    return "".join(_string(detail, "text") or _string(detail, "summary") or "" for detail in details)
+    details = objects_of(message.get("reasoning_details"))
+    return "".join(string_of(detail, "text") or string_of(detail, "summary") or "" for detail in details)
 
 
 def _decode_extras(message: JsonObject, sent: Encoded, target: Target[ChatDialect]) -> tuple[Part, ...]:
     """What goes back as it came: reasoning details; and spoken output, which goes back by its id."""
     extras: list[Part] = []
     family = target.dialect.family
-    if details := _objects(message.get("reasoning_details")):
+    if details := objects_of(message.get("reasoning_details")):
         extras.append(OpaquePart(family, {"reasoning_details": list(details)}))
     audio = message.get("audio")
-    if isinstance(audio, dict) and (data := _string(audio, "data")):
+    if isinstance(audio, dict) and (data := string_of(audio, "data")):
         asked = sent.body.get("audio")
-        extras.append(AudioPart(data, _string(asked, "format") or "wav"))
+        extras.append(AudioPart(data, string_of(asked, "format") or "wav"))
         extras.append(OpaquePart(family, {"audio": {"id": audio.get("id")}}))
     return tuple(extras)
 
 
 def _decode_calls(message: JsonObject, sent: Encoded, target: Target[ChatDialect]) -> list[ToolCall]:
-    wires = _objects(message.get("tool_calls"))
+    wires = objects_of(message.get("tool_calls"))
     old = message.get("function_call")
     if not wires and isinstance(old, dict) and old.get("name"):  # the form before tool_calls
         former: JsonObject = {"function": old}
@@ -697,11 +678,11 @@ _CALL_FIELDS = frozenset({"id", "type", "function", "index", "custom"})
 
 def _decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
     function = _called(wire)
-    call_id = _string(wire, "id") or ""
+    call_id = string_of(wire, "id") or ""
     extra: JsonObject = {name: value for name, value in wire.items() if name not in _CALL_FIELDS and value is not None}
     return ToolCall.read(
         "" if call_id == "null" else call_id,
-        names.decode(_string(function, "name") or ""),
+        names.decode(string_of(function, "name") or ""),
         function.get("arguments"),
         provider_data={family: extra} if extra else None,
     )
@@ -721,15 +702,6 @@ def _decode_usage(body: JsonObject) -> Usage:
         x_groq = body.get("x_groq")
         usage = x_groq.get("usage") if isinstance(x_groq, dict) else None
     return usage_of(usage, USAGE)
-
-
-def _string(data: JsonValue, name: str) -> str | None:
-    value = data.get(name) if isinstance(data, dict) else None
-    return value if isinstance(value, str) and value else None
-
-
-def _objects(value: JsonValue) -> tuple[JsonObject, ...]:
-    return tuple(item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[ChatDialect]) -> LMError:
@@ -766,8 +738,8 @@ def read_request(body: JsonObject, dialect: ChatDialect | None = None) -> Reques
         options.setdefault("extra_body", {})
         cast(JsonObject, options["extra_body"])["response_format"] = body["response_format"]
     return Request(
-        tuple(_read_messages(_objects(body.get("messages")), dialect)),
-        tuple(_read_tool(tool) for tool in _objects(body.get("tools"))),
+        tuple(_read_messages(objects_of(body.get("messages")), dialect)),
+        tuple(_read_tool(tool) for tool in objects_of(body.get("tools"))),
         _read_choice(body.get("tool_choice"), dialect),
         cast("bool | None", body.get("parallel_tool_calls")),
         wanted,
@@ -806,9 +778,9 @@ def _read_choice(choice: JsonValue, dialect: ChatDialect) -> ToolChoice | None:
         return None
     allowed = choice.get("allowed_tools")
     if isinstance(allowed, dict):
-        names = tuple(_string(tool.get("function"), "name") or "" for tool in _objects(allowed.get("tools")))
+        names = tuple(string_of(tool.get("function"), "name") or "" for tool in objects_of(allowed.get("tools")))
         return ToolChoice("required" if allowed.get("mode") == "required" else "auto", names)
-    name = _string(choice.get("function"), "name")
+    name = string_of(choice.get("function"), "name")
     return ToolChoice.named(name) if name else None
 
 
@@ -819,7 +791,7 @@ def _read_format(wire: JsonValue) -> ResponseFormat | None:
         return ResponseFormat()
     inner = wire.get("json_schema")
     if isinstance(inner, dict) and isinstance(inner.get("schema"), dict) and not inner.keys() - {"name", "schema"}:
-        return ResponseFormat(cast(JsonObject, inner["schema"]), _string(inner, "name") or "response")
+        return ResponseFormat(cast(JsonObject, inner["schema"]), string_of(inner, "name") or "response")
     return None
 
 
@@ -830,7 +802,7 @@ def _read_messages(wires: Iterable[JsonObject], dialect: ChatDialect) -> list[Me
     messages: list[Message] = []
     names: dict[str, str] = {}
     for wire in wires:
-        role = _string(wire, "role") or "user"
+        role = string_of(wire, "role") or "user"
         if role == "tool":
             result = _read_result(wire, names)
             together = messages[-1].tool_results if messages and messages[-1].role == "tool" else ()
@@ -846,8 +818,10 @@ def _read_messages(wires: Iterable[JsonObject], dialect: ChatDialect) -> list[Me
 
 def _read_result(wire: JsonObject, names: Mapping[str, str]) -> ToolResult:
     content = wire.get("content")
-    text = content if isinstance(content, str) else "".join(_string(part, "text") or "" for part in _objects(content))
-    call_id = _string(wire, "tool_call_id") or ""
+    text = (
+        content if isinstance(content, str) else "".join(string_of(part, "text") or "" for part in objects_of(content))
+    )
+    call_id = string_of(wire, "tool_call_id") or ""
     value, failed = read_error_text(text)
     return ToolResult(call_id, names.get(call_id, ""), value, failed)
 
@@ -855,7 +829,7 @@ def _read_result(wire: JsonObject, names: Mapping[str, str]) -> ToolResult:
 def _read_assistant(wire: JsonObject, dialect: ChatDialect) -> Message:
     thinking, text = _decode_content({**wire, "reasoning": wire.get("reasoning") or ""}, dialect)
     calls = [
-        _decode_call(call, NameMap((), dialect.names), dialect.family) for call in _objects(wire.get("tool_calls"))
+        _decode_call(call, NameMap((), dialect.names), dialect.family) for call in objects_of(wire.get("tool_calls"))
     ]
     modelled = {"role", "content", "tool_calls", "reasoning", "reasoning_content"}
     rest: JsonObject = {name: value for name, value in wire.items() if name not in modelled and value is not None}
@@ -866,13 +840,13 @@ def _read_assistant(wire: JsonObject, dialect: ChatDialect) -> Message:
 def _read_parts(content: JsonValue, dialect: ChatDialect) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (TextPart(content),)
-    return tuple(_read_part(wire, dialect) for wire in _objects(content))
+    return tuple(_read_part(wire, dialect) for wire in objects_of(content))
 
 
 def _read_part(wire: JsonObject, dialect: ChatDialect) -> Part:
     """A content part; whatever would not be written the same again is kept as it is."""
     bare: JsonObject = {name: value for name, value in wire.items() if value is not None}
-    reader = _READERS.get(_string(bare, "type") or "")
+    reader = _READERS.get(string_of(bare, "type") or "")
     part = reader(bare) if reader else None
     target = Target("", "", dialect)
     try:
@@ -884,29 +858,24 @@ def _read_part(wire: JsonObject, dialect: ChatDialect) -> Part:
 
 def _read_image(wire: JsonObject) -> Part:
     image = wire.get("image_url")
-    url, detail = _string(image, "url") or "", _string(image, "detail")
-    media_type, data = _split_data_url(url)
+    url, detail = string_of(image, "url") or "", string_of(image, "detail")
+    media_type, data = split_data_url(url)
     return ImagePart(None if data is not None else url, data, media_type, detail)
 
 
 def _read_audio(wire: JsonObject) -> Part:
     audio = wire.get("input_audio")
-    return AudioPart(_string(audio, "data") or "", _string(audio, "format") or "wav")
+    return AudioPart(string_of(audio, "data") or "", string_of(audio, "format") or "wav")
 
 
 def _read_file(wire: JsonObject) -> Part:
     file = wire.get("file")
-    media_type, data = _split_data_url(_string(file, "file_data") or "")
-    return FilePart(data, None, _string(file, "file_id"), _string(file, "filename"), media_type)
-
-
-def _split_data_url(url: str) -> tuple[str | None, str | None]:
-    matched = re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL)
-    return (matched.group(1), matched.group(2)) if matched else (None, None)
+    media_type, data = split_data_url(string_of(file, "file_data") or "")
+    return FilePart(data, None, string_of(file, "file_id"), string_of(file, "filename"), media_type)
 
 
 _READERS: Mapping[str, Callable[[JsonObject], Part]] = {
-    "text": lambda wire: TextPart(_string(wire, "text") or ""),
+    "text": lambda wire: TextPart(string_of(wire, "text") or ""),
     "image_url": _read_image,
     "input_audio": _read_audio,
     "file": _read_file,

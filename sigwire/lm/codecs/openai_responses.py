@@ -56,21 +56,30 @@ from sigwire.lm.codecs.base import (
     Skip,
     Target,
     asked_reasoning,
+    can_force,
     drop_options,
     finish,
     fit_effort,
     headers_for,
+    in_words,
     name_map,
+    needs_media,
+    object_of,
+    objects_of,
     offer,
     place_options,
     provider_data,
+    repeat_warning,
     settle,
+    split_data_url,
+    string_of,
     supports,
     text_of_file,
     usage_of,
+    wanted_choices,
 )
 from sigwire.lm.codecs.faults import Rule, lm_error, read_fault
-from sigwire.lm.codecs.repair import RepairRules, error_text, read_error_text, repair
+from sigwire.lm.codecs.repair import error_text, read_error_text, repair
 from sigwire.lm.codecs.schema_rules import SchemaRules, compile_schema
 
 __all__ = [
@@ -233,16 +242,16 @@ def encode(request: Request, target: Target[ResponsesDialect], *, stream: bool =
     """
     dialect = target.dialect
     names = name_map(request, dialect.names)
-    history = repair(_without_server_results(request, target), _repair_rules(target))
+    history = repair(_without_server_results(request, target), target.repair)
     tools = offer(request, names, target)
-    output, in_words, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
+    output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
     thinking, thinks, thinking_warnings = _encode_reasoning(request, target)
     table = _option_table(thinks, target)
     options, option_warnings = place_options(request.options, table, target)
     chosen, tool_warnings = _encode_tools(request, tools, thinks, target)
     body: JsonObject = {
         "model": target.model,
-        **_encode_messages(_with_instruction(history.messages, in_words), output, request, names, target),
+        **_encode_messages(_with_instruction(history.messages, instruction), output, request, names, target),
         **chosen,
         **output,
         **options,
@@ -258,17 +267,12 @@ def encode(request: Request, target: Target[ResponsesDialect], *, stream: bool =
         finish(body, request),
         {},
         headers_for(request, dialect),
-        (*itertools.chain(*lost), *_repeat_warning(request, target)),
+        (*itertools.chain(*lost), *repeat_warning(request, target)),
         names,
         history.call_ids,
-        _wanted_choices(request),
+        wanted_choices(request),
         _stop_texts(request),
     )
-
-
-def _repair_rules(target: Target[ResponsesDialect]) -> RepairRules:
-    rules = target.dialect.repair
-    return rules if target.facts.media_in_results else replace(rules, result_media="user")
 
 
 def _without_server_results(request: Request, target: Target[ResponsesDialect]) -> tuple[Message, ...]:
@@ -296,17 +300,6 @@ def _option_table(thinks: bool, target: Target[ResponsesDialect]) -> OptionTable
     if sampling == "never" or (sampling == "unless_reasoning" and thinks):
         table |= drop_options(_SAMPLING, "a model that reasons takes no sampling options; it was left out.")
     return {name: option for name, option in table.items() if option is not None}
-
-
-def _wanted_choices(request: Request) -> int:
-    n = request.options.get("n")
-    return n if isinstance(n, int) and n > 1 else 1
-
-
-def _repeat_warning(request: Request, target: Target[ResponsesDialect]) -> tuple[LMWarning, ...]:
-    n = _wanted_choices(request)
-    detail = f"{target.provider} gives one choice at a time on this wire; the request is sent {n} times."
-    return (LMWarning("n", detail),) if n > 1 else ()
 
 
 def _stop_texts(request: Request) -> tuple[str, ...]:
@@ -370,7 +363,7 @@ def _encode_output(
     if schema is None and native:
         return native, "", ()
     lost = f"{target.provider}/{target.model} has no structured output by schema here; it was asked for in words."
-    return native, _in_words(schema), (LMWarning("response_format", lost),)
+    return native, in_words(schema), (LMWarning("response_format", lost),)
 
 
 def _output_modes(tools: bool, target: Target[ResponsesDialect]) -> tuple[str, ...]:
@@ -378,11 +371,6 @@ def _output_modes(tools: bool, target: Target[ResponsesDialect]) -> tuple[str, .
     if tools and not able.tools_with_json_schema:
         return ()
     return tuple(mode for mode in target.dialect.structured if getattr(able, mode))
-
-
-def _in_words(schema: JsonObject | None) -> str:
-    fit = "" if schema is None else f" It must fit this JSON Schema:\n{dumps(schema)}"
-    return f"Answer with one JSON object and nothing else.{fit}"
 
 
 def _with_instruction(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
@@ -468,7 +456,7 @@ def _encode_choice(
     mode = tools.choice
     if mode is None or mode == "none":
         return mode, False, ()
-    if mode == "required" and not _can_force(thinks, target):
+    if mode == "required" and not (target.dialect.forced_choice and can_force(thinks, target)):
         detail = f"{target.provider}/{target.model} cannot be made to call a tool; the choice was left to the model."
         return "auto", bool(tools.allowed), (LMWarning("tool_choice", detail),)
     if tools.named:
@@ -477,11 +465,6 @@ def _encode_choice(
         return mode, bool(tools.allowed), ()
     references: list[JsonValue] = [{"type": "function", "name": name} for name in tools.allowed]
     return {"type": "allowed_tools", "mode": mode, "tools": references}, False, ()
-
-
-def _can_force(thinks: bool, target: Target[ResponsesDialect]) -> bool:
-    facts = target.facts
-    return target.dialect.forced_choice and facts.forced_choice and (facts.forced_choice_with_reasoning or not thinks)
 
 
 # --- messages
@@ -535,7 +518,7 @@ def _encode_parts(message: Message, custom: set[str], target: Target[ResponsesDi
 
 def _is_item(part: Part) -> bool:
     if isinstance(part, OpaquePart):
-        return not (_string(part.data, "type") or "").startswith("input_")
+        return not (string_of(part.data, "type") or "").startswith("input_")
     return isinstance(part, ToolResult)
 
 
@@ -570,7 +553,7 @@ def _encode_text(part: TextPart, target: Target[ResponsesDialect]) -> JsonObject
 
 
 def _encode_image(part: ImagePart, target: Target[ResponsesDialect]) -> JsonObject:
-    _needs("image", target)
+    needs_media("image", target.dialect.media, target)
     image: JsonObject = {"type": "input_image", "detail": part.detail or "auto"}
     if part.file_id is not None:
         return {**image, "file_id": part.file_id}
@@ -582,7 +565,7 @@ def _encode_image(part: ImagePart, target: Target[ResponsesDialect]) -> JsonObje
 def _encode_file(part: FilePart, target: Target[ResponsesDialect]) -> JsonObject:
     if (text := text_of_file(part)) is not None:
         return {"type": "input_text", "text": text}
-    _needs("file", target)
+    needs_media("file", target.dialect.media, target)
     if part.file_id is not None:
         return {"type": "input_file", "file_id": part.file_id}
     if part.url is not None:
@@ -598,10 +581,6 @@ def _encode_opaque(part: OpaquePart, target: Target[ResponsesDialect]) -> JsonOb
     return cast(JsonObject, part.data)
 
 
-def _needs(kind: str, target: Target[ResponsesDialect]) -> None:
-    supports(kind in target.dialect.media, f"{kind} input", target, "Leave it out or use a provider that takes it.")
-
-
 _PartEncoder: TypeAlias = Callable[[Any, Target[ResponsesDialect]], JsonObject]
 _PARTS: Mapping[type, _PartEncoder] = {
     TextPart: _encode_text,
@@ -615,7 +594,7 @@ _PARTS: Mapping[type, _PartEncoder] = {
 
 
 def _encode_turn(message: Message, names: NameMap, target: Target[ResponsesDialect]) -> list[JsonObject]:
-    reasoning = {_string(part.data, "id") for part in message.parts if isinstance(part, OpaquePart)}
+    reasoning = {string_of(part.data, "id") for part in message.parts if isinstance(part, OpaquePart)}
     items: list[JsonObject] = []
     places: list[_Place] = []  # in the last message, for the texts that follow
     for part in message.parts:
@@ -660,7 +639,7 @@ def _split_message(item: JsonObject) -> tuple[JsonObject, list[str]]:
     if isinstance(content, str):
         return {name: value for name, value in item.items() if name != "content"}, [content]
     # Log probabilities are on the choice; the provider knows its own.
-    bare = [{name: value for name, value in part.items() if name != "logprobs"} for part in _objects(content)]
+    bare = [{name: value for name, value in part.items() if name != "logprobs"} for part in objects_of(content)]
     texts = [str(part.pop("text")) for part in bare if part.get("type") == "output_text" and part.get("text")]
     return {**item, "content": cast(JsonValue, bare)}, texts
 
@@ -670,7 +649,7 @@ def _open_message(item: JsonObject) -> tuple[JsonObject, list[_Place]]:
     if "content" not in item:
         opened = dict(item)
         return opened, [(opened, "content")]
-    content = [dict(part) for part in _objects(item["content"])]
+    content = [dict(part) for part in objects_of(item["content"])]
     return {**item, "content": cast(JsonValue, content)}, [(part, "text") for part in content if _lacks_text(part)]
 
 
@@ -691,7 +670,7 @@ def _finished(items: list[JsonObject], target: Target[ResponsesDialect]) -> list
 def _with_whole_content(item: JsonObject) -> JsonObject:
     if not _is_message(item) or isinstance(item.get("content"), str):
         return item
-    return {**item, "content": [part for part in _objects(item.get("content")) if not _lacks_text(part)]}
+    return {**item, "content": [part for part in objects_of(item.get("content")) if not _lacks_text(part)]}
 
 
 def _encode_call(
@@ -726,8 +705,8 @@ def decode(body: JsonValue, sent: Encoded, target: Target[ResponsesDialect]) -> 
     return Response(
         (choice,),
         usage_of(body.get("usage"), USAGE),
-        _string(body, "model"),
-        _string(body, "id"),
+        string_of(body, "model"),
+        string_of(body, "id"),
         (*sent.warnings, *warnings),
         raw=body,
     )
@@ -746,12 +725,12 @@ def _failed_inside(body: JsonValue, target: Target[ResponsesDialect]) -> LMError
 def _decode_choice(
     body: JsonObject, sent: Encoded, target: Target[ResponsesDialect]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
-    items = _objects(body["output"])
+    items = objects_of(body["output"])
     parts = _numbered(_decode_items(items, sent.names, target.dialect.family), sent.call_ids)
     parts, cut = _cut_at(sent.stop, parts)
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     calls = [part for part in parts if isinstance(part, ToolCall)]
-    refusals = [text for part in _contents(items) if (text := _string(part, "refusal"))]
+    refusals = [text for part in _contents(items) if (text := string_of(part, "refusal"))]
     refusal = "".join(refusals) if refusals and not cut else None
     native = "completed" if cut else _reason(body)
     reason, kept, warnings = settle(native, FINISH_REASONS, text="".join(texts), calls=calls, refusal=refusal)
@@ -769,7 +748,7 @@ def _decode_choice(
 
 def _reason(body: JsonObject) -> JsonValue:
     details = body.get("incomplete_details")
-    return (_string(details, "reason") if body.get("status") == "incomplete" else None) or body.get("status")
+    return (string_of(details, "reason") if body.get("status") == "incomplete" else None) or body.get("status")
 
 
 def _decode_warnings(native: JsonValue, choice: Choice) -> tuple[LMWarning, ...]:
@@ -805,7 +784,7 @@ def _decode_items(items: Iterable[JsonObject], names: NameMap, family: str) -> I
     reasoning: str | None = None
     for item in items:
         if item.get("type") == "reasoning":
-            reasoning = _string(item, "id")
+            reasoning = string_of(item, "id")
         yield from _decode_item(item, names, family, reasoning)
 
 
@@ -828,8 +807,8 @@ def _decode_thought(item: JsonObject) -> str:
     """The summary where there is one, else the reasoning itself, which open models show."""
     if item.get("type") != "reasoning":
         return ""
-    parts = _objects(item.get("summary")) or _objects(item.get("content"))
-    return "\n\n".join(_string(part, "text") or "" for part in parts)
+    parts = objects_of(item.get("summary")) or objects_of(item.get("content"))
+    return "\n\n".join(string_of(part, "text") or "" for part in parts)
 
 
 def _decode_call(item: JsonObject, names: NameMap, family: str, after: str | None) -> ToolCall:
@@ -840,8 +819,8 @@ def _decode_call(item: JsonObject, names: NameMap, family: str, after: str | Non
     if after is not None:
         data["after"] = after
     call = ToolCall.read(
-        _string(item, "call_id") or "",
-        names.decode(_string(item, "name") or ""),
+        string_of(item, "call_id") or "",
+        names.decode(string_of(item, "name") or ""),
         {"input": item.get("input")} if custom else item.get("arguments"),
         provider_data={family: data} if data else None,
     )
@@ -857,17 +836,17 @@ def _is_cut(item: JsonObject) -> bool:
 
 
 def _raw(item: JsonObject) -> str:
-    return _string(item, "arguments") or _string(item, "input") or ""
+    return string_of(item, "arguments") or string_of(item, "input") or ""
 
 
 def _contents(items: Iterable[JsonObject]) -> Iterator[JsonObject]:
     for item in items:
         if _is_message(item):
-            yield from _objects(item.get("content"))
+            yield from objects_of(item.get("content"))
 
 
 def _decode_logprobs(items: Iterable[JsonObject]) -> JsonValue:
-    tokens = [token for part in _contents(items) for token in _objects(part.get("logprobs"))]
+    tokens = [token for part in _contents(items) for token in objects_of(part.get("logprobs"))]
     return {"content": cast(JsonValue, tokens)} if tokens else None
 
 
@@ -875,23 +854,14 @@ def _decode_citations(items: Iterable[JsonObject]) -> Iterator[JsonObject]:
     """With places in the choice's text; the wire counts from the start of each of its pieces."""
     start = 0
     for part in _contents(items):
-        for annotation in _objects(part.get("annotations")):
+        for annotation in objects_of(part.get("annotations")):
             places = {
                 name: start + place
                 for name in ("start_index", "end_index")
                 if isinstance(place := annotation.get(name), int)
             }
             yield {**annotation, **places}
-        start += len(_string(part, "text") or "")
-
-
-def _string(data: JsonValue, name: str) -> str | None:
-    value = data.get(name) if isinstance(data, dict) else None
-    return value if isinstance(value, str) and value else None
-
-
-def _objects(value: JsonValue) -> tuple[JsonObject, ...]:
-    return tuple(item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
+        start += len(string_of(part, "text") or "")
 
 
 def decode_error(
@@ -968,7 +938,7 @@ def _read_store(body: JsonObject, dialect: ResponsesDialect) -> _Read:
 
 def _read_reasoning(body: JsonObject, dialect: ResponsesDialect) -> _Read:
     wire = body.get("reasoning")
-    given: JsonObject = {name: value for name, value in _fields(wire).items() if value is not None}
+    given: JsonObject = {name: value for name, value in object_of(wire).items() if value is not None}
     effort = given.get("effort")
     word = "off" if effort == "none" else effort
     options: JsonObject = {}
@@ -976,10 +946,6 @@ def _read_reasoning(body: JsonObject, dialect: ResponsesDialect) -> _Read:
         options["reasoning"] = word
         del given["effort"]
     return options, {"reasoning": given} if given else {}
-
-
-def _fields(wire: JsonValue) -> JsonObject:
-    return wire if isinstance(wire, dict) else {}
 
 
 def _read_include(body: JsonObject, dialect: ResponsesDialect) -> _Read:
@@ -992,7 +958,7 @@ def _read_include(body: JsonObject, dialect: ResponsesDialect) -> _Read:
 
 def _read_tools(body: JsonObject) -> tuple[tuple[JsonObject, ...], JsonObject]:
     """The tools; where one of them says more than we model, the whole list is kept too."""
-    wires = _objects(body.get("tools"))
+    wires = objects_of(body.get("tools"))
     more = any(wire.get("type") == "function" and wire.keys() - _TOOL_FIELDS for wire in wires)
     return tuple(map(_read_tool, wires)), {"tools": body["tools"]} if more else {}
 
@@ -1001,7 +967,7 @@ _TOOL_FIELDS = frozenset({"type", "name", "description", "parameters", "strict"}
 
 
 def _read_tool(wire: JsonObject) -> JsonObject:
-    kind = _string(wire, "type") or "function"
+    kind = string_of(wire, "type") or "function"
     fields = ("name", "description", "parameters")
     if kind == "function":
         return {"type": kind, kind: {name: wire[name] for name in fields if wire.get(name) is not None}}
@@ -1012,7 +978,7 @@ def _read_tool(wire: JsonObject) -> JsonObject:
 
 
 def _read_search(settings: JsonObject) -> JsonObject:
-    filters, location = _fields(settings.get("filters")), _fields(settings.get("user_location"))
+    filters, location = object_of(settings.get("filters")), object_of(settings.get("user_location"))
     read: JsonObject = {name: value for name, value in settings.items() if name not in ("filters", "user_location")}
     if filters.get("allowed_domains"):
         read["allowed_domains"] = filters["allowed_domains"]
@@ -1031,18 +997,18 @@ def _read_choice(choice: JsonValue) -> tuple[ToolChoice | None, JsonObject]:
         return None, {}
     if isinstance(choice, str) and choice in _CHOICES:
         return _CHOICES[choice], {}
-    if (name := _string(choice, "name")) and _string(choice, "type") == "function":
+    if (name := string_of(choice, "name")) and string_of(choice, "type") == "function":
         return ToolChoice.named(name), {}
-    tools = _objects(_fields(choice).get("tools"))
-    names = tuple(name for tool in tools if (name := _string(tool, "name")))
+    tools = objects_of(object_of(choice).get("tools"))
+    names = tuple(name for tool in tools if (name := string_of(tool, "name")))
     if not names or len(names) < len(tools):
         return None, {"tool_choice": choice}
-    return ToolChoice("required" if _string(choice, "mode") == "required" else "auto", names), {}
+    return ToolChoice("required" if string_of(choice, "mode") == "required" else "auto", names), {}
 
 
 def _read_format(text: JsonValue) -> tuple[ResponseFormat | None, JsonObject]:
-    rest = {name: value for name, value in _fields(text).items() if name != "format"}
-    wanted, left = _read_schema(_fields(_fields(text).get("format")))
+    rest = {name: value for name, value in object_of(text).items() if name != "format"}
+    wanted, left = _read_schema(object_of(object_of(text).get("format")))
     if left:
         rest["format"] = left
     return wanted, {"text": rest} if rest else {}
@@ -1055,7 +1021,7 @@ def _read_schema(wire: JsonObject) -> tuple[ResponseFormat | None, JsonObject]:
     if kind != "json_schema" or not isinstance(schema, dict):
         return None, wire
     left: JsonObject = {name: value for name, value in wire.items() if name not in ("type", "name", "schema")}
-    return ResponseFormat(schema, _string(wire, "name") or "response"), left
+    return ResponseFormat(schema, string_of(wire, "name") or "response"), left
 
 
 # --- the conversation
@@ -1072,7 +1038,7 @@ def _read_messages(body: JsonObject, dialect: ResponsesDialect) -> list[Message]
     if isinstance(given, str):
         return [*messages, Message.user(given)]
     names: dict[str, str] = {}
-    for item in _objects(given):
+    for item in objects_of(given):
         role, parts = _read_item(item, names, dialect)
         names |= {part.id: part.name for part in parts if isinstance(part, ToolCall)}
         if messages and messages[-1].role == role and role in ("assistant", "tool") and not _new_turn(messages, parts):
@@ -1087,9 +1053,9 @@ def _new_turn(messages: Sequence[Message], parts: tuple[Part, ...]) -> bool:
 
 
 def _read_item(item: JsonObject, names: Mapping[str, str], dialect: ResponsesDialect) -> tuple[Role, tuple[Part, ...]]:
-    if (_string(item, "type") or "") in ("function_call_output", "custom_tool_call_output"):
+    if (string_of(item, "type") or "") in ("function_call_output", "custom_tool_call_output"):
         return "tool", (_read_result(item, names, dialect),)
-    role = _string(item, "role")
+    role = string_of(item, "role")
     if role in (None, "assistant"):
         parts = tuple(_decode_item(item, NameMap((), dialect.names), dialect.family))
         return "assistant", parts or (TextPart(""),)
@@ -1099,8 +1065,8 @@ def _read_item(item: JsonObject, names: Mapping[str, str], dialect: ResponsesDia
 
 
 def _read_result(item: JsonObject, names: Mapping[str, str], dialect: ResponsesDialect) -> ToolResult:
-    call_id, output = _string(item, "call_id") or "", item.get("output")
-    wires = _objects(output)
+    call_id, output = string_of(item, "call_id") or "", item.get("output")
+    wires = objects_of(output)
     media = tuple(_read_media(wire) for wire in wires)
     text = output if isinstance(output, str) else ""
     if media and isinstance(first := media[0], TextPart):
@@ -1110,20 +1076,20 @@ def _read_result(item: JsonObject, names: Mapping[str, str], dialect: ResponsesD
 
 
 def _read_media(wire: JsonObject) -> MediaPart:
-    reader = _READERS.get(_string(wire, "type") or "")
+    reader = _READERS.get(string_of(wire, "type") or "")
     return reader(wire) if reader else TextPart(dumps(wire))
 
 
 def _read_parts(content: JsonValue, dialect: ResponsesDialect) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (TextPart(content),)
-    return tuple(_read_part(wire, dialect) for wire in _objects(content))
+    return tuple(_read_part(wire, dialect) for wire in objects_of(content))
 
 
 def _read_part(wire: JsonObject, dialect: ResponsesDialect) -> Part:
     """A content part; whatever would not be written the same again is kept as it is."""
     bare: JsonObject = {name: value for name, value in wire.items() if value is not None}
-    reader = _READERS.get(_string(bare, "type") or "")
+    reader = _READERS.get(string_of(bare, "type") or "")
     part = reader(bare) if reader else None
     try:
         same = part is not None and _encode_part(part, Target("", "", dialect)) == bare
@@ -1133,25 +1099,20 @@ def _read_part(wire: JsonObject, dialect: ResponsesDialect) -> Part:
 
 
 def _read_image(wire: JsonObject) -> ImagePart:
-    url, detail = _string(wire, "image_url"), _string(wire, "detail")
-    media_type, data = _split_data_url(url or "")
+    url, detail = string_of(wire, "image_url"), string_of(wire, "detail")
+    media_type, data = split_data_url(url or "")
     detail = None if detail == "auto" else detail
-    return ImagePart(None if data is not None else url, data, media_type, detail, _string(wire, "file_id"))
+    return ImagePart(None if data is not None else url, data, media_type, detail, string_of(wire, "file_id"))
 
 
 def _read_file(wire: JsonObject) -> FilePart:
-    media_type, data = _split_data_url(_string(wire, "file_data") or "")
-    url, file_id, filename = (_string(wire, name) for name in ("file_url", "file_id", "filename"))
+    media_type, data = split_data_url(string_of(wire, "file_data") or "")
+    url, file_id, filename = (string_of(wire, name) for name in ("file_url", "file_id", "filename"))
     return FilePart(data, url, file_id, filename, media_type)
 
 
-def _split_data_url(url: str) -> tuple[str | None, str | None]:
-    matched = re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL)
-    return (matched.group(1), matched.group(2)) if matched else (None, None)
-
-
 _READERS: Mapping[str, Callable[[JsonObject], MediaPart]] = {
-    "input_text": lambda wire: TextPart(_string(wire, "text") or ""),
+    "input_text": lambda wire: TextPart(string_of(wire, "text") or ""),
     "input_image": _read_image,
     "input_file": _read_file,
 }
