@@ -8,6 +8,7 @@
     │   │   └── FieldDefinitionError        an attribute of a signature class is not a usable field
     │   ├── InputError                  a call's inputs do not fit its signature
     │   ├── ToolDefinitionError         a tool cannot be offered as it is defined
+    │   ├── EventLoopError              an event loop would be waited for that cannot go on
     │   ├── UnsupportedFeature          the model or provider has no place for what was asked
     │   │   └── UnsupportedOption         a wire's table does not know an option
     │   └── StateError                  a saved program does not fit the program that loads it
@@ -54,6 +55,7 @@ __all__ = [
     "ContentFiltered",
     "ContextWindowExceededError",
     "EmptyResponse",
+    "EventLoopError",
     "FieldDefinitionError",
     "InputError",
     "JsonReadError",
@@ -131,6 +133,10 @@ class InputError(CallerError, ValueError):
 
 class ToolDefinitionError(CallerError, ValueError):
     """A tool cannot be offered: its name, schema or function does not allow it."""
+
+
+class EventLoopError(CallerError, RuntimeError):
+    """Something would be waited for that cannot happen: its event loop is held by who waits, is closed, or stands still."""
 
 
 class UnsupportedFeature(CallerError, ValueError):
