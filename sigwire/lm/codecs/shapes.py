@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Generic, Literal, Protocol
+from typing import Generic, Literal, Protocol, TypeAlias
 
 from typing_extensions import TypeVar
 
@@ -18,7 +18,7 @@ from sigwire.errors import LMError
 from sigwire.lm.codecs.repair import RepairRules
 from sigwire.lm.codecs.schema_rules import AS_IS, SchemaRules
 
-__all__ = ["Codec", "Decoder", "Dialect", "Encoded", "ModelFacts", "StreamingCodec", "Target"]
+__all__ = ["Codec", "Decoder", "Dialect", "Encoded", "Framing", "ModelFacts", "StreamingCodec", "Target"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,8 +139,16 @@ class Codec(Protocol[D_contra]):
     def read_request(self, body: JsonObject) -> Request: ...
 
 
+Framing: TypeAlias = Literal["ndjson", "sse"]
+"""How a streamed reply is cut into events: a line of JSON each, or server-sent events (``lm.sse`` reads both)."""
+
+
 class Decoder(Protocol):
-    """A streamed reply: events of the wire in, stream events out. ``close`` ends it, and fails where it was cut off."""
+    """A streamed reply: events of the wire in, stream events out.
+
+    ``feed`` takes one event's JSON and raises the ``LMError`` of a failure in the stream. ``close`` ends the reply: it
+    gives the events that only the end can tell, and raises a retryable ``LMError`` where the answer was cut off.
+    """
 
     def feed(self, event: JsonValue) -> list[StreamEvent]: ...
 
@@ -148,6 +156,8 @@ class Decoder(Protocol):
 
 
 class StreamingCodec(Codec[D_contra], Protocol[D_contra]):
-    """A wire whose replies can be read as they come."""
+    """A wire whose replies can be read as they come. ``encode(..., stream=True)`` asks for that."""
+
+    FRAMING: Framing
 
     def decoder(self, sent: Encoded, target: Target[D_contra]) -> Decoder: ...
