@@ -15,11 +15,12 @@ program); ``turn`` counts the turns of an agent from 0. A model by itself leaves
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias, cast, get_args
 
-from sigwire.core.json import JsonObject, JsonValue, Value
+from sigwire.core.json import JsonObject, JsonValue, Value, dumps
 from sigwire.core.messages import Part, TextPart, ThinkingPart
 from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools import ToolCall, ToolResult
@@ -27,6 +28,7 @@ from sigwire.core.tools import ToolCall, ToolResult
 __all__ = [
     "AskStart",
     "ChoiceEnd",
+    "Cut",
     "FieldDelta",
     "FieldEnd",
     "FieldPartial",
@@ -46,6 +48,8 @@ __all__ = [
     "collect",
     "event_from_json",
     "explode",
+    "whole",
+    "words",
 ]
 
 
@@ -249,15 +253,36 @@ def event_from_json(data: Mapping[str, Any]) -> ProgramEvent:
     return cast(ProgramEvent, event.from_json(data))
 
 
-def explode(response: Response) -> Iterator[StreamEvent]:
-    """The events of a response that came whole.
+Cut: TypeAlias = Callable[[str], Iterable[str]]
+
+
+def whole(text: str) -> tuple[str, ...]:
+    """A text as one piece.
+
+    >>> whole("all of it")
+    ('all of it',)
+    """
+    return (text,)
+
+
+def words(text: str) -> list[str]:
+    """A text word by word, with the white space after each.
+
+    >>> words("all of it")
+    ['all ', 'of ', 'it']
+    """
+    return re.findall(r"\S+\s*|\s+", text)
+
+
+def explode(response: Response, cut: Cut = whole) -> Iterator[StreamEvent]:
+    """The events of a response that came whole; ``cut`` says in which pieces its texts are told.
 
     >>> [type(event).__name__ for event in explode(Response((Choice(text="4"),)))]
     ['ResponseStart', 'TextDelta', 'ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
     """
     yield ResponseStart(response.id, response.model)
     for number, choice in enumerate(response.choices):
-        yield from _explode_parts(choice.parts or _usual_parts(choice), number)
+        yield from _explode_parts(choice.parts or _usual_parts(choice), number, cut)
         yield ChoiceEnd(
             choice.finish_reason,
             number,
@@ -276,20 +301,25 @@ def _usual_parts(choice: Choice) -> tuple[Part, ...]:
     return (*thinking, *((TextPart(choice.text),) if choice.text else ()), *choice.tool_calls)
 
 
-def _explode_parts(parts: tuple[Part, ...], choice: int) -> Iterator[StreamEvent]:
+def _explode_parts(parts: tuple[Part, ...], choice: int, cut: Cut) -> Iterator[StreamEvent]:
     calls, before = 0, None
     for part in parts:
         if isinstance(part, TextPart) and not isinstance(before, TextPart):
-            yield TextDelta(part.text, choice)
+            yield from (TextDelta(piece, choice) for piece in cut(part.text))
         elif isinstance(part, ToolCall):
             yield ToolCallStart(calls, part.id, part.name, choice)
+            yield from (ToolCallDelta(calls, piece, choice) for piece in cut(_arguments_of(part)))
             yield ToolCallEnd(calls, part, choice)
             calls += 1
         else:
             if isinstance(part, ThinkingPart) and part.text:
-                yield ReasoningDelta(part.text, choice)
+                yield from (ReasoningDelta(piece, choice) for piece in cut(part.text))
             yield PartEnd(part, choice)
         before = part
+
+
+def _arguments_of(call: ToolCall) -> str:
+    return call.raw_arguments if call.raw_arguments is not None else dumps(call.arguments)
 
 
 @dataclass(slots=True)

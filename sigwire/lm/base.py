@@ -17,10 +17,13 @@ from __future__ import annotations
 import copy
 import importlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, Protocol, Self, TextIO, cast
 
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.events import StreamEvent, explode
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
@@ -31,7 +34,8 @@ from sigwire.lm.history import CallLog, Exchange, print_entries
 from sigwire.lm.secrets import masked, public
 from sigwire.observe.callbacks import call
 from sigwire.observe.usage import record_usage
-from sigwire.steps import block_on, off_loop
+from sigwire.steps import Program, block_on, off_loop
+from sigwire.streams import Emit, Returned, astream, stream
 
 __all__ = ["BaseLM", "LanguageModel"]
 
@@ -136,6 +140,34 @@ class BaseLM:
         """``lm(...)``, awaited."""
         return self._outputs(await self._aexchange(_request(prompt, messages, kwargs), prompt))
 
+    def stream(self, request: Request) -> Generator[StreamEvent, None, Response]:
+        """Answer a request in pieces, blocking: the events as they come; the generator's value is the response.
+
+        A model that cannot answer in pieces tells its whole answer as events. Leaving early stops the answer.
+
+        >>> class Shout(BaseLM):
+        ...     def forward(self, prompt=None, messages=None, **kwargs):
+        ...         return {"choices": [{"message": {"content": "HELLO"}}]}
+        >>> [event.text for event in Shout("shout").stream(Request((Message.user("hello"),))) if event.kind == "text_delta"]
+        ['HELLO']
+        """
+        return stream(self.stream_steps(request))
+
+    async def astream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
+        """``stream``, awaited. (Asynchronous generators have no value: ``collect(events)`` is the response.)"""
+        async with aclosing(astream(self.stream_steps(request))) as events:
+            async for event in events:
+                if type(event) is not Returned:
+                    yield event
+
+    def stream_steps(self, request: Request) -> Program[Response]:
+        """``stream`` as a program that emits the events."""
+        with call("lm", self, lambda: _inputs(request, None)) as end:
+            response = yield from self._stream_steps(request)
+            self._keep(request, response, None)
+            end(response)
+        return response
+
     def _outputs(self, response: Response) -> list[Any]:
         record_usage(self.model, response.usage)  # a module's request is counted by the module
         return encode_outputs(response)
@@ -176,6 +208,12 @@ class BaseLM:
         else:
             answer = await off_loop(self._own("forward") or self._own_call(), messages=messages, **kwargs)
         return decode_answer(answer, model=self.model)
+
+    def _stream_steps(self, request: Request) -> Program[Response]:
+        """How the model answers in pieces; this one does not."""
+        response: Response = yield _Whole(self._answer, self._aanswer, request)
+        yield Emit(*explode(response))
+        return response
 
     def _own(self, name: str) -> Callable[..., Any] | None:
         """The method if a subclass defines it."""
@@ -302,6 +340,21 @@ class BaseLM:
                 f"The saved language model does not fit {_class_path(target)}: {fault} (loading its state). "
                 "Save it again with lm.dump_state()."
             ) from fault
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """An effect: a model answers at once."""
+
+    answer: Callable[[Request], Response]
+    aanswer: Callable[[Request], Awaitable[Response]]
+    request: Request
+
+    def run(self) -> Response:
+        return self.answer(self.request)
+
+    async def arun(self) -> Response:
+        return await self.aanswer(self.request)
 
 
 # In a state, but no options: the first says whose state it is, the others hold objects that no state can name.
