@@ -302,6 +302,8 @@ class Tool:
         "name", "parallel", "timeout",
     )  # fmt: skip
 
+    callbacks: ClassVar[tuple[Any, ...]] = ()  # looked up for every call: missing would be slow
+
     name: str
     description: str
     handler: Callable[..., Any] | None

@@ -20,6 +20,7 @@ __all__ = ["encode", "limit", "short_message"]
 _MEDIA_PARTS = (ImagePart, AudioPart, FilePart)
 _SCALARS = frozenset({bool, int, str, type(None)})  # most of what a result is made of
 _LARGEST = 10**4000  # Python writes no number of more than 4300 digits
+_SMALLEST = -_LARGEST
 _CONTAINERS = frozenset({dict, list, tuple})
 _LONGEST_MESSAGE = 300
 
@@ -52,7 +53,7 @@ def _scalar(value: Any) -> Any:
     """A scalar that every JSON writer takes: half a surrogate pair, as in odd file names, is written as its escape."""
     if type(value) is str and not value.isascii():
         return value.encode("utf-8", "backslashreplace").decode()
-    if type(value) is int and not -_LARGEST < value < _LARGEST:
+    if type(value) is int and not _SMALLEST < value < _LARGEST:
         raise ValueError("it has a number of thousands of digits")
     return value
 
@@ -93,7 +94,7 @@ class _Reading:
         for key, item in value.items():
             if key.__class__ is not str:
                 self.is_json = False
-            made[key] = item if item.__class__ is int and -_LARGEST < item < _LARGEST else self.read(item)
+            made[key] = item if item.__class__ is int and _SMALLEST < item < _LARGEST else self.read(item)
         return made
 
     def _read_other(self, value: Any) -> Any:
