@@ -175,7 +175,8 @@ class LMError(SigwireError):
 
     Attributes: ``message``, ``code`` (sigwire's short word for the class), ``model``, ``provider``,
     ``provider_code``, ``status`` (HTTP), ``request_id``, ``retry_after`` (seconds); each ``None`` when unknown.
-    ``attempts`` are the requests that were made for the call, all of them failed.
+    ``attempts`` are the requests that were made for the call, all of them failed; ``partial`` is the answer as far as
+    it had come (a ``Response``) where a stream failed.
 
     >>> error = LMRateLimitError("slow down", provider="openai", retry_after=2.0)
     >>> error.retryable, error.code, error.retry_after
@@ -204,6 +205,7 @@ class LMError(SigwireError):
         self.request_id = request_id
         self.retry_after = retry_after
         self.attempts: tuple[Any, ...] = ()
+        self.partial: Any = None
         super().__init__(self.message)
 
     def __str__(self) -> str:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, ClassVar, TypeAlias, cast, get_args
 
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps
@@ -90,7 +91,9 @@ class ReasoningDelta(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PartEnd(_Event):
-    """A whole part: thinking with its signature (replacing the deltas since the last part), media, an opaque item."""
+    """A whole part: media, an opaque item, thinking with its signature, or a text right before another one. Of thinking and
+    of text it replaces the deltas since the last part, so that who shows deltas has seen it already.
+    """
 
     kind: ClassVar[str] = "part_end"
     part: Part
@@ -302,20 +305,20 @@ def _usual_parts(choice: Choice) -> tuple[Part, ...]:
 
 
 def _explode_parts(parts: tuple[Part, ...], choice: int, cut: Cut) -> Iterator[StreamEvent]:
-    calls, before = 0, None
-    for part in parts:
-        if isinstance(part, TextPart) and not isinstance(before, TextPart):
-            yield from (TextDelta(piece, choice) for piece in cut(part.text))
-        elif isinstance(part, ToolCall):
+    calls = 0
+    for part, following in zip_longest(parts, parts[1:]):
+        if isinstance(part, ToolCall):
             yield ToolCallStart(calls, part.id, part.name, choice)
             yield from (ToolCallDelta(calls, piece, choice) for piece in cut(_arguments_of(part)))
             yield ToolCallEnd(calls, part, choice)
             calls += 1
-        else:
-            if isinstance(part, ThinkingPart) and part.text:
-                yield from (ReasoningDelta(piece, choice) for piece in cut(part.text))
+            continue
+        if isinstance(part, TextPart):
+            yield from (TextDelta(piece, choice) for piece in cut(part.text))
+        elif isinstance(part, ThinkingPart) and part.text:
+            yield from (ReasoningDelta(piece, choice) for piece in cut(part.text))
+        if not isinstance(part, TextPart) or isinstance(following, TextPart) or not part.text:
             yield PartEnd(part, choice)
-        before = part
 
 
 def _arguments_of(call: ToolCall) -> str:
@@ -391,7 +394,7 @@ def _add_to(choice: _Building, event: TextDelta | ReasoningDelta | PartEnd | Too
         case ReasoningDelta():
             choice.grow(ThinkingPart, event.text)
         case PartEnd():
-            if choice.growing is ThinkingPart and isinstance(event.part, ThinkingPart):
+            if choice.growing is type(event.part):
                 choice.growing, choice.pieces = None, []
             choice.close()
             choice.parts.append(event.part)

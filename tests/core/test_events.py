@@ -24,6 +24,7 @@ from sigwire.core.events import (
     collect,
     event_from_json,
     explode,
+    words,
 )
 from sigwire.core.messages import TextPart, ThinkingPart
 from sigwire.core.response import Choice, Response, Usage
@@ -78,6 +79,13 @@ def test_a_finished_thought_replaces_its_deltas_and_brings_its_signature() -> No
     (choice,) = collect(pieces).choices
     assert choice.parts == (thought, TextPart("42"))
     assert choice.reasoning == "So 42."
+
+
+def test_neighbouring_texts_are_both_told_in_deltas_and_stay_two_parts() -> None:
+    response = Response((Choice.from_parts([TextPart("a b"), TextPart(""), TextPart("c")]),))
+    events = list(explode(response, words))
+    assert [event.text for event in events if isinstance(event, TextDelta)] == ["a ", "b", "c"]
+    assert collect(events) == response
 
 
 def test_the_order_of_parts_is_kept_where_it_counts() -> None:
