@@ -50,7 +50,18 @@ from sigwire.errors import (
     LMUnsupportedModelError,
 )
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.base import Drop, Encoded, ModelFacts, Option, Place, Target, provider_data, supports, usage_of
+from sigwire.lm.codecs.base import (
+    Drop,
+    Encoded,
+    ModelFacts,
+    Option,
+    Place,
+    Target,
+    provider_data,
+    split_data_url,
+    supports,
+    usage_of,
+)
 from sigwire.lm.codecs.dialects import ChatDialect, ReasoningWords
 from sigwire.lm.codecs.faults import CONTEXT_TEXTS, Rule, lm_error, read_fault
 from sigwire.steps import Gather, Program, arun, off_loop, run
@@ -541,8 +552,8 @@ def _images(message: JsonObject) -> list[Part]:
         image = item.get("image_url") if isinstance(item, dict) else None
         url = image.get("url") if isinstance(image, dict) else None
         if isinstance(url, str):
-            inside = re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL)
-            images.append(ImagePart(data=inside[2], media_type=inside[1]) if inside else ImagePart(url=url))
+            media_type, data = split_data_url(url)
+            images.append(ImagePart(url=url) if data is None else ImagePart(data=data, media_type=media_type))
     return images
 
 
