@@ -51,7 +51,8 @@ class FakeLM(BaseLM):
     ``Choice``; a ``Response`` or a list of texts, which answers all of a request's ``n`` choices at once; an
     exception, which is raised; or a function of the request that gives any of these. A function in place of the
     script answers every request. ``usage`` is reported for each response. Streamed, texts come in the pieces that
-    ``cut`` gives, word by word by default. ``requests`` holds every request, in order, also of copies. Raises ``ConfigurationError`` when the script has run out.
+    ``cut`` gives, word by word by default. ``requests`` holds every request, in order, also of copies. Raises
+    ``ConfigurationError`` when the script has run out.
 
     >>> lm = FakeLM(["Hello", ToolCall("call_0", "add", {"a": 1})])
     >>> lm("Hi")

@@ -28,10 +28,11 @@ from sigwire.errors import (
     ModelError,
     StateError,
 )
-from sigwire.modules.ask import Ask, choose_lm
+from sigwire.modules.ask import Ask, EventReader, choose_lm
 from sigwire.modules.inputs import InputReader, TakenIds
 from sigwire.modules.module import StepsModule
 from sigwire.modules.state import plain, prepare_one
+from sigwire.modules.streaming import AsyncProgramStream, ProgramStream
 from sigwire.modules.walk import Parameter
 from sigwire.observe.callbacks import call as watch
 from sigwire.settings import Settings, current
@@ -140,6 +141,18 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         async def acall(self, *, signature: str | type[Signature], **inputs: Any) -> Any: ...
         async def acall(self, *args: Any, **kwargs: Any) -> Any: ...
 
+        @overload
+        def stream(self, *args: P.args, **kwargs: P.kwargs) -> ProgramStream[S]: ...
+        @overload
+        def stream(self, **inputs: Any) -> ProgramStream[S]: ...
+        def stream(self, *args: Any, **kwargs: Any) -> Any: ...
+
+        @overload
+        def astream(self, *args: P.args, **kwargs: P.kwargs) -> AsyncProgramStream[S]: ...
+        @overload
+        def astream(self, **inputs: Any) -> AsyncProgramStream[S]: ...
+        def astream(self, *args: Any, **kwargs: Any) -> Any: ...
+
     def steps(self, *args: Any, **kwargs: Any) -> Program[Prediction]:
         """One call as a program."""
         reader = self._reader
@@ -170,7 +183,7 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
             end(request)
         tools = plan.tools_of(inputs) if reader.tools_name is not None else ()
         taken = TakenIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
-        prediction = yield from _answer(_Trip(lm, plan, tools, taken), request, repairs)
+        prediction = yield from _answer(_Trip(self, lm, plan, tools, taken), request, repairs)
         if values.trace is not None:
             _remember(values, (self, inputs, prediction))
         return prediction
@@ -257,11 +270,24 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
 class _Trip:
     """What stays the same through all requests of one call."""
 
-    __slots__ = ("attempts", "lm", "plan", "taken", "tools")
+    __slots__ = ("attempts", "lm", "module", "plan", "taken", "tools")
 
-    def __init__(self, lm: LanguageModel, plan: Plan, tools: tuple[Tool, ...] = (), taken: Iterable[str] = ()) -> None:
-        self.lm, self.plan, self.tools, self.taken = lm, plan, tools, taken
+    def __init__(
+        self,
+        module: object,
+        lm: LanguageModel,
+        plan: Plan,
+        tools: tuple[Tool, ...] = (),
+        taken: Iterable[str] = (),
+    ) -> None:
+        self.module, self.lm, self.plan, self.tools, self.taken = module, lm, plan, tools, taken
         self.attempts: list[Attempt] = []
+
+    def reader(self, path: str, turn: int | None) -> EventReader:
+        """What reads an answer in pieces."""
+        from sigwire.adapters.streaming import FieldReader
+
+        return FieldReader(self.plan, self.tools, path, turn)
 
 
 def _attempts(response: Response, purpose: Purpose) -> tuple[Attempt, ...]:
@@ -275,7 +301,7 @@ def _answer(trip: _Trip, request: Request, repairs: int, purpose: Purpose = "ask
     """Ask until the answer can be read or the repairs are used up; a prediction of it."""
     plan = trip.plan
     while True:
-        response = yield Ask(trip.lm, request)
+        response = yield Ask(trip.lm, request, trip)
         trip.attempts.extend(_attempts(response, purpose) or (Attempt(purpose, trip.lm.model, response.usage),))
         response = plan.normalize(response, trip.tools, taken=trip.taken)
         readings = [_read(plan, choice) for choice in response.choices or (Choice(),)]
@@ -349,7 +375,7 @@ def _predicted(trip: _Trip, response: Response, readings: list[_Reading], repair
 def _extracted(trip: _Trip, follow_up: FollowUp, repairs: int) -> Program[Parsed]:
     """The adapter's second question: fields out of a free answer."""
     lm = trip.lm if follow_up.lm is None else choose_lm(follow_up.lm, "the adapter's second question")
-    second = _Trip(lm, follow_up.plan)
+    second = _Trip(trip.module, lm, follow_up.plan)
     second.attempts = trip.attempts
     prediction = yield from _answer(second, follow_up.request, repairs, "extract")
     return Parsed(prediction.__dict__, _repairs_of(prediction))
