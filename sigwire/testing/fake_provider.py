@@ -3,9 +3,9 @@
 It speaks the providers' wires at one address, answers from a script (``answers.py``) or by any language model, and refuses
 what the real one refuses, with its status and its words. A request goes through these steps; each may end it:
 
-    route -> key -> JSON -> the wire's rules -> model known -> script -> the wire's answer
+    route -> key -> JSON -> the wire's rules -> model known -> script -> the wire's answer, whole or event by event
 
-Everything is recorded, refused requests too.
+Everything is recorded, refused requests too, and of a stream how far it came.
 """
 
 from __future__ import annotations
@@ -18,16 +18,19 @@ from typing import Any, Self
 
 from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.core.request import Request
+from sigwire.core.response import Response
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
 from sigwire.steps import off_loop
-from sigwire.testing.answers import Answer, Fault, Raw, Script
+from sigwire.testing.answers import Answer, Events, Fault, Raw, Script, Streamed
 from sigwire.testing.anthropic import Anthropic
 from sigwire.testing.gemini import Gemini
 from sigwire.testing.nodes import Misfit, Node
 from sigwire.testing.ollama import Ollama
 from sigwire.testing.openai_chat import OpenAIChat
 from sigwire.testing.openai_responses import OpenAIResponses
+from sigwire.testing.pieces import cutter
+from sigwire.testing.playing import Performance, Progress
 from sigwire.testing.server import Answered, LoopbackServer
 from sigwire.testing.wire import Asked, Exchange, Ids, Rejected, Wire
 
@@ -47,7 +50,8 @@ class Recorded:
     """A request as it came, and what was made of it.
 
     ``wire`` is ``None`` for a path that no wire has, ``request`` for a request that was refused; ``body`` is the JSON, or the
-    text where it is none. Keys are masked. ``status`` and ``answer`` are what went back.
+    text where it is none. Keys are masked. ``status`` and ``answer`` are what went back; for a stream, ``answer`` lists the
+    events that make the whole of it, and ``stream`` says how far it came.
     """
 
     wire: str | None
@@ -59,12 +63,14 @@ class Recorded:
     request: Request | None
     status: int
     answer: JsonValue
+    stream: Progress | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     answered: Answered
     asked: Asked | None = None
+    performance: Performance | None = None
 
 
 class FakeProvider:
@@ -73,7 +79,7 @@ class FakeProvider:
     ``answers``: a list of texts, tool calls, ``Choice``, ``Response``, ``Fault``, ``Raw``, ``LMError`` and functions of the
     request, used up one by one; or one function or language model for every request. A script that has run out answers with an
     error that says so. ``key``: the only key that is taken (without it, any); ``models``: the only models that exist.
-    ``port`` 0 takes a free one.
+    ``port`` 0 takes a free one. ``streamed``: how answers are streamed whose script does not say it.
 
     It runs between ``start()`` and ``close()``, or as a context manager, sync or async. ``requests`` holds what came.
 
@@ -95,8 +101,10 @@ class FakeProvider:
         models: Collection[str] | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
+        streamed: Streamed | None = None,
     ) -> None:
         self.script = Script(answers)
+        self._streamed = streamed or Streamed()
         self._requests: list[Recorded] = []
         self._key, self._models = key, models
         self._address = (host, port)
@@ -176,16 +184,34 @@ class FakeProvider:
             return _Outcome(_refused(wire, wire.describe(misfit), request_id))
         except Rejected as rejected:
             return _Outcome(_refused(wire, rejected.fault, request_id))
-        reply = self.script.next(asked.request)
+        reply, how = self.script.next(asked.request)
         if isinstance(reply, Raw):
             return _Outcome(Answered(reply.status, reply.encoded, reply.headers, reply.cut), asked)
         if isinstance(reply, Fault):
             return _Outcome(_refused(wire, reply, request_id), asked)
         try:
-            body = dumps(wire.write(reply, asked, self._ids)).encode()
+            return self._answered(wire, asked, reply, how or self._streamed, request_id)
         except ConfigurationError as error:
             return _Outcome(_refused(wire, Fault("server", str(error)), request_id), asked)
-        return _Outcome(Answered(200, body, wire.headers(None, request_id)), asked)
+
+    def _answered(self, wire: Wire, asked: Asked, reply: Response | Events, how: Streamed, request_id: str) -> _Outcome:
+        headers = wire.headers(None, request_id)
+        if asked.framing is not None:
+            fault = wire.fail(wire.worded(how.fault), request_id) if how.fault else None
+            events = self._events(wire, asked, reply, how)
+            performance = Performance(events, asked.framing, how, fault, isinstance(reply, Events))
+            headers = {**headers, "content-type": asked.framing.content_type}
+            return _Outcome(Answered(200, headers=headers, play=performance.play), asked, performance)
+        if isinstance(reply, Events):
+            raise ConfigurationError("The script has Events, and the request asks for a whole answer (answering).")
+        return _Outcome(Answered(200, dumps(wire.write(reply, asked, self._ids)).encode(), headers), asked)
+
+    def _events(
+        self, wire: Wire, asked: Asked, reply: Response | Events, how: Streamed
+    ) -> list[JsonObject | str | bytes]:
+        if isinstance(reply, Events):
+            return list(reply.items)
+        return [*wire.split(wire.write(reply, asked, self._ids), asked, cutter(how.cut, how.seed))]
 
     def _read(self, wire: Wire, exchange: Exchange) -> Asked:
         key = wire.key(exchange)
@@ -228,8 +254,13 @@ def _record(wire: Wire | None, exchange: Exchange, outcome: _Outcome) -> Recorde
         _json_or_text(exchange.body),
         outcome.asked.request if outcome.asked else None,
         outcome.answered.status,
-        _json_or_text(outcome.answered.body),
+        _json_or_text(outcome.answered.body) if outcome.performance is None else _shown(outcome.performance),
+        outcome.performance.progress if outcome.performance else None,
     )
+
+
+def _shown(performance: Performance) -> JsonValue:
+    return [event.decode(errors="replace") if isinstance(event, bytes) else event for event in performance.events]
 
 
 def _masked(values: Mapping[str, str], secret: Collection[str]) -> dict[str, str]:

@@ -2,13 +2,14 @@
 
 read     every call answered directly after its turn, results known, arguments as JSON text, names and formats that fit
 write    one choice for each candidate; reasoning stays with the provider, as OpenAI keeps it
+split    that answer in chunks (``openai_chat_stream``)
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -17,8 +18,11 @@ from sigwire.core.parts import AudioPart, FilePart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.testing.framing import ServerSentEvents
 from sigwire.testing.nodes import Misfit, Node
+from sigwire.testing.openai_chat_stream import chunks
 from sigwire.testing.openai_rules import EFFORTS, OpenAIWire, check_name, check_schema, image, offered
+from sigwire.testing.pieces import Cutter
 from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec
 
 __all__ = ["OpenAIChat"]
@@ -48,7 +52,6 @@ class OpenAIChat(OpenAIWire):
     def read(self, body: Node, exchange: Exchange) -> Asked:
         body.fields(FIELDS)
         model = body["model"].text()
-        self.refuse_streams(body)
         messages = _messages(body["messages"].items(filled=True))
         tools = tuple(_tool(tool) for tool in body["tools"].items(filled=True)) if body.has("tools") else ()
         for name in ("tool_choice", "parallel_tool_calls"):
@@ -62,7 +65,8 @@ class OpenAIChat(OpenAIWire):
             _response_format(body.get("response_format"), messages),
             _options(body),
         )
-        return Asked(model, request)
+        streamed, usage = _stream(body)
+        return Asked(model, request, ServerSentEvents(done="[DONE]") if streamed else None, usage)
 
     def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
         usage = counted(response, asked)
@@ -82,6 +86,9 @@ class OpenAIChat(OpenAIWire):
             "service_tier": "default",
             "system_fingerprint": None,
         }
+
+    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+        return chunks(body, cut, usage=asked.usage)
 
 
 # --- writing -----------------------------------------------------------------------------------------
@@ -113,6 +120,19 @@ def _choice(choice: Choice, index: int, ids: Ids) -> JsonObject:
 
 
 # --- reading -----------------------------------------------------------------------------------------
+
+
+def _stream(body: Node) -> tuple[bool, bool]:
+    """Whether the answer is to be streamed, and whether the stream tells the tokens."""
+    stream, options = body.get("stream"), body.get("stream_options")
+    streamed = bool(stream and stream.flag())
+    if options is None:
+        return streamed, False
+    if not streamed:
+        raise options.wrong("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+    options.fields({"include_usage", "include_obfuscation"})
+    usage = options.get("include_usage")
+    return True, bool(usage and usage.flag())
 
 
 def _messages(nodes: list[Node]) -> tuple[Message, ...]:

@@ -1,11 +1,13 @@
 """A small HTTP/1.1 server on the loopback interface: keep-alive, a thread for each connection, one function that answers.
 
-It knows nothing of providers: ``answer(exchange) -> Answered``. Closing it ends connections that clients still hold open.
+It knows nothing of providers: ``answer(exchange) -> Answered``, where the body is bytes or something that is played to the
+client piece by piece. Closing it ends connections that clients still hold open.
 """
 
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -15,6 +17,7 @@ from socketserver import TCPServer
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from sigwire.testing.playing import Outlet, StreamOver
 from sigwire.testing.wire import Exchange
 
 __all__ = ["Answered", "LoopbackServer"]
@@ -22,12 +25,16 @@ __all__ = ["Answered", "LoopbackServer"]
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What goes back. ``cut`` closes the connection after half of the body."""
+    """What goes back. ``cut`` closes the connection after half of the body.
+
+    ``play`` sends a body in pieces instead; it gives whether the body is to be ended properly.
+    """
 
     status: int
-    body: bytes
+    body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     cut: bool = False
+    play: Callable[[Outlet], bool] | None = None
 
 
 # Seconds for an answer that is being made when the server stops; its thread is not waited for any longer.
@@ -41,6 +48,7 @@ class LoopbackServer(ThreadingHTTPServer):
 
     def __init__(self, answer: Callable[[Exchange], Answered], host: str, port: int) -> None:
         self.answer = answer
+        self.stopping = False
         self._lock = threading.Lock()
         self._open: dict[socket.socket, threading.Thread] = {}
         self._thread = threading.Thread(
@@ -59,6 +67,7 @@ class LoopbackServer(ThreadingHTTPServer):
 
     def stop(self) -> None:
         """Stop listening and end the connections that are open."""
+        self.stopping = True
         self.shutdown()
         self._thread.join()
         self.server_close()
@@ -116,11 +125,52 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(answered.status)
         for name, value in {"content-type": "application/json", **answered.headers}.items():
             self.send_header(name, value)
+        if answered.play is not None:
+            self._play(answered.play)
+            return
         self.send_header("content-length", str(len(answered.body)))
         self.end_headers()
         self.wfile.write(answered.body[: len(answered.body) // 2] if answered.cut else answered.body)
         self.wfile.flush()
         self.close_connection = self.close_connection or answered.cut
 
+    def _play(self, play: Callable[[Outlet], bool]) -> None:
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        self.wfile.flush()
+        whole = play(_Chunks(self))
+        if whole:
+            self.wfile.write(b"0\r\n\r\n")
+            self.wfile.flush()
+        self.close_connection = self.close_connection or not whole
+
     def log_message(self, format: str, *args: Any) -> None:
         """Requests are recorded, not printed."""
+
+
+class _Chunks:
+    """The rest of a response, in HTTP's chunks."""
+
+    def __init__(self, handler: _Handler) -> None:
+        self._file, self._connection = handler.wfile, handler.connection
+        self._server = cast(LoopbackServer, handler.server)
+
+    def send(self, data: bytes) -> None:
+        self.look()
+        try:
+            self._file.write(b"%x\r\n%b\r\n" % (len(data), data))
+            self._file.flush()
+        except OSError:
+            raise StreamOver("client left") from None
+
+    def look(self) -> None:
+        if self._server.stopping:
+            raise StreamOver("server stopped")
+        # Readable without a byte to read: the other side has closed. A next request may wait there as well.
+        readable, _, _ = select.select([self._connection], [], [], 0)
+        try:
+            gone = bool(readable) and self._connection.recv(1, socket.MSG_PEEK) == b""
+        except OSError:
+            gone = True
+        if gone:
+            raise StreamOver("client left")

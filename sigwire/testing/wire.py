@@ -1,8 +1,8 @@
 """What every wire of the fake provider is: where it listens, who may ask, how it reads, answers and refuses.
 
 A ``Wire`` is stateless; the server gives it each exchange. What it reads is an ``Asked``, what it refuses is a ``Fault`` or a
-``Misfit`` of the body, raised. The rules that providers share (every call answered, names that fit) are functions here and
-say nothing in a provider's words.
+``Misfit`` of the body, raised. A streamed answer is the whole answer's body, cut into events. The rules that providers share
+(every call answered, names that fit) are functions here and say nothing in a provider's words.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools import ToolCall
 from sigwire.errors import ConfigurationError
 from sigwire.testing.answers import Fault, FaultKind
+from sigwire.testing.framing import Framing
 from sigwire.testing.nodes import Misfit, Node
+from sigwire.testing.pieces import Cutter
 
 __all__ = [
     "Asked",
@@ -52,10 +54,15 @@ class Rejected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that was read: the model's name on the wire, and the canonical request."""
+    """A request that was read: the model's name on the wire, and the canonical request.
+
+    ``framing`` is how the answer is streamed, ``None`` for one that comes whole; ``usage``: whether a stream tells the tokens.
+    """
 
     model: str
     request: Request
+    framing: Framing | None = None
+    usage: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +114,10 @@ class Wire(ABC):
     def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
         """The answer's body."""
 
+    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+        """The events of a stream that make the same answer as the body."""
+        raise ConfigurationError(f"The {self.name} wire answers whole (streaming an answer).")
+
     @abstractmethod
     def describe(self, misfit: Misfit) -> Fault:
         """A misfit in the provider's words."""
@@ -114,6 +125,10 @@ class Wire(ABC):
     @abstractmethod
     def refuse(self, fault: Fault, request_id: str) -> JsonObject:
         """The body of an error."""
+
+    def fail(self, fault: Fault, request_id: str) -> JsonObject:
+        """The event of an error inside a stream: the same object as the body of an error, unless the wire has another."""
+        return self.refuse(fault, request_id)
 
     def headers(self, fault: Fault | None, request_id: str) -> Mapping[str, str]:
         """Headers of the provider's own, with an error or without."""

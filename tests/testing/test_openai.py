@@ -222,10 +222,9 @@ def test_arguments_must_be_text(provider: FakeProvider, client: Any) -> None:
         chat(client, [USER, {"role": "assistant", "tool_calls": [call]}, RESULTS[0]])
 
 
-def test_a_stream_is_refused_in_openais_words(client: Any) -> None:
-    with pytest.raises(openai.BadRequestError, match="stream") as caught:
-        chat(client, stream=True)
-    assert (caught.value.code, caught.value.param) == ("unsupported_value", "stream")
+def test_stream_options_need_a_stream(client: Any) -> None:
+    with pytest.raises(openai.BadRequestError, match="only allowed when 'stream' is enabled"):
+        chat(client, stream_options={"include_usage": True})
 
 
 def test_texts_join_and_media_are_read(provider: FakeProvider, client: Any) -> None:
