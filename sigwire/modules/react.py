@@ -26,6 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
+from sigwire.core.events import ToolDone
 from sigwire.core.example import Prediction
 from sigwire.core.json import Value
 from sigwire.core.messages import Message
@@ -48,6 +49,7 @@ from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.inputs import InputReader
 from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import Predict, attempts_of
+from sigwire.modules.streaming import Place, is_streamed, on_turn, place_of
 from sigwire.modules.submit import Submit
 from sigwire.modules.toolbox import OnError, Toolbox, ToolRun
 from sigwire.settings import current
@@ -56,6 +58,7 @@ from sigwire.signatures.grammar import caller_scope
 from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signature
 from sigwire.signatures.types.history import History, Turn
 from sigwire.steps import Program
+from sigwire.streams import Emit
 
 __all__ = ["AgentRun", "ReAct", "ReActStep", "TerminationReason"]
 
@@ -281,10 +284,15 @@ class ReAct(StepsModule, Generic[P, S]):
             raise
 
     def _loop(self, talk: _Talk, limit: int) -> Program[_End]:
-        for _ in range(limit):
-            end = yield from self._turn(talk)
-            if end is not None:
-                return end
+        before = on_turn(None)
+        try:
+            for number in range(limit):
+                on_turn(number)
+                end = yield from self._turn(talk)
+                if end is not None:
+                    return end
+        finally:
+            on_turn(before)
         return _End("limit", why=f"{limit} turns were used up")
 
     def _turn(self, talk: _Talk) -> Program[_End | None]:
@@ -303,8 +311,12 @@ class ReAct(StepsModule, Generic[P, S]):
         if not calls:
             talk.step(choice, time.perf_counter() - began)
             return self._plain_end(choice)
-        runs = yield from self.toolbox.run(self._to_run(calls), record=talk.record)
+        place = place_of(self) if is_streamed() else None
+        record = talk.record if place is None else _Telling(talk.record, place)
+        runs = yield from self.toolbox.run(self._to_run(calls), record=record)
         end, results = self._settle(calls, runs)
+        if place is not None:  # the submission's results: the tools' were told as they came
+            yield Emit(*(_told(done, place) for done in results if done.call.name == self._submit.name))
         talk.answer([result.shown for result in results])
         talk.step(choice, time.perf_counter() - began, calls, tuple(result.result for result in results))
         return end
@@ -472,6 +484,21 @@ def _is_text_loop(state: Any) -> bool:
     except (KeyError, TypeError):
         return False
     return "${next_tool_name}" in texts
+
+
+class _Telling:
+    """A record of tool runs that tells a stream of each as it is done."""
+
+    def __init__(self, record: list[ToolRun], place: Place) -> None:
+        self._record, self._place = record, place
+
+    def append(self, done: ToolRun, /) -> None:
+        self._record.append(done)
+        Emit(_told(done, self._place)).run()
+
+
+def _told(done: ToolRun, place: Place) -> ToolDone:
+    return ToolDone(done.shown, path=place.path, turn=place.turn)
 
 
 def _tell(error: BaseException, talk: _Talk) -> None:

@@ -28,7 +28,7 @@ from sigwire.streams import Returned, StreamLeft, astream, stream
 if TYPE_CHECKING:
     from sigwire.modules.module import Module
 
-__all__ = ["AsyncProgramStream", "Place", "ProgramStream", "on_turn", "place_of"]
+__all__ = ["AsyncProgramStream", "Place", "ProgramStream", "is_streamed", "on_turn", "place_of"]
 
 T = TypeVar("T")
 
@@ -45,6 +45,11 @@ _names: ContextVar[Mapping[int, str] | None] = ContextVar("sigwire_streamed_name
 _turn: ContextVar[int | None] = ContextVar("sigwire_streamed_turn", default=None)
 
 
+def is_streamed() -> bool:
+    """Whether somebody reads what is told here."""
+    return _names.get() is not None
+
+
 def place_of(module: object) -> Place:
     """Where in the streamed program a module stands. One that it does not hold has the name of its class."""
     names = _names.get() or {}
@@ -53,7 +58,7 @@ def place_of(module: object) -> Place:
 
 def on_turn(number: int | None) -> int | None:
     """From now on events are of this turn; gives the turn before. Does nothing where nothing is streamed."""
-    if _names.get() is None:
+    if not is_streamed():
         return None
     before = _turn.get()
     _turn.set(number)

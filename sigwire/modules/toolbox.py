@@ -25,7 +25,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias, TypeGuard, TypeVar, cast, get_args
+from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast, get_args
 
 from sigwire.core.function_tools import Bound
 from sigwire.core.json import Value
@@ -132,7 +132,7 @@ class Toolbox:
         """Run calls, awaited."""
         return [done.shown for done in await arun(self.run(calls))]
 
-    def run(self, calls: Iterable[ToolCall], *, record: list[ToolRun] | None = None) -> Program[tuple[ToolRun, ...]]:
+    def run(self, calls: Iterable[ToolCall], *, record: Record | None = None) -> Program[tuple[ToolRun, ...]]:
         """The program that runs calls. ``record`` gets each as it is done: an interrupted run leaves what it has there."""
         items = [self._prepare(call, record) for call in calls]
         if len(items) == 1:
@@ -147,7 +147,7 @@ class Toolbox:
                 done[at] = finished
         return tuple(cast("list[ToolRun]", done))
 
-    def _prepare(self, call: ToolCall, record: list[ToolRun] | None) -> _Running | _Refused:
+    def _prepare(self, call: ToolCall, record: Record | None) -> _Running | _Refused:
         tool = self.tools.get(call.name)
         if call.error is not None and call.error.code != "unknown_tool":
             return _Refused(self, call, tool, call.error.message, record)
@@ -177,6 +177,12 @@ class Toolbox:
                 together = []
             groups.append([at])
         return [*groups, together] if together else groups
+
+
+class Record(Protocol):
+    """Who is told of each call as it is done: a list will do. It may be told from several threads at once."""
+
+    def append(self, done: ToolRun, /) -> None: ...
 
 
 def _performed(item: _Running | _Refused) -> Program[ToolRun]:
@@ -210,9 +216,9 @@ class _Refused:
 
     __slots__ = ("_box", "_call", "_fault", "_record", "tool")
 
-    def __init__(
-        self, box: Toolbox, call: ToolCall, tool: Tool | None, fault: str, record: list[ToolRun] | None
-    ) -> None:
+    nests = True  # its record may tell a stream of it
+
+    def __init__(self, box: Toolbox, call: ToolCall, tool: Tool | None, fault: str, record: Record | None) -> None:
         self._box, self._call, self.tool, self._fault, self._record = box, call, tool, fault, record
 
     def run(self) -> ToolRun:
@@ -230,6 +236,8 @@ class _Running:
 
     __slots__ = ("_bound", "_box", "_call", "_handler", "_record", "tool")
 
+    nests = True  # a tool may run programs
+
     def __init__(
         self,
         box: Toolbox,
@@ -237,7 +245,7 @@ class _Running:
         tool: Tool,
         handler: Callable[..., Any],
         bound: Bound,
-        record: list[ToolRun] | None,
+        record: Record | None,
     ) -> None:
         self._box, self._call, self.tool, self._record = box, call, tool, record
         self._handler, self._bound = handler, bound
