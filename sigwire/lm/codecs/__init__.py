@@ -6,6 +6,8 @@ repair         history made fit for a wire      schema_rules   JSON Schema as a 
 faults         error replies, classified        dialects       the hosts that speak chat completions, one row each
 openai_chat    chat completions: OpenAI and compatible hosts, in a package
 openai_responses  OpenAI's Responses, and the hosts that speak it
-ollama         Ollama's own wire, /api/chat
+anthropic      Anthropic's Messages, and the hosts that speak it, in a package
+gemini         Gemini's generateContent, on the Gemini API and on Vertex AI, in a package
+ollama         Ollama's own wire, /api/chat, in a package
 openai_shape   OpenAI-like message dicts and answer objects, which Python programs pass to each other
 """
