@@ -26,7 +26,7 @@ from urllib.parse import quote, urlsplit
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonValue, dumps
 from sigwire.core.request import Request
-from sigwire.core.response import Attempt, LMWarning, Response, Usage
+from sigwire.core.response import Attempt, Response
 from sigwire.errors import (
     ConfigurationError,
     LMAuthenticationError,
@@ -36,7 +36,7 @@ from sigwire.errors import (
     LMTransportError,
     UnsupportedFeature,
 )
-from sigwire.lm.codecs.base import Codec, Dialect, Encoded, Target
+from sigwire.lm.codecs.base import Codec, Dialect, Encoded, Target, joined
 from sigwire.lm.codecs.faults import read_body
 from sigwire.lm.policy.retry import RetryPolicy, retrying
 from sigwire.lm.providers import PROVIDERS, Backend, Key, Provider, Wire
@@ -262,7 +262,7 @@ class Endpoint:
         responses: list[Response] = yield Gather(
             [self._one(route, sent, policy) for _ in range(sent.repeat)], limit=_AT_ONCE
         )
-        return _joined(responses)
+        return joined(responses)
 
     def _one(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
         """One answer, in as many pieces as the provider gives it."""
@@ -289,9 +289,11 @@ class Endpoint:
         way = self._way(going_on)
         try:
             reply: HttpReply = yield _Send(self._transport(), self._http_request(route, going_on, way))
-            if not 200 <= reply.status < 300:
-                raise route.codec.decode_error(reply.status, reply.headers, reply.body, route.target)
-            return self._read(route, sent, reply)
+            if 200 <= reply.status < 300:
+                return self._read(route, sent, reply)
+            if (recovered := _recover(route, sent, reply)) is not None:
+                return recovered.raw, recovered
+            raise route.codec.decode_error(reply.status, reply.headers, reply.body, route.target)
         except LMError as error:
             self._explain(error, way, sent)
             raise
@@ -504,21 +506,12 @@ def _resume(codec: Codec[Any], body: JsonValue, sent: Encoded) -> Encoded | None
     return resume(body, sent) if resume is not None else None
 
 
-def _joined(responses: list[Response]) -> Response:
-    """The choices of several answers to one request as one response; tokens are added up, a warning is given once."""
-    first = responses[0]
-    usage = Usage()
-    for response in responses:
-        usage += response.usage
-    warnings: dict[LMWarning, None] = {warning: None for response in responses for warning in response.warnings}
-    return replace(
-        first,
-        choices=tuple(choice for response in responses for choice in response.choices),
-        usage=usage,
-        warnings=tuple(warnings),
-        attempts=tuple(attempt for response in responses for attempt in response.attempts),
-        raw=[response.raw for response in responses],
-    )
+def _recover(route: _Route, sent: Encoded, reply: HttpReply) -> Response | None:
+    """The answer that an error reply holds, on wires where it can hold one."""
+    recover: Callable[..., Response | None] | None = getattr(route.codec, "recover", None)
+    if recover is None:
+        return None
+    return recover(reply.status, reply.headers, reply.body, sent, route.target)
 
 
 # --- JSON, as fast as it goes --------------------------------------------------------------------------------

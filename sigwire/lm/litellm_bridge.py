@@ -33,7 +33,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import ImagePart, OpaquePart, Part, TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.response import Choice, LMWarning, Response, Usage
+from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.core.tools import ToolCall
 from sigwire.errors import (
     ConfigurationError,
@@ -257,7 +257,7 @@ class LiteLLM:
         several: list[Response] = yield Gather(
             [_ask(litellm, whole, sent, target) for _ in range(sent.repeat)], limit=_AT_ONCE
         )
-        return _joined(several)
+        return joined(several)
 
     def _way(self, sent: Encoded) -> dict[str, Any]:
         """Where to and with which key, as keyword arguments."""
@@ -313,20 +313,6 @@ class _Complete:
 
 def _plain(answer: Any) -> JsonValue:
     return cast("JsonValue", answer.model_dump(mode="json")) if hasattr(answer, "model_dump") else answer
-
-
-def _joined(responses: list[Response]) -> Response:
-    """The choices of several answers to one request as one response."""
-    usage = Usage()
-    for response in responses:
-        usage += response.usage
-    return replace(
-        responses[0],
-        choices=tuple(choice for response in responses for choice in response.choices),
-        usage=usage,
-        warnings=tuple(dict.fromkeys(warning for response in responses for warning in response.warnings)),
-        raw=[response.raw for response in responses],
-    )
 
 
 # --- the package -------------------------------------------------------------------------------------------

@@ -543,10 +543,22 @@ async def test_a_reply_that_was_cut_off_is_asked_for_again(how: str, serve: Call
 
 
 def test_a_call_that_the_host_could_not_read_is_asked_for_again(serve: Callable[..., Host]) -> None:
-    failed = {"error": {"message": "Failed to call a function", "code": "tool_use_failed", "failed_generation": "<f>"}}
+    failed = {"error": {"message": "Failed to call a function", "code": "tool_use_failed", "failed_generation": "?"}}
     host = serve(Reply(failed, 400), CHAT)
     lm = LM("groq/llama-3.3-70b", api_key=KEY, base_url=host.url, retry=patient())
     assert len(lm.respond(WITH_TOOLS).attempts) == 2
+
+
+@HOWS
+async def test_a_call_that_the_host_refused_is_handed_back_with_its_complaint(
+    how: str, serve: Callable[..., Host]
+) -> None:
+    told = {"message": "x is missing", "code": "tool_use_failed", "failed_generation": '{"name":"f","arguments":{}}'}
+    host = serve(Reply({"error": told}, 400))
+    response = await ask(how, LM("groq/llama-3.3-70b", api_key=KEY, base_url=host.url, retry=patient()), WITH_TOOLS)
+    (call,) = response.choices[0].tool_calls
+    assert (call.name, call.arguments, call.error and call.error.message) == ("f", {}, "x is missing")
+    assert len(host.seen) == 1
 
 
 def test_the_number_of_retries_is_the_models(serve: Callable[..., Host]) -> None:

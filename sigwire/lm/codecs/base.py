@@ -122,6 +122,7 @@ __all__ = [
     "headers_for",
     "in_words",
     "is_invented",
+    "joined",
     "merge",
     "name_map",
     "needs_media",

@@ -1,17 +1,18 @@
-"""What every decoder does at the end: the finish reason against the content, and the counts."""
+"""What every decoder does at the end: the finish reason against the content, the counts, several answers as one."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sigwire.core.json import JsonValue
-from sigwire.core.response import FinishReason, LMWarning, Usage
+from sigwire.core.response import FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools import ToolCall
 from sigwire.lm.codecs.loose import at
 
-__all__ = ["is_invented", "settle", "usage_of"]
+__all__ = ["is_invented", "joined", "settle", "usage_of"]
 
 
 def settle(
@@ -74,3 +75,18 @@ def is_invented(call_id: str) -> bool:
     (True, False)
     """
     return _INVENTED.fullmatch(call_id) is not None
+
+
+def joined(responses: Sequence[Response]) -> Response:
+    """The choices of several answers to one request as one response; tokens are added up, a warning is given once."""
+    usage = Usage()
+    for response in responses:
+        usage += response.usage
+    return replace(
+        responses[0],
+        choices=tuple(choice for response in responses for choice in response.choices),
+        usage=usage,
+        warnings=tuple(dict.fromkeys(warning for response in responses for warning in response.warnings)),
+        attempts=tuple(attempt for response in responses for attempt in response.attempts),
+        raw=[response.raw for response in responses],
+    )

@@ -91,7 +91,7 @@ ERRORS: tuple[Rule, ...] = (
         codes=frozenset({"model_not_found"}),
         hint="Check the model's name: {provider} does not serve {model!r} to this key.",
     ),
-    # The host's own check of a call failed. The model may write a better one when it is asked again.
+    # The host's own check of a call failed, and what the model wrote tells no call (see ``refused``): it may do better.
     Rule(LMInvalidRequestError, codes=frozenset({"tool_use_failed"}), retry=True),
     Rule(LMRateLimitError, codes=frozenset({"rate_limit_exceeded", "rate_limit_error", "slow_down"})),
     Rule(LMServerError, codes=frozenset({"server_error", "server_is_overloaded", "insufficient_system_resource"})),
