@@ -134,7 +134,7 @@ def _result_content(result: ToolResult, target: Target[MessagesDialect]) -> Json
         return result.content
     parts: tuple[MediaPart, ...] = (TextPart(result.text), *result.media)
     blocks = [_encode_media(part, target) for part in parts if not is_left_out(part, target.dialect)]
-    return cast(JsonValue, blocks) if result.media and blocks else result.text
+    return plain_content(blocks) if result.media and blocks else result.text
 
 
 _NATIVE = frozenset({"tool_reference", "search_result"})
