@@ -57,6 +57,7 @@ from sigwire.lm.codecs.base import (
     Option,
     Place,
     Target,
+    joined,
     provider_data,
     split_data_url,
     supports,

@@ -78,6 +78,7 @@ from sigwire.lm.codecs.reasoning import (
 )
 from sigwire.lm.codecs.replies import (
     is_invented,
+    joined,
     settle,
     usage_of,
 )
