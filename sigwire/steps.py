@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import Future, ThreadPoolExecutor
 
-__all__ = ["Effect", "Gather", "HomeLoop", "Program", "arun", "block_on", "is_blocking", "off_loop", "run"]
+__all__ = ["Effect", "Either", "Gather", "HomeLoop", "Program", "arun", "block_on", "is_blocking", "off_loop", "run"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -90,6 +90,28 @@ async def arun(program: Program[T]) -> T:
                 effect = program.send(value)
     except StopIteration as stop:
         return cast(T, stop.value)
+
+
+class Either(Generic[T]):
+    """An effect made of two functions: one that blocks, one that awaits.
+
+    >>> async def awaited() -> str:
+    ...     return "done"
+    >>> effect = Either(lambda: "done", awaited)
+    >>> effect.run(), block_on(effect.arun())
+    ('done', 'done')
+    """
+
+    __slots__ = ("_awaited", "_blocking")
+
+    def __init__(self, blocking: Callable[[], T], awaited: Callable[[], Awaitable[T]]) -> None:
+        self._blocking, self._awaited = blocking, awaited
+
+    def run(self) -> T:
+        return self._blocking()
+
+    async def arun(self) -> T:
+        return await self._awaited()
 
 
 class Gather(Generic[T]):

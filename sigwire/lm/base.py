@@ -17,9 +17,9 @@ from __future__ import annotations
 import copy
 import importlib
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, Self, TextIO, cast
 
 from sigwire.core.capabilities import Capabilities
@@ -34,7 +34,7 @@ from sigwire.lm.history import CallLog, Exchange, print_entries
 from sigwire.lm.secrets import masked, public
 from sigwire.observe.callbacks import call
 from sigwire.observe.usage import record_usage
-from sigwire.steps import Program, block_on, off_loop
+from sigwire.steps import Either, Program, block_on, off_loop
 from sigwire.streams import Emit, Returned, astream, stream
 
 __all__ = ["BaseLM", "LanguageModel"]
@@ -211,7 +211,7 @@ class BaseLM:
 
     def _stream_steps(self, request: Request) -> Program[Response]:
         """How the model answers in pieces; this one does not."""
-        response: Response = yield _Whole(self._answer, self._aanswer, request)
+        response: Response = yield Either(partial(self._answer, request), partial(self._aanswer, request))
         yield Emit(*explode(response))
         return response
 
@@ -340,21 +340,6 @@ class BaseLM:
                 f"The saved language model does not fit {_class_path(target)}: {fault} (loading its state). "
                 "Save it again with lm.dump_state()."
             ) from fault
-
-
-@dataclass(frozen=True, slots=True)
-class _Whole:
-    """An effect: a model answers at once."""
-
-    answer: Callable[[Request], Response]
-    aanswer: Callable[[Request], Awaitable[Response]]
-    request: Request
-
-    def run(self) -> Response:
-        return self.answer(self.request)
-
-    async def arun(self) -> Response:
-        return await self.aanswer(self.request)
 
 
 # In a state, but no options: the first says whose state it is, the others hold objects that no state can name.

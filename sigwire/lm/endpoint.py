@@ -40,7 +40,7 @@ from sigwire.lm.codecs.base import Codec, Dialect, Encoded, Target, joined
 from sigwire.lm.codecs.faults import read_body
 from sigwire.lm.policy.retry import RetryPolicy, retrying
 from sigwire.lm.providers import PROVIDERS, Backend, Key, Provider, Wire
-from sigwire.steps import Gather, Program
+from sigwire.steps import Either, Gather, Program
 
 if TYPE_CHECKING:
     from sigwire.lm.transport import HttpReply, HttpRequest, Transport
@@ -143,22 +143,9 @@ class Direct:
         """There is nothing of ours to close."""
 
     def _once(self, request: Request) -> Program[Response]:
-        response: Response = yield _Answer(self._backend, request)
+        answer, aanswer = partial(self._backend.answer, request), partial(self._backend.aanswer, request)
+        response: Response = yield Either(answer, aanswer)
         return response
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """An effect: a backend answers."""
-
-    backend: Backend
-    request: Request
-
-    def run(self) -> Response:
-        return self.backend.answer(self.request)
-
-    async def arun(self) -> Response:
-        return await self.backend.aanswer(self.request)
 
 
 def _with_attempts(response: Response, failed: list[Attempt], model: str) -> Response:

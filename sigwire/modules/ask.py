@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sigwire.core.events import AskStart, ProgramEvent, StreamEvent, explode
@@ -15,7 +16,7 @@ from sigwire.errors import ConfigurationError, LMNotConfigured
 from sigwire.modules.streaming import Place, place_of
 from sigwire.observe.usage import record_usage
 from sigwire.settings import current
-from sigwire.steps import Program, arun, run
+from sigwire.steps import Either, Program, arun, run
 from sigwire.streams import Emit, listening
 
 if TYPE_CHECKING:
@@ -109,24 +110,9 @@ def _told(lm: LanguageModel, request: Request) -> Program[Response]:
     steps: Callable[[Request], Program[Response]] | None = getattr(lm, "stream_steps", None)
     if steps is not None:
         return (yield from steps(request))
-    response: Response = yield _Respond(lm, request)
+    response: Response = yield Either(partial(lm.respond, request), partial(lm.arespond, request))
     yield Emit(*explode(response))
     return response
-
-
-class _Respond:
-    """An effect: a model that knows no streams answers."""
-
-    __slots__ = ("_lm", "_request")
-
-    def __init__(self, lm: LanguageModel, request: Request) -> None:
-        self._lm, self._request = lm, request
-
-    def run(self) -> Response:
-        return self._lm.respond(self._request)
-
-    async def arun(self) -> Response:
-        return await self._lm.arespond(self._request)
 
 
 def _read_by(reader: EventReader, program: Program[Response]) -> Program[Response]:
