@@ -103,6 +103,7 @@ PNG = ImagePart(data="iVBO", media_type="image/png")
 WIRE_PNG: JsonObject = {"inlineData": {"mimeType": "image/png", "data": "iVBO"}}
 FILES = "https://generativelanguage.googleapis.com/v1beta/files/a1"
 OK = Message.tool(ToolResult("c1", "f", "ok"))
+SECOND_OK = Message.tool(ToolResult("c2", "f", "ok"))
 WIRE_OK = result("c1", {"output": "ok"})
 CONVERSATIONS: dict[str, tuple[tuple[Message, ...], JsonObject]] = {
     "row 6 system": (
@@ -375,6 +376,7 @@ ONE_WAY: dict[str, tuple[Target[GeminiDialect], tuple[Message, ...], JsonObject,
             ASKED,
             Message.assistant(tool_calls=[replace(CALL, id="c0")]),
             Message.tool(ToolResult("c0", "f", "old")),
+            Message.assistant("a"),
             ASKED,
             Message.assistant(tool_calls=[CALL, SECOND]),
             Message.tool(ToolResult("c1", "f", "ok"), ToolResult("c2", "f", "ok")),
@@ -384,11 +386,25 @@ ONE_WAY: dict[str, tuple[Target[GeminiDialect], tuple[Message, ...], JsonObject,
         body(
             WIRE_ASKED,
             model({"functionCall": {"id": "c0", "name": "f", "args": {"x": 1}}}),
-            user(result("c0", {"output": "old"}), {"text": "q"}),
+            user(result("c0", {"output": "old"})),
+            model({"text": "a"}),
+            WIRE_ASKED,
             model({**WIRE_CALL, "thoughtSignature": UNSIGNED}, WIRE_SECOND),
             user(WIRE_OK, result("c2", {"output": "ok"})),
             model({"functionCall": {"id": "c3", "name": "f", "args": {"x": 1}}, "thoughtSignature": "AAEC"}),
             user(result("c3", {"output": "ok"})),
+        ),
+        [],
+    ),
+    "row 82 what is said right after results, row 23 in their content, begins no turn": (
+        target(signed_calls=True),
+        (ASKED, Message.assistant(tool_calls=[CALL]), OK, ASKED, Message.assistant(tool_calls=[SECOND]), SECOND_OK),
+        body(
+            WIRE_ASKED,
+            model({**WIRE_CALL, "thoughtSignature": UNSIGNED}),
+            user(WIRE_OK, {"text": "q"}),
+            model({**WIRE_SECOND, "thoughtSignature": UNSIGNED}),
+            user(result("c2", {"output": "ok"})),
         ),
         [],
     ),

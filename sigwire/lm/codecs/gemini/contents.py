@@ -72,8 +72,7 @@ def _detail_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
 
 def _signed(messages: Sequence[Message], target: Target[GeminiDialect]) -> Iterator[Message]:
     """The turns to write; in the current one, each step that nobody signed begins with a stand-in signature."""
-    users = [number for number, message in enumerate(messages) if message.role == "user"]
-    start = users[-1] if users else -1
+    start = _current_turn(messages)
     for number, message in enumerate(messages):
         if message.role == "system":
             continue
@@ -85,6 +84,19 @@ def _signed(messages: Sequence[Message], target: Target[GeminiDialect]) -> Itera
             yield replace(message, parts=tuple(first if part is calls[0] else part for part in message.parts))
         else:
             yield message
+
+
+def _current_turn(messages: Sequence[Message]) -> int:
+    """Where the current turn begins: at the user's last content.
+
+    What the user says right after results stands in one content with them, and begins nothing.
+    """
+    start, before = -1, ""
+    for number, message in enumerate(messages):
+        if message.role == "user" and before != "tool":
+            start = number
+        before = before if message.role == "system" else message.role
+    return start
 
 
 def _is_signed(call: ToolCall, target: Target[GeminiDialect]) -> bool:
