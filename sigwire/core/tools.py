@@ -11,15 +11,25 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 
 from sigwire.core.docstrings import read_docstring
-from sigwire.core.function_tools import Bound, FunctionArguments, function_docstring, function_name, is_async_function
+from sigwire.core.function_tools import (
+    Arguments,
+    Bound,
+    FunctionArguments,
+    function_docstring,
+    function_name,
+    is_async_function,
+)
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads_once
 from sigwire.core.parts import MediaPart
 from sigwire.core.schema import check_schema, validator
 from sigwire.errors import InputError, ToolDefinitionError
 from sigwire.steps import block_on, off_loop
+
+if TYPE_CHECKING:
+    from sigwire.core.foreign_tools import ResultMode
 
 __all__ = ["CallError", "CallErrorKind", "Tool", "ToolCall", "ToolCalls", "ToolResult", "WebSearch", "number_calls"]
 
@@ -276,11 +286,13 @@ class Tool:
 
     ``Tool(function)`` reads all of it from the function: type hints, docstring, defaults; ``arg_types`` and ``arg_desc`` go
     over them by parameter. With ``parameters`` (a JSON Schema of an object) the schema is taken as it is, see
-    ``from_schema``. ``handler`` is the function, sync or async, or ``None`` for a tool that somebody else runs. ``desc``
+    ``from_schema``; it may also be an object that describes and checks arguments in a way of its own (``Arguments``).
+    ``handler`` is the function, sync or async, or ``None`` for a tool that somebody else runs. ``desc``
     and ``args`` (schemas by argument) are DSPy's names.
 
     ``timeout`` is in seconds and ``max_output`` in characters of the encoded result (``None``: no limit);
-    ``parallel=False`` keeps the tool from running beside others. ``config`` holds a built-in tool's settings.
+    ``parallel=False`` keeps the tool from running beside others. ``config`` holds a built-in tool's settings. ``metadata``
+    is JSON about the tool that no model sees, such as an MCP tool's annotations.
     A tool does not change. Raises ``ToolDefinitionError`` when name, schema or function cannot be offered.
 
     >>> def add(a: int, b: int = 1) -> int:
@@ -298,8 +310,8 @@ class Tool:
     """
 
     __slots__ = (
-        "_bind", "_function", "_parameters", "_spec", "config", "description", "handler", "is_async", "max_output",
-        "name", "parallel", "timeout",
+        "_arguments", "_bind", "_parameters", "_spec", "config", "description", "handler", "is_async", "max_output",
+        "metadata", "name", "parallel", "timeout",
     )  # fmt: skip
 
     callbacks: ClassVar[tuple[Any, ...]] = ()  # looked up for every call: missing would be slow
@@ -311,8 +323,9 @@ class Tool:
     timeout: float | None
     max_output: int | None
     parallel: bool
+    metadata: JsonObject
     is_async: bool
-    _function: FunctionArguments | None
+    _arguments: Arguments | None
     _parameters: JsonObject | None
     _spec: JsonObject | None
     _bind: Callable[[Mapping[str, Any]], Bound] | None
@@ -322,7 +335,7 @@ class Tool:
         func: Callable[..., Any] | None = None,
         name: str | None = None,
         description: str | None = None,
-        parameters: dict[str, Any] | None = None,
+        parameters: dict[str, Any] | Arguments | None = None,
         handler: Callable[..., Any] | None = None,
         *,
         desc: str | None = None,
@@ -333,6 +346,7 @@ class Tool:
         timeout: float | None = None,
         max_output: int | None = None,
         parallel: bool = True,
+        metadata: JsonObject | None = None,
     ) -> None:
         handler = handler if func is None else func
         function: FunctionArguments | None = None
@@ -340,13 +354,14 @@ class Tool:
             parameters = _from_arguments(args)
         if parameters is None and config is None:
             function = _function_arguments(handler, name, arg_types, arg_desc)
+        arguments = parameters if _describes_arguments(parameters) else function
         if name is None:
             name = "" if handler is None else function_name(handler)
         description = desc if description is None else description
         if description is None:
             text = function.text if function else read_docstring(handler and function_docstring(handler))
             description = text.description
-        _check_tool(name, handler, parameters)
+        _check_tool(name, handler, None if arguments else parameters)
         keep = partial(object.__setattr__, self)
         keep("name", name)
         keep("description", description)
@@ -356,10 +371,11 @@ class Tool:
         keep("max_output", max_output)
         keep("parallel", parallel)
         keep("is_async", handler is not None and is_async_function(handler))
-        keep("_function", function)
-        keep("_parameters", parameters if function is None else None)
+        keep("metadata", dict(metadata or {}))
+        keep("_arguments", arguments)
+        keep("_parameters", None if arguments else parameters)
         keep("_spec", None)
-        keep("_bind", function.bind if function else None)
+        keep("_bind", arguments.bind if arguments else None)
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], **options: Any) -> Tool:
@@ -384,6 +400,61 @@ class Tool:
         return cls(None, name, description, _NO_PARAMETERS if parameters is None else parameters, handler, **options)
 
     @classmethod
+    def from_mcp_tool(
+        cls, session: Any, tool: Any, *, result_mode: ResultMode = "auto", loop: Any = None, **options: Any
+    ) -> Tool:
+        """A tool of an MCP server (https://modelcontextprotocol.io), called through a session that you keep open.
+
+        ``session``: whatever has MCP's async ``call_tool``, such as the SDK's ``Client`` and ``ClientSession``. ``tool``: one
+        of ``(await session.list_tools()).tools``, or its JSON. The input schema is kept whole, and arguments are checked
+        against it before the session is called. Title, annotations and output schema are in ``metadata``; without a
+        description, the title is one. ``options`` go to ``Tool`` and over what the server says: ``name``, ``description``,
+        ``timeout`` ...
+
+        A result is a text, JSON or a media part, or a list of those. ``result_mode``: ``"auto"`` gives structured content and
+        whatever else the result says, each once; ``"structured"`` only the former where there is some, ``"text"`` only the
+        latter. A result with ``isError`` raises ``ToolFailed`` with its words.
+
+        A session lives on one event loop: the one that runs here, or ``loop``. Calls are made there from every thread and
+        loop; ``EventLoopError`` is raised where that would never end, above all for a blocking call on that very loop.
+        Raises ``ToolDefinitionError`` for what is no session or no tool.
+
+        >>> class Session:
+        ...     async def call_tool(self, name, arguments):
+        ...         return {"content": [{"type": "text", "text": f"{name} of {arguments['n']}"}]}
+        >>> schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+        >>> Tool.from_mcp_tool(Session(), {"name": "half", "inputSchema": schema})(n=4)
+        'half of 4'
+        """
+        from sigwire.core.foreign_tools import mcp_tool
+
+        return mcp_tool(session, tool, result_mode=result_mode, loop=loop, **options)
+
+    @classmethod
+    def from_langchain(cls, tool: Any, *, injected: Mapping[str, Any] | None = None, **options: Any) -> Tool:
+        """A LangChain tool: a ``BaseTool``, such as a function under ``@tool``, sync, async or both.
+
+        Arguments that are marked as injected are hidden from the model; ``injected`` has their values (the id of the call is
+        given by itself). ``ToolException`` becomes ``ToolFailed``, whether or not the tool handles it; arguments that only the
+        tool's own validators refuse become ``RetryTool``. Of a tool that answers with content and artifact, the content is the
+        value, media among it as parts. Tags, metadata and extras are in ``metadata``. ``options`` go to ``Tool`` and over what
+        the tool says: ``name``, ``description``, ``timeout`` ...
+
+        Raises ``ToolDefinitionError`` for what is no LangChain tool, and for injected arguments without a value.
+
+        >>> from langchain_core.tools import tool
+        >>> @tool
+        ... def half(n: int) -> float:
+        ...     "Half a number."
+        ...     return n / 2
+        >>> Tool.from_langchain(half)(n="5")
+        2.5
+        """
+        from sigwire.core.foreign_tools import langchain_tool
+
+        return langchain_tool(tool, injected=injected, **options)
+
+    @classmethod
     def web_search(cls, search: WebSearch | None = None) -> Tool:
         """The provider's built-in web search; the provider runs it.
 
@@ -399,7 +470,7 @@ class Tool:
         """The JSON Schema of the arguments, an object. Made on first use."""
         parameters = self._parameters
         if parameters is None:
-            parameters = self._function.schema() if self._function else _NO_PARAMETERS
+            parameters = self._arguments.schema() if self._arguments else _NO_PARAMETERS
             object.__setattr__(self, "_parameters", parameters)
         return parameters
 
@@ -474,7 +545,7 @@ class Tool:
     @property
     def arg_types(self) -> dict[str, Any]:
         """Python type by argument; empty for a tool made from a schema."""
-        return self._function.types() if self._function else {}
+        return self._arguments.types() if self._arguments else {}
 
     @property
     def arg_desc(self) -> dict[str, str]:
@@ -496,8 +567,13 @@ class Tool:
         """The tool without its handler."""
         data: JsonObject = {"name": self.name, "description": self.description}
         data |= {"parameters": self.parameters} if self.config is None else {"config": self.config.to_json()}
-        limits = {"timeout": self.timeout, "max_output": self.max_output, "parallel": None if self.parallel else False}
-        return data | {name: value for name, value in limits.items() if value is not None}
+        more: JsonObject = {
+            "timeout": self.timeout,
+            "max_output": self.max_output,
+            "parallel": None if self.parallel else False,
+            "metadata": self.metadata or None,
+        }
+        return data | {name: value for name, value in more.items() if value is not None}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], handler: Callable[..., Any] | None = None) -> Tool:
@@ -508,7 +584,7 @@ class Tool:
         """
         config = WebSearch.from_json(data["config"]) if "config" in data else None
         parameters = None if config else data.get("parameters", _NO_PARAMETERS)
-        options = {name: data[name] for name in ("timeout", "max_output", "parallel") if name in data}
+        options = {name: data[name] for name in ("timeout", "max_output", "parallel", "metadata") if name in data}
         return cls(None, data["name"], data.get("description", ""), parameters, handler, config=config, **options)
 
     def __eq__(self, other: object) -> bool:
@@ -516,8 +592,8 @@ class Tool:
             return True
         if not isinstance(other, Tool):
             return NotImplemented
-        return (self.handler, self.timeout, self.max_output, self.parallel, self.spec) == (
-            other.handler, other.timeout, other.max_output, other.parallel, other.spec,
+        return (self.handler, self.timeout, self.max_output, self.parallel, self.metadata, self.spec) == (
+            other.handler, other.timeout, other.max_output, other.parallel, other.metadata, other.spec,
         )  # fmt: skip
 
     def __hash__(self) -> int:
@@ -542,7 +618,7 @@ class Tool:
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "_bind", self._function.bind if self._function else None)
+        object.__setattr__(self, "_bind", self._arguments.bind if self._arguments else None)
 
     def __repr__(self) -> str:
         return f"Tool({self.name}({', '.join(self.args)}))"
@@ -561,10 +637,27 @@ def _function_arguments(
         )
     if not callable(handler):
         raise ToolDefinitionError(
-            f"A tool is made from a function, not from {type(handler).__name__} ({handler!r:.60}). Use Tool(function), or "
-            "Tool(name=..., description=..., parameters={...}, handler=function)."
+            f"A tool is made from a function, not from {type(handler).__name__} ({handler!r:.60}). {_how_to_make_one(handler)}"
         )
     return FunctionArguments(handler, arg_types, arg_desc)
+
+
+def _how_to_make_one(thing: object) -> str:
+    packages = {cls.__module__.partition(".")[0] for cls in type(thing).__mro__}
+    known = (way for package, way in _WAYS.items() if package in packages)
+    return next(known, "Use Tool(function), or Tool(name=..., description=..., parameters={...}, handler=function).")
+
+
+# By the package that something is from: how to make a tool of it.
+_WAYS: Mapping[str, str] = {
+    "langchain_core": "Use Tool.from_langchain(tool).",
+    "mcp": "Use Tool.from_mcp_tool(session, tool).",
+    "mcp_types": "Use Tool.from_mcp_tool(session, tool).",
+}
+
+
+def _describes_arguments(parameters: object) -> TypeGuard[Arguments]:
+    return callable(getattr(parameters, "schema", None)) and callable(getattr(parameters, "bind", None))
 
 
 def _from_arguments(args: Mapping[str, Any]) -> JsonObject:
@@ -572,7 +665,7 @@ def _from_arguments(args: Mapping[str, Any]) -> JsonObject:
     return {"type": "object", "properties": dict(args), **({"required": required} if required else {})}
 
 
-def _check_tool(name: object, handler: object, parameters: JsonObject | None) -> None:
+def _check_tool(name: object, handler: object, parameters: Any) -> None:
     if not isinstance(name, str) or not name.strip():
         raise ToolDefinitionError(f"A tool needs a name, a text that is not empty; got {name!r}. Pass name='...'.")
     if name == "<lambda>":
@@ -582,9 +675,9 @@ def _check_tool(name: object, handler: object, parameters: JsonObject | None) ->
             f"The handler of {name!r} is no function but {type(handler).__name__}. Pass a callable."
         )
     if parameters is not None:
-        if not isinstance(parameters, dict):  # pyright: ignore[reportUnnecessaryIsInstance]  # users hand in anything
+        if not isinstance(parameters, dict):
             raise ToolDefinitionError(f"The parameters of {name!r} are no JSON Schema but {type(parameters).__name__}.")
-        check_schema(parameters, f"Tool {name!r}")
+        check_schema(cast("JsonObject", parameters), f"Tool {name!r}")
 
 
 def _schema_bind(schema: JsonObject) -> Callable[[Mapping[str, Any]], Bound]:
