@@ -100,6 +100,9 @@ class LM(BaseLM):
     async def _aanswer(self, request: Request) -> Response:
         return await arun(self._steps(request))
 
+    def _stream_steps(self, request: Request) -> Program[Response]:
+        return self._backend.stream_steps(self._with_options(request), self._policy())
+
     def _steps(self, request: Request) -> Program[Response]:
         return self._backend.steps(self._with_options(request), self._policy())
 

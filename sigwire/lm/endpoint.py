@@ -16,7 +16,8 @@ import importlib.util
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 from urllib.parse import quote, urlsplit
 
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.events import ResponseStart, StreamEvent, UsageUpdate, collect, explode
 from sigwire.core.json import JsonValue, dumps
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Response
@@ -36,11 +38,13 @@ from sigwire.errors import (
     LMTransportError,
     UnsupportedFeature,
 )
-from sigwire.lm.codecs.base import Codec, Dialect, Encoded, Target, joined
+from sigwire.lm.codecs.base import Codec, Dialect, Encoded, StreamingCodec, Target, joined
 from sigwire.lm.codecs.faults import read_body
+from sigwire.lm.pieces import Pieces
 from sigwire.lm.policy.retry import RetryPolicy, retrying
 from sigwire.lm.providers import PROVIDERS, Backend, Key, Provider, Wire
 from sigwire.steps import Either, Gather, Program
+from sigwire.streams import Emit, on_leave
 
 if TYPE_CHECKING:
     from sigwire.lm.transport import HttpReply, HttpRequest, Transport
@@ -104,6 +108,10 @@ class Answers(Protocol):
         """Answer; failed trips are made again as ``policy`` says."""
         ...
 
+    def stream_steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
+        """The same, telling the answer as it comes; once something was told, no trip is made again."""
+        ...
+
     def close(self) -> None:
         """Close idle connections."""
         ...
@@ -139,6 +147,11 @@ class Direct:
         response = yield from retrying(partial(self._once, request), policy, attempts, self._model)
         return _with_attempts(response, attempts, self._model) if attempts else response
 
+    def stream_steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
+        response = yield from self.steps(request, policy)
+        yield Emit(*explode(response))
+        return response
+
     def close(self) -> None:
         """There is nothing of ours to close."""
 
@@ -173,7 +186,7 @@ class _Send:
 class _Route(NamedTuple):
     """One of the row's wires, ready for a model."""
 
-    codec: Codec[Any]
+    codec: StreamingCodec[Any]
     target: Target[Any]
     wire: Wire
 
@@ -274,21 +287,12 @@ class Endpoint:
     def _trip(self, route: _Route, sent: Encoded, going_on: Encoded) -> Program[tuple[JsonValue, Response]]:
         """One exchange: its body and what that says."""
         way = self._way(going_on)
-        try:
+        with self._explaining(way, sent):
             reply: HttpReply = yield _Send(self._transport(), self._http_request(route, going_on, way))
             if 200 <= reply.status < 300:
                 return self._read(route, sent, reply)
-            if (recovered := _recover(route, sent, reply)) is not None:
-                return recovered.raw, recovered
-            raise route.codec.decode_error(reply.status, reply.headers, reply.body, route.target)
-        except LMError as error:
-            self._explain(error, way, sent)
-            raise
-        except TimeoutError as error:
-            raise self._explain(LMTimeoutError(f"No answer from {_shown(way.base)} in time."), way, sent) from error
-        except OSError as error:
-            said = f"No answer from {_shown(way.base)}: {error}."
-            raise self._explain(LMTransportError(said), way, sent) from error
+            recovered = _recovered(route, sent, reply.status, reply.headers, reply.body)
+            return recovered.raw, recovered
 
     def _read(self, route: _Route, sent: Encoded, reply: HttpReply) -> tuple[JsonValue, Response]:
         body, is_json = _read_json(reply.body)
@@ -300,6 +304,67 @@ class Endpoint:
             if not is_json:
                 error.retryable = True  # cut off or garbled on its way: once more may do
             raise
+
+    # --- the same in pieces
+
+    def stream_steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
+        """Answer a request as ``steps`` does, and emit the answer's events as they come.
+
+        Where an answer takes several requests for its choices, it is told when it is whole.
+        """
+        route = self._route(bool(request.tools))
+        self._check_tools(request)
+        sent = route.codec.encode(request, route.target, stream=True)
+        if sent.repeat != 1:
+            response = yield from self.steps(request, policy)
+            yield Emit(*explode(response))
+            return response
+        attempts: list[Attempt] = []
+        bodies: list[JsonValue] = []
+        going_on = sent
+        while True:
+            before = len(attempts)
+            trip = partial(self._stream_trip, route, sent, going_on)
+            response = yield from retrying(trip, policy, attempts, self._model)
+            attempts.append(Attempt("retry" if len(attempts) > before else "ask", self._model, response.usage))
+            bodies.append(response.raw)
+            following = _resume(route.codec, response.raw, going_on)
+            if following is None or len(bodies) > _CONTINUATIONS:
+                break
+            going_on = following
+        if len(bodies) > 1:
+            response = route.codec.decode(bodies, sent, route.target)
+            yield Emit(UsageUpdate(response.usage))
+        return replace(response, attempts=tuple(attempts))
+
+    def _stream_trip(self, route: _Route, sent: Encoded, going_on: Encoded) -> Program[Response]:
+        """One exchange whose events are told as they come. What was told by an answer that then fails is on the error."""
+        told: list[StreamEvent] = []
+        way = self._way(going_on)
+        with self._explaining(way, sent, told):
+            yield from self._pieces(route, sent, self._http_request(route, going_on, way), told)
+        return collect(told)
+
+    def _pieces(self, route: _Route, sent: Encoded, request: HttpRequest, told: list[StreamEvent]) -> Program[None]:
+        """Open the reply and tell its events; ``told`` has them too."""
+        reply = Pieces(self._transport(), request)
+        with on_leave(reply.abort):
+            try:
+                yield reply.open()
+                if 200 <= reply.status < 300:
+                    yield from _decoded(reply, route.codec, sent, route.target, told)
+                else:
+                    body = yield from reply.rest()
+                    said = list(explode(_recovered(route, sent, reply.status, reply.headers, body)))
+                    told += said
+                    yield Emit(*said)
+            except GeneratorExit:  # nobody is left to wait
+                reply.abort()
+                raise
+            except BaseException:
+                yield reply.shut()
+                raise
+            yield reply.shut()
 
     # --- before the first byte
 
@@ -443,6 +508,21 @@ class Endpoint:
 
     # --- what to say when it fails
 
+    @contextmanager
+    def _explaining(self, way: _Way, sent: Encoded, told: Sequence[StreamEvent] = ()) -> Generator[None]:
+        """What fails inside becomes an ``LMError`` with what only this place knows, and what of the answer was told."""
+        try:
+            yield
+        except LMError as error:
+            self._explain(_with_partial(error, told), way, sent)
+            raise
+        except TimeoutError as error:
+            late = LMTimeoutError(f"No answer from {_shown(way.base)} in time.")
+            raise self._explain(_with_partial(late, told), way, sent) from error
+        except OSError as error:
+            lost = LMTransportError(f"No answer from {_shown(way.base)}: {error}.")
+            raise self._explain(_with_partial(lost, told), way, sent) from error
+
     def _explain(self, error: LMError, way: _Way, sent: Encoded) -> LMError:
         """The error with what only this place knows: who was asked, with which key, what to do. Without the key."""
         error.provider = error.provider or self._provider.prefix
@@ -487,18 +567,51 @@ def _is_host(url: str, home: str) -> bool:
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
+def _decoded(
+    reply: Pieces, codec: StreamingCodec[Any], sent: Encoded, target: Target[Any], told: list[StreamEvent]
+) -> Program[None]:
+    """Read a reply to its end and tell its events, those of a piece at once."""
+    from sigwire.lm.sse import splitter_for
+
+    splitter, decoder = splitter_for(codec.FRAMING), codec.decoder(sent, target)
+    ended, failure = False, None
+    while not ended and failure is None:
+        piece: bytes | None = yield reply.next()
+        ended, said = piece is None, list[StreamEvent]()
+        try:
+            for found in splitter.close() if piece is None else splitter.feed(piece):
+                said += decoder.feed(found)
+            if ended:
+                said += decoder.close()
+        except LMError as error:  # told is told: what came before it in the same piece, too
+            failure = error
+        if said:
+            told += said
+            yield Emit(*said)
+    if failure is not None:
+        raise failure
+
+
+def _with_partial(error: LMError, told: Sequence[StreamEvent]) -> LMError:
+    """The error with the answer as far as it had come, if any of it was shown."""
+    if not all(isinstance(event, ResponseStart | UsageUpdate) for event in told):
+        error.partial = collect(told)
+    return error
+
+
 def _resume(codec: Codec[Any], body: JsonValue, sent: Encoded) -> Encoded | None:
     """The request that goes on with a paused turn, on wires that pause turns."""
     resume: Callable[[JsonValue, Encoded], Encoded | None] | None = getattr(codec, "resume", None)
     return resume(body, sent) if resume is not None else None
 
 
-def _recover(route: _Route, sent: Encoded, reply: HttpReply) -> Response | None:
-    """The answer that an error reply holds, on wires where it can hold one."""
+def _recovered(route: _Route, sent: Encoded, status: int, headers: Mapping[str, str], body: bytes) -> Response:
+    """The answer that an error reply holds, on wires where it can hold one; else the error is raised."""
     recover: Callable[..., Response | None] | None = getattr(route.codec, "recover", None)
-    if recover is None:
-        return None
-    return recover(reply.status, reply.headers, reply.body, sent, route.target)
+    answer = recover(status, headers, body, sent, route.target) if recover is not None else None
+    if answer is None:
+        raise route.codec.decode_error(status, headers, body, route.target)
+    return answer
 
 
 # --- JSON, as fast as it goes --------------------------------------------------------------------------------
