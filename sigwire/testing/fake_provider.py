@@ -197,8 +197,9 @@ class FakeProvider:
     def _answered(self, wire: Wire, asked: Asked, reply: Response | Events, how: Streamed, request_id: str) -> _Outcome:
         headers = wire.headers(None, request_id)
         if asked.framing is not None:
-            fault = wire.fail(wire.worded(how.fault), request_id) if how.fault else None
             events = self._events(wire, asked, reply, how)
+            sent = min(how.stop_after or 0, len(events))
+            fault = wire.fail(wire.worded(how.fault), request_id, sent) if how.fault else None
             performance = Performance(events, asked.framing, how, fault, isinstance(reply, Events))
             headers = {**headers, "content-type": asked.framing.content_type}
             return _Outcome(Answered(200, headers=headers, play=performance.play), asked, performance)

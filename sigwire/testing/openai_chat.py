@@ -23,7 +23,7 @@ from sigwire.testing.nodes import Misfit, Node
 from sigwire.testing.openai_chat_stream import chunks
 from sigwire.testing.openai_rules import EFFORTS, OpenAIWire, check_name, check_schema, image, offered
 from sigwire.testing.pieces import Cutter
-from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec
+from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec, tokens_of
 
 __all__ = ["OpenAIChat"]
 
@@ -75,7 +75,7 @@ class OpenAIChat(OpenAIWire):
             "object": "chat.completion",
             "created": 1767225600,
             "model": response.model or asked.model,
-            "choices": [_choice(choice, index, ids) for index, choice in enumerate(response.choices)],
+            "choices": [_choice(choice, index, asked, ids) for index, choice in enumerate(response.choices)],
             "usage": {
                 "prompt_tokens": usage.input_tokens,
                 "completion_tokens": usage.output_tokens,
@@ -94,7 +94,7 @@ class OpenAIChat(OpenAIWire):
 # --- writing -----------------------------------------------------------------------------------------
 
 
-def _choice(choice: Choice, index: int, ids: Ids) -> JsonObject:
+def _choice(choice: Choice, index: int, asked: Asked, ids: Ids) -> JsonObject:
     parts = parts_of(choice, ids, "call_")
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
     calls: list[JsonValue] = [
@@ -111,10 +111,11 @@ def _choice(choice: Choice, index: int, ids: Ids) -> JsonObject:
     if calls:
         message["tool_calls"] = calls
     reason = "stop" if choice.refusal is not None else choice.finish_reason
+    tokens = tokens_of(choice, asked)
     return {
         "index": index,
         "message": message,
-        "logprobs": choice.logprobs,
+        "logprobs": {"content": tokens, "refusal": None} if tokens else None,
         "finish_reason": "tool_calls" if calls and reason == "stop" else reason,
     }
 

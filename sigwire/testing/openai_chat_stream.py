@@ -11,9 +11,9 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.testing.pieces import Cutter
+from sigwire.testing.pieces import Cutter, shares
 
-__all__ = ["chunks", "shares"]
+__all__ = ["chunks"]
 
 
 def chunks(body: JsonObject, cut: Cutter, *, usage: bool) -> Iterator[JsonObject]:
@@ -55,16 +55,3 @@ def _call(call: Any, cut: Cutter) -> Iterator[JsonObject]:
     yield {**call, "function": {"name": function["name"], "arguments": ""}}
     for text in cut(function["arguments"]):
         yield {"function": {"arguments": text}}
-
-
-def shares(tokens: list[Any], texts: list[str]) -> Iterator[list[JsonValue]]:
-    """The tokens of each text, by their lengths; the last text has all that are left."""
-    start = reached = written = 0
-    for position, text in enumerate(texts, 1):
-        reached += len(text)
-        end = start
-        while end < len(tokens) and (written < reached or position == len(texts)):
-            written += len(tokens[end]["token"])
-            end += 1
-        yield tokens[start:end]
-        start = end

@@ -63,18 +63,6 @@ class OpenAIWire(Wire):
             )
         return key
 
-    def refuse_streams(self, body: Node) -> None:
-        """This server answers whole; a request for a stream is refused as OpenAI refuses a value it does not support."""
-        if (stream := body.get("stream")) and stream.flag():
-            raise Rejected(
-                Fault(
-                    "bad_request",
-                    "Unsupported value: 'stream' does not support true with this model. The fake provider answers whole.",
-                    code="unsupported_value",
-                    param="stream",
-                )
-            )
-
     def describe(self, misfit: Misfit) -> Fault:
         place = dotted(misfit.path)
         text, code = {

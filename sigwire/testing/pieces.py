@@ -1,6 +1,7 @@
 """How a streamed answer comes: in which pieces its texts are cut, and when a piece may leave.
 
 Cut      a piece length, positions, or a function: where a text falls to pieces
+shares   the tokens of each piece
 Gate     holds the events of a stream back until a test lets them through; no clock is involved
 """
 
@@ -11,11 +12,11 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sigwire.errors import ConfigurationError
 
-__all__ = ["Cut", "Cutter", "Gate", "Newline", "cutter", "split_at"]
+__all__ = ["Cut", "Cutter", "Gate", "Newline", "cutter", "shares", "split_at"]
 
 Cut: TypeAlias = int | Sequence[int] | Callable[[str], Iterable[str]]
 """Where a text falls to pieces: every so many characters, after these positions, or as a function says."""
@@ -71,6 +72,23 @@ def _checked(cut: Callable[[str], Iterable[str]]) -> Cutter:
         return found
 
     return pieces
+
+
+def shares(tokens: Sequence[Any], texts: Sequence[str]) -> Iterator[list[Any]]:
+    """The tokens of each text, by their lengths; the last text has all that are left.
+
+    >>> [[token["token"] for token in share] for share in shares([{"token": "He"}, {"token": "y"}], ["H", "ey"])]
+    [['He'], ['y']]
+    """
+    start = reached = written = 0
+    for position, text in enumerate(texts, 1):
+        reached += len(text)
+        end = start
+        while end < len(tokens) and (written < reached or position == len(texts)):
+            written += len(tokens[end]["token"])
+            end += 1
+        yield list(tokens[start:end])
+        start = end
 
 
 class Gate:

@@ -12,7 +12,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, dumps
 from sigwire.core.messages import OpaquePart, Part, TextPart, ThinkingPart
@@ -23,7 +23,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.framing import Framing
 from sigwire.testing.nodes import Misfit, Node
-from sigwire.testing.pieces import Cutter
+from sigwire.testing.pieces import Cutter, cutter
 
 __all__ = [
     "Asked",
@@ -37,6 +37,7 @@ __all__ = [
     "counted",
     "parts_of",
     "spec",
+    "tokens_of",
     "tool_names",
 ]
 
@@ -114,9 +115,9 @@ class Wire(ABC):
     def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
         """The answer's body."""
 
+    @abstractmethod
     def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
         """The events of a stream that make the same answer as the body."""
-        raise ConfigurationError(f"The {self.name} wire answers whole (streaming an answer).")
 
     @abstractmethod
     def describe(self, misfit: Misfit) -> Fault:
@@ -126,8 +127,8 @@ class Wire(ABC):
     def refuse(self, fault: Fault, request_id: str) -> JsonObject:
         """The body of an error."""
 
-    def fail(self, fault: Fault, request_id: str) -> JsonObject:
-        """The event of an error inside a stream: the same object as the body of an error, unless the wire has another."""
+    def fail(self, fault: Fault, request_id: str, position: int) -> JsonObject:
+        """The event of an error inside a stream, after as many others: the object of an error's body, or the wire's own."""
         return self.refuse(fault, request_id)
 
     def headers(self, fault: Fault | None, request_id: str) -> Mapping[str, str]:
@@ -196,6 +197,25 @@ def parts_of(choice: Choice, ids: Ids, prefix: str) -> tuple[Part, ...]:
     return tuple(
         replace(part, id=ids(prefix)) if isinstance(part, ToolCall) and not part.id else part for part in parts
     )
+
+
+def tokens_of(choice: Choice, asked: Asked) -> list[Any]:
+    """The tokens of a choice with their log probabilities, as OpenAI shapes them: the script's, or made up if asked for.
+
+    >>> tokens_of(Choice("Hi you"), Asked("m", Request(options={"logprobs": True})))[1]
+    {'token': ' you', 'logprob': -0.25, 'bytes': [32, 121, 111, 117], 'top_logprobs': []}
+    """
+    if isinstance(choice.logprobs, dict):
+        return [*cast("list[Any]", choice.logprobs.get("content") or [])]
+    if not asked.request.options.get("logprobs"):
+        return []
+    listed = bool(asked.request.options.get("top_logprobs"))
+    return [_token(text, listed) for text in cutter(None, None)(choice.text)]
+
+
+def _token(text: str, listed: bool) -> JsonObject:
+    token: JsonObject = {"token": text, "logprob": -0.25, "bytes": list(text.encode())}
+    return {**token, "top_logprobs": [token] if listed else []}
 
 
 def counted(response: Response, asked: Asked) -> Usage:

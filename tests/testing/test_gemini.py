@@ -181,8 +181,3 @@ def test_gemini_refuses(provider: FakeProvider, client: Any, body: dict[str, Any
         client._api_client.request("post", "models/gemini-3-pro:generateContent", body, {})
     assert (caught.value.code, caught.value.status) == (400, "INVALID_ARGUMENT")
     assert provider.requests[0].request is None
-
-
-def test_a_stream_is_refused(client: Any) -> None:
-    with pytest.raises(errors.ClientError, match="answers whole"):
-        list(client.models.generate_content_stream(model="m", contents="Hi"))

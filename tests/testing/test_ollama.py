@@ -134,7 +134,6 @@ def called(arguments: Any) -> dict[str, Any]:
         ({"format": "xml"}, "invalid format"),
         ({"top_logprobs": 30}, "<= 20"),
         ({"options": {"stop": "END"}}, "cannot unmarshal string"),
-        ({"stream": True}, "answers whole"),
     ],
     ids=lambda value: json.dumps(value)[:70],
 )
