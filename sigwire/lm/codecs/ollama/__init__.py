@@ -4,7 +4,8 @@ Pure: no network, clock or environment. What differs between hosts is an ``Ollam
 is in the target's facts.
 
     tables      dialects, options, reasons, counts, errors                  encoding   encode()
-    decoding    decode(), decode_error()                                    reading    read_request()
+    decoding    decode(), decode_error()                                    streaming  decoder()
+    reading     read_request()
 
 Surprises of this wire:
     - It streams unless told otherwise, so ``stream`` is always sent.
@@ -26,6 +27,7 @@ from __future__ import annotations
 from sigwire.lm.codecs.ollama.decoding import decode, decode_error
 from sigwire.lm.codecs.ollama.encoding import encode
 from sigwire.lm.codecs.ollama.reading import read_request
+from sigwire.lm.codecs.ollama.streaming import FRAMING, decoder
 from sigwire.lm.codecs.ollama.tables import (
     ERRORS,
     FINISH_REASONS,
@@ -40,6 +42,7 @@ from sigwire.lm.codecs.ollama.tables import (
 __all__ = [
     "ERRORS",
     "FINISH_REASONS",
+    "FRAMING",
     "OLLAMA",
     "OLLAMA_CLOUD",
     "OPTIONS",
@@ -48,6 +51,7 @@ __all__ = [
     "OllamaDialect",
     "decode",
     "decode_error",
+    "decoder",
     "encode",
     "read_request",
 ]

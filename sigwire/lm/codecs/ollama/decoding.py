@@ -16,14 +16,14 @@ from sigwire.lm.codecs.base import Encoded, Target, objects_of, settle, string_o
 from sigwire.lm.codecs.faults import lm_error, read_fault
 from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, USAGE, OllamaDialect
 
-__all__ = ["decode", "decode_before_calls", "decode_calls", "decode_error"]
+__all__ = ["decode", "decode_beside", "decode_call", "decode_calls", "decode_error", "decode_said", "failed_inside"]
 
 
 def decode(body: JsonValue, sent: Encoded, target: Target[OllamaDialect]) -> Response:
     """The reply as a response. Raises an ``LMError`` for an error, half an answer or none inside status 200."""
     message = body.get("message") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(message, dict) or body.get("error"):
-        raise _failed_inside(body, target)
+        raise failed_inside(body, target)
     if body.get("done") is False:
         raise LMTransportError(
             "The reply was cut off before its end.", model=target.model, provider=target.provider, status=200
@@ -34,7 +34,7 @@ def decode(body: JsonValue, sent: Encoded, target: Target[OllamaDialect]) -> Res
     )
 
 
-def _failed_inside(body: JsonValue, target: Target[OllamaDialect]) -> LMError:
+def failed_inside(body: JsonValue, target: Target[OllamaDialect]) -> LMError:
     fault = read_fault(200, {}, body)
     if isinstance(body, dict) and body.get("error"):
         return lm_error(fault, ERRORS, target)
@@ -45,8 +45,8 @@ def _decode_choice(
     body: JsonObject, message: JsonObject, sent: Encoded, target: Target[OllamaDialect]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
     family = target.dialect.family
-    before = decode_before_calls(message, family)
-    text = "".join(part.text for part in before if isinstance(part, TextPart))
+    said, beside = decode_said(message, family), decode_beside(message, family)
+    text = string_of(message, "content") or ""
     found = number_calls(decode_calls(message, sent.names, family), sent.call_ids)
     reason, calls, warnings = settle(body.get("done_reason"), FINISH_REASONS, text=text, calls=found)
     logprobs = body.get("logprobs")
@@ -55,32 +55,36 @@ def _decode_choice(
         "logprobs": {"content": logprobs} if logprobs else None,
         "raw": body,
     }
-    if all(isinstance(part, TextPart) for part in before):
+    if not beside and all(isinstance(part, TextPart) for part in said):
         return Choice(text, calls, **rest), warnings
-    return Choice.from_parts((*before, *calls), **rest), warnings
+    return Choice.from_parts((*said, *calls, *beside), **rest), warnings
 
 
 _TURN_FIELDS = frozenset({"role", "content", "thinking", "images", "tool_calls"})
 
 
-def decode_before_calls(message: JsonObject, family: str) -> tuple[Part, ...]:
-    """Thinking, what we have no word for, pictures and text. An empty field says nothing."""
+def decode_said(message: JsonObject, family: str) -> tuple[Part, ...]:
+    """Thinking and text. An empty field says nothing."""
     thinking, text = string_of(message, "thinking"), string_of(message, "content")
+    thought = (ThinkingPart(thinking, provider=family),) if thinking else ()
+    return (*thought, *((TextPart(text),) if text else ()))
+
+
+def decode_beside(message: JsonObject, family: str) -> tuple[Part, ...]:
+    """Pictures, and what we have no word for."""
     images = message.get("images")
     extra: JsonObject = {name: value for name, value in message.items() if name not in _TURN_FIELDS and value}
     return (
-        *((ThinkingPart(thinking, provider=family),) if thinking else ()),
-        *((OpaquePart(family, extra),) if extra else ()),
-        *((TextPart(text),) if text else ()),
         *(ImagePart(data=data) for data in (images if isinstance(images, list) else ()) if isinstance(data, str)),
+        *((OpaquePart(family, extra),) if extra else ()),
     )
 
 
 def decode_calls(message: JsonObject, names: NameMap, family: str) -> list[ToolCall]:
-    return [_decode_call(wire, names, family) for wire in objects_of(message.get("tool_calls"))]
+    return [decode_call(wire, names, family) for wire in objects_of(message.get("tool_calls"))]
 
 
-def _decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
+def decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
     function = wire.get("function")
     function = function if isinstance(function, dict) else {}
     extra = without(wire, {"id", "type", "function"})

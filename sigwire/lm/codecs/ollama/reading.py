@@ -10,7 +10,7 @@ from sigwire.core.names import NameMap
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools import ToolCall, ToolResult, number_calls
 from sigwire.lm.codecs.base import Place, objects_of, string_of, without
-from sigwire.lm.codecs.ollama.decoding import decode_before_calls, decode_calls
+from sigwire.lm.codecs.ollama.decoding import decode_beside, decode_calls, decode_said
 from sigwire.lm.codecs.ollama.tables import OLLAMA, OPTIONS, THINK, OllamaDialect
 from sigwire.lm.codecs.repair import read_error_text
 
@@ -75,7 +75,12 @@ def _read_messages(wires: Iterable[JsonObject], dialect: OllamaDialect) -> list[
         taken = [call.id for message in messages for call in message.tool_calls]
         calls = number_calls(decode_calls(wire, NameMap((), dialect.names), dialect.family), taken)
         waiting = list(calls) or waiting
-        messages.append(Message(_ROLES.get(role, "user"), (*decode_before_calls(wire, dialect.family), *calls)))
+        messages.append(
+            Message(
+                _ROLES.get(role, "user"),
+                (*decode_said(wire, dialect.family), *decode_beside(wire, dialect.family), *calls),
+            )
+        )
     return messages
 
 
