@@ -75,12 +75,8 @@ def _read_messages(wires: Iterable[JsonObject], dialect: OllamaDialect) -> list[
         taken = [call.id for message in messages for call in message.tool_calls]
         calls = number_calls(decode_calls(wire, NameMap((), dialect.names), dialect.family), taken)
         waiting = list(calls) or waiting
-        messages.append(
-            Message(
-                _ROLES.get(role, "user"),
-                (*decode_said(wire, dialect.family), *decode_beside(wire, dialect.family), *calls),
-            )
-        )
+        parts = (*decode_said(wire, dialect.family), *calls, *decode_beside(wire, dialect.family))
+        messages.append(Message(_ROLES.get(role, "user"), parts))
     return messages
 
 
