@@ -8,6 +8,7 @@ provider_data(call, family)        what the provider wants to see again on a cal
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -97,10 +98,16 @@ def name_map(request: Request, rules: NameRules) -> NameMap:
     names = [tool_name(tool) for tool in request.tools]
     for message in request.messages:
         if message.role == "assistant":
-            names.extend(call.name for call in message.tool_calls)
+            names += [call.name for call in message.tool_calls]
         elif message.role != "system":
-            names.extend(result.name for result in message.tool_results)
-    return NameMap(list(dict.fromkeys(name for name in names if name)), rules)
+            names += [result.name for result in message.tool_results]
+    return _mapped(tuple(dict.fromkeys(filter(None, names))), rules)
+
+
+@functools.lru_cache(maxsize=256)
+def _mapped(names: tuple[str, ...], rules: NameRules) -> NameMap:
+    """The turns of a conversation have the same names, again and again."""
+    return NameMap(names, rules)
 
 
 def provider_data(call: ToolCall, family: str) -> JsonObject:

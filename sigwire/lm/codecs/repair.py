@@ -132,11 +132,13 @@ def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
     (['user', 'assistant', 'tool', 'user'], 'tool was not executed')
     """
     warnings: list[LMWarning] = []
-    call_ids = frozenset(call.id for message in messages for call in message.tool_calls)
-    turns = _answered(_one_turn_of_calls(_own(messages, rules, warnings)), warnings)
-    turns = _with_fitting_ids(turns, rules.ids)
-    if rules.result_media == "user":
-        turns = _media_after_results(turns, warnings)
+    turns = _own(messages, rules, warnings)
+    call_ids = frozenset([call.id for turn in turns for call in turn.tool_calls])
+    if not _is_settled(turns, rules):
+        turns = _answered(_one_turn_of_calls(turns), warnings)
+        turns = _with_fitting_ids(turns, rules.ids)
+        if rules.result_media == "user":
+            turns = _media_after_results(turns, warnings)
     if rules.system == "front":
         turns = _system_first(turns, warnings)
     if rules.merge:
@@ -152,6 +154,9 @@ def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
 def _own(messages: Iterable[Message], rules: RepairRules, warnings: list[LMWarning]) -> list[Message]:
     kept: list[Message] = []
     for message in messages:
+        if _is_plain(message):
+            kept.append(message)
+            continue
         _check(message)
         parts = tuple(part for part in map(_clean, message.parts) if _belongs(part, rules.family, warnings))
         if parts:
@@ -159,6 +164,14 @@ def _own(messages: Iterable[Message], rules: RepairRules, warnings: list[LMWarni
         elif message.role not in ("assistant", "tool"):
             warnings.append(LMWarning("messages", f"An empty {message.role} turn was left out."))
     return kept
+
+
+def _is_plain(message: Message) -> bool:
+    """Whether a turn is a text and nothing else, as most are; then there is nothing to look at more closely."""
+    if len(message.parts) != 1 or message.role == "tool":
+        return False
+    part = message.parts[0]
+    return isinstance(part, TextPart) and part.text.isascii() and part.text != ""
 
 
 _MISPLACED: Mapping[Role, tuple[type, ...]] = {
@@ -214,21 +227,25 @@ def well_formed(value: JsonValue) -> JsonValue:
     >>> ascii(well_formed({"a": ["ok", "\\ud800"]}))
     "{'a': ['ok', '\\\\ufffd']}"
     """
+    if _is_well_formed(value):
+        return value
     match value:
         case str():
-            return value if _is_unicode(value) else _as_unicode(value)
+            return _as_unicode(value)
         case dict():
-            pairs = {_as_unicode(key): well_formed(child) for key, child in value.items()}
-            same = all(pairs.get(key, _MISSING) is child for key, child in value.items())
-            return value if same else pairs
+            return {_as_unicode(key): well_formed(child) for key, child in value.items()}
         case list():
-            items = [well_formed(child) for child in value]
-            return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+            return [well_formed(child) for child in value]
         case _:
             return value
 
 
-_MISSING = object()
+def _is_well_formed(value: JsonValue) -> bool:
+    if isinstance(value, str):
+        return _is_unicode(value)
+    if isinstance(value, dict):
+        return all(map(_is_unicode, value)) and all(map(_is_well_formed, value.values()))
+    return not isinstance(value, list) or all(map(_is_well_formed, value))
 
 
 def _is_unicode(text: str) -> bool:
@@ -247,6 +264,36 @@ def _as_unicode(text: str) -> str:
 
 
 # --- calls and their results ---------------------------------------------------------------------------------
+
+
+def _is_settled(turns: Sequence[Message], rules: RepairRules) -> bool:
+    """Whether every call is answered right behind its turn, in order and by its own fitting id, as sigwire's own modules
+    write it: then the steps below, each a pass over the whole conversation, would change nothing."""
+    unanswered: tuple[ToolCall, ...] = ()
+    used: set[str] = set()
+    for turn in turns:
+        calls, results = turn.tool_calls, turn.tool_results
+        if not _are_answers(results, unanswered, rules) or (turn.role == "tool") != bool(results):
+            return False
+        if results and len(results) != len(turn.parts):
+            return False
+        for call in calls:
+            if call.id in used or not _fits(call.id, rules.ids):
+                return False
+            used.add(call.id)
+        unanswered = calls
+    return not unanswered
+
+
+def _are_answers(results: tuple[ToolResult, ...], calls: tuple[ToolCall, ...], rules: RepairRules) -> bool:
+    """Whether these are the results of these calls, one for each, and may keep their media."""
+    if len(results) != len(calls) or (rules.result_media == "user" and any(result.media for result in results)):
+        return False
+    return all((result.id, result.name) == (call.id, call.name) for result, call in zip(results, calls, strict=True))
+
+
+def _fits(call_id: str, rules: IdRules | None) -> bool:
+    return bool(call_id) if rules is None else rules.fits(call_id)
 
 
 def _one_turn_of_calls(messages: Iterable[Message]) -> list[Message]:
@@ -335,7 +382,7 @@ def _with_fitting_ids(turns: list[Message], rules: IdRules | None) -> list[Messa
 
 
 def _fitting_id(call_id: str, rules: IdRules | None, used: set[str]) -> str:
-    fits = bool(call_id) if rules is None else rules.fits(call_id)
+    fits = _fits(call_id, rules)
     chosen, attempt = call_id, 0
     while not fits or chosen in used:
         chosen = (rules or IdRules()).rewrite(call_id, attempt)

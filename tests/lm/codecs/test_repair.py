@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -297,6 +298,37 @@ def test_repaired_history_is_fit_and_stays_the_same_when_repaired_again(
         results = [result.id for result in following.tool_results] if following else []
         assert calls == results or not calls
         assert bool(calls) == (following is not None and following.role == "tool")
+
+
+def exchange(ids: list[str], named: str, media: bool) -> list[Message]:
+    """A turn of calls and, right behind it, their results."""
+    shown = (ImagePart(url="https://example.com/i.png"),) if media else ()
+    return [
+        Message.assistant(tool_calls=[ToolCall(call_id, "f", {}) for call_id in ids]),
+        Message.tool(*(ToolResult(call_id, named, "1", media=shown) for call_id in ids)),
+    ]
+
+
+exchanges = st.builds(
+    exchange,
+    st.lists(st.sampled_from("abcdefgh.") | st.just(""), min_size=1, max_size=2),
+    st.sampled_from(["f", "f", "f", "g"]),
+    st.sampled_from([False, False, True]),
+)
+odd_turns = turns | st.sampled_from([Message("tool", (RA, OpaquePart("home", {}))), Message("user", (RA,))])
+
+
+@given(
+    st.lists(exchanges | odd_turns.map(lambda turn: [turn]) | st.just([Message.assistant("t")]), max_size=5),
+    st.sampled_from([PLAIN, RepairRules(family="home", ids=IdRules()), RepairRules(result_media="user")]),
+)
+def test_a_conversation_that_is_passed_over_would_have_stayed_as_it_is(
+    pieces: list[list[Message]], rules: RepairRules
+) -> None:
+    history = [message for piece in pieces for message in piece]
+    quickly = repair(history, rules)
+    with mock.patch("sigwire.lm.codecs.repair._is_settled", return_value=False):
+        assert repair(history, rules) == quickly
 
 
 @given(st.text(max_size=9), st.booleans())
