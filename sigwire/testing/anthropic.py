@@ -19,6 +19,7 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.testing.answers import Fault, FaultKind
+from sigwire.testing.anthropic_models import check_model
 from sigwire.testing.anthropic_stream import PING, events
 from sigwire.testing.framing import ServerSentEvents
 from sigwire.testing.nodes import Misfit, Node
@@ -110,6 +111,7 @@ class Anthropic(Wire):
             raise Misfit("unknown", (sampling[0],))
         tools = _tools(body.get("tools"))
         choice, parallel = _tool_choice(body.get("tool_choice"), tools)
+        check_model(body, model)
         messages = (*_system(body.get("system")), *_messages(body["messages"]))
         options: JsonObject = {"max_tokens": limit, **_sampling(body), **_reasoning(body, limit, choice)}
         request = Request(messages, tools, choice, parallel, _format(body.get("output_config")), options)

@@ -24,6 +24,7 @@ from sigwire.lm.base import LanguageModel
 from sigwire.steps import off_loop
 from sigwire.testing.answers import Answer, Events, Fault, Raw, Script, Streamed
 from sigwire.testing.anthropic import Anthropic
+from sigwire.testing.clouds import AzureChat, AzureResponses, Vertex
 from sigwire.testing.gemini import Gemini
 from sigwire.testing.nodes import Misfit, Node
 from sigwire.testing.ollama import Ollama
@@ -34,12 +35,15 @@ from sigwire.testing.playing import Performance, Progress
 from sigwire.testing.server import Answered, LoopbackServer
 from sigwire.testing.wire import Asked, Exchange, Ids, Rejected, Wire
 
-__all__ = ["WIRES", "FakeProvider", "Recorded"]
+__all__ = ["PLACES", "WIRES", "FakeProvider", "Recorded"]
 
 WIRES: Mapping[str, Wire] = {
     wire.name: wire for wire in (OpenAIChat(), OpenAIResponses(), Anthropic(), Gemini(), Ollama())
 }
 """The wires by name."""
+
+PLACES: Mapping[str, Wire] = {**WIRES, **{wire.name: wire for wire in (AzureChat(), AzureResponses(), Vertex())}}
+"""The wires, and those of them that a cloud serves elsewhere."""
 
 _SECRET_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
 _SECRET_QUERY = frozenset({"key", "api_key"})
@@ -128,18 +132,19 @@ class FakeProvider:
             server.stop()
 
     def url(self, wire: str) -> str:
-        """The base URL for a client of the wire ("openai", "openai-responses", "anthropic", "gemini", "ollama").
+        """The base URL for a client of the wire ("openai", "openai-responses", "anthropic", "gemini", "ollama"), or of a cloud
+        that serves it ("azure", "azure-responses", "vertex").
 
         Raises ``ConfigurationError`` for a wire that there is none of, and before the provider runs.
         """
-        if wire not in WIRES:
+        if wire not in PLACES:
             raise ConfigurationError(
-                f"No wire {wire!r} (asking a FakeProvider for its URL). Use one of {sorted(WIRES)}."
+                f"No wire {wire!r} (asking a FakeProvider for its URL). Use one of {sorted(PLACES)}."
             )
         if self._server is None:
             raise ConfigurationError("The FakeProvider is not running (asking for its URL). Use it in a with block.")
         host, port = self._server.server_address[:2]
-        return f"http://{host!s}:{port}{WIRES[wire].base}"
+        return f"http://{host!s}:{port}{PLACES[wire].base}"
 
     @property
     def requests(self) -> tuple[Recorded, ...]:
@@ -166,7 +171,7 @@ class FakeProvider:
     # --- answering -------------------------------------------------------------------------------
 
     def _answer(self, exchange: Exchange) -> Answered:
-        wire = next((wire for wire in WIRES.values() if wire.route.fullmatch(exchange.path)), None)
+        wire = next((wire for wire in PLACES.values() if wire.route.fullmatch(exchange.path)), None)
         if wire is None or exchange.method != "POST":
             outcome = _Outcome(_no_such_place(exchange))
         else:

@@ -21,6 +21,7 @@ from sigwire.core.response import Choice, Response
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.framing import Framing, JsonArray, ServerSentEvents
+from sigwire.testing.gemini_models import check_model
 from sigwire.testing.gemini_stream import chunks
 from sigwire.testing.nodes import Misfit, Node
 from sigwire.testing.pieces import Cutter
@@ -70,7 +71,9 @@ class Gemini(Wire):
     """``POST /v1/models/{model}:generateContent``, also below ``/v1beta`` and ``/v1alpha``."""
 
     name = "gemini"
-    route = re.compile(r"/v1(?:alpha|beta)?/(?P<model>.+):(?P<method>generateContent|streamGenerateContent)")
+    route = re.compile(
+        r"/v1(?:alpha|beta)?/(?:models/|(?=tunedModels/))(?P<model>.+):(?P<method>generateContent|streamGenerateContent)"
+    )
     wrong_key = "API key not valid. Please pass a valid API key."
     no_such_model = "models/{model} is not found for API version v1, or is not supported for generateContent."
     statuses: ClassVar[Mapping[str, Status]] = {
@@ -103,12 +106,13 @@ class Gemini(Wire):
     def read(self, body: Node, exchange: Exchange) -> Asked:
         place = self.route.fullmatch(exchange.path)
         assert place is not None, "the server routes by this pattern"
-        model = place["model"].removeprefix("models/")
+        model = place["model"]
         body = Node(_camel(body.value))
         body.fields(FIELDS)
         tools, served = _tools(body.get("tools"))
         config = body.get("generationConfig") or Node({}, ("generationConfig",))
         config.fields(CONFIG)
+        check_model(body, config, model)
         choice = _tool_choice(body.get("toolConfig"), tools)
         messages = (*_system(body.get("systemInstruction")), *_contents(body["contents"], model))
         request = Request(messages, (*tools, *served), choice, None, _format(config), _options(config))

@@ -21,6 +21,7 @@ from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.testing.framing import ServerSentEvents
 from sigwire.testing.nodes import Misfit, Node
 from sigwire.testing.openai_chat_stream import chunks
+from sigwire.testing.openai_models import check_chat_model
 from sigwire.testing.openai_rules import EFFORTS, OpenAIWire, check_name, check_schema, image, offered
 from sigwire.testing.pieces import Cutter
 from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec, tokens_of
@@ -52,6 +53,7 @@ class OpenAIChat(OpenAIWire):
     def read(self, body: Node, exchange: Exchange) -> Asked:
         body.fields(FIELDS)
         model = body["model"].text()
+        check_chat_model(body, model)
         messages = _messages(body["messages"].items(filled=True))
         tools = tuple(_tool(tool) for tool in body["tools"].items(filled=True)) if body.has("tools") else ()
         for name in ("tool_choice", "parallel_tool_calls"):

@@ -20,6 +20,7 @@ from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.testing.answers import Fault
 from sigwire.testing.framing import ServerSentEvents
 from sigwire.testing.nodes import Misfit, Node
+from sigwire.testing.openai_models import check_responses_model
 from sigwire.testing.openai_responses_stream import events
 from sigwire.testing.openai_rules import EFFORTS, OpenAIWire, check_name, check_schema, image, offered
 from sigwire.testing.pieces import Cutter
@@ -54,6 +55,7 @@ class OpenAIResponses(OpenAIWire):
     def read(self, body: Node, exchange: Exchange) -> Asked:
         body.fields(FIELDS)
         model = body["model"].text()
+        check_responses_model(body, model)
         for name in ("previous_response_id", "conversation", "prompt", "background"):
             if body.has(name) and body[name].value is not False:
                 raise body[name].wrong(f"Unsupported value: '{name}': the fake provider stores nothing.")
