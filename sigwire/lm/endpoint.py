@@ -43,6 +43,7 @@ from sigwire.lm.codecs.faults import read_body
 from sigwire.lm.pieces import Pieces
 from sigwire.lm.policy.retry import RetryPolicy, retrying
 from sigwire.lm.providers import PROVIDERS, Backend, Key, Provider, Wire
+from sigwire.lm.sse import splitter_for
 from sigwire.steps import Either, Gather, Program
 from sigwire.streams import Emit, on_leave
 
@@ -186,7 +187,7 @@ class _Send:
 class _Route(NamedTuple):
     """One of the row's wires, ready for a model."""
 
-    codec: StreamingCodec[Any]
+    codec: Codec[Any]
     target: Target[Any]
     wire: Wire
 
@@ -310,12 +311,12 @@ class Endpoint:
     def stream_steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
         """Answer a request as ``steps`` does, and emit the answer's events as they come.
 
-        Where an answer takes several requests for its choices, it is told when it is whole.
+        Where an answer takes several requests for its choices, or the codec reads no streams, it is told when it is whole.
         """
         route = self._route(bool(request.tools))
         self._check_tools(request)
         sent = route.codec.encode(request, route.target, stream=True)
-        if sent.repeat != 1:
+        if sent.repeat != 1 or not hasattr(route.codec, "decoder"):
             response = yield from self.steps(request, policy)
             yield Emit(*explode(response))
             return response
@@ -352,7 +353,7 @@ class Endpoint:
             try:
                 yield reply.open()
                 if 200 <= reply.status < 300:
-                    yield from _decoded(reply, route.codec, sent, route.target, told)
+                    yield from _decoded(reply, cast("StreamingCodec[Any]", route.codec), sent, route.target, told)
                 else:
                     body = yield from reply.rest()
                     said = list(explode(_recovered(route, sent, reply.status, reply.headers, body)))
@@ -571,8 +572,6 @@ def _decoded(
     reply: Pieces, codec: StreamingCodec[Any], sent: Encoded, target: Target[Any], told: list[StreamEvent]
 ) -> Program[None]:
     """Read a reply to its end and tell its events, those of a piece at once."""
-    from sigwire.lm.sse import splitter_for
-
     splitter, decoder = splitter_for(codec.FRAMING), codec.decoder(sent, target)
     ended, failure = False, None
     while not ended and failure is None:
