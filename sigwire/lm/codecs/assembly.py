@@ -28,11 +28,11 @@ from sigwire.core.events import (
     UsageUpdate,
     collect,
 )
-from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Part, TextPart
 from sigwire.core.response import Response, Usage
 from sigwire.core.tools import ToolCall
-from sigwire.errors import LMError, LMTransportError, LMUnexpectedError
+from sigwire.errors import LMError, LMTransportError
 from sigwire.lm.codecs.shapes import Dialect, Encoded, Target
 
 __all__ = ["Assembly", "Told"]
@@ -136,6 +136,10 @@ class Assembly(ABC, Generic[D]):
         """What an event says."""
 
     @abstractmethod
+    def _failure(self, event: JsonValue) -> LMError:
+        """The error that an event tells of, or that it is."""
+
+    @abstractmethod
     def _end(self) -> Iterator[StreamEvent]:
         """What only the end can tell: ``_ends`` of the decoded body."""
 
@@ -194,15 +198,10 @@ class Assembly(ABC, Generic[D]):
         if isinstance(event, list):
             for one in event:
                 yield from self._read_any(one)
-        elif isinstance(event, dict):
+        elif isinstance(event, dict) and not event.get("error"):
             yield from self._read(event)
         else:
-            raise LMUnexpectedError(
-                f"An event of the stream is no object: {dumps(event)[:200]}",
-                model=self.target.model,
-                provider=self.target.provider,
-                status=200,
-            )
+            raise self._failure(event)
 
     def _tell(self, events: Iterator[StreamEvent]) -> list[StreamEvent]:
         before = len(self._told)

@@ -7,6 +7,7 @@ models is in the target's facts.
     encoding    encode(): options, reasoning, output, tools                 contents   the conversation
     parts       a part of ours as one of the wire's, and back
     decoding    decode(), decode_error()                                    citations  what an answer stands on
+    streaming   decoder()                                                   fragments  a call that comes in pieces
     reading     read_request()
 
 Surprises of this wire:
@@ -30,12 +31,14 @@ from sigwire.lm.codecs.gemini.decoding import decode, decode_error
 from sigwire.lm.codecs.gemini.dialects import GEMINI, VERTEX, GeminiDialect
 from sigwire.lm.codecs.gemini.encoding import encode
 from sigwire.lm.codecs.gemini.reading import read_request
+from sigwire.lm.codecs.gemini.streaming import FRAMING, decoder
 from sigwire.lm.codecs.gemini.tables import BUILTIN, ERRORS, FINISH_REASONS, OPTIONS, UNSIGNED, USAGE, USAGE_BESIDE
 
 __all__ = [
     "BUILTIN",
     "ERRORS",
     "FINISH_REASONS",
+    "FRAMING",
     "GEMINI",
     "OPTIONS",
     "UNSIGNED",
@@ -45,6 +48,7 @@ __all__ = [
     "GeminiDialect",
     "decode",
     "decode_error",
+    "decoder",
     "encode",
     "read_request",
 ]

@@ -20,21 +20,21 @@ from sigwire.lm.codecs.gemini.dialects import GeminiDialect
 from sigwire.lm.codecs.gemini.parts import decode_part
 from sigwire.lm.codecs.gemini.tables import ERRORS, FINISH_REASONS, USAGE, USAGE_BESIDE
 
-__all__ = ["decode", "decode_error"]
+__all__ = ["candidate_index", "decode", "decode_error", "decode_usage", "failed_inside"]
 
 
 def decode(body: JsonValue, sent: Encoded, target: Target[GeminiDialect]) -> Response:
     """The reply as a response; a blocked prompt is a choice that was filtered. Raises an ``LMError`` for a failure."""
     if not isinstance(body, dict) or body.get("error"):
-        raise _failed_inside(body, target)
+        raise failed_inside(body, target)
     blocked = string_of(body.get("promptFeedback"), "blockReason")
-    candidates = sorted(objects_of(body.get("candidates")), key=_index)
+    candidates = sorted(objects_of(body.get("candidates")), key=candidate_index)
     if not candidates and not blocked:
-        raise _failed_inside(body, target)
+        raise failed_inside(body, target)
     decoded = [_decode_candidate(candidate, sent, target) for candidate in candidates] or [_blocked(body)]
     return Response(
         tuple(choice for choice, _ in decoded),
-        _decode_usage(body.get("usageMetadata")),
+        decode_usage(body.get("usageMetadata")),
         string_of(body, "modelVersion"),
         string_of(body, "responseId"),
         (*sent.warnings, *(warning for _, warnings in decoded for warning in warnings)),
@@ -42,7 +42,7 @@ def decode(body: JsonValue, sent: Encoded, target: Target[GeminiDialect]) -> Res
     )
 
 
-def _index(candidate: JsonObject) -> int:
+def candidate_index(candidate: JsonObject) -> int:
     index = candidate.get("index")
     return index if isinstance(index, int) else 0
 
@@ -54,7 +54,7 @@ def _blocked(body: JsonObject) -> tuple[Choice, tuple[LMWarning, ...]]:
     return choice, (LMWarning("content_filter", f"The prompt was blocked ({said})."),)
 
 
-def _failed_inside(body: JsonValue, target: Target[GeminiDialect]) -> LMError:
+def failed_inside(body: JsonValue, target: Target[GeminiDialect]) -> LMError:
     """An error that came with status 200: its own code stands in for the status; without one the server failed."""
     fault = _read_fault(200, {}, body)
     if isinstance(body, dict) and body.get("error"):
@@ -110,7 +110,7 @@ def _finish_warnings(candidate: JsonObject, reason: FinishReason, spoke: bool) -
 # --- what stands beside the parts
 
 
-def _decode_usage(usage: JsonValue) -> Usage:
+def decode_usage(usage: JsonValue) -> Usage:
     return usage_of(usage, USAGE) + usage_of(usage, USAGE_BESIDE)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from sigwire.core.events import StreamEvent
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import ThinkingPart
+from sigwire.errors import LMError
 from sigwire.lm.codecs.assembly import Assembly, Told
 from sigwire.lm.codecs.base import Encoded, Framing, Target, object_of, objects_of, string_of
 from sigwire.lm.codecs.ollama.decoding import decode, decode_beside, decode_call, failed_inside
@@ -53,8 +54,6 @@ class ChatDecoder(Assembly[OllamaDialect]):
         self._logprobs: list[JsonValue] = []
 
     def _read(self, event: JsonObject) -> Iterator[StreamEvent]:
-        if event.get("error"):
-            raise failed_inside(event, self.target)
         yield from self._begins(None, string_of(event, "model"))
         logprobs = event.get("logprobs")
         self._logprobs.extend(logprobs if isinstance(logprobs, list) else ())
@@ -93,6 +92,9 @@ class ChatDecoder(Assembly[OllamaDialect]):
         call = decode_call(wire, self.sent.names, self.target.dialect.family)
         yield from self._choice.call(self._numbered(call.id), call.name)
         yield from self._choice.arguments(call.raw_arguments or dumps(call.arguments))
+
+    def _failure(self, event: JsonValue) -> LMError:
+        return failed_inside(event, self.target)
 
     def _end(self) -> Iterator[StreamEvent]:
         if self._body.get("done") is not True:
