@@ -104,8 +104,10 @@ class RetryPolicy:
         return max(asked, self.backoff(number)) if asked <= self.longest_wait else None
 
     def _retries_for(self, error: LMError) -> int:
-        # A success that holds no answer may be one broken reply; twice, it is a server that answers like this.
-        return min(self.retries, 1) if error.status is not None and 200 <= error.status < 300 else self.retries
+        # A success that holds no answer may be one broken reply; twice, it is a server that answers like this. An error that
+        # the provider names in it, by its code, is what it says.
+        empty = error.status is not None and 200 <= error.status < 300 and error.provider_code is None
+        return min(self.retries, 1) if empty else self.retries
 
 
 def retrying(
