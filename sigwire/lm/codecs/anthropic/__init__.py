@@ -7,7 +7,8 @@ is in the target's facts.
     encoding    encode(): options, structured output, system, turns         offering   tools and the choice among them
     thinking    reasoning and the token limit                               notes      the warnings of one request
     blocks      the parts of a turn as blocks, and back
-    decoding    decode(), resume(), decode_error()                          reading    read_request()
+    decoding    decode(), resume(), decode_error()                          streaming  decoder()
+    reading     read_request()
 
 Surprises of this wire:
     - Results travel in a *user* turn, all of one turn's together, before any text of the user's.
@@ -31,6 +32,7 @@ from sigwire.lm.codecs.anthropic.decoding import decode, decode_error, resume
 from sigwire.lm.codecs.anthropic.dialects import ANTHROPIC, COMPATIBLE_MESSAGES, OUTPUT_SCHEMA, MessagesDialect
 from sigwire.lm.codecs.anthropic.encoding import encode
 from sigwire.lm.codecs.anthropic.reading import read_request
+from sigwire.lm.codecs.anthropic.streaming import FRAMING, decoder
 from sigwire.lm.codecs.anthropic.tables import ERRORS, FINISH_REASONS, OPTIONS, STATUSES, USAGE
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "COMPATIBLE_MESSAGES",
     "ERRORS",
     "FINISH_REASONS",
+    "FRAMING",
     "OPTIONS",
     "OUTPUT_SCHEMA",
     "STATUSES",
@@ -45,6 +48,7 @@ __all__ = [
     "MessagesDialect",
     "decode",
     "decode_error",
+    "decoder",
     "encode",
     "read_request",
     "resume",

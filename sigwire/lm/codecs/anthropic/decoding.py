@@ -17,7 +17,7 @@ from sigwire.lm.codecs.anthropic.tables import ERRORS, FINISH_REASONS, PAUSED, S
 from sigwire.lm.codecs.base import Encoded, Target, objects_of, settle, string_of, usage_of
 from sigwire.lm.codecs.faults import Fault, lm_error, read_body, read_fault
 
-__all__ = ["decode", "decode_error", "resume"]
+__all__ = ["decode", "decode_error", "decode_usage", "failed_inside", "resume"]
 
 
 def decode(body: JsonValue, sent: Encoded, target: Target[MessagesDialect]) -> Response:
@@ -31,7 +31,7 @@ def decode(body: JsonValue, sent: Encoded, target: Target[MessagesDialect]) -> R
     choice, warnings = _decode_choice(bodies, sent, target)
     usage = Usage()
     for one in bodies:
-        usage += _decode_usage(one)
+        usage += decode_usage(one)
     return Response(
         (replace(choice, raw=body),),
         usage,
@@ -43,16 +43,21 @@ def decode(body: JsonValue, sent: Encoded, target: Target[MessagesDialect]) -> R
 
 
 def _checked(body: JsonValue, target: Target[MessagesDialect]) -> JsonObject:
+    if isinstance(body, dict) and isinstance(body.get("content"), list | str) and not body.get("error"):
+        return body
+    raise failed_inside(body, target)
+
+
+def failed_inside(body: JsonValue, target: Target[MessagesDialect]) -> LMError:
+    """The error that came under status 200: the one that is told of, or that of a reply that is no answer at all."""
     if isinstance(body, dict) and body.get("error"):
         fault = _fault(200, {}, body)
         status = next((STATUSES[code] for code in fault.codes if code in STATUSES), 200)
-        raise lm_error(replace(fault, status=status), ERRORS, target)
-    if isinstance(body, dict) and isinstance(body.get("content"), list | str):
-        return body
+        return lm_error(replace(fault, status=status), ERRORS, target)
     said = read_fault(200, {}, body).message or dumps(body)[:200]
     spoke = isinstance(body, str) and body.strip() and body.lstrip()[:1] != "<"
     error = LMUnexpectedError if spoke else LMServerError
-    raise error(f"The reply holds no content: {said}", model=target.model, provider=target.provider, status=200)
+    return error(f"The reply holds no content: {said}", model=target.model, provider=target.provider, status=200)
 
 
 def _decode_choice(
@@ -120,7 +125,7 @@ def _flat_citation(citation: JsonObject, start: int, end: int) -> JsonObject:
     return {**told, "start_index": start, "end_index": end}
 
 
-def _decode_usage(body: JsonObject) -> Usage:
+def decode_usage(body: JsonObject) -> Usage:
     """What was read is the sum of three counts: fresh, from the cache, into the cache."""
     usage = usage_of(body.get("usage"), USAGE)
     counts = (usage.input_tokens, usage.cached_tokens, usage.cache_write_tokens)
@@ -135,7 +140,8 @@ def resume(body: JsonValue, sent: Encoded) -> Encoded | None:
     """The request that goes on with a turn the provider paused; ``None`` where the turn is over.
 
     What was said so far goes back unchanged, with the same tools, and in the same container if there is one. Send it,
-    ask again, and give decode() the list of all bodies.
+    ask again, and give decode() the list of all bodies; of a list the last body counts. A decoder that was closed on a
+    paused turn reads the stream that goes on from it.
 
     >>> from sigwire.core.messages import Message
     >>> from sigwire.core.request import Request
@@ -146,6 +152,7 @@ def resume(body: JsonValue, sent: Encoded) -> Encoded | None:
     {'role': 'assistant', 'content': [{'type': 'text', 'text': 'Well'}]}
     >>> resume({**paused, "stop_reason": "end_turn"}, sent)
     """
+    body = body[-1] if isinstance(body, list) and body else body
     if not isinstance(body, dict) or body.get("stop_reason") not in PAUSED:
         return None
     messages, said = list(objects_of(sent.body.get("messages"))), blocks_of(body.get("content"))
