@@ -160,6 +160,7 @@ def _is(*classes: str) -> frozenset[str]:
     return frozenset(name.lower() for name in classes)
 
 
+_NO_KEY_TEXTS = ("missing credentials", "api_key client option must be set")
 _QUOTA_TEXTS = ("insufficient_quota", "exceeded your current quota", "check your plan and billing")
 _UNREACHABLE = ("connection error", "connection refused", "cannot connect", "name or service not known")
 _BALANCE_HINT = "Check the account's balance and limits; trying again does not help."
@@ -196,6 +197,8 @@ ERRORS: tuple[Rule, ...] = (
         hint="Neither sigwire nor LiteLLM knows the provider in {model!r}; check its spelling.",
     ),
     Rule(LMAuthenticationError, codes=_is("AuthenticationError", "PermissionDeniedError"), hint=_KEY_HINT),
+    # OpenAI's package refuses to be made without a key, which LiteLLM takes for a failing server.
+    Rule(LMAuthenticationError, codes=_is("InternalServerError"), texts=_NO_KEY_TEXTS, hint=_KEY_HINT),
     Rule(
         LMUnsupportedModelError,
         codes=_is("NotFoundError"),
