@@ -133,7 +133,9 @@ class ToolCallEnd(_Event):
 
 @dataclass(frozen=True, slots=True)
 class ChoiceEnd(_Event):
-    """A choice is complete. ``ordered`` says that the order of its parts is part of its meaning."""
+    """A choice is complete. ``ordered`` says that the order of its parts is part of its meaning; ``parts``, where given, are
+    its parts, whatever was told before: what comes in pieces may come in another order than it is kept in.
+    """
 
     kind: ClassVar[str] = "choice_end"
     finish_reason: FinishReason = "stop"
@@ -143,6 +145,7 @@ class ChoiceEnd(_Event):
     citations: tuple[JsonObject, ...] = ()
     ordered: bool = False
     raw: JsonValue = None
+    parts: tuple[Part, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +353,7 @@ class _Building:
         rest: dict[str, Any] = {
             name: getattr(self.end, name) for name in ("finish_reason", "refusal", "logprobs", "citations", "raw")
         }
-        choice = Choice.from_parts(self.parts, **rest)
+        choice = Choice.from_parts(self.parts if self.end.parts is None else self.end.parts, **rest)
         if self.end.ordered:
             return choice
         return Choice(choice.text, choice.tool_calls, choice.reasoning, **rest)

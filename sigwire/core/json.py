@@ -158,10 +158,14 @@ def _coders(hint: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     is_tuple = typing.get_origin(hint) is tuple
     if not members:
         return (list, tuple) if is_tuple else (_as_is, _as_is)
-    if is_tuple:
-        read = _reader(members)
-        return (lambda values: [v.to_json() for v in values]), (lambda items: tuple(read(item) for item in items))
     read = _reader(members)
+    if is_tuple:
+        return (lambda values: [v.to_json() for v in values]), (lambda items: tuple(read(item) for item in items))
+    if any(typing.get_origin(member) is tuple for member in typing.get_args(hint)):  # or None
+        return (
+            lambda values: values if values is None else [v.to_json() for v in values],
+            lambda items: items if items is None else tuple(read(item) for item in items),
+        )
     return (
         lambda value: value.to_json() if isinstance(value, Value) else value,
         lambda item: read(item) if isinstance(item, Mapping) else item,

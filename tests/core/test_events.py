@@ -111,3 +111,19 @@ def test_nothing_collected_is_an_empty_response() -> None:
 def test_an_unknown_event_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"no event of type 'noise'.*text_delta"):
         event_from_json({"type": "noise"})
+
+
+def test_parts_at_the_end_are_the_choices_whatever_was_told_before() -> None:
+    thought, text = ThinkingPart("hm", provider="p"), TextPart("ab")
+    told: list[StreamEvent] = [TextDelta("a"), ReasoningDelta("hm"), TextDelta("b")]
+    assert collect([*told, ChoiceEnd(ordered=True, parts=(thought, text))]) == Response(
+        (Choice.from_parts((thought, text)),)
+    )
+    assert collect([*told, ChoiceEnd(parts=(text,))]) == Response((Choice("ab"),))
+    end = ChoiceEnd(ordered=True, parts=(thought, text))
+    assert event_from_json(json.loads(json.dumps(end.to_json()))) == end
+    assert collect([*told, ChoiceEnd(ordered=True)]).choices[0].parts == (
+        TextPart("a"),
+        ThinkingPart("hm"),
+        TextPart("b"),
+    )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from sigwire.core.events import (
@@ -30,7 +31,7 @@ from sigwire.core.events import (
 )
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Part, TextPart
-from sigwire.core.response import Response, Usage
+from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools import ToolCall
 from sigwire.errors import LMError, LMTransportError
 from sigwire.lm.codecs.shapes import Dialect, Encoded, Target
@@ -169,17 +170,12 @@ class Assembly(ABC, Generic[D]):
     def _ends(self, response: Response, told: Iterable[Told]) -> Iterator[StreamEvent]:
         """The ends of the choices and of the answer, as the decoded body has them."""
         yield from self._begins(response.id, response.model)
-        for number, (choice, so_far) in enumerate(zip(response.choices, told, strict=True)):
+        for choice, so_far in zip(response.choices, told, strict=True):
             yield from so_far.end(len(choice.tool_calls))
-            yield ChoiceEnd(
-                choice.finish_reason,
-                number,
-                choice.refusal,
-                choice.logprobs,
-                choice.citations,
-                ordered=bool(choice.parts),
-                raw=choice.raw,
-            )
+        ends = [_end_of(choice, number) for number, choice in enumerate(response.choices)]
+        came = collect((*self._told, *ends)).choices
+        for end, choice, as_told in zip(ends, response.choices, came, strict=True):
+            yield end if as_told == choice else replace(end, parts=choice.message().parts)
         yield from self._counts(response.usage)
         yield ResponseEnd(response.warnings, response.attempts, response.raw)
 
@@ -217,3 +213,15 @@ class Assembly(ABC, Generic[D]):
         choices = {event.choice for event in self._told if isinstance(event, TextDelta | ReasoningDelta | PartEnd)}
         choices |= {event.choice for event in self._told if isinstance(event, ToolCallEnd)}
         return collect((*self._told, *(ChoiceEnd("error", number, ordered=True) for number in choices)))
+
+
+def _end_of(choice: Choice, number: int) -> ChoiceEnd:
+    return ChoiceEnd(
+        choice.finish_reason,
+        number,
+        choice.refusal,
+        choice.logprobs,
+        choice.citations,
+        ordered=bool(choice.parts),
+        raw=choice.raw,
+    )
