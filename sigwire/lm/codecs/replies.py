@@ -65,14 +65,15 @@ def usage_of(data: JsonValue, paths: Mapping[str, str | tuple[str, ...]]) -> Usa
     return Usage(**counts)
 
 
-_INVENTED = re.compile(r"call_\d+")
+# Ids of providers' own may be numbers too, of seven digits (Gemini) and eight (Ollama); a conversation's count is not.
+_INVENTED = re.compile(r"call_(0|[1-9]\d{0,4})")
 
 
 def is_invented(call_id: str) -> bool:
     """Whether sigwire made this id up because the provider sent none.
 
-    >>> is_invented("call_0"), is_invented("call_x7Kq")
-    (True, False)
+    >>> is_invented("call_0"), is_invented("call_x7Kq"), is_invented("call_3091305")
+    (True, False, False)
     """
     return _INVENTED.fullmatch(call_id) is not None
 
