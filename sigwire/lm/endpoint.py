@@ -12,6 +12,7 @@ to any other ``base_url`` only a key that was given in code.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import re
@@ -395,7 +396,7 @@ class Endpoint:
         from sigwire.lm.transport import HttpRequest
 
         query = {**route.wire.query, **sent.query}
-        url = way.base + quote(sent.path, safe=_PATH) + (self._query(query) if query else "")
+        url = way.base + _quoted(sent.path) + (self._query(query) if query else "")
         return HttpRequest(url, way.headers, _to_json(sent.body), timeout=self._connection.timeout)
 
     def _query(self, query: Mapping[str, str]) -> str:
@@ -454,10 +455,9 @@ class Endpoint:
 
     def _named_headers(self, base: str, given: bool) -> dict[str, str]:
         """Headers from the environment that say whose account it is; they go where the key goes."""
-        if given and not self._is_home(base):
-            return {}
         named = self._provider.header_variables
-        return {header: value for header, variable in named.items() if (value := os.environ.get(variable))}
+        there = {header: value for header, variable in named.items() if (value := os.environ.get(variable))}
+        return there if there and (not given or self._is_home(base)) else {}
 
     def _key(self, base: str, given: bool, own: Mapping[str, str]) -> _Found:
         """The key for a base URL: of the user's own headers, of the code, of the environment; or why there is none."""
@@ -545,7 +545,11 @@ class Endpoint:
         return next((hint for kind, hint in self._provider.hints.items() if isinstance(error, kind)), "")
 
 
-_PATH = "/:@!$&'()*+,;=~%"
+@functools.lru_cache(maxsize=256)
+def _quoted(path: str) -> str:
+    return quote(path, safe="/:@!$&'()*+,;=~%")
+
+
 _TOOLS_REFUSED = re.compile(r"tool|function.call", re.IGNORECASE)
 _TOOLS_AS_TEXT = (
     "If the model takes no tools, have them written as text: "
