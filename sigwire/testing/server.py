@@ -7,7 +7,7 @@ client piece by piece. Closing it ends connections that clients still hold open.
 from __future__ import annotations
 
 import contextlib
-import select
+import selectors
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -138,7 +138,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         self.wfile.flush()
-        whole = play(_Chunks(self))
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.connection, selectors.EVENT_READ)
+            whole = play(_Chunks(self, selector))
         if whole:
             self.wfile.write(b"0\r\n\r\n")
             self.wfile.flush()
@@ -151,8 +153,8 @@ class _Handler(BaseHTTPRequestHandler):
 class _Chunks:
     """The rest of a response, in HTTP's chunks."""
 
-    def __init__(self, handler: _Handler) -> None:
-        self._file, self._connection = handler.wfile, handler.connection
+    def __init__(self, handler: _Handler, selector: selectors.BaseSelector) -> None:
+        self._file, self._connection, self._selector = handler.wfile, handler.connection, selector
         self._server = cast(LoopbackServer, handler.server)
 
     def send(self, data: bytes) -> None:
@@ -161,15 +163,14 @@ class _Chunks:
             self._file.write(b"%x\r\n%b\r\n" % (len(data), data))
             self._file.flush()
         except OSError:
-            raise StreamOver("client left") from None
+            raise StreamOver("server stopped" if self._server.stopping else "client left") from None
 
     def look(self) -> None:
         if self._server.stopping:
             raise StreamOver("server stopped")
         # Readable without a byte to read: the other side has closed. A next request may wait there as well.
-        readable, _, _ = select.select([self._connection], [], [], 0)
         try:
-            gone = bool(readable) and self._connection.recv(1, socket.MSG_PEEK) == b""
+            gone = bool(self._selector.select(0)) and self._connection.recv(1, socket.MSG_PEEK) == b""
         except OSError:
             gone = True
         if gone:

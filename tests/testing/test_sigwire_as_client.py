@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import sigwire
+from sigwire.core.events import collect
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
-from sigwire.core.response import Choice
-from sigwire.testing import FakeProvider
+from sigwire.core.response import Choice, Response, Usage
+from sigwire.core.tools import ToolCall
+from sigwire.testing import FakeProvider, Streamed
 
 MODELS = {
     "openai": "openai/gpt-4.1-mini",
@@ -63,3 +70,40 @@ def test_probabilities_of_tokens_come_where_they_are_asked_for(wire: str) -> Non
     assert [(one["token"], one["logprob"]) for one in made_up["content"]] == [("Hi", -0.25), (" you", -0.25)]  # type: ignore[index,call-overload,union-attr]
     assert len(made_up["content"][0]["top_logprobs"]) == 1  # type: ignore[index,call-overload]
     assert [(one["token"], one["logprob"]) for one in scripted["content"]] == [("Hey", -1.5)]  # type: ignore[index,call-overload,union-attr]
+
+
+ASKED = Request(
+    (Message.user("Hi"),), ({"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}},)
+)
+CALLS = (ToolCall("call_a", "add", {"city": "Ōslo", "days": 3}), ToolCall("call_b", "add", {}))
+
+
+def model_at(provider: FakeProvider, wire: str) -> sigwire.LM:
+    return sigwire.LM(MODELS[wire], base_url=provider.url(wire), api_key="any", num_retries=0, **WIRES.get(wire, {}))
+
+
+def told(response: Response) -> list[Any]:
+    """All that an answer says, without what came over the wire."""
+    return [*(replace(choice, raw=None) for choice in response.choices), response.usage, response.model, response.id]
+
+
+@pytest.mark.parametrize("wire", MODELS)
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(), packets=st.integers(1, 400))
+def test_what_is_streamed_equals_what_comes_whole(wire: str, seed: int, packets: int) -> None:
+    answer = Response((Choice("Let me see.\nSo: 4", CALLS, "Two sums"),), Usage(10, 7, 4, None, 2))
+    with FakeProvider([answer]) as provider:
+        whole = model_at(provider, wire).respond(ASKED)
+    with FakeProvider([Streamed(answer, seed=seed, packets=packets)]) as provider:  # which counts its ids anew
+        streamed = collect(model_at(provider, wire).stream(ASKED))
+    assert told(streamed) == told(whole)
+
+
+@pytest.mark.parametrize("wire", MODELS)
+async def test_a_stream_that_is_awaited_equals_what_comes_whole(wire: str) -> None:
+    answer = Response((Choice("Let me see", CALLS),), Usage(10, 7))
+    async with FakeProvider([answer]) as provider:
+        whole = await model_at(provider, wire).arespond(ASKED)
+    async with FakeProvider([answer]) as provider:
+        streamed = collect([event async for event in model_at(provider, wire).astream(ASKED)])
+    assert told(streamed) == told(whole)
