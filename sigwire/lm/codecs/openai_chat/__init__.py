@@ -6,6 +6,7 @@ is in the target's facts.
     tables      every option, finish reason, count and error code, by the wire's name
     encoding    encode(): options, reasoning, tools, structured output       messages   the conversation
     decoding    decode(), decode_error()                                     reading    read_request()
+    streaming   decoder(), of a choice as it is ``growing``, calls in ``fragments`` and ``think_tags``
     refused     recover(): a call that stands in an error
 
 Surprises of this wire:
@@ -25,15 +26,18 @@ from sigwire.lm.codecs.openai_chat.decoding import decode, decode_error
 from sigwire.lm.codecs.openai_chat.encoding import encode
 from sigwire.lm.codecs.openai_chat.reading import read_request
 from sigwire.lm.codecs.openai_chat.refused import recover
+from sigwire.lm.codecs.openai_chat.streaming import FRAMING, decoder
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, OPTIONS, USAGE
 
 __all__ = [
     "ERRORS",
     "FINISH_REASONS",
+    "FRAMING",
     "OPTIONS",
     "USAGE",
     "decode",
     "decode_error",
+    "decoder",
     "encode",
     "read_request",
     "recover",

@@ -34,21 +34,29 @@ from sigwire.lm.codecs.dialects import ChatDialect
 from sigwire.lm.codecs.faults import Rule, lm_error, no_answer, read_fault
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, USAGE
 
-__all__ = ["decode", "decode_call", "decode_content", "decode_error"]
+__all__ = [
+    "choice_index",
+    "decode",
+    "decode_call",
+    "decode_content",
+    "decode_error",
+    "decode_usage",
+    "failed_inside",
+]
 
 
 def decode(body: JsonValue, sent: Encoded, target: Target[ChatDialect]) -> Response:
     """The reply as a response. Raises an ``LMError`` for an error, or no answer at all, inside status 200."""
     choices = objects_of(body.get("choices")) if isinstance(body, dict) else ()
     if not isinstance(body, dict) or not choices or body.get("error"):
-        raise _failed_inside(body, target)
+        raise failed_inside(body, target)
     if choices[0].get("error") and not choices[1:]:
-        raise _failed_inside(choices[0], target)
-    ordered = sorted(choices, key=_index)
+        raise failed_inside(choices[0], target)
+    ordered = sorted(choices, key=choice_index)
     decoded = [_decode_choice(choice, sent, target) for choice in ordered]
     return Response(
         tuple(choice for choice, _ in decoded),
-        _decode_usage(body),
+        decode_usage(body),
         string_of(body, "model"),
         string_of(body, "id"),
         (*sent.warnings, *(warning for _, warnings in decoded for warning in warnings)),
@@ -56,12 +64,13 @@ def decode(body: JsonValue, sent: Encoded, target: Target[ChatDialect]) -> Respo
     )
 
 
-def _index(choice: JsonObject) -> int:
+def choice_index(choice: JsonObject) -> int:
+    """The number of a choice; the first where it has none."""
     index = choice.get("index")
     return index if isinstance(index, int) else 0
 
 
-def _failed_inside(body: JsonValue, target: Target[ChatDialect]) -> LMError:
+def failed_inside(body: JsonValue, target: Target[ChatDialect]) -> LMError:
     """An error that came with status 200: its own code stands in for the status; without one the server failed."""
     fault = read_fault(200, {}, body)
     if isinstance(body, dict) and body.get("error"):
@@ -121,7 +130,8 @@ def _decode_citation(annotation: JsonObject) -> JsonObject:
     return {"type": kind, **inner} if isinstance(inner, dict) else annotation
 
 
-_THINK = re.compile(r"\s*<think>(.*?)</think>\s*", re.DOTALL)
+# Without the end of it the answer was cut off while the model was thinking.
+_THINK = re.compile(r"\s*<think>(.*?)(?:</think>\s*|\Z)", re.DOTALL)
 
 
 def _decode_chunk(chunk: JsonObject, family: str) -> ThinkingPart:
@@ -182,7 +192,8 @@ def _called(wire: JsonObject) -> JsonObject:
     return function if isinstance(function, dict) else {}
 
 
-def _decode_usage(body: JsonObject) -> Usage:
+def decode_usage(body: JsonObject) -> Usage:
+    """The counts, wherever the host puts them."""
     usage = body.get("usage")
     if not isinstance(usage, dict):
         x_groq = body.get("x_groq")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
@@ -115,26 +115,28 @@ def _encode_assistant(message: Message, names: NameMap, target: Target[ChatDiale
         if isinstance(part, OpaquePart) and isinstance(part.data, dict):
             fields |= part.data
     calls = [_encode_call(call, names, target) for call in message.tool_calls]
-    wire: JsonObject = {"role": "assistant", "content": _assistant_content(message, fields, target)}
+    wire: JsonObject = {"role": "assistant", "content": _assistant_content(message, calls, fields, target)}
     if calls:
         wire["tool_calls"] = cast(JsonValue, calls)
-    thinking = "".join(part.text for part in message.parts if isinstance(part, ThinkingPart))
+    thinking = "".join([part.text for part in message.parts if isinstance(part, ThinkingPart)])
     if thinking and target.dialect.replay in ("reasoning_content", "reasoning") and "reasoning_details" not in fields:
         wire[target.dialect.replay] = thinking
-    return {**wire, **fields}
+    return {**wire, **fields} if fields else wire
 
 
-def _assistant_content(message: Message, fields: JsonObject, target: Target[ChatDialect]) -> JsonValue:
+def _assistant_content(
+    message: Message, calls: Sequence[JsonObject], fields: JsonObject, target: Target[ChatDialect]
+) -> JsonValue:
     for part in message.parts:
-        media = isinstance(part, ImagePart | FilePart) or (isinstance(part, AudioPart) and "audio" not in fields)
-        supports(not media, f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn.")
+        if isinstance(part, ImagePart | FilePart) or (isinstance(part, AudioPart) and "audio" not in fields):
+            supports(False, f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn.")
     chunks = [_thinking_chunk(part) for part in message.parts if isinstance(part, ThinkingPart)]
     if chunks and target.dialect.replay == "chunk":
         text: list[JsonObject] = [{"type": "text", "text": message.text}] if message.text else []
         return cast(JsonValue, chunks + text)
     if "audio" in fields:
         return None  # its text is the transcript of what goes back by id
-    return message.text or (None if message.tool_calls else "")
+    return message.text or (None if calls else "")
 
 
 def _thinking_chunk(part: ThinkingPart) -> JsonObject:

@@ -17,7 +17,7 @@ from sigwire.lm.codecs.base import Encoded, Target, at, objects_of, string_of
 from sigwire.lm.codecs.dialects import ChatDialect
 from sigwire.lm.codecs.faults import read_body, read_fault
 
-__all__ = ["recover", "refused_calls"]
+__all__ = ["recover", "recovered"]
 
 _REFUSED = "tool_use_failed"
 
@@ -34,17 +34,21 @@ def recover(
     >>> recover(400, {}, body, sent, Target("groq", "m", ChatDialect())).choices[0].tool_calls[0].error.message
     'x is missing'
     """
-    data = read_body(body)
-    calls = refused_calls(data, sent)
+    return recovered(read_body(body), sent, target)
+
+
+def recovered(body: JsonValue, sent: Encoded, target: Target[ChatDialect]) -> Response | None:
+    """The same of a parsed body, or of an event in a stream."""
+    calls = _refused_calls(body, sent)
     if not calls:
         return None
-    said = read_fault(status, headers, data).message
+    said = read_fault(None, {}, body).message
     warning = LMWarning("tool_calls", f"{target.provider} refused the model's call: {said}")
-    choice = Choice(tool_calls=calls, finish_reason="tool_calls", raw=data)
-    return Response((choice,), model=target.model, warnings=(*sent.warnings, warning), raw=data)
+    choice = Choice(tool_calls=calls, finish_reason="tool_calls", raw=body)
+    return Response((choice,), model=target.model, warnings=(*sent.warnings, warning), raw=body)
 
 
-def refused_calls(body: JsonValue, sent: Encoded) -> tuple[ToolCall, ...]:
+def _refused_calls(body: JsonValue, sent: Encoded) -> tuple[ToolCall, ...]:
     """The calls that the error in a body holds, each with the host's complaint; none for any other error."""
     error = at(body, "error")
     text = string_of(error, "failed_generation")
