@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
 from sigwire.core.capabilities import Capabilities
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from sigwire.lm.transport import HttpReply, HttpRequest, Transport
 
 __all__ = ["Answers", "Connection", "Direct", "Endpoint", "connect"]
+
+E = TypeVar("E", bound=BaseException)
 
 
 # --- what the user says about the way to the provider ----------------------------------------------------
@@ -523,6 +525,9 @@ class Endpoint:
         except OSError as error:
             lost = LMTransportError(f"No answer from {_shown(way.base)}: {error}.")
             raise self._explain(_with_partial(lost, told), way, sent) from error
+        except BaseException as error:  # who stops listening may want what was said
+            _with_partial(error, told)
+            raise
 
     def _explain(self, error: LMError, way: _Way, sent: Encoded) -> LMError:
         """The error with what only this place knows: who was asked, with which key, what to do. Without the key."""
@@ -595,10 +600,10 @@ def _decoded(
         raise failure
 
 
-def _with_partial(error: LMError, told: Sequence[StreamEvent]) -> LMError:
+def _with_partial(error: E, told: Sequence[StreamEvent]) -> E:
     """The error with the answer as far as it had come, if any of it was shown."""
     if not all(isinstance(event, ResponseStart | UsageUpdate) for event in told):
-        error.partial = collect(told)
+        error.partial = collect(told)  # type: ignore[attr-defined]  # of ours or not, an exception takes attributes
     return error
 
 

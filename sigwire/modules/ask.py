@@ -59,7 +59,12 @@ class Ask:
         place = place_of(self.asker.module if self.asker is not None else self.lm)
         reader: EventReader = _Marking(place) if self.asker is None else self.asker.reader(*place)
         yield Emit(AskStart(self.lm.model, path=place.path, turn=place.turn))
-        response: Response = yield from _read_by(reader, _told(self.lm, self.request))
+        try:
+            response: Response = yield from _read_by(reader, _told(self.lm, self.request))
+        except BaseException as error:  # what was answered before it ended is paid for
+            if isinstance(partial_answer := getattr(error, "partial", None), Response):
+                record_usage(self.lm.model, partial_answer.usage)
+            raise
         if said := tuple(reader.close()):
             yield Emit(*said)
         return self._done(response)

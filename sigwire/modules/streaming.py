@@ -7,7 +7,7 @@
 
 A stream runs its program as it is read, in a context of its own: what the program sets is not seen by the reader in between.
 Leaving it early (``close()``, the end of a ``with`` block, ``break`` and forgetting it) stops the program where it is: the
-connection is closed, and what an agent had done stands in ``stream.left``.
+connection is closed, what an agent had done stands in ``stream.left``, what the model had said in ``stream.partial``.
 
 Events name the module they come from as the streamed program does (``named_sub_modules``).
 """
@@ -21,9 +21,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, cast
 
 from sigwire.core.events import Finished, ProgramEvent
+from sigwire.core.response import Response
 from sigwire.errors import ConfigurationError
 from sigwire.steps import Program
-from sigwire.streams import Returned, StreamLeft, astream, stream
+from sigwire.streams import Returned, astream, stream
 
 if TYPE_CHECKING:
     from sigwire.modules.module import Module
@@ -76,10 +77,11 @@ class _Outcome(Generic[T]):
 
     value: T | None = None
     finished: bool = False
-    left: StreamLeft | None = None
+    left: BaseException | None = None
 
-    def leave(self, error: StreamLeft) -> None:
-        self.left = error
+    def leave(self, error: BaseException) -> None:
+        if not isinstance(error, GeneratorExit):  # the program was told ``StreamLeft``
+            self.left = error
 
     def finish(self, value: T) -> Finished:
         self.value, self.finished = value, True
@@ -106,9 +108,14 @@ class _Stream(Generic[T]):
         return self._outcome.get("stream")
 
     @property
-    def left(self) -> StreamLeft | None:
-        """What was raised in the program when the stream was left early; ``AgentRun.of(left)`` is an agent's run so far."""
+    def left(self) -> BaseException | None:
+        """What ended the program early: ``StreamLeft``, a cancellation, an error. ``AgentRun.of(left)``: an agent's run."""
         return self._outcome.left
+
+    @property
+    def partial(self) -> Response | None:
+        """What the model had answered when the program ended early: text, finished calls, tokens as far as they were told."""
+        return getattr(self._outcome.left, "partial", None)
 
 
 class ProgramStream(_Stream[T], Iterator[ProgramEvent]):
@@ -135,7 +142,11 @@ class ProgramStream(_Stream[T], Iterator[ProgramEvent]):
 
 
 def _told(begin: Callable[[], Program[T]], outcome: _Outcome[T]) -> Generator[ProgramEvent]:
-    value = yield from stream(begin(), left=outcome.leave)
+    try:
+        value = yield from stream(begin(), left=outcome.leave)
+    except BaseException as error:
+        outcome.leave(error)
+        raise
     yield outcome.finish(value)
 
 
@@ -168,6 +179,9 @@ async def _atold(begin: Callable[[], Program[T]], outcome: _Outcome[T]) -> Async
     try:
         async for event in events:
             yield outcome.finish(cast(Any, event).value) if type(event) is Returned else event
+    except BaseException as error:
+        outcome.leave(error)
+        raise
     finally:
         await events.aclose()
 
