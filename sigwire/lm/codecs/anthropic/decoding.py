@@ -65,7 +65,7 @@ def _decode_choice(
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
     last, family = bodies[-1], target.dialect.family
     blocks = [block for body in bodies for block in blocks_of(body.get("content"))]
-    reason = last.get("stop_reason")
+    reason = string_of(last, "stop_reason")
     blocks, cut = _without_cut_call(blocks, reason)
     parts = [part for block in blocks for part in read_block(block, family, sent.names, ANSWER_READERS)]
     calls = number_calls((part for part in parts if isinstance(part, ToolCall)), sent.call_ids)
@@ -153,7 +153,7 @@ def resume(body: JsonValue, sent: Encoded) -> Encoded | None:
     >>> resume({**paused, "stop_reason": "end_turn"}, sent)
     """
     body = body[-1] if isinstance(body, list) and body else body
-    if not isinstance(body, dict) or body.get("stop_reason") not in PAUSED:
+    if not isinstance(body, dict) or string_of(body, "stop_reason") not in PAUSED:
         return None
     messages, said = list(objects_of(sent.body.get("messages"))), blocks_of(body.get("content"))
     if messages and messages[-1].get("role") == "assistant":
