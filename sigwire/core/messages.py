@@ -70,7 +70,7 @@ class Message(Value):
     @property
     def text(self) -> str:
         """The text parts joined; nothing of thinking, calls or results."""
-        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+        return "".join([part.text for part in self.parts if isinstance(part, TextPart)])
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:

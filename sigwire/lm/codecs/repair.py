@@ -158,7 +158,7 @@ def _own(messages: Iterable[Message], rules: RepairRules, warnings: list[LMWarni
             kept.append(message)
             continue
         _check(message)
-        parts = tuple(part for part in map(_clean, message.parts) if _belongs(part, rules.family, warnings))
+        parts = tuple([part for part in map(_clean, message.parts) if _belongs(part, rules.family, warnings)])
         if parts:
             kept.append(message if parts == message.parts else Message(message.role, parts))
         elif message.role not in ("assistant", "tool"):
@@ -183,8 +183,9 @@ _MISPLACED: Mapping[Role, tuple[type, ...]] = {
 
 
 def _check(message: Message) -> None:
+    misplaced = _MISPLACED[message.role]
     for part in message.parts:
-        if isinstance(part, _MISPLACED[message.role]):
+        if isinstance(part, misplaced):
             raise InputError(
                 f"A {message.role!r} message cannot hold a {type(part).__name__}. "
                 "Calls and thinking belong to assistant messages, results to tool messages."
@@ -192,33 +193,30 @@ def _check(message: Message) -> None:
 
 
 def _belongs(part: Part, family: str, warnings: list[LMWarning]) -> bool:
-    match part:
-        case TextPart(text):
-            return bool(text)
-        case ThinkingPart(provider=provider):
-            return provider is None or provider == family
-        case OpaquePart(provider=provider) if provider != family:
-            warnings.append(LMWarning("opaque", f"An item that only {provider} understands was left out."))
-            return False
-        case _:
-            return True
+    if isinstance(part, TextPart):
+        return bool(part.text)
+    if isinstance(part, ThinkingPart):
+        return part.provider is None or part.provider == family
+    if isinstance(part, OpaquePart) and part.provider != family:
+        warnings.append(LMWarning("opaque", f"An item that only {part.provider} understands was left out."))
+        return False
+    return True
 
 
 def _clean(part: Part) -> Part:
-    match part:
-        case TextPart(text) if not _is_unicode(text):
-            return TextPart(_as_unicode(text))
-        case ToolCall(arguments=arguments, raw_arguments=raw):
-            whole = well_formed(arguments)
-            if whole is arguments and (raw is None or _is_unicode(raw)):
-                return part
-            arguments = whole if isinstance(whole, dict) else None
-            return replace(part, arguments=arguments, raw_arguments=None if raw is None else _as_unicode(raw))
-        case ToolResult(content=content):
-            whole = well_formed(content)
-            return part if whole is content else replace(part, content=whole)
-        case _:
+    if isinstance(part, TextPart):
+        return part if _is_unicode(part.text) else TextPart(_as_unicode(part.text))
+    if isinstance(part, ToolCall):
+        arguments, raw = part.arguments, part.raw_arguments
+        whole = well_formed(arguments)
+        if whole is arguments and (raw is None or _is_unicode(raw)):
             return part
+        arguments = whole if isinstance(whole, dict) else None
+        return replace(part, arguments=arguments, raw_arguments=None if raw is None else _as_unicode(raw))
+    if isinstance(part, ToolResult):
+        whole = well_formed(part.content)
+        return part if whole is part.content else replace(part, content=whole)
+    return part
 
 
 def well_formed(value: JsonValue) -> JsonValue:
@@ -242,7 +240,7 @@ def well_formed(value: JsonValue) -> JsonValue:
 
 def _is_well_formed(value: JsonValue) -> bool:
     if isinstance(value, str):
-        return _is_unicode(value)
+        return value.isascii() or _is_unicode(value)
     if isinstance(value, dict):
         return all(map(_is_unicode, value)) and all(map(_is_well_formed, value.values()))
     return not isinstance(value, list) or all(map(_is_well_formed, value))
@@ -272,16 +270,16 @@ def _is_settled(turns: Sequence[Message], rules: RepairRules) -> bool:
     unanswered: tuple[ToolCall, ...] = ()
     used: set[str] = set()
     for turn in turns:
-        calls, results = turn.tool_calls, turn.tool_results
+        results = turn.tool_results
         if not _are_answers(results, unanswered, rules) or (turn.role == "tool") != bool(results):
             return False
         if results and len(results) != len(turn.parts):
             return False
-        for call in calls:
+        unanswered = turn.tool_calls
+        for call in unanswered:
             if call.id in used or not _fits(call.id, rules.ids):
                 return False
             used.add(call.id)
-        unanswered = calls
     return not unanswered
 
 
@@ -289,7 +287,7 @@ def _are_answers(results: tuple[ToolResult, ...], calls: tuple[ToolCall, ...], r
     """Whether these are the results of these calls, one for each, and may keep their media."""
     if len(results) != len(calls) or (rules.result_media == "user" and any(result.media for result in results)):
         return False
-    return all((result.id, result.name) == (call.id, call.name) for result, call in zip(results, calls, strict=True))
+    return not results or [(result.id, result.name) for result in results] == [(call.id, call.name) for call in calls]
 
 
 def _fits(call_id: str, rules: IdRules | None) -> bool:
