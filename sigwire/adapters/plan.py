@@ -30,7 +30,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, TextPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Repair, Response
-from sigwire.core.tools import Tool, ToolCall, ToolCalls, ToolResult, number_calls
+from sigwire.core.tools import Tool, ToolCall, ToolCalls, ToolResult
 from sigwire.errors import (
     AdapterParseError,
     ContentFiltered,
@@ -264,7 +264,7 @@ class Plan:
     ) -> Choice:
         if choice.tool_calls or not choice.text:
             return choice
-        found = read_calls(choice.text, names, strict=self.adapter.strict)
+        found = read_calls(choice.text, names, strict=self.adapter.strict, taken=taken)
         if not found.calls:
             return choice
         if self.tools_mode == "native":
@@ -272,8 +272,7 @@ class Plan:
                 LMWarning("native_tools", f"the model wrote its calls as text; they were read as {found.dialect}")
             )
         warnings += [LMWarning("text_tools", note) for note in found.notes]
-        used = frozenset(taken)
-        return _with_calls(choice, found.text, number_calls(_new_ids(found.calls, used), used))
+        return _with_calls(choice, found.text, found.calls)
 
     # --- parse ---------------------------------------------------------------------------------------
 
@@ -461,16 +460,6 @@ def _with_calls(choice: Choice, text: str, calls: tuple[ToolCall, ...]) -> Choic
     parts = (*kept, *((TextPart(text),) if text else ()), *calls) if kept else ()
     reason = "tool_calls" if calls and choice.finish_reason == "stop" else choice.finish_reason
     return replace(choice, text=text, tool_calls=calls, finish_reason=reason, parts=parts)
-
-
-def _new_ids(calls: Iterable[ToolCall], taken: frozenset[str]) -> list[ToolCall]:
-    """Calls without the ids that a model made up twice."""
-    used = set(taken)
-    fresh: list[ToolCall] = []
-    for call in calls:
-        fresh.append(replace(call, id="") if call.id in used else call)
-        used.add(call.id)
-    return fresh
 
 
 def _answer(call: ToolCall) -> ToolResult:
