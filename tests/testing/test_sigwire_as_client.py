@@ -15,7 +15,8 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools import ToolCall
-from sigwire.testing import FakeProvider, Streamed
+from sigwire.errors import LMError
+from sigwire.testing import FakeProvider, Fault, Gate, Streamed
 
 MODELS = {
     "openai": "openai/gpt-4.1-mini",
@@ -107,3 +108,31 @@ async def test_a_stream_that_is_awaited_equals_what_comes_whole(wire: str) -> No
     async with FakeProvider([answer]) as provider:
         streamed = collect([event async for event in model_at(provider, wire).astream(ASKED)])
     assert told(streamed) == told(whole)
+
+
+STREAMED = pytest.mark.parametrize("wire", [wire for wire in MODELS if wire != "openai-responses"])
+HELLO = Request((Message.user("Hi"),))
+
+
+@STREAMED
+def test_leaving_a_stream_closes_the_connection(wire: str) -> None:
+    gate = Gate(6)
+    with FakeProvider([Streamed("one two three four five six seven eight", gate=gate)]) as provider:
+        events = model_at(provider, wire).stream(HELLO)
+        assert next(event for event in events if event.kind == "text_delta")
+        events.close()
+        progress = provider.requests[0].stream
+        assert progress is not None
+        assert progress.wait() == "client left"
+        assert progress.sent <= 6
+
+
+@STREAMED
+@pytest.mark.parametrize(
+    "how", [{}, {"clean": True}, {"fault": Fault("overloaded")}], ids=["broken off", "no end", "an error inside"]
+)
+def test_a_stream_that_does_not_end_well_is_an_error_that_may_be_tried_again(wire: str, how: dict[str, Any]) -> None:
+    answer = Streamed("one two three four five six seven eight", stop_after=4, **how)
+    with FakeProvider([answer]) as provider, pytest.raises(LMError) as caught:
+        list(model_at(provider, wire).stream(HELLO))
+    assert caught.value.retryable
