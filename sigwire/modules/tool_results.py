@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, cast
 from sigwire.core.example import Record
 from sigwire.core.json import JsonValue, Value, dumps, loads
 from sigwire.core.messages import AudioPart, FilePart, ImagePart
+from sigwire.core.ordering import in_order
 from sigwire.core.parts import MediaPart
 
 __all__ = ["encode", "limit", "short_message"]
@@ -122,7 +123,7 @@ def _jsonable(value: Any) -> JsonValue:
 
     try:
         text = to_json(value, bytes_mode="base64", inf_nan_mode="strings", fallback=own_form).decode()
-        made: JsonValue = loads(text)
+        made = in_order(value, loads(text))
     except (PydanticSerializationError, ValueError) as fault:
         raise ValueError(f"a value of the type {without_form[-1]} has no JSON form") from fault
     return made
