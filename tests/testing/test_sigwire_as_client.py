@@ -38,14 +38,15 @@ def weather(city: str, days: int = 1) -> str:
     return f"rain in {city}"
 
 
+@pytest.mark.parametrize("how", ["called", "awaited"])
 @pytest.mark.parametrize("wire", MODELS)
-def test_an_agent_gives_the_same_calls_and_answer_on_every_wire(wire: str) -> None:
+async def test_an_agent_gives_the_same_calls_and_answer_on_every_wire(wire: str, how: str) -> None:
     question = "What will the weather in Oslo be for 3 days?"
     agent = sigwire.ReAct("question -> answer", tools=[weather])
     with FakeProvider(sigwire.LM("offline/lexical")) as provider:
         lm = sigwire.LM(MODELS[wire], base_url=provider.url(wire), api_key="any", **WIRES.get(wire, {}))
         agent.set_lm(lm)
-        result = agent(question=question)
+        result = agent(question=question) if how == "called" else await agent.acall(question=question)
     assert [call.arguments for call in result.steps[0].calls] == [{"city": "Oslo", "days": 3}]
     assert "rain" in result.answer
     assert {(sent.wire, sent.status) for sent in provider.requests} == {(wire, 200)}
