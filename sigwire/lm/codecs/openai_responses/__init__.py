@@ -6,6 +6,7 @@ models is in the target's facts.
     dialects    the hosts                        tables    every option, finish reason, count and error code
     encoding    encode(): options, reasoning, tools, structured output       turns      the conversation, as items
     decoding    decode(), decode_error()                                     reading    read_request()
+    streaming   decoder()                                                    stops      texts cut in a stream
 
 A conversation is a flat list of *items*: a turn of the model is several of them (reasoning, a message, calls), and
 each has an id of its own. Surprises of this wire:
@@ -27,6 +28,7 @@ from sigwire.lm.codecs.openai_responses.decoding import decode, decode_error
 from sigwire.lm.codecs.openai_responses.dialects import AZURE, COMPATIBLE, DEEPSEEK, DIALECTS, OPENAI, ResponsesDialect
 from sigwire.lm.codecs.openai_responses.encoding import encode
 from sigwire.lm.codecs.openai_responses.reading import read_request
+from sigwire.lm.codecs.openai_responses.streaming import FRAMING, decoder
 from sigwire.lm.codecs.openai_responses.tables import ERRORS, FINISH_REASONS, OPTIONS, USAGE
 
 __all__ = [
@@ -36,12 +38,14 @@ __all__ = [
     "DIALECTS",
     "ERRORS",
     "FINISH_REASONS",
+    "FRAMING",
     "OPENAI",
     "OPTIONS",
     "USAGE",
     "ResponsesDialect",
     "decode",
     "decode_error",
+    "decoder",
     "encode",
     "read_request",
 ]

@@ -28,13 +28,13 @@ from sigwire.lm.codecs.openai_responses.dialects import ResponsesDialect
 from sigwire.lm.codecs.openai_responses.tables import CALL_FIELDS, ERRORS, FINISH_REASONS, USAGE
 from sigwire.lm.codecs.openai_responses.turns import is_message, split_message
 
-__all__ = ["decode", "decode_error", "decode_item"]
+__all__ = ["decode", "decode_error", "decode_item", "failed_inside"]
 
 
 def decode(body: JsonValue, sent: Encoded, target: Target[ResponsesDialect]) -> Response:
     """The reply as a response. Raises an ``LMError`` for a failure, or no answer at all, inside status 200."""
     if not isinstance(body, dict) or "output" not in body or body.get("error") or body.get("status") == "failed":
-        raise _failed_inside(body, target)
+        raise failed_inside(body, target)
     choice, warnings = _decode_choice(body, sent, target)
     return Response(
         (choice,),
@@ -46,7 +46,7 @@ def decode(body: JsonValue, sent: Encoded, target: Target[ResponsesDialect]) -> 
     )
 
 
-def _failed_inside(body: JsonValue, target: Target[ResponsesDialect]) -> LMError:
+def failed_inside(body: JsonValue, target: Target[ResponsesDialect]) -> LMError:
     """An error that came with status 200: its code tells which; without a known one the server failed."""
     if isinstance(body, dict) and (body.get("error") or body.get("status") == "failed"):
         return _error(200, {}, body, target)
