@@ -21,7 +21,7 @@ from sigwire.core.events import (
     UsageUpdate,
     collect,
 )
-from sigwire.core.json import JsonObject
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import ImagePart, Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Usage
@@ -141,8 +141,8 @@ def test_the_names_of_tools_are_the_callers_own_and_ids_are_new_in_the_conversat
 
 
 def test_log_probabilities_are_one_behind_the_other() -> None:
-    tokens: list[JsonObject] = [{"token": token, "logprob": -0.1} for token in "ab"]
-    lines = [{**line("a"), "logprobs": tokens[:1]}, {**line("b"), "logprobs": tokens[1:]}, done()]
+    tokens: list[JsonValue] = [{"token": token, "logprob": -0.1} for token in "ab"]
+    lines: list[JsonObject] = [{**line("a"), "logprobs": tokens[:1]}, {**line("b"), "logprobs": tokens[1:]}, done()]
     assert streamed(ollama, TARGET, lines).choices[0].logprobs == {"content": tokens}
 
 
@@ -209,7 +209,7 @@ def in_lines(draw: st.DrawFn, body: dict[str, Any]) -> list[JsonObject]:
     calls = message.get("tool_calls", [])
     at = draw(st.integers(0, len(calls)))
     lines += [line(tool_calls=part) for part in (calls[:at], calls[at:]) if part]
-    last = {**body, "message": {"role": "assistant", "content": ""}}
+    last: JsonObject = {**body, "message": {"role": "assistant", "content": ""}}
     return [*lines, last]
 
 
