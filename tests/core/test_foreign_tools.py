@@ -642,7 +642,11 @@ def test_the_id_of_the_call_is_injected_by_itself() -> None:
     assert [tool(words="a"), tool(words="a")] == ["a call_0", "a call_1"]
 
 
-@pytest.mark.parametrize("handled", [False, True, "our words", lambda error: f"handled {error}"], ids=str)
+@pytest.mark.parametrize(
+    "handled",
+    [False, True, "our words", lambda error: f"handled {error}"],
+    ids=["not handled", "handled", "in our words", "by a function"],
+)
 async def test_a_tool_exception_is_an_error_for_the_model_handled_or_not(handled: Any) -> None:
     def look() -> str:
         """Look."""
