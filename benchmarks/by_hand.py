@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["AsyncSender", "head", "sender"]
+__all__ = ["AsyncSender", "Sender", "head"]
 
 HEADERS = {"content-type": "application/json", "authorization": "Bearer benchmark"}
 
@@ -32,20 +32,25 @@ def body_of(data: bytes) -> bytes | None:
     return data[end:whole] if len(data) >= whole else None
 
 
-def sender(port: int, path: str) -> Callable[[bytes], bytes]:
-    """What posts a body over one connection and gives the reply's."""
-    connection = socket.create_connection(("127.0.0.1", port))
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    before = head(port, path)
+class Sender:
+    """Posts bodies over one connection and gives the replies'."""
 
-    def send(body: bytes) -> bytes:
-        connection.sendall(request(before, body))
+    def __init__(self, port: int, path: str) -> None:
+        self._before = head(port, path)
+        self._connection = socket.create_connection(("127.0.0.1", port))
+        self._connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def __call__(self, body: bytes) -> bytes:
+        connection = self._connection
+        connection.sendall(request(self._before, body))
         data = connection.recv(65536)
         while (answer := body_of(data)) is None:
             data += connection.recv(65536)
         return answer
 
-    return send
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
 
 
 class Conversation(asyncio.Protocol):
@@ -86,7 +91,8 @@ class AsyncSender:
         loop = asyncio.get_running_loop()
         return (await loop.create_connection(Conversation, "127.0.0.1", self._port))[1]
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close all connections."""
-        for conversation in self._idle:
-            conversation.transport.close()
+        while self._idle:
+            self._idle.pop().transport.close()
+        await asyncio.sleep(0)  # the loop closes the sockets

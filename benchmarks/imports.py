@@ -31,10 +31,10 @@ print(prediction.answer, prediction.confidence)
 """
 FIRST_ANSWER_BY_HAND = """
 import json, re
-from benchmarks.by_hand import sender
+from benchmarks.by_hand import Sender
 messages = [{{"role": "system", "content": "Reply with the sections answer and confidence."}},
             {{"role": "user", "content": "The bridge was opened in 1932. When was the bridge opened?"}}]
-send = sender({port}, "/predict/chat/completions")
+send = Sender({port}, "/predict/chat/completions")
 reply = json.loads(send(json.dumps({{"model": "gpt-4o-mini", "messages": messages}}).encode()))
 text = reply["choices"][0]["message"]["content"]
 _, _, answer, _, confidence, *_ = re.split(r"(?m)^\\[\\[ ## (\\w+) ## \\]\\]$", text)

@@ -9,21 +9,21 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from typing import Any
 
 import sigwire
 from benchmarks import peers
-from benchmarks.by_hand import AsyncSender, sender
-from benchmarks.predict import INPUTS, Ask, floor_messages, floor_read, tasks
+from benchmarks.by_hand import AsyncSender, Sender
+from benchmarks.predict import CALLS_PER_TASK, INPUTS, TASKS, Ask, floor_messages, floor_read, tasks
 from benchmarks.server import TURNS, answered, serving
 from benchmarks.timing import FLOOR, OURS, Contestant, Job
 
 __all__ = ["MODEL", "jobs", "model"]
 
 MODEL = "gpt-4o-mini"
-TASKS, CALLS_PER_TASK, EXAMPLES = 64, 10, 1_000
 BRIDGE = ("1932", 0.9)
-QUESTIONS = [{**INPUTS, "question": f"Question {number}?"} for number in range(EXAMPLES)]
+QUESTIONS = [{**INPUTS, "question": f"Question {number}?"} for number in range(1_000)]
 
 
 def model(port: int, script: str) -> sigwire.LM:
@@ -37,15 +37,36 @@ def predictor(port: int, script: str) -> Any:
     return predict
 
 
+class Client:
+    """The server, and what is opened to ask it, closed at the end."""
+
+    def __init__(self, port: int, loop: asyncio.AbstractEventLoop, opened: ExitStack) -> None:
+        self.port, self.loop, self._opened = port, loop, opened
+
+    def sender(self, script: str) -> Sender:
+        sender = Sender(self.port, f"/{script}/chat/completions")
+        self._opened.callback(sender.close)
+        return sender
+
+    def async_sender(self, script: str) -> AsyncSender:
+        sender = AsyncSender(self.port, f"/{script}/chat/completions")
+        self._opened.callback(lambda: self.loop.run_until_complete(sender.close()))
+        return sender
+
+    def predictor(self, script: str) -> Any:
+        predict = predictor(self.port, script)
+        self._opened.callback(predict.lm.close)
+        return predict
+
+
 def jobs() -> Iterator[Job]:
     """c1, c2, d and i1."""
-    with serving() as port:
-        yield one_call(port)
-        loop = asyncio.new_event_loop()
-        yield many_tasks(port, loop)
-        yield agent(port)
-        yield from examples(port, loop)
-        loop.close()
+    with serving() as port, closing(asyncio.new_event_loop()) as loop, ExitStack() as opened:
+        client = Client(port, loop, opened)
+        yield one_call(client)
+        yield many_tasks(client)
+        yield agent(client)
+        yield from examples(client)
 
 
 # --- c1, c2: Predict -----------------------------------------------------------------------------------
@@ -60,8 +81,8 @@ def read(body: bytes) -> tuple[str, float]:
     return floor_read(json.loads(body)["choices"][0]["message"]["content"])
 
 
-def one_call(port: int) -> Job:
-    send, predict = sender(port, "/predict/chat/completions"), predictor(port, "predict")
+def one_call(client: Client) -> Job:
+    port, send, predict = client.port, client.sender("predict"), client.predictor("predict")
 
     def ours() -> tuple[str, float]:
         prediction = predict(**INPUTS)
@@ -72,8 +93,8 @@ def one_call(port: int) -> Job:
     return Job("c1", "Predict over HTTP, sync", "≤ 3x", checked)
 
 
-def many_tasks(port: int, loop: asyncio.AbstractEventLoop) -> Job:
-    send, predict = AsyncSender(port, "/predict/chat/completions"), predictor(port, "predict")
+def many_tasks(client: Client) -> Job:
+    port, send, predict = client.port, client.async_sender("predict"), client.predictor("predict")
 
     async def by_hand() -> None:
         assert read(await send(written(INPUTS))) == BRIDGE
@@ -84,7 +105,7 @@ def many_tasks(port: int, loop: asyncio.AbstractEventLoop) -> Job:
 
     calls = {FLOOR: by_hand, OURS: ours, **peers.awaited_over_http(port, "predict", INPUTS, BRIDGE)}
     number = TASKS * CALLS_PER_TASK
-    checked = {name: answered(port, tasks(loop, call), None, number) for name, call in calls.items()}
+    checked = {name: answered(port, tasks(client.loop, call), None, number) for name, call in calls.items()}
     return Job("c2", f"the same, {TASKS} tasks", "≤ 3x", checked, per=number)
 
 
@@ -127,33 +148,35 @@ def agent_by_hand(send: Callable[[bytes], bytes]) -> tuple[str, int]:
     raise AssertionError("the agent never came to an end")
 
 
-def agent(port: int) -> Job:
-    send = sender(port, "/agent/chat/completions")
+def agent(client: Client) -> Job:
+    send = client.sender("agent")
     react: Any = sigwire.ReAct("question -> answer", tools=[look_up])
-    react.set_lm(model(port, "agent"))
+    react.set_lm(model(client.port, "agent"))
 
     def ours() -> tuple[str, int]:
         prediction = react(question=INPUTS["question"])
         return prediction.answer, sum(name.startswith("tool_name") for name in prediction.trajectory) - 1
 
     contestants: Mapping[str, Contestant] = {FLOOR: lambda: agent_by_hand(send), OURS: ours}
-    checked = {name: answered(port, contestant, ("1932", TURNS), TURNS + 1) for name, contestant in contestants.items()}
+    checked = {
+        name: answered(client.port, contestant, ("1932", TURNS), TURNS + 1) for name, contestant in contestants.items()
+    }
     return Job("d", f"ReAct, {TURNS} native tool turns and submit, over HTTP", "≤ 3x", checked, unit="ms")
 
 
 # --- i1: many examples ---------------------------------------------------------------------------------
 
 
-def examples(port: int, loop: asyncio.AbstractEventLoop) -> Iterator[Job]:
-    send, predict = AsyncSender(port, "/count/chat/completions"), predictor(port, "count")
+def examples(client: Client) -> Iterator[Job]:
+    send, predict, number = client.async_sender("count"), client.predictor("count"), len(QUESTIONS)
 
     async def by_hand() -> int:
-        results = [("", 0.0)] * EXAMPLES
-        left = iter(range(EXAMPLES))
+        results = [("", 0.0)] * number
+        left = iter(range(number))
 
         async def work() -> None:
-            for number in left:
-                results[number] = read(await send(written(QUESTIONS[number])))
+            for place in left:
+                results[place] = read(await send(written(QUESTIONS[place])))
 
         await asyncio.gather(*(work() for _ in range(TASKS)))
         return right(results)
@@ -164,13 +187,13 @@ def examples(port: int, loop: asyncio.AbstractEventLoop) -> Iterator[Job]:
     def blocked() -> int:
         return right([(p.answer, p.confidence) for p in predict.batch(QUESTIONS, num_threads=8)])
 
-    floor = answered(port, lambda: loop.run_until_complete(by_hand()), EXAMPLES, EXAMPLES)
+    floor = answered(client.port, lambda: client.loop.run_until_complete(by_hand()), number, number)
     for what, call in (
-        (f"abatch, {TASKS} tasks", lambda: loop.run_until_complete(awaited())),
+        (f"abatch, {TASKS} tasks", lambda: client.loop.run_until_complete(awaited())),
         ("batch, 8 threads", blocked),
     ):
-        ours = answered(port, call, EXAMPLES, EXAMPLES)
-        yield Job("i1", f"{EXAMPLES:,} examples over HTTP, {what}", "≤ 4x", {FLOOR: floor, OURS: ours}, unit="ms")
+        ours = answered(client.port, call, number, number)
+        yield Job("i1", f"{number:,} examples over HTTP, {what}", "≤ 4x", {FLOOR: floor, OURS: ours}, unit="ms")
 
 
 def right(results: Sequence[tuple[str, float]]) -> int:

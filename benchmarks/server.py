@@ -102,7 +102,8 @@ class Answering(asyncio.Protocol):
         whole = end + length_of(head)
         if len(self.received) >= whole:
             body, self.received = self.received[end:whole], self.received[whole:]
-            self.answer(*head.split(b" ", 2)[:2], body)
+            method, path, _ = head.split(b" ", 2)
+            self.answer(method, path, body)
 
     def answer(self, method: bytes, path: bytes, body: bytes) -> None:
         if method == b"GET":

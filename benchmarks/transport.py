@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.by_hand import HEADERS, AsyncSender, head, sender
+from benchmarks.by_hand import HEADERS, AsyncSender, Sender, head
 from benchmarks.server import ANSWER, EVENT, EVENTS, serving
 from benchmarks.timing import FLOOR, OURS, Contestant, Job
 from sigwire.lm.transport import HttpRequest, HttpTransport
@@ -34,7 +34,7 @@ BODY = json.dumps(
 
 
 def floor_send(port: int) -> Callable[[], bytes]:
-    send = sender(port, "/")
+    send = Sender(port, "/")
     return lambda: send(BODY)
 
 
@@ -70,7 +70,7 @@ class Client:
 async def floor_asend(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]]]:
     send = AsyncSender(port, "/")
     yield lambda: send(BODY)
-    send.close()
+    await send.close()
 
 
 def ours_send(port: int) -> Callable[[], bytes]:
