@@ -238,7 +238,7 @@ FRAGMENTS: list[JsonObject] = [
     fragment(piece("$['odd name']", boolValue=True), piece("$.none", nullValue="NULL_VALUE")),
     fragment(goes_on=False),
 ]
-ARGUMENTS = {"q": "cats and dogs", "at": [None, {"x": 2}], "odd name": True, "none": None}
+ARGUMENTS: JsonObject = {"q": "cats and dogs", "at": [None, {"x": 2}], "odd name": True, "none": None}
 
 
 def test_a_call_in_fragments_is_one_call() -> None:
@@ -322,9 +322,14 @@ def test_words_in_place_of_events_are_an_error_that_shows_them() -> None:
 some = st.text(min_size=1, max_size=12)
 objects = st.dictionaries(some, st.integers() | some | st.none(), max_size=3)
 plain = st.builds(text, some) | st.builds(thought, some)
+
+
+def signed(part: JsonObject, signature: str) -> JsonObject:
+    return {**part, "thoughtSignature": signature}
+
+
 whole_parts = (
-    st.builds(lambda said, signature: {**said, "thoughtSignature": signature}, plain, some)
-    | st.builds(lambda signature: text("", thoughtSignature=signature), some)
+    st.builds(signed, plain | st.just(text("")), some)
     | st.builds(calling, st.just("f"), st.none(), st.none() | some, args=objects)
     | st.just(CODE)
 )
