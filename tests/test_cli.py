@@ -29,8 +29,10 @@ def test_the_fake_provider_answers_until_it_is_interrupted() -> None:
         body = json.dumps({"model": "m", "stream": False, "messages": [{"role": "user", "content": "Hi"}]}).encode()
         with urlopen(Request(urls["ollama"] + "/api/chat", body), timeout=10) as answer:
             assert json.loads(answer.read())["message"]["content"] == "Hello"
+        with urlopen(Request(urls["ollama"] + "/api/chat", body.replace(b"false", b"true")), timeout=10) as answer:
+            assert [json.loads(line)["done"] for line in answer] == [False, True]
         process.send_signal(signal.SIGINT)
-        assert process.stdout.read() == "1 requests\n"
+        assert process.stdout.read() == "2 requests\n"
         assert process.wait(10) == 0
     assert sorted(urls) == [
         *("anthropic", "azure", "azure-responses", "gemini", "ollama", "openai", "openai-responses", "vertex")

@@ -21,28 +21,23 @@ _LATER = ("stop_reason", "stop_sequence", "stop_details")  # what a message lear
 
 def events(body: JsonObject, cut: Cutter) -> Iterator[JsonObject]:
     """The events of a whole answer."""
-    content, usage = _content(body), _usage(body)
-    begun: JsonObject = {**body, "content": [], **dict.fromkeys(_LATER), "usage": {**usage, "output_tokens": 1}}
+    content: Any = body["content"]
+    usage: Any = body["usage"]
+    sofar: JsonObject = {**usage, "output_tokens": 1}
+    del sofar["output_tokens_details"]
+    begun: JsonObject = {**body, "content": [], **dict.fromkeys(_LATER), "usage": sofar}
     yield {"type": "message_start", "message": begun}
     for index, block in enumerate(content):
         yield from _block(index, block, cut)
-    yield {"type": "message_delta", "delta": {name: body[name] for name in _LATER}, "usage": usage}
+    counts: JsonObject = {name: count for name, count in usage.items() if name != "service_tier"}
+    yield {"type": "message_delta", "delta": {name: body[name] for name in _LATER}, "usage": counts}
     yield {"type": "message_stop"}
-
-
-def _content(body: JsonObject) -> list[Any]:
-    content: Any = body["content"]
-    return list(content)
-
-
-def _usage(body: JsonObject) -> dict[str, Any]:
-    usage: Any = body["usage"]
-    return dict(usage)
 
 
 def _block(index: int, block: Any, cut: Cutter) -> Iterator[JsonObject]:
     start, write = _KINDS.get(block["type"], _WHOLE)
-    yield {"type": "content_block_start", "index": index, "content_block": {**block, **start}}
+    begun = {name: value for name, value in {**block, **start}.items() if name != "citations"}
+    yield {"type": "content_block_start", "index": index, "content_block": begun}
     if index == 0:
         yield dict(PING)
     for delta in write(block, cut):
@@ -77,7 +72,7 @@ _Kind: TypeAlias = "tuple[Mapping[str, Any], Callable[[Any, Cutter], Iterator[Js
 _WHOLE: _Kind = ({}, _nothing)
 # What a block is at its start, and what follows.
 _KINDS: Mapping[str, _Kind] = {
-    "text": ({"text": "", "citations": None}, _text),
+    "text": ({"text": ""}, _text),
     "thinking": ({"thinking": "", "signature": ""}, _thinking),
     "tool_use": ({"input": {}}, _call),
     "server_tool_use": ({"input": {}}, _call),

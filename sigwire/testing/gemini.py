@@ -125,6 +125,7 @@ class Gemini(Wire):
             "promptTokenCount": usage.input_tokens,
             "candidatesTokenCount": (usage.output_tokens or 0) - thought,
             "totalTokenCount": usage.total_tokens,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": usage.input_tokens}],
         }
         if thought:
             counts["thoughtsTokenCount"] = thought

@@ -22,8 +22,8 @@ def chunks(body: JsonObject, cut: Cutter) -> Iterator[JsonObject]:
         yield body
         return
     usage: Any = body["usageMetadata"]
-    read = usage["promptTokenCount"]
-    sofar: JsonObject = {"promptTokenCount": read, "totalTokenCount": read}
+    sofar: JsonObject = {name: usage[name] for name in ("promptTokenCount", "promptTokensDetails")}
+    sofar["totalTokenCount"] = sofar["promptTokenCount"]
     turns = chain.from_iterable(zip_longest(*(_candidate(candidate, cut) for candidate in candidates)))
     *most, last = filter(None, turns)
     for candidate in most:

@@ -22,7 +22,7 @@ from sigwire.testing.framing import ServerSentEvents
 from sigwire.testing.nodes import Misfit, Node
 from sigwire.testing.openai_chat_stream import chunks
 from sigwire.testing.openai_models import check_chat_model
-from sigwire.testing.openai_rules import EFFORTS, OpenAIWire, check_name, check_schema, image, offered
+from sigwire.testing.openai_rules import EFFORTS, OpenAIWire, check_name, check_schema, image, offered, stream_options
 from sigwire.testing.pieces import Cutter
 from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec, tokens_of
 
@@ -67,8 +67,10 @@ class OpenAIChat(OpenAIWire):
             _response_format(body.get("response_format"), messages),
             _options(body),
         )
-        streamed, usage = _stream(body)
-        return Asked(model, request, ServerSentEvents(done="[DONE]") if streamed else None, usage)
+        streamed, options = stream_options(body, {"include_usage", "include_obfuscation"})
+        usage, padded = options.get("include_usage"), options.get("include_obfuscation")
+        framing = ServerSentEvents(done="[DONE]") if streamed else None
+        return Asked(model, request, framing, bool(usage and usage.flag()), padded is None or padded.flag())
 
     def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
         usage = counted(response, asked)
@@ -90,7 +92,7 @@ class OpenAIChat(OpenAIWire):
         }
 
     def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
-        return chunks(body, cut, usage=asked.usage)
+        return chunks(body, cut, usage=asked.usage, padded=asked.padded)
 
 
 # --- writing -----------------------------------------------------------------------------------------
@@ -123,19 +125,6 @@ def _choice(choice: Choice, index: int, asked: Asked, ids: Ids) -> JsonObject:
 
 
 # --- reading -----------------------------------------------------------------------------------------
-
-
-def _stream(body: Node) -> tuple[bool, bool]:
-    """Whether the answer is to be streamed, and whether the stream tells the tokens."""
-    stream, options = body.get("stream"), body.get("stream_options")
-    streamed = bool(stream and stream.flag())
-    if options is None:
-        return streamed, False
-    if not streamed:
-        raise options.wrong("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
-    options.fields({"include_usage", "include_obfuscation"})
-    usage = options.get("include_usage")
-    return True, bool(usage and usage.flag())
 
 
 def _messages(nodes: list[Node]) -> tuple[Message, ...]:

@@ -11,20 +11,22 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.testing.openai_rules import padding
 from sigwire.testing.pieces import Cutter, shares
 
 __all__ = ["chunks"]
 
 
-def chunks(body: JsonObject, cut: Cutter, *, usage: bool) -> Iterator[JsonObject]:
-    """The chunks of a whole answer; ``usage``: the request asks for a chunk with the tokens."""
+def chunks(body: JsonObject, cut: Cutter, *, usage: bool, padded: bool) -> Iterator[JsonObject]:
+    """The chunks of a whole answer; ``usage``: the request asks for a chunk with the tokens; ``padded``: it wants padding."""
     head: JsonObject = {**body, "object": "chat.completion.chunk"}
     rest: JsonObject = {"usage": None} if usage else {}
     del head["choices"], head["usage"]
     choices: Any = body["choices"]
     turns = zip_longest(*(_choice(choice, cut) for choice in choices))
     for choice in filter(None, chain.from_iterable(turns)):
-        yield {**head, "choices": [choice], **rest}
+        hidden: JsonObject = {"obfuscation": padding(str(choice["delta"]))} if padded else {}
+        yield {**head, "choices": [choice], **rest, **hidden}
     if usage:
         yield {**head, "choices": [], "usage": body["usage"]}
 

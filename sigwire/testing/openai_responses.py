@@ -22,7 +22,7 @@ from sigwire.testing.framing import ServerSentEvents
 from sigwire.testing.nodes import Misfit, Node
 from sigwire.testing.openai_models import check_responses_model
 from sigwire.testing.openai_responses_stream import events
-from sigwire.testing.openai_rules import EFFORTS, OpenAIWire, check_name, check_schema, image, offered
+from sigwire.testing.openai_rules import EFFORTS, OpenAIWire, check_name, check_schema, image, offered, stream_options
 from sigwire.testing.pieces import Cutter
 from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec, tokens_of
 
@@ -44,6 +44,16 @@ CONTENT: Mapping[str, frozenset[str]] = {
 }
 _LOGPROBS = "message.output_text.logprobs"
 _ROLE: Mapping[str, Any] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+
+
+# What a response tells of its request, as it is where the request says nothing.
+_SETTINGS: Mapping[str, Any] = {
+    "background": False, "instructions": None, "max_output_tokens": None, "max_tool_calls": None, "metadata": {},
+    "previous_response_id": None, "prompt_cache_key": None, "reasoning": {"effort": None, "summary": None},
+    "safety_identifier": None, "service_tier": "default", "store": False, "temperature": 1.0,
+    "text": {"format": {"type": "text"}, "verbosity": "medium"}, "tool_choice": "auto", "tools": [], "top_logprobs": 0,
+    "top_p": 1.0, "truncation": "disabled", "user": None,
+}  # fmt: skip
 
 
 class OpenAIResponses(OpenAIWire):
@@ -71,29 +81,26 @@ class OpenAIResponses(OpenAIWire):
             _format(body.get("text")),
             _options(body),
         )
-        streamed = (stream := body.get("stream")) and stream.flag()
-        return Asked(model, request, ServerSentEvents(named=True) if streamed else None)
+        streamed, options = stream_options(body, {"include_obfuscation"})
+        padded = options.get("include_obfuscation")
+        framing = ServerSentEvents(named=True) if streamed else None
+        return Asked(model, request, framing, padded=padded is None or padded.flag())
 
     def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
         usage, choice = counted(response, asked), response.choices[0]
         reason = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(choice.finish_reason)
         reason = None if choice.refusal is not None else reason
         return {
+            **_SETTINGS,
             "id": response.id or ids("resp_"),
             "object": "response",
             "created_at": 1767225600,
             "status": "incomplete" if reason else "completed",
             "error": None,
             "incomplete_details": {"reason": reason} if reason else None,
-            "instructions": None,
-            "metadata": {},
             "model": response.model or asked.model,
             "output": _items(choice, asked, ids),
             "parallel_tool_calls": asked.request.parallel_tool_calls is not False,
-            "temperature": None,
-            "tool_choice": "auto",
-            "tools": [],
-            "top_p": None,
             "usage": {
                 "input_tokens": usage.input_tokens,
                 "input_tokens_details": {"cached_tokens": usage.cached_tokens or 0, "cache_write_tokens": 0},
@@ -104,7 +111,7 @@ class OpenAIResponses(OpenAIWire):
         }
 
     def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
-        return events(body, cut)
+        return events(body, cut, padded=asked.padded)
 
     def fail(self, fault: Fault, request_id: str, position: int) -> JsonObject:
         _, _, code = self.status(fault)

@@ -9,15 +9,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from sigwire.core.json import JsonObject
+from sigwire.testing.openai_rules import padding
 from sigwire.testing.pieces import Cutter, shares
 
 __all__ = ["events"]
 
 
-def events(body: JsonObject, cut: Cutter) -> Iterator[JsonObject]:
-    """The events of a whole answer."""
+def events(body: JsonObject, cut: Cutter, *, padded: bool) -> Iterator[JsonObject]:
+    """The events of a whole answer; ``padded``: the request wants padding."""
     for number, event in enumerate(_events(body, cut)):
-        yield {"type": event["type"], "sequence_number": number, **event}
+        hidden: JsonObject = {"obfuscation": padding(str(event["delta"]))} if padded and "delta" in event else {}
+        yield {"type": event["type"], "sequence_number": number, **event, **hidden}
 
 
 def _events(body: JsonObject, cut: Cutter) -> Iterator[JsonObject]:

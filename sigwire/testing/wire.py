@@ -57,13 +57,15 @@ class Rejected(Exception):
 class Asked:
     """A request that was read: the model's name on the wire, and the canonical request.
 
-    ``framing`` is how the answer is streamed, ``None`` for one that comes whole; ``usage``: whether a stream tells the tokens.
+    ``framing`` is how the answer is streamed, ``None`` for one that comes whole; ``usage``: whether a stream tells the tokens;
+    ``padded``: whether it hides the lengths of its pieces.
     """
 
     model: str
     request: Request
     framing: Framing | None = None
     usage: bool = True
+    padded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,3 +187,14 @@ def test_a_client_that_leaves_is_noticed_while_the_next_event_waits(provider: Fa
     assert texts == ["", "one"]
     assert progress.wait() == "client left"
     assert progress.sent == 2
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_pieces_are_padded_unless_the_request_says_not_to(provider: FakeProvider, client: Any, wanted: bool) -> None:
+    provider.script.add("one two", "one two")
+    options = {} if wanted else {"stream_options": {"include_obfuscation": False}}
+    for endpoint, ask in ((client.chat.completions, ASK), (client.responses, {"model": "m", "input": "Hi"})):
+        list(endpoint.create(**ask, stream=True, **options))
+    answers: Any = [sent.answer for sent in provider.requests]
+    padded = ["obfuscation" in event for event in [answers[0][1], answers[1][4]]]
+    assert padded == [wanted, wanted]
