@@ -31,7 +31,7 @@ from sigwire.core.response import Response
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.codecs.openai_shape import decode_answer, decode_request, encode_call, encode_outputs
 from sigwire.lm.history import CallLog, Exchange, print_entries
-from sigwire.lm.secrets import masked, public
+from sigwire.lm.secrets import masked, public, without_secrets
 from sigwire.observe.callbacks import call
 from sigwire.observe.usage import record_usage
 from sigwire.steps import Either, Program, block_on, off_loop
@@ -85,6 +85,7 @@ class BaseLM:
 
     history_size: int = 50
     _capabilities: Capabilities | None = None
+    _left_out: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -290,6 +291,7 @@ class BaseLM:
         new = copy.copy(self)
         new.history = CallLog(self.history.size)
         new.callbacks, new.kwargs = list(self.callbacks), dict(self.kwargs)
+        new._left_out = tuple(name for name in self._left_out if name not in updates)
         for name, value in updates.items():
             if name not in new.kwargs and hasattr(new, name):
                 setattr(new, name, value)
@@ -298,6 +300,22 @@ class BaseLM:
             else:
                 new.kwargs[name] = value
         return new
+
+    def __copy__(self) -> Self:
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        return new
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        memo[id(self)] = new = object.__new__(type(self))
+        new.__dict__.update({name: copy.deepcopy(value, memo) for name, value in self.__dict__.items()})
+        return new
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles, which travel: no keys, tokens or headers. ``_left_out`` names the options that had some."""
+        kept = without_secrets(self.kwargs)
+        lost = tuple(name for name, value in self.kwargs.items() if name not in kept or kept[name] != value)
+        return {**self.__dict__, "kwargs": kept, "_left_out": (*self._left_out, *lost)}
 
     def dump_state(self) -> JsonObject:
         """What is needed to build the model again, as JSON and without secrets.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import inspect
 import os
 import re
 import threading
@@ -44,6 +45,7 @@ from sigwire.lm.codecs.faults import read_body
 from sigwire.lm.pieces import Pieces
 from sigwire.lm.policy.retry import RetryPolicy, retrying
 from sigwire.lm.providers import PROVIDERS, Backend, Key, Provider, Wire
+from sigwire.lm.secrets import is_secret, without_secrets
 from sigwire.lm.sse import splitter_for
 from sigwire.steps import Either, Gather, Program
 from sigwire.streams import Emit, on_leave
@@ -91,6 +93,15 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"Connection({', '.join(self.shown())})"
+
+    def bare(self) -> Connection:
+        """The same without secrets. A function that gives the key is none: pickles name it and do not hold it."""
+        return replace(
+            self,
+            api_key=self.api_key if inspect.isfunction(self.api_key) else None,
+            base_url=None if is_secret("", self.base_url) else self.base_url,
+            headers=without_secrets(self.headers),
+        )
 
     def __deepcopy__(self, memo: object) -> Connection:
         return self  # copies of a program share a client, and a key is not multiplied
