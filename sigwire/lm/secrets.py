@@ -62,10 +62,11 @@ def without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
 def _bare(value: Any) -> Any:
     if isinstance(value, Mapping):
         return without_secrets(cast("Mapping[str, Any]", value))
-    if type(value) is not list:
-        return value
-    items: list[Any] = value
-    return [_bare(item) for item in items]
+    return [_bare(item) for item in value] if _is_list(value) else value
+
+
+def _is_list(value: object) -> TypeGuard[list[Any]]:
+    return type(value) is list
 
 
 def _public_value(value: JsonValue) -> JsonValue:
