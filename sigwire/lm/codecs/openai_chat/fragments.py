@@ -33,7 +33,7 @@ class GrowingCall:
         self.id = self.name = ""
         self.pieces: list[str] = []
         self.told = -1  # pieces of arguments; -1 before the call itself
-        self._object: JsonValue = None
+        self._object: JsonValue = None  # where no text came
         self._fields: JsonObject = {}
         self._nesting = _Nesting()
 
@@ -44,6 +44,7 @@ class GrowingCall:
         self.name = self.name or string_of(called, "name") or ""
         given = called.get("arguments", called.get("input"))
         if isinstance(given, str):
+            self._object = ""
             self.pieces += [given] if given else []
         elif given is not None:  # some hosts give an object; it comes at once
             self._object = given
@@ -62,7 +63,7 @@ class GrowingCall:
     def wire(self) -> JsonObject:
         """The call as it stands in an answer that came whole."""
         whole: JsonValue = "".join(self.pieces)
-        if self._object is not None and len(self.pieces) == 1:
+        if len(self.pieces) < 2 and not isinstance(self._object, str):
             whole = self._object
         kind, arguments = ("custom", "input") if self._fields.get("type") == "custom" else ("function", "arguments")
         return {"id": self.id, "type": "function", **self._fields, kind: {"name": self.name, arguments: whole}}

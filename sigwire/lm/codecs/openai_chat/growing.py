@@ -154,7 +154,8 @@ class GrowingChoice:
 
     def _tell_text(self, piece: str) -> Iterator[StreamEvent]:
         if piece:
-            yield from self.end_thought()
+            if not self._past_thought:
+                yield from self.end_thought()
             yield TextDelta(piece, self.number)
 
     def _tell_thinking(self, piece: str, voice: str) -> Iterator[StreamEvent]:
