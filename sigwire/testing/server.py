@@ -45,15 +45,15 @@ class LoopbackServer(ThreadingHTTPServer):
     """Listens from construction on; ``start`` begins to answer, ``stop`` ends everything."""
 
     request_queue_size = 128
+    timeout = 0  # for handle_request, which is called when there is one
 
     def __init__(self, answer: Callable[[Exchange], Answered], host: str, port: int) -> None:
         self.answer = answer
         self.stopping = False
         self._lock = threading.Lock()
         self._open: dict[socket.socket, threading.Thread] = {}
-        self._thread = threading.Thread(
-            target=self.serve_forever, args=(0.05,), name="sigwire-fake-provider", daemon=True
-        )
+        self._thread = threading.Thread(target=self._serve, name="sigwire-fake-provider", daemon=True)
+        self._bell, self._rope = socket.socketpair()
         super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
@@ -68,7 +68,7 @@ class LoopbackServer(ThreadingHTTPServer):
     def stop(self) -> None:
         """Stop listening and end the connections that are open."""
         self.stopping = True
-        self.shutdown()
+        self._rope.send(b"!")
         self._thread.join()
         self.server_close()
         with self._lock:
@@ -78,6 +78,19 @@ class LoopbackServer(ThreadingHTTPServer):
                 connection.shutdown(socket.SHUT_RDWR)
         for thread in left.values():
             thread.join(_PATIENCE)
+
+    def server_close(self) -> None:
+        super().server_close()
+        self._bell.close()
+        self._rope.close()
+
+    def _serve(self) -> None:
+        # Not serve_forever: it looks only now and then whether it should stop, and tests stop servers all the time.
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.socket, selectors.EVENT_READ)
+            selector.register(self._bell, selectors.EVENT_READ)
+            while selector.select() and not self.stopping:
+                self.handle_request()
 
     def process_request(self, request: Any, client_address: Any) -> None:
         thread = threading.Thread(target=self.process_request_thread, args=(request, client_address), daemon=True)
