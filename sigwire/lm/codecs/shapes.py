@@ -59,7 +59,8 @@ class ModelFacts:
     call, ever / with reasoning on. ``tools_with_reasoning``: whether tools may be offered with reasoning on.
     ``builtin_with_functions``: whether tools that the provider runs may stand beside functions. ``later_system``:
     whether system turns may stand inside the conversation. ``signed_calls``: whether calls in history need the
-    provider's signature. ``media_in_results``: whether tool results may hold images on a wire that has a place for
+    provider's signature. ``prefill``: whether the model goes on with an answer that history ends with.
+    ``media_in_results``: whether tool results may hold images on a wire that has a place for
     them. ``cache_breakpoints``: whether explicit cache marks are taken. ``default_max_tokens``: sent
     where the wire requires a limit and the caller gave none.
     """
@@ -76,6 +77,7 @@ class ModelFacts:
     builtin_with_functions: bool = True
     later_system: bool = False
     signed_calls: bool = False
+    prefill: bool = True
     media_in_results: bool = True
     cache_breakpoints: bool = False
     default_max_tokens: int = 4096

@@ -239,8 +239,17 @@ def _encode_messages(
         notes.add(LMWarning("messages", "The conversation did not begin with a user turn; a short one was put first."))
         messages.insert(0, ("user", [{"type": "text", "text": "Go on."}]))
     if messages[-1][0] == "assistant":
+        supports(target.facts.prefill or not _is_begun(messages[-1][1]), "an answer to go on with", target, _SAY_SO)
         _strip_end(messages[-1][1])
     return [{"role": role, "content": plain_content(blocks)} for role, blocks in messages]
+
+
+_SAY_SO = "The conversation ends with the assistant's turn: end it with a user turn that asks to go on."
+
+
+def _is_begun(blocks: list[JsonObject]) -> bool:
+    """Whether the last turn is the beginning of an answer; one that ends with the provider's own tools was paused."""
+    return blocks[-1].get("type") in ("text", "thinking", "redacted_thinking")
 
 
 def _strip_end(blocks: list[JsonObject]) -> None:
