@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -111,11 +112,10 @@ async def test_a_stream_that_is_awaited_equals_what_comes_whole(wire: str) -> No
     assert told(streamed) == told(whole)
 
 
-STREAMED = pytest.mark.parametrize("wire", [wire for wire in MODELS if wire != "openai-responses"])
 HELLO = Request((Message.user("Hi"),))
 
 
-@STREAMED
+@pytest.mark.parametrize("wire", MODELS)
 def test_leaving_a_stream_closes_the_connection(wire: str) -> None:
     gate = Gate(6)
     with FakeProvider([Streamed("one two three four five six seven eight", gate=gate)]) as provider:
@@ -128,7 +128,21 @@ def test_leaving_a_stream_closes_the_connection(wire: str) -> None:
         assert progress.sent <= 6
 
 
-@STREAMED
+@pytest.mark.parametrize("wire", MODELS)
+async def test_leaving_a_stream_that_is_awaited_closes_the_connection(wire: str) -> None:
+    gate = Gate(6)
+    async with FakeProvider([Streamed("one two three four five six seven eight", gate=gate)]) as provider:
+        events = model_at(provider, wire).astream(HELLO)
+        async for event in events:
+            if event.kind == "text_delta":
+                break
+        await events.aclose()
+        progress = provider.requests[0].stream
+        assert progress is not None
+        assert await asyncio.to_thread(progress.wait) == "client left"
+
+
+@pytest.mark.parametrize("wire", MODELS)
 @pytest.mark.parametrize(
     "how", [{}, {"clean": True}, {"fault": Fault("overloaded")}], ids=["broken off", "no end", "an error inside"]
 )
