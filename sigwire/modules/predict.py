@@ -43,7 +43,7 @@ from sigwire.steps import Program
 if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
 
-__all__ = ["Predict", "attempts_of"]
+__all__ = ["Predict", "attempts_of", "default_adapter"]
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -190,7 +190,7 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
 
     def _plan_for(self, signature: Any, lm: LanguageModel, values: Settings) -> Plan:
         """The plan; looked up by identity, since it changes only when one of its makers does."""
-        adapter = values.adapter or _chat()
+        adapter = values.adapter or default_adapter()
         capabilities = lm.capabilities
         spec = signature.spec
         kept = self._plan
@@ -393,7 +393,8 @@ def _repairs_of(prediction: Any) -> tuple[Any, ...]:
 # --- small parts --------------------------------------------------------------------------------------
 
 
-def _chat() -> Adapter:
+def default_adapter() -> Adapter:
+    """What is used where no adapter is set."""
     global _default_adapter
     if _default_adapter is None:
         from sigwire.adapters.chat import ChatAdapter

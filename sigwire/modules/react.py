@@ -7,7 +7,7 @@ overflows).
 Every way out gives the declared outputs or raises, and says which way it was (``TerminationReason``):
 
     submit                     the model called ``submit`` with outputs that fit
-    no_calls                   it answered in plain text, which is the output if there is a single text output
+    no_calls                   it answered in plain text: the outputs as the adapter reads them, or the single text output
     limit                      ``max_iters`` turns were used up
     parse_error                several turns running could not be read
     context_window_exceeded    the conversation no longer fits, with all but the latest results taken out
@@ -26,6 +26,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
+from sigwire.adapters.base import Plan
+from sigwire.adapters.layout import Layout
+from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import ToolDone
 from sigwire.core.example import Prediction
 from sigwire.core.json import Value
@@ -48,7 +51,7 @@ from sigwire.modules import conversation
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.inputs import InputReader
 from sigwire.modules.module import StepsModule
-from sigwire.modules.predict import Predict, attempts_of
+from sigwire.modules.predict import Predict, attempts_of, default_adapter
 from sigwire.modules.streaming import Place, is_streamed, on_turn, place_of
 from sigwire.modules.submit import Submit
 from sigwire.modules.toolbox import OnError, Toolbox, ToolRun
@@ -385,9 +388,15 @@ class ReAct(StepsModule, Generic[P, S]):
         return end, results
 
     def _plain_end(self, choice: Choice) -> _End:
-        """The end of a run that the model answered in plain text: its text is the output if there is just one, a text."""
+        """The end of a run that the model answered in plain text: as the adapter lays outputs out, or, where there is just one
+        output, a text, as that text.
+        """
         why = "the model answered in plain text"
         outputs = self.signature.spec.outputs
+        adapter = current().adapter or default_adapter()
+        plan = adapter.plan(_without_history(self.signature), Capabilities())
+        if _is_laid_out(plan.layout, choice.text):
+            return _End("no_calls", _parsed(plan, choice), why=why)
         if len(outputs) != 1 or outputs[0].annotation is not str or not choice.text.strip():
             return _End("no_calls", why=why)
         try:
@@ -468,6 +477,20 @@ class ReAct(StepsModule, Generic[P, S]):
             mode=last.mode,
             attempts=tuple(talk.attempts),
         )
+
+
+def _is_laid_out(layout: Layout, text: str) -> bool:
+    """Whether a text holds outputs in the form that an adapter teaches, anywhere in it."""
+    marks = (layout.opening(name).strip() for name in layout.codecs)
+    return layout.begins(text.lstrip()) or any(mark in text for mark in marks)
+
+
+def _parsed(plan: Plan, choice: Choice) -> dict[str, Any] | None:
+    """The outputs in an answer; ``None`` where they cannot be read."""
+    try:
+        return plan.parse(choice).fields
+    except ModelError:
+        return None
 
 
 def _turns(given: Any) -> int:

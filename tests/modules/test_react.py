@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import inspect
 import json
 import subprocess
 import sys
@@ -19,6 +20,9 @@ from typing import Any, Literal
 import pydantic
 import pytest
 
+from sigwire.adapters.chat import ChatAdapter
+from sigwire.adapters.json import JSONAdapter
+from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import dumps
 from sigwire.core.messages import Message
@@ -345,6 +349,9 @@ async def test_a_cancellation_leaves_a_history_in_which_every_call_has_a_result(
     async def wait() -> None:
         started.set()
         await asyncio.sleep(10)
+
+    async def add(a: int, b: int) -> int:  # awaited: done as soon as it is begun, however busy the machine
+        return a + b
 
     agent = ReAct("question -> answer", tools=[add, wait])
     agent.set_lm(player([say(("add", {"a": 1, "b": 2}), ("wait", {}))]))
@@ -739,3 +746,46 @@ def test_the_number_of_turns_is_a_number(turns: Any) -> None:
     if turns is not None:  # not given
         with pytest.raises(ConfigurationError, match="max_iters is a number of turns"):
             ReAct("question -> answer")(question="?", max_iters=turns)
+
+
+LAID_OUT: list[tuple[Any, str, str, dict[str, Any] | None]] = [
+    (ChatAdapter(), "question -> answer", "[[ ## answer ## ]]\nThree.\n\n[[ ## completed ## ]]", {"answer": "Three."}),
+    (ChatAdapter(), "question -> answer", "So:\n\n[[ ## answer ## ]]\nThree.", {"answer": "Three."}),
+    (
+        ChatAdapter(),
+        "question -> n: int, unit",
+        "[[ ## n ## ]]\n3\n\n[[ ## unit ## ]]\nusd\n\n[[ ## completed ## ]]",
+        {"n": 3, "unit": "usd"},
+    ),
+    (JSONAdapter(), "question -> answer", '{"answer": "Three."}', {"answer": "Three."}),
+    (XMLAdapter(), "question -> answer", "<answer>\nThree.\n</answer>", {"answer": "Three."}),
+    (
+        ChatAdapter(),
+        "question -> n: int",
+        "[[ ## n ## ]]\nmany\n\n[[ ## completed ## ]]",
+        None,
+    ),  # unreadable: extracted
+]
+
+
+@pytest.mark.parametrize(
+    ("adapter", "signature", "text", "outputs"), LAID_OUT, ids=[text[:20] for _, _, text, _ in LAID_OUT]
+)
+async def test_outputs_in_the_adapters_form_are_read_without_a_submission(
+    adapter: Any, signature: str, text: str, outputs: dict[str, Any] | None
+) -> None:
+    agent = ReAct(signature, tools=[add], extract=False)
+    agent.set_lm(player([say(text=text)] * 2))
+    with context(adapter=adapter):
+        for ask in (agent, agent.acall):
+            if outputs is None:
+                with pytest.raises(AgentStopped):
+                    await _done(ask(question="?"))
+                continue
+            result = await _done(ask(question="?"))
+            assert {name: result[name] for name in outputs} == outputs
+            assert (result.termination_reason, len(result.attempts)) == ("no_calls", 1)
+
+
+async def _done(result: Any) -> Any:
+    return await result if inspect.isawaitable(result) else result
