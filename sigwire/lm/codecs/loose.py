@@ -48,6 +48,8 @@ def without(data: JsonObject, names: Collection[str]) -> JsonObject:
 
 def at(data: JsonValue, path: str) -> JsonValue:
     """What stands at a dotted path, ``None`` where there is nothing."""
+    if "." not in path:
+        return data.get(path) if isinstance(data, dict) else None
     for step in path.split("."):
         if not isinstance(data, dict):
             return None

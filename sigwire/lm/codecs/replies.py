@@ -58,11 +58,14 @@ def usage_of(data: JsonValue, paths: Mapping[str, str | tuple[str, ...]]) -> Usa
     counts: dict[str, Any] = {}
     for name, path in paths.items():
         for candidate in (path,) if isinstance(path, str) else path:
-            value = at(data, candidate)
-            if isinstance(value, int | float) and not isinstance(value, bool):
+            value: Any = at(data, candidate)
+            if type(value) in _NUMBERS:
                 counts[name] = value if name == "cost" else int(value)
                 break
     return Usage(**counts)
+
+
+_NUMBERS = frozenset({int, float})
 
 
 # Ids of providers' own may be numbers too, of seven digits (Gemini) and eight (Ollama); a conversation's count is not.
