@@ -29,7 +29,7 @@ from sigwire.streams import Returned, astream, stream
 if TYPE_CHECKING:
     from sigwire.modules.module import Module
 
-__all__ = ["AsyncProgramStream", "Place", "ProgramStream", "is_streamed", "on_turn", "place_of"]
+__all__ = ["AsyncProgramStream", "Place", "ProgramStream", "is_streamed", "on_turn", "paths_of", "place_of"]
 
 T = TypeVar("T")
 
@@ -66,7 +66,8 @@ def on_turn(number: int | None) -> int | None:
     return before
 
 
-def _named(module: Module) -> dict[int, str]:
+def paths_of(module: Module) -> dict[int, str]:
+    """The names of a module and of those it holds, by identity."""
     named = {id(part): name.removeprefix("self.") for name, part in reversed(list(module.named_sub_modules()))}
     return {**named, id(module): "self"}
 
@@ -99,7 +100,7 @@ class _Stream(Generic[T]):
     def __init__(self, module: Module) -> None:
         self._outcome: _Outcome[T] = _Outcome()
         self._context: Context = copy_context()
-        self._context.run(_names.set, _named(module))
+        self._context.run(_names.set, paths_of(module))
         self._context.run(_turn.set, None)
 
     @property
