@@ -5,7 +5,7 @@ is in the target's facts.
 
     tables      dialects, options, reasons, counts, errors                  encoding   encode()
     decoding    decode(), decode_error()                                    streaming  decoder()
-    reading     read_request()
+    reading     read_request()                                              context    how much the server reads
 
 Surprises of this wire:
     - It streams unless told otherwise, so ``stream`` is always sent.
@@ -15,8 +15,9 @@ Surprises of this wire:
       that sigwire made up is not sent.
     - There is no ``tool_choice``: calls are forbidden by sending no tools, and cannot be forced.
     - ``format`` constrains the text of calls too, so beside tools the output's shape is asked for in words.
-    - A prompt that is too long is cut silently, oldest turns first, unless ``truncate`` and ``shift`` are false: they
-      are, and the server answers with an error that says what to do (the option ``num_ctx``).
+    - The server reads a few thousand tokens unless it is asked for more (``num_ctx``): a long request asks by itself,
+      unless the caller did. What is longer still is cut silently, oldest turns first, unless ``truncate`` and ``shift``
+      are false: they are, and the server answers with an error that says what to do.
     - The server knows a few keywords of a tool's schema and discards the others, ``$ref`` among them, unseen.
     - A turn has one text and a list of images, as bare base64. Unknown fields of a turn are an ``OpaquePart``, those of
       a call its provider data.

@@ -14,6 +14,7 @@ from sigwire.core.tools import ToolCall, number_calls
 from sigwire.errors import LMError, LMTransportError
 from sigwire.lm.codecs.base import Encoded, Target, objects_of, settle, string_of, usage_of, without
 from sigwire.lm.codecs.faults import lm_error, read_fault
+from sigwire.lm.codecs.ollama.context import read_less
 from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, USAGE, OllamaDialect
 
 __all__ = ["decode", "decode_beside", "decode_call", "decode_calls", "decode_error", "decode_said", "failed_inside"]
@@ -30,7 +31,12 @@ def decode(body: JsonValue, sent: Encoded, target: Target[OllamaDialect]) -> Res
         )
     choice, warnings = _decode_choice(body, message, sent, target)
     return Response(
-        (choice,), usage_of(body, USAGE), string_of(body, "model"), None, (*sent.warnings, *warnings), raw=body
+        (choice,),
+        usage_of(body, USAGE),
+        string_of(body, "model"),
+        None,
+        (*sent.warnings, *warnings, *read_less(body, sent)),
+        raw=body,
     )
 
 

@@ -34,6 +34,7 @@ from sigwire.lm.codecs.base import (
     text_of_file,
     wanted_choices,
 )
+from sigwire.lm.codecs.ollama.context import window_for
 from sigwire.lm.codecs.ollama.tables import OPTIONS, THINK, OllamaDialect
 from sigwire.lm.codecs.repair import error_text, repair
 from sigwire.lm.codecs.schema_rules import compile_schema
@@ -68,6 +69,8 @@ def encode(request: Request, target: Target[OllamaDialect], *, stream: bool = Fa
         **options,
         **thinking,
     }
+    if (window := window_for(body, target)) is not None:
+        body = merge(body, {"options": {"num_ctx": window}})
     lost = (history.warnings, tools.warnings if offered else (), tool_warnings, format_warnings, thinking_warnings)
     return Encoded(
         dialect.path.format(model=target.model),

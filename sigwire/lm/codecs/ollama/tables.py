@@ -48,7 +48,8 @@ class OllamaDialect(Dialect):
     """How one host speaks ``/api/chat``. The defaults are a server on one's own machine.
 
     ``names``: a template takes any name; these are the characters that all of them get right. ``defaults``: fields of
-    every request, under the caller's options. ``enforces_format``: whether the answer is held to ``format``.
+    every request, under the caller's options. ``asks_for_window``: whether the host opens a small context window unless a
+    request asks for a larger one. ``enforces_format``: whether the answer is held to ``format``.
     ``efforts``: the words for thinking, weakest first.
     """
 
@@ -58,12 +59,13 @@ class OllamaDialect(Dialect):
     repair: RepairRules = RepairRules(result_media="user", system="front")
     tool_schema: SchemaRules = TOOL_SCHEMA
     defaults: JsonObject = field(default_factory=lambda: {"truncate": False, "shift": False})
+    asks_for_window: bool = True
     enforces_format: bool = True
     efforts: tuple[str, ...] = ("off", "low", "medium", "high", "max")
 
 
 OLLAMA = OllamaDialect()
-OLLAMA_CLOUD = OllamaDialect(enforces_format=False)
+OLLAMA_CLOUD = OllamaDialect(asks_for_window=False, enforces_format=False)
 
 
 # --- tables ------------------------------------------------------------------------------------------------
