@@ -111,6 +111,8 @@ class Streamed:
     connection breaks off, or with ``clean`` the body ends as if it were complete, but for the wire's end marker. A fault
     without ``stop_after`` comes first.
 
+    Raises ``ConfigurationError`` for pieces and packets shorter than 1, counts below 0, and a ``cut`` beside a ``seed``.
+
     >>> Streamed("Hello there", cut=4).answer
     'Hello there'
     """
@@ -126,6 +128,14 @@ class Streamed:
     stop_after: int | None = None
     fault: Fault | None = None
     clean: bool = False
+
+    def __post_init__(self) -> None:
+        least = {"cut": 1, "packets": 1, "ping_every": 0, "stop_after": 0}
+        for name, bound in least.items():
+            if isinstance(given := getattr(self, name), int) and given < bound:
+                raise ConfigurationError(f"{name}={given} is too small (scripting a stream). Give {bound} or more.")
+        if self.cut is not None and self.seed is not None:
+            raise ConfigurationError("A stream is cut by cut=... or at random by seed=..., not by both. Leave one out.")
 
 
 Answer: TypeAlias = (

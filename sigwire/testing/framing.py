@@ -28,8 +28,8 @@ class Framing(Protocol):
         """What a client passes over."""
         ...
 
-    def end(self, *, empty: bool) -> bytes:
-        """What stands after the last event; ``empty``: there was none."""
+    def end(self, *, empty: bool, failed: bool = False) -> bytes:
+        """What stands after the last event; ``empty``: there was none; ``failed``: it was an error."""
         ...
 
 
@@ -51,7 +51,7 @@ class ServerSentEvents:
     content_type: ClassVar[str] = "text/event-stream; charset=utf-8"
 
     def frame(self, event: JsonObject, *, first: bool) -> bytes:
-        name = [f"event: {event['type']}"] if self.named else []
+        name = [f"event: {event['type']}"] if self.named and "type" in event else []
         return self._lines(*name, f"data: {dumps(event)}")
 
     def ping(self) -> bytes:
@@ -59,8 +59,8 @@ class ServerSentEvents:
             return self.frame(dict(self.alive), first=False)
         return self._lines(": keep-alive")
 
-    def end(self, *, empty: bool) -> bytes:
-        return self._lines(f"data: {self.done}") if self.done else b""
+    def end(self, *, empty: bool, failed: bool = False) -> bytes:
+        return self._lines(f"data: {self.done}") if self.done and not failed else b""
 
     def _lines(self, *lines: str) -> bytes:
         return "".join(line + self.newline for line in (*lines, "")).encode()
@@ -82,7 +82,7 @@ class JsonLines:
     def ping(self) -> bytes:
         return b"\n"
 
-    def end(self, *, empty: bool) -> bytes:
+    def end(self, *, empty: bool, failed: bool = False) -> bytes:
         return b""
 
 
@@ -103,5 +103,5 @@ class JsonArray:
     def ping(self) -> bytes:
         return b"\n"
 
-    def end(self, *, empty: bool) -> bytes:
+    def end(self, *, empty: bool, failed: bool = False) -> bytes:
         return b"[]" if empty else b"]"

@@ -31,16 +31,14 @@ _GLANCE = 0.02
 
 
 def cutter(cut: Cut | None, seed: int | None) -> Cutter:
-    """What cuts the texts of one answer. With a ``seed`` the places are random, the same ones for the same seed.
+    """What cuts the texts of one answer. With a ``seed`` the places are random instead, the same ones for the same seed.
 
     >>> cutter(None, None)("Hello there"), cutter(4, None)("Hello there"), cutter([1], None)("Hello")
     (['Hello', ' there'], ['Hell', 'o th', 'ere'], ['H', 'ello'])
 
-    Raises ``ConfigurationError`` where both are given, and, when it cuts, for a function that loses or adds text.
+    When it cuts, it raises ``ConfigurationError`` for a function that fails, loses text or adds some.
     """
     if seed is not None:
-        if cut is not None:
-            raise ConfigurationError("A stream is cut by cut=... or at random by seed=..., not by both.")
         return _at_random(random.Random(seed))
     if cut is None:
         return _TOKEN.findall
@@ -66,7 +64,10 @@ def _at_random(choose: random.Random) -> Cutter:
 
 def _checked(cut: Callable[[str], Iterable[str]]) -> Cutter:
     def pieces(text: str) -> list[str]:
-        found = list(cut(text))
+        try:
+            found = list(cut(text))
+        except Exception as error:  # a user's function: the server says what it did, it does not die
+            raise ConfigurationError(f"The function that cuts a stream raised {error!r} (answering).") from error
         if "".join(found) != text:
             raise ConfigurationError(f"The function that cuts a stream made {found!r} of {text!r} (answering).")
         return found

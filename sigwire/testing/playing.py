@@ -120,7 +120,7 @@ class Performance:
 
     def _ending(self, framing: Framing) -> bytes:
         if self.fault is not None:
-            return framing.frame(self.fault, first=self.progress.sent == 0)
+            return framing.frame(self.fault, first=self.progress.sent == 0) + framing.end(empty=False, failed=True)
         if self.bare or self.how.stop_after is not None:
             return b""
         return framing.end(empty=self.progress.sent == 0)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.errors import ConfigurationError
+from sigwire.testing import Streamed
 from sigwire.testing.pieces import Gate, cutter, shares, split_at
 
 CUTS = st.one_of(
@@ -37,14 +39,27 @@ def test_places_are_counted_from_the_beginning_of_every_text() -> None:
     assert [list(split_at(text, [2, 1, 2, 9])) for text in ("abcd", "a", "")] == [["a", "b", "cd"], ["a"], []]
 
 
-def test_a_cut_and_a_seed_together_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="not by both"):
-        cutter(3, 7)
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"cut": 3, "seed": 7}, "not by both"),
+        ({"cut": 0}, "cut=0 is too small"),
+        ({"packets": 0}, "packets=0 is too small"),
+        ({"ping_every": -1}, "Give 0 or more"),
+        ({"stop_after": -1}, "Give 0 or more"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_streamed_is_refused_where_it_is_scripted(how: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        Streamed("Hello", **how)
 
 
-def test_a_function_that_loses_text_is_named() -> None:
+def test_a_function_that_loses_text_or_fails_is_named() -> None:
     with pytest.raises(ConfigurationError, match=r"made \['Hell'\] of 'Hello'"):
         cutter(lambda text: [text[:4]], None)("Hello")
+    with pytest.raises(ConfigurationError, match="raised ZeroDivisionError"):
+        cutter(lambda text: [text[: 1 // 0]], None)("Hello")
 
 
 @given(text=st.text(min_size=1), cuts=st.lists(st.integers(0, 40)), seed=st.integers())

@@ -93,6 +93,14 @@ def test_lines_of_server_sent_events_end_as_the_script_says() -> None:
     assert packets[-1] == b"data: [DONE]\r\r"
 
 
+def test_an_array_is_closed_after_an_error_and_no_event_stream_says_it_is_done() -> None:
+    found = [
+        b"".join(played(Streamed(stop_after=0), framing, fault={"error": "x"})[0])
+        for framing in (JsonArray(), ServerSentEvents(named=True, done="[DONE]"))
+    ]
+    assert found == [b'[{"error":"x"}\n]', b'data: {"error":"x"}\n\n']
+
+
 @pytest.mark.parametrize(
     ("how", "fault", "body", "ended"),
     [
