@@ -117,6 +117,14 @@ class Cursor:
                 return found
             yield None
 
+    def passes(self, literals: tuple[str, ...]) -> Wait[None]:
+        """Pass space, and literals that come once or doubled."""
+        for _ in range(2):
+            yield from self.space()
+            if (yield from self.takes_any(literals)) is None:
+                return
+        yield from self.space()
+
     def find(self, finder: Finder, start: int | None = None) -> Wait[re.Match[str] | None]:
         """Where one of the finder's literals stands next. Moves nothing; what is not there is looked for once only."""
         start = self.position if start is None else start

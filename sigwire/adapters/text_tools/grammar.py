@@ -1,9 +1,11 @@
 """What a dialect is: a ``Grammar``, the ``Offer`` it reads for, and the ``Block`` it gives.
 
-A grammar is small: the literals that open a call, and a reader of what follows one. The reader gives ``None`` when this is only
-prose about the markup: it must see so from the next few characters, and once it has gone further it answers for the block,
-with calls or with calls that carry an error. Position, quotation and reasoning are the scanner's; readers share the steps of
-``cursor`` and the values of ``calls``, ``literals`` and ``tag_values``.
+A grammar is small: the literals that open a call, and a reader of what follows one. The reader gives ``None`` when this is
+only prose about the markup: it must see so from the next few characters, and once it has gone further it answers for the
+block, with calls or with calls that carry an error. A reader that lets out text on its way remembers no positions.
+
+Position, quotation and reasoning are the scanner's; readers share the steps of ``cursor`` and the values of ``calls``,
+``literals`` and ``tag_values``.
 """
 
 from __future__ import annotations
@@ -24,10 +26,14 @@ _PREFIXES = ("functions.", "default_api.")
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The tools that may be called: parameter schemas by name. ``strict`` forgives nothing."""
+    """The tools that may be called: parameter schemas by name. ``strict`` forgives nothing.
+
+    ``initials`` are the characters that a name may begin with where it stands alone.
+    """
 
     tools: Mapping[str, Mapping[str, Any]]
     strict: bool = False
+    initials: str = ""
 
     @classmethod
     def of(cls, tools: Mapping[str, Any] | Collection[str], *, strict: bool = False) -> Offer:
@@ -37,7 +43,8 @@ class Offer:
         'ping'
         """
         given: Mapping[str, Any] = tools if is_mapping(tools) else dict.fromkeys(tools)
-        return cls({name: schema if is_mapping(schema) else {} for name, schema in given.items()}, strict)
+        schemas = {name: schema if is_mapping(schema) else {} for name, schema in given.items()}
+        return cls(schemas, strict, "".join(sorted({name[0] for name in (*schemas, *_PREFIXES) if name})))
 
     def declared(self, name: object) -> str | None:
         """The tool of this name, which some dialects write with a prefix; nothing like it will do."""

@@ -23,6 +23,7 @@ __all__ = ["HARMONY"]
 
 _STRIPPED = "to=functions."
 _HEADER = re.compile(r"[^<{\n]{0,300}")
+_MAX_PIECES = 6
 _RECIPIENT = re.compile(r"to=([\w.\-]+)")
 _CHANNEL = re.compile(r"\b(analysis|commentary|final)\b")
 _ENDS = ("<|end|>", "<|return|>", "<|call|>")
@@ -49,7 +50,7 @@ def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
 def _header(cursor: Cursor, begun: str) -> Wait[tuple[str, bool] | None]:
     """Pass what stands before a message, and whether all of it was there."""
     text = begun
-    while True:
+    for _ in range(_MAX_PIECES):
         text += yield from cursor.run(_HEADER)
         if (yield from cursor.takes("<|message|>")):
             return text, True
@@ -57,9 +58,10 @@ def _header(cursor: Cursor, begun: str) -> Wait[tuple[str, bool] | None]:
             text += " "
             continue
         here = yield from cursor.peek()
-        if here == "{" and begun and text.removesuffix("json").rstrip() != text.removesuffix("{"):
+        if here == "{" and begun:  # "json" may stand before, and no mark is left
             return text, True
-        return (text, False) if not here and "to=functions." in text else None
+        return (text, False) if not here and _STRIPPED in text else None
+    return None
 
 
 def _body(cursor: Cursor, event: Callable[[str], TextDelta | ReasoningDelta]) -> Wait[None]:

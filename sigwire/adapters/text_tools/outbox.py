@@ -64,6 +64,11 @@ class Outbox:
         """Whether a call has been read, let out or not."""
         return self.made > 0 or any(isinstance(item, _Calls) for item in self._held or ())
 
+    @property
+    def has_spoken(self) -> bool:
+        """Whether anything but space was said, thoughts aside, or anything is held."""
+        return self._prose or self._held is not None
+
     # --- what comes in ---------------------------------------------------------------------------------
 
     def say(self, event: TextDelta | ReasoningDelta, *, thought: bool = False) -> None:

@@ -196,16 +196,30 @@ def _tool_code(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
     if rest.strip() or not (yield from cursor.takes("\n")):
         return None
     start = cursor.position
+    if not (yield from _begins_call(cursor, offer)):
+        return None
     while True:
         begin = cursor.position
         line = yield from cursor.run(_LINE)
-        closed = line.strip() == "```"
-        if closed or not (yield from cursor.takes("\n")):
+        fence = line.lstrip().startswith("```")
+        if fence or not (yield from cursor.takes("\n")):
             break
-    body = cursor.text[start : begin if closed else cursor.position]
-    calls = _code_calls(Cursor(body, closed=True), offer)
+    closed = fence and line.strip() == "```"
+    if fence and not closed:
+        cursor.position = begin
+    calls = _code_calls(Cursor(cursor.text[start : begin if fence else cursor.position], closed=True), offer)
     notes = () if closed else ("the closing fence was missing",)
     return Block(tuple(calls), notes) if calls else None
+
+
+def _begins_call(cursor: Cursor, offer: Offer) -> Wait[bool]:
+    """Whether code begins with a call of a tool, alone, printed or in a list; passes nothing but space."""
+    yield from cursor.space()
+    start = cursor.position
+    found = (yield from cursor.takes("print(")) or (yield from _opens_list(cursor, offer))
+    found = found or (yield from _name(cursor, offer)) is not None
+    cursor.position = start
+    return found
 
 
 def _code_calls(body: Cursor, offer: Offer) -> list[ToolCall] | None:

@@ -54,7 +54,7 @@ class TextReader:
 
     def __init__(
         self,
-        tools: Mapping[str, Any] | Collection[str],
+        tools: Offer | Mapping[str, Any] | Collection[str],
         *,
         strict: bool = False,
         thinking: Thinking = "unknown",
@@ -62,7 +62,7 @@ class TextReader:
         taken: Iterable[str] = (),
         grammars: Iterable[Grammar] | None = None,
     ) -> None:
-        offer = Offer.of(tools, strict=strict)
+        offer = tools if isinstance(tools, Offer) else Offer.of(tools, strict=strict)
         scanner = scanner_for(dialects() if grammars is None else tuple(grammars))
         self._scanning = Scanning(scanner, offer, thinking=thinking, whole_message=whole_message)
         self._program = self._scanning.program() if offer.tools else None
@@ -78,7 +78,7 @@ class TextReader:
         self._pending.append(text)
         self._waiting += len(text)
         # A long text that is held is only joined to now and then, so that each of its characters is copied a few times at most.
-        if not text or self._waiting * 32 < len(self._scanning.cursor.text):
+        if not text or self._waiting * 32 < self._scanning.held:
             return []
         return self._step()
 
@@ -88,10 +88,6 @@ class TextReader:
             return []
         self._scanning.cursor.closed = True
         return self._step()
-
-    def may_hold_calls(self, text: str) -> bool:
-        """Whether a whole text has anything in it that could begin a call, or that is left out beside one."""
-        return self._scanning.pattern.search("\n" + text) is not None
 
     def _step(self) -> list[TextEvent]:
         scanning = self._scanning
@@ -128,7 +124,7 @@ class TextReader:
 
 def read_calls(
     text: str,
-    tools: Mapping[str, Any] | Collection[str],
+    tools: Offer | Mapping[str, Any] | Collection[str],
     *,
     strict: bool = False,
     thinking: Thinking = "unknown",
@@ -142,13 +138,12 @@ def read_calls(
     >>> found.text, found.calls[0].name, found.dialect
     ('Sure.', 'ping', 'seed')
     """
-    if not tools:
+    offer = tools if isinstance(tools, Offer) else Offer.of(tools, strict=strict)
+    table = dialects() if grammars is None else tuple(grammars)
+    # Most texts have nothing in them that could begin a call, or that is left out beside one.
+    if not offer.tools or scanner_for(table).pattern(offer).search("\n" + text) is None:
         return Scan(text)
-    reader = TextReader(
-        tools, strict=strict, thinking=thinking, whole_message=whole_message, taken=taken, grammars=grammars
-    )
-    if not reader.may_hold_calls(text):
-        return Scan(text)
+    reader = TextReader(offer, thinking=thinking, whole_message=whole_message, taken=taken, grammars=table)
     reader.feed(text)
     reader.close()
     return reader.scan

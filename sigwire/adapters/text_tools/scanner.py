@@ -24,6 +24,7 @@ from typing import Literal, TypeAlias
 from sigwire.adapters.text_tools.cursor import Cursor, Wait, now
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, broken
 from sigwire.adapters.text_tools.outbox import Outbox
+from sigwire.adapters.text_tools.skim import JSON, passing
 from sigwire.core.events import TextDelta
 
 __all__ = ["Scanner", "Scanning", "Thinking", "scanner_for"]
@@ -52,6 +53,7 @@ _FENCE_CHARACTERS = re.compile(r"[ \t\r`~]*")
 _LINE_REST = re.compile(r"[^\n]*")
 _TICKS = re.compile(r"`+")
 _NO_TICKS = re.compile(r"[^`\n]*")
+_PATTERNS_KEPT = 64
 _AFTER_CALLS = re.compile(r"[\s;]*")
 
 
@@ -59,11 +61,10 @@ class Scanner:
     """A table of grammars, compiled. Holds nothing of any text."""
 
     __slots__ = (
-        "by_opener", "by_start", "firsts", "grammars", "named", "own_line", "prefixes", "stops", "token", "tokens", "width",
+        "_patterns", "by_opener", "by_start", "firsts", "named", "own_line", "prefixes", "stops", "token", "tokens", "width",
     )  # fmt: skip
 
     def __init__(self, grammars: tuple[Grammar, ...]) -> None:
-        self.grammars = grammars
         self.by_opener = _by_opener(grammar for grammar in grammars if not grammar.weak)
         self.own_line = tuple(o for g in grammars if g.own_line for o in (*g.openers, *g.stops))
         self.by_start = _by_opener(grammar for grammar in grammars if grammar.weak and grammar.openers)
@@ -75,16 +76,20 @@ class Scanner:
         self.firsts = "".join(sorted({token[0] for token in self.tokens}))
         self.width = max(map(len, self.tokens))
         self.token = re.compile(_alternatives(self.tokens))
+        self._patterns: dict[str, re.Pattern[str]] = {}
 
-    def pattern(self, names: frozenset[str]) -> re.Pattern[str]:
-        """Everything that may begin something, for these tools."""
-        return _pattern(self.tokens, self._line_starts(names))
-
-    def _line_starts(self, names: frozenset[str]) -> str:
-        starts = {opener[0] for opener in (*self.own_line, *self.by_start)} | set("`~>")
-        if self.named:
-            starts |= {name[0] for name in names if name} | {"f", "d"}
-        return "".join(sorted(starts))
+    def pattern(self, offer: Offer) -> re.Pattern[str]:
+        """Everything that may begin something, where these tools are on offer."""
+        found = self._patterns.get(offer.initials)
+        if found is None:
+            starts = {opener[0] for opener in (*self.own_line, *self.by_start)} | set("`~>")
+            starts |= set(offer.initials if self.named else "")
+            line = rf"(?P<line>\n[ \t]*(?=[{re.escape(''.join(sorted(starts)))}]))"
+            found = re.compile(rf"{line}|(?P<code>`)|(?P<token>{self.token.pattern})")
+            if len(self._patterns) >= _PATTERNS_KEPT:
+                self._patterns.clear()
+            self._patterns[offer.initials] = found
+        return found
 
 
 def _by_opener(grammars: Iterable[Grammar]) -> dict[str, tuple[Grammar, ...]]:
@@ -93,12 +98,6 @@ def _by_opener(grammars: Iterable[Grammar]) -> dict[str, tuple[Grammar, ...]]:
         for opener in grammar.openers:
             table[opener] = (*table.get(opener, ()), grammar)
     return table
-
-
-@functools.lru_cache(maxsize=64)
-def _pattern(tokens: tuple[str, ...], starts: str) -> re.Pattern[str]:
-    literals = _alternatives(tokens)
-    return re.compile(rf"(?P<line>\n[ \t]*(?=[{re.escape(starts)}]))|(?P<code>`)|(?P<token>{literals})")
 
 
 def _alternatives(tokens: tuple[str, ...]) -> str:
@@ -135,7 +134,7 @@ class Scanning:
         self, scanner: Scanner, offer: Offer, *, thinking: Thinking = "unknown", whole_message: bool = False
     ) -> None:
         self.scanner, self.offer = scanner, offer
-        self.pattern = scanner.pattern(frozenset(offer.tools))
+        self.pattern = scanner.pattern(offer)
         self.cursor = Cursor()
         self.out = Outbox(whole_message=whole_message)
         self.thinking = thinking
@@ -191,8 +190,13 @@ class Scanning:
         at_line = blank > self.cursor.position and text[blank - 1] == "\n"
         return min(end, blank - 1) if at_line else end
 
+    @property
+    def held(self) -> int:
+        """How much text has come and was not let out."""
+        return len(self.cursor.text) - self.said
+
     def _compact(self) -> None:
-        """Forget the text that is done with, all but the character before."""
+        """Forget the text that is done with, all but the character before. No one may hold a position over this."""
         cut = self.said - 1
         if cut > 4096 and cut > len(self.cursor.text) // 2:
             self.cursor.text = self.cursor.text[cut:]
@@ -236,16 +240,19 @@ class Scanning:
             cursor.position = start + len(token)
             if (yield from self._at_end(cursor)):
                 self.said = cursor.position
-                return
+            return
         cursor.position = start + 1
 
     def _at_end(self, cursor: Cursor) -> Wait[bool]:
         """Whether nothing follows but space and tokens that end the turn."""
         tokens = tuple(_END_TOKENS)
         while True:
+            before = cursor.position
             yield from cursor.run(_AFTER_CALLS)
             if (yield from cursor.takes_any(tokens)) is None:
-                return not (yield from cursor.has(1))
+                at_end = not (yield from cursor.has(1))
+                cursor.position = cursor.position if at_end else before
+                return at_end
 
     # --- calls -----------------------------------------------------------------------------------------
 
@@ -275,6 +282,7 @@ class Scanning:
             else:
                 self.said = self.cursor.position
                 self.out.say(said)
+                self._compact()
 
     def _take(self, grammar: Grammar, block: Block, start: int, notes: tuple[str, ...] = ()) -> None:
         """Take a block out of the text."""
@@ -304,6 +312,7 @@ class Scanning:
     def _end_thinking(self, closer: str) -> Wait[None]:
         """All that was held was thought, not said."""
         self.out.withdraw(everything=self.thinking == "unknown")
+        self.thinking = "open"
         self.cursor.position += len(closer)
         self._say()
         self.thinking, self.strong = "over", self.out.has_calls
@@ -363,17 +372,38 @@ class Scanning:
         return not rest.strip()
 
     def _weak(self, here: str) -> Wait[None]:
-        """Calls without a marker, if they run to the end."""
+        """Calls without a marker, if they run to the end; and an answer that is JSON, whose strings are quotation."""
         cursor = self.cursor
         start = cursor.position
-        if self.strong or self.weak_off or start < self.weak_from or not self._may_begin(here):
+        if self._reads_weak(start) and self._may_begin(here):
+            ending = yield from self._ending()
+            if self._settle(ending, start):
+                return
+        if here == "{" and not self.out.has_spoken and not cursor.text[self.said : start].strip():
+            yield from self._answer()
+
+    def _answer(self) -> Wait[None]:
+        """Pass an answer that is a JSON object, letting it out as it comes."""
+        cursor = self.cursor
+        start = cursor.position
+        cursor.position += 1
+        yield from cursor.space()
+        if (yield from cursor.peek()) != '"':
+            cursor.position = start
             return
-        ending = yield from self._ending()
-        self._settle(ending, start)
+        cursor.position = start
+        steps = passing(cursor, JSON)
+        while next(steps, self) is None:
+            self._say()
+            self._compact()
+            yield None
+
+    def _reads_weak(self, start: int) -> bool:
+        """Whether weak forms count here: after no marked call, and not inside what failed to be one."""
+        return not self.strong and not self.weak_off and start >= self.weak_from
 
     def _may_begin(self, here: str) -> bool:
-        named = bool(self.scanner.named) and (here in "fd" or any(name[:1] == here for name in self.offer.tools))
-        return here in self.scanner.by_start or named
+        return here in self.scanner.by_start or (bool(self.scanner.named) and here in self.offer.initials)
 
     def _settle(self, ending: _Try | None, start: int) -> bool:
         """Take calls that were read on trial, or go back."""
@@ -395,6 +425,7 @@ class Scanning:
         while True:
             if (yield from self._at_end(cursor)):
                 return ending
+            yield from cursor.run(_AFTER_CALLS)
             here = yield from cursor.peek()
             if here in _MARKS:
                 fenced = yield from self._fenced_calls()
@@ -480,13 +511,13 @@ class Scanning:
                 yield from self._code()
             return
         content = cursor.position
-        if not self.strong and not self.weak_off and self._wraps(marks, label):
+        if self._reads_weak(start) and self._wraps(marks, label):
             cursor.position = start
             ending = yield from self._ending()
             if self._settle(ending, start):
                 return
             cursor.position = content
-        yield from self._quoted(marks, content)
+        yield from self._quoted(marks)
 
     def _fence_opening(self) -> Wait[tuple[str, str]]:
         """Pass a fence's first line; its marks and label. No marks where this is no fence: then only they are passed."""
@@ -507,16 +538,17 @@ class Scanning:
             return marks == "~~~" and label == "json" and not self.offer.strict
         return label in _WRAPPERS
 
-    def _quoted(self, marks: str, content: int) -> Wait[None]:
+    def _quoted(self, marks: str) -> Wait[None]:
         """Pass a fence. Its text goes out at once, but waits from a mark on until it is known that the fence closes."""
         cursor, waits = self.cursor, False
+        self._say()
         while not (yield from self._closes(marks)):
             waits = waits or (yield from self._own_line()) is not None
             waits = yield from self._pass_line(waits)
             if not (yield from cursor.takes("\n")):
                 # It never closes, so it is no fence, and what it seemed to hold is looked at.
                 self.fences[marks[0]] = min(len(marks), self.fences.get(marks[0], len(marks)))
-                cursor.position = max(self.said, content)
+                cursor.position = self.said
                 yield from self._line_start()
                 return
 
@@ -531,6 +563,7 @@ class Scanning:
             cursor.position = end if waits or whole else max(cursor.position, self._tail())
             if not waits:
                 self._say()
+                self._compact()
             if whole:
                 return waits
             yield None
@@ -586,6 +619,7 @@ class Scanning:
         found: list[tuple[Grammar, Block]] = []
         openers = (*self.scanner.by_opener, *self.scanner.own_line)
         while not now(self._at_end(inner)):
+            now(inner.run(_AFTER_CALLS))
             start = inner.position
             opener = now(inner.takes_any(openers))
             one = self._block_at(inner, opener) if opener else None

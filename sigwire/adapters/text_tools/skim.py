@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 
-__all__ = ["BARE", "JSON", "MAX_DEPTH", "PYTHON", "Extent", "Notation", "skim"]
+__all__ = ["BARE", "JSON", "MAX_DEPTH", "PYTHON", "Extent", "Notation", "passing", "skim"]
 
 MAX_DEPTH = 100
 
@@ -73,11 +73,18 @@ def skim(cursor: Cursor, notation: Notation) -> Wait[Extent]:
     return walk.extent()
 
 
-class _Walk:
-    __slots__ = ("begin", "brackets", "cursor", "cut", "members", "notation", "start")
+def passing(cursor: Cursor, notation: Notation) -> Wait[None]:
+    """Pass the value here without a look back: what was passed may be forgotten at every wait."""
+    walk = _Walk(cursor, notation, remembers=False)
+    while (yield from walk.step()):
+        pass
 
-    def __init__(self, cursor: Cursor, notation: Notation) -> None:
-        self.cursor, self.notation = cursor, notation
+
+class _Walk:
+    __slots__ = ("begin", "brackets", "cursor", "cut", "members", "notation", "remembers", "start")
+
+    def __init__(self, cursor: Cursor, notation: Notation, *, remembers: bool = True) -> None:
+        self.cursor, self.notation, self.remembers = cursor, notation, remembers
         self.start = self.begin = cursor.position
         self.brackets: list[str] = []
         self.members: list[tuple[int, int]] = []
@@ -126,7 +133,12 @@ class _Walk:
 
     def _member(self, end: int) -> None:
         """Note what stands between the outermost brackets, if it is complete."""
-        if len(self.brackets) == 1 and not self.cursor.text[self.begin : end].isspace() and end > self.begin:
+        if (
+            self.remembers
+            and len(self.brackets) == 1
+            and not self.cursor.text[self.begin : end].isspace()
+            and end > self.begin
+        ):
             self.members.append((self.begin, end))
             self.begin = end
 

@@ -49,9 +49,7 @@ def tagged_json(
 
 def _reader(markers: tuple[str, ...], closers: Closers) -> Reader:
     def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
-        yield from cursor.space()
-        while (yield from cursor.takes_any(markers)) is not None:
-            yield from cursor.space()
+        yield from cursor.passes(markers)
         fence = yield from cursor.takes_any(_FENCES)
         if not (yield from opens_object(cursor)):
             return (yield from _empty_list(cursor, closers))

@@ -59,9 +59,7 @@ class _Growing:
 def _tagged(tags: _Tags) -> Reader:
     def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
         if opener != tags.call:
-            yield from cursor.space()
-            while (yield from cursor.takes_any(tags.wrappers)) is not None:
-                yield from cursor.space()
+            yield from cursor.passes(tags.wrappers)
             if not (yield from cursor.takes(tags.call)):
                 return None
         first = yield from _call(cursor, tags, offer)
