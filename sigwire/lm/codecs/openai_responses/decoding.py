@@ -25,6 +25,7 @@ from sigwire.lm.codecs.base import (
 )
 from sigwire.lm.codecs.faults import Rule, lm_error, no_answer, read_fault
 from sigwire.lm.codecs.openai_responses.dialects import ResponsesDialect
+from sigwire.lm.codecs.openai_responses.stops import stop_at
 from sigwire.lm.codecs.openai_responses.tables import CALL_FIELDS, ERRORS, FINISH_REASONS, USAGE
 from sigwire.lm.codecs.openai_responses.turns import is_message, split_message
 
@@ -95,9 +96,9 @@ def _cut_at(stops: Sequence[str], parts: list[Part]) -> tuple[list[Part], bool]:
     for number, part in enumerate(parts):
         if not isinstance(part, TextPart):
             continue
-        ends = [part.text.index(stop) for stop in stops if stop in part.text]
-        if ends:
-            kept = part.text[: min(ends)]
+        end = stop_at(part.text, stops)
+        if end is not None:
+            kept = part.text[:end]
             return [*parts[:number], *([TextPart(kept)] if kept else [])], True
     return parts, False
 

@@ -1,10 +1,20 @@
-"""Stop sequences on a wire that has none, in a stream: what would come after one is not told."""
+"""Stop sequences on a wire that has none: what would come after one is cut off, in a text and in a stream."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["StopCutter"]
+__all__ = ["StopCutter", "stop_at"]
+
+
+def stop_at(text: str, stops: Sequence[str]) -> int | None:
+    """Where a text stops: before the sequence that is complete first, as if the model had been stopped there.
+
+    >>> stop_at("abbc", ["c", "bb"]), stop_at("abbc", ["d"])
+    (1, None)
+    """
+    found = [(text.index(stop) + len(stop), text.index(stop)) for stop in stops if stop in text]
+    return min(found)[1] if found else None
 
 
 class StopCutter:
@@ -27,10 +37,10 @@ class StopCutter:
         if not self._stops or self.found:
             return "" if self.found else piece
         text, self._held = self._held + piece, ""
-        ends = [text.index(stop) for stop in self._stops if stop in text]
-        if ends:
+        end = stop_at(text, self._stops)
+        if end is not None:
             self.found = True
-            return text[: min(ends)]
+            return text[:end]
         held = max((_begun(text, stop) for stop in self._stops), default=0)
         self._held = text[len(text) - held :]
         return text[: len(text) - held]

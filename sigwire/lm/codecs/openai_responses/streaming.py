@@ -135,9 +135,12 @@ class ResponsesDecoder(Assembly[ResponsesDialect]):
         yield ToolCallStart(growing.call, growing.call_id, name)
 
     def _read_text(self, event: JsonObject) -> Iterator[StreamEvent]:
-        place, piece = event.get("content_index"), string_of(event, "delta") or ""
+        index, piece = event.get("content_index"), string_of(event, "delta") or ""
         growing = self._growing(event, {"type": "message", "role": "assistant", "content": []})
-        growing.texts.setdefault(place if isinstance(place, int) else 0, []).append(piece)
+        pieces = growing.texts.setdefault(index if isinstance(index, int) else 0, [])
+        if not pieces:  # another text
+            yield from self._tell_text(self._stop.close())
+        pieces.append(piece)
         yield from self._tell_text(self._stop.feed(piece))
 
     def _read_thinking(self, event: JsonObject) -> Iterator[StreamEvent]:
