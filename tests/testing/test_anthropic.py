@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -42,20 +41,8 @@ TEXT = {"type": "text", "text": "So?"}
 
 
 @pytest.fixture
-def provider() -> Iterator[FakeProvider]:
-    with FakeProvider() as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def package() -> Iterator[Any]:
-    with anthropic.Anthropic(api_key="secret", max_retries=0) as client:
-        yield client
-
-
-@pytest.fixture
-def client(provider: FakeProvider, package: Any) -> Any:
-    return package.with_options(base_url=provider.url("anthropic"))
+def client(provider: FakeProvider, anthropic_package: Any) -> Any:
+    return anthropic_package.with_options(base_url=provider.url("anthropic"))
 
 
 def ask(client: Any, messages: Any = (USER,), **rest: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,20 +21,8 @@ CALLS = (ToolCall("toolu_a", "add", {"city": "Ōslo", "days": 3}), ToolCall("too
 
 
 @pytest.fixture
-def provider() -> Iterator[FakeProvider]:
-    with FakeProvider() as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def package() -> Iterator[Any]:
-    with anthropic.Anthropic(api_key="secret", max_retries=0) as client:
-        yield client
-
-
-@pytest.fixture
-def client(provider: FakeProvider, package: Any) -> Any:
-    return package.with_options(base_url=provider.url("anthropic"))
+def client(provider: FakeProvider, anthropic_package: Any) -> Any:
+    return anthropic_package.with_options(base_url=provider.url("anthropic"))
 
 
 def collected(client: Any, **rest: Any) -> Any:
@@ -89,12 +76,12 @@ def _shown(event: Any) -> str:
     seed=st.integers(), packets=st.integers(1, 300), newline=st.sampled_from(["\n", "\r\n"]), pings=st.integers(0, 2)
 )
 def test_however_it_is_cut_the_package_puts_the_same_answer_together(
-    package: Any, seed: int, packets: int, newline: Any, pings: int
+    anthropic_package: Any, seed: int, packets: int, newline: Any, pings: int
 ) -> None:
     answer = Response((Choice("Let me  see…\n", CALLS, "Two  sums"),), Usage(10, 7, 4, 1, 2))
     how = Streamed(answer, seed=seed, packets=packets, newline=newline, ping_every=pings)
     with FakeProvider([how, answer]) as provider:
-        client = package.with_options(base_url=provider.url("anthropic"))
+        client = anthropic_package.with_options(base_url=provider.url("anthropic"))
         streamed = collected(client, tools=[ADD])
         whole = client.messages.create(**ASK, tools=[ADD])
     assert [_without_ids(block) for block in streamed.content] == [_without_ids(block) for block in whole.content]

@@ -28,12 +28,6 @@ MANUAL = {"automatic_function_calling": {"disable": True}}
 
 
 @pytest.fixture
-def provider() -> Iterator[FakeProvider]:
-    with FakeProvider() as provider:
-        yield provider
-
-
-@pytest.fixture
 def client(provider: FakeProvider) -> Iterator[Any]:
     client = genai.Client(api_key="secret", http_options={"base_url": provider.url("gemini")})
     yield client

@@ -33,12 +33,6 @@ def package() -> Iterator[Any]:
     client.close()
 
 
-@pytest.fixture
-def provider() -> Iterator[FakeProvider]:
-    with FakeProvider() as provider:
-        yield provider
-
-
 def stream(package: Any, provider: FakeProvider, **config: Any) -> Iterator[Any]:
     there = {"base_url": provider.url("gemini")}
     rest = {"automatic_function_calling": {"disable": True}, "http_options": there, **config}

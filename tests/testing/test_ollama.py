@@ -22,12 +22,6 @@ USER = {"role": "user", "content": "Hi"}
 
 
 @pytest.fixture
-def provider() -> Iterator[FakeProvider]:
-    with FakeProvider() as provider:
-        yield provider
-
-
-@pytest.fixture
 def client(provider: FakeProvider) -> Iterator[Any]:
     client = ollama.Client(host=provider.url("ollama"))
     yield client

@@ -21,12 +21,6 @@ CALLS = (ToolCall("call_a", "add", {"city": "Ōslo", "days": 3}), ToolCall("call
 
 
 @pytest.fixture
-def provider() -> Iterator[FakeProvider]:
-    with FakeProvider() as provider:
-        yield provider
-
-
-@pytest.fixture
 def client(provider: FakeProvider) -> Iterator[Any]:
     client = ollama.Client(host=provider.url("ollama"))
     yield client

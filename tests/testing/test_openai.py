@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -40,20 +39,8 @@ RESULTS = [
 
 
 @pytest.fixture
-def provider() -> Iterator[FakeProvider]:
-    with FakeProvider() as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def package() -> Iterator[Any]:
-    with openai.OpenAI(api_key="secret", max_retries=0) as client:
-        yield client
-
-
-@pytest.fixture
-def client(provider: FakeProvider, package: Any) -> Any:
-    return package.with_options(base_url=provider.url("openai"))
+def client(provider: FakeProvider, openai_package: Any) -> Any:
+    return openai_package.with_options(base_url=provider.url("openai"))
 
 
 def chat(client: Any, messages: Any = (USER,), **rest: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,20 +21,8 @@ CALLS = (ToolCall("call_a", "add", {"city": "Ōslo", "days": 3}), ToolCall("call
 
 
 @pytest.fixture
-def provider() -> Iterator[FakeProvider]:
-    with FakeProvider() as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def package() -> Iterator[Any]:
-    with openai.OpenAI(api_key="secret", max_retries=0) as client:
-        yield client
-
-
-@pytest.fixture
-def client(provider: FakeProvider, package: Any) -> Any:
-    return package.with_options(base_url=provider.url("openai-responses"))
+def client(provider: FakeProvider, openai_package: Any) -> Any:
+    return openai_package.with_options(base_url=provider.url("openai-responses"))
 
 
 def collected(client: Any, **rest: Any) -> Any:
@@ -97,13 +84,13 @@ def test_every_event_is_of_the_packages_types(provider: FakeProvider, client: An
     seed=st.integers(), packets=st.integers(1, 300), newline=st.sampled_from(["\n", "\r\n"]), pings=st.integers(0, 2)
 )
 def test_however_it_is_cut_the_package_puts_the_same_answer_together(
-    package: Any, seed: int, packets: int, newline: Any, pings: int
+    openai_package: Any, seed: int, packets: int, newline: Any, pings: int
 ) -> None:
     answer = Response((Choice("Let me  see…\n", CALLS, "Two  sums"),), Usage(7, 3, 2, None, 1))
     how = Streamed(answer, seed=seed, packets=packets, newline=newline, ping_every=pings)
     texts: list[str] = []
     with FakeProvider([how]) as provider:
-        client = package.with_options(base_url=provider.url("openai-responses"))
+        client = openai_package.with_options(base_url=provider.url("openai-responses"))
         with client.responses.stream(**ASK, tools=[ADD]) as stream:
             texts.extend(event.delta for event in stream if event.type == "response.output_text.delta")
             final = stream.get_final_response()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,20 +23,8 @@ CALLS = (ToolCall("call_a", "add", {"city": "Ōslo", "days": 3}), ToolCall("call
 
 
 @pytest.fixture
-def provider() -> Iterator[FakeProvider]:
-    with FakeProvider() as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def package() -> Iterator[Any]:
-    with openai.OpenAI(api_key="secret", max_retries=0) as client:
-        yield client
-
-
-@pytest.fixture
-def client(provider: FakeProvider, package: Any) -> Any:
-    return package.with_options(base_url=provider.url("openai"))
+def client(provider: FakeProvider, openai_package: Any) -> Any:
+    return openai_package.with_options(base_url=provider.url("openai"))
 
 
 def collected(client: Any, **rest: Any) -> Any:
@@ -83,12 +70,12 @@ def test_the_chunks_come_in_openais_order(provider: FakeProvider, client: Any) -
     seed=st.integers(), packets=st.integers(1, 300), newline=st.sampled_from(["\n", "\r\n"]), pings=st.integers(0, 2)
 )
 def test_however_it_is_cut_the_package_puts_the_same_answer_together(
-    package: Any, seed: int, packets: int, newline: Any, pings: int
+    openai_package: Any, seed: int, packets: int, newline: Any, pings: int
 ) -> None:
     answer = Response((Choice("Let me  see…\n", CALLS),), Usage(7, 3, 2, None, 1))
     how = Streamed(answer, seed=seed, packets=packets, newline=newline, ping_every=pings)
     with FakeProvider([how]) as provider:
-        client = package.with_options(base_url=provider.url("openai"))
+        client = openai_package.with_options(base_url=provider.url("openai"))
         completion = collected(client, tools=[ADD], **USAGE)
     (choice,) = completion.choices
     assert choice.message.content == "Let me  see…\n"
