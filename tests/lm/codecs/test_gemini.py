@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -735,13 +736,24 @@ def test_schemas(schema: JsonObject, sent: JsonObject, warned: list[str]) -> Non
     assert features(wire.warnings) == warned
 
 
-def test_recursion_is_sent_where_it_may_end_and_refused_with_its_path_where_it_may_not() -> None:
+def test_recursion_is_sent_where_it_may_end_and_told_in_words_with_its_path_where_it_may_not() -> None:
     sent = encoded(Request((ASKED,), response_format=ResponseFormat(TREE)))
     assert sent.body["generationConfig"] == {"responseMimeType": "application/json", "responseJsonSchema": TREE}
     endless = json.loads(json.dumps(TREE))
     endless["$defs"]["T"]["required"] = ["next"]
-    with pytest.raises(UnsupportedFeature, match=r"the output 'response'.*recursive in required properties"):
-        encoded(Request((ASKED,), response_format=ResponseFormat(endless)))
+    told = encoded(Request((ASKED,), response_format=ResponseFormat(endless)))
+    assert told.body["generationConfig"] == {"responseMimeType": "application/json"}
+    assert json.dumps(endless, separators=(",", ":")) in str(told.body["systemInstruction"])
+    (warning,) = told.warnings
+    assert re.search("the output 'response'.* at .*recursive in required properties.* in words", warning.detail)
+
+
+def test_a_tool_whose_arguments_are_endless_is_refused_with_the_path() -> None:
+    endless = json.loads(json.dumps(TREE))
+    endless["$defs"]["T"]["required"] = ["next"]
+    tool = Tool.from_schema("f", "d", {"type": "object", "properties": {"t": endless}, "$defs": endless["$defs"]})
+    with pytest.raises(UnsupportedFeature, match=r"tool 'f' .* at /properties/t"):
+        encoded(Request((ASKED,), tools=(tool.spec,)))
 
 
 def test_a_tools_arguments_are_an_object_and_an_output_may_be_anything() -> None:

@@ -10,6 +10,7 @@ from typing import cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
+from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs.base import (
     Encoded,
     Offer,
@@ -128,12 +129,16 @@ def _encode_output(
         return {}, "", ()
     able, schema = target.capabilities, wanted.schema
     apart = tools and not able.tools_with_json_schema
-    if schema is not None and able.json_schema and not apart:
-        schema, lost = compile_schema(schema, target.dialect.output_schema, f"the output {wanted.name!r}")
-        return {"responseMimeType": JSON_TYPE, "responseJsonSchema": schema}, "", lost
     native: JsonObject = {"responseMimeType": JSON_TYPE} if able.json_object and not apart else {}
     if schema is None and native:
         return native, "", ()
+    if schema is not None and able.json_schema and not apart:
+        try:
+            compiled, lost = compile_schema(schema, target.dialect.output_schema, f"the output {wanted.name!r}")
+        except UnsupportedFeature as refusal:
+            said = LMWarning("response_format", f"{refusal} It was asked for in words.")
+            return native, in_words(schema), (said,)
+        return {"responseMimeType": JSON_TYPE, "responseJsonSchema": compiled}, "", lost
     why = "beside tools " if apart else ""
     detail = (
         f"{target.provider}/{target.model} has no structured output by schema {why}here; it was asked for in words."
