@@ -63,13 +63,18 @@ REQUESTS: Mapping[str, Request] = {
 }
 
 
-def sent(wire: str, request: Request) -> Any:
+def sent(wire: str, request: Request, streamed: bool) -> Any:
     """The body that arrives, without the fields that the package does not know."""
     model, options = MODELS[wire]
     if "reasoning" in request.options:
         model = model.replace("gpt-4.1", "gpt-5-mini")
     with FakeProvider(["ok"]) as provider:
-        LM(model, base_url=provider.url(wire), api_key="k", **options).respond(request)
+        lm = LM(model, base_url=provider.url(wire), api_key="k", **options)
+        if streamed:
+            list(lm.stream(request))
+        else:
+            lm.respond(request)
+    assert (provider.requests[0].stream is not None) == streamed
     body = cast("dict[str, Any]", provider.requests[0].body)
     return {name: value for name, value in body.items() if name not in UNKNOWN.get(wire, ())}
 
@@ -91,21 +96,24 @@ def _typed(kind: Any) -> Callable[[Any], Any]:
 
 
 def _openai(body: Any) -> Any:
-    from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+    from openai.types.chat import completion_create_params as kinds
 
-    return _typed(CompletionCreateParamsNonStreaming)(body)
+    streamed = body.get("stream")
+    return _typed(kinds.CompletionCreateParamsStreaming if streamed else kinds.CompletionCreateParamsNonStreaming)(body)
 
 
 def _openai_responses(body: Any) -> Any:
-    from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
+    from openai.types.responses import response_create_params as kinds
 
-    return _typed(ResponseCreateParamsNonStreaming)(body)
+    streamed = body.get("stream")
+    return _typed(kinds.ResponseCreateParamsStreaming if streamed else kinds.ResponseCreateParamsNonStreaming)(body)
 
 
 def _anthropic(body: Any) -> Any:
-    from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
+    from anthropic.types import message_create_params as kinds
 
-    return _typed(MessageCreateParamsNonStreaming)(body)
+    streamed = body.get("stream")
+    return _typed(kinds.MessageCreateParamsStreaming if streamed else kinds.MessageCreateParamsNonStreaming)(body)
 
 
 def _gemini(body: Any) -> Any:
@@ -150,9 +158,10 @@ READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("name", REQUESTS)
 @pytest.mark.parametrize("wire", MODELS)
-def test_what_is_sent_is_what_the_packages_types_say(wire: str, name: str) -> None:
+def test_what_is_sent_is_what_the_packages_types_say(wire: str, name: str, streamed: bool) -> None:
     package, read = READERS[wire]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -160,7 +169,7 @@ def test_what_is_sent_is_what_the_packages_types_say(wire: str, name: str) -> No
     request = REQUESTS[name]
     if wire == "ollama":  # it takes no files
         request = replace(request, messages=tuple(_without_files(message) for message in request.messages))
-    body = sent(wire, request)
+    body = sent(wire, request, streamed)
     assert read(body) == body
 
 
