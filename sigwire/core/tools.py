@@ -94,7 +94,9 @@ class ToolCall(Value):
 def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | None]:
     if isinstance(arguments, str):
         try:
-            arguments = _decode_arguments(arguments)
+            arguments = _decoded(arguments)
+            if isinstance(arguments, str):  # it was encoded twice
+                arguments = _decoded(arguments)
         except ValueError as fault:
             return None, CallError("malformed_json", f"The arguments are not valid JSON: {fault}")
         if isinstance(arguments, dict):  # straight from JSON: ours to keep, and its keys are texts
@@ -107,12 +109,8 @@ def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | N
     return None, CallError("not_an_object", f"The arguments must be a JSON object, not {found}.")
 
 
-def _decode_arguments(text: str) -> object:
-    """Decode once, and what is text then once more; nothing but spaces is nothing."""
-    value: object = loads_once(text) if text.strip() else None
-    if isinstance(value, str):
-        return loads_once(value) if value.strip() else None
-    return value
+def _decoded(text: str) -> object:
+    return None if not text or text.isspace() else loads_once(text)  # nothing but spaces is nothing
 
 
 def _is_json_object(value: object) -> TypeGuard[Mapping[str, Any]]:
@@ -155,6 +153,9 @@ def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[
     return tuple(numbered)
 
 
+_Call: TypeAlias = ToolCall  # ToolCalls has a method of that name
+
+
 class ToolCalls(Sequence[ToolCall]):
     """The calls a model made in one turn, in order: the type of a signature's tool-calls output.
 
@@ -167,8 +168,8 @@ class ToolCalls(Sequence[ToolCall]):
 
     __slots__ = ("_calls", "_text")
 
-    def __init__(self, tool_calls: Iterable[ToolCall | Mapping[str, Any]] = (), text: str = "") -> None:
-        self._calls = number_calls(call if isinstance(call, ToolCall) else _call_from_dict(call) for call in tool_calls)
+    def __init__(self, tool_calls: Iterable[_Call | Mapping[str, Any]] = (), text: str = "") -> None:
+        self._calls = number_calls(call if isinstance(call, _Call) else _call_from_dict(call) for call in tool_calls)
         self._text = text
 
     @classmethod
@@ -180,8 +181,17 @@ class ToolCalls(Sequence[ToolCall]):
         """
         return cls(calls)
 
+    @staticmethod
+    def ToolCall(name: str, args: object = None, id: str | None = None) -> _Call:  # noqa: N802  (DSPy's name)
+        """DSPy's way to write a call; ``args`` is an object or JSON text. Without an id it gets one among the calls.
+
+        >>> ToolCalls([ToolCalls.ToolCall(name="add", args={"a": 1})])[0].id
+        'call_0'
+        """
+        return _call_from_dict({"id": id, "name": name, "arguments": args})
+
     @property
-    def tool_calls(self) -> list[ToolCall]:
+    def tool_calls(self) -> list[_Call]:
         """The calls as a list."""
         return list(self._calls)
 
@@ -191,16 +201,16 @@ class ToolCalls(Sequence[ToolCall]):
         return self._text
 
     @overload
-    def __getitem__(self, index: int) -> ToolCall: ...
+    def __getitem__(self, index: int) -> _Call: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[ToolCall, ...]: ...
-    def __getitem__(self, index: int | slice) -> ToolCall | tuple[ToolCall, ...]:
+    def __getitem__(self, index: slice) -> tuple[_Call, ...]: ...
+    def __getitem__(self, index: int | slice) -> _Call | tuple[_Call, ...]:
         return self._calls[index]
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    def __iter__(self) -> Iterator[ToolCall]:
+    def __iter__(self) -> Iterator[_Call]:
         return iter(self._calls)
 
     def __eq__(self, other: object) -> bool:
@@ -230,7 +240,7 @@ class ToolCalls(Sequence[ToolCall]):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ToolCalls:
         """Read what ``to_json`` wrote."""
-        return cls([ToolCall.from_json(call) for call in data["tool_calls"]], data.get("text", ""))
+        return cls([_Call.from_json(call) for call in data["tool_calls"]], data.get("text", ""))
 
 
 def _call_from_dict(data: Mapping[str, Any]) -> ToolCall:
