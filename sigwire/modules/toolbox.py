@@ -20,11 +20,11 @@ import asyncio
 import contextvars
 import inspect
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import partial
+from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast, get_args
 
 from sigwire.core.function_tools import Bound
@@ -251,23 +251,23 @@ class _Running:
         self._handler, self._bound = handler, bound
 
     def run(self) -> ToolRun:
-        began = time.perf_counter()
+        began = perf_counter()
         try:
             with watch("tool", self.tool, self._inputs) as end:
                 value, done = self._blocked(began)
                 end(value)
         except Exception as error:
-            done = self._raised(error, time.perf_counter() - began)
+            done = self._raised(error, perf_counter() - began)
         return self._recorded(done)
 
     async def arun(self) -> ToolRun:
-        began = time.perf_counter()
+        began = perf_counter()
         try:
             with watch("tool", self.tool, self._inputs) as end:
                 value, done = await self._awaited(began)
                 end(value)
         except Exception as error:
-            done = self._raised(error, time.perf_counter() - began)
+            done = self._raised(error, perf_counter() - began)
         return self._recorded(done)
 
     # --- the one place where a model's wish becomes a deed ---
@@ -319,10 +319,11 @@ class _Running:
             if isinstance(value, ToolResult):  # a tool may say it all itself
                 value, is_error, more = value.content, value.is_error, value.media
             content, media = encode(value)
-            return self._done(content, time.perf_counter() - began, is_error, more + media)
+            seconds = perf_counter() - began
+            return _answer(self._box, self._call, self.tool, content, seconds, is_error, more + media)
         except Exception as fault:  # a value's own ways of being written and read are users' code
             why = str(fault) if isinstance(fault, ValueError) else short_message(fault)
-            return self._failed(f"The tool ran, but its result cannot be shown: {why}.", time.perf_counter() - began)
+            return self._failed(f"The tool ran, but its result cannot be shown: {why}.", perf_counter() - began)
 
     def _raised(self, error: Exception, seconds: float) -> ToolRun:
         if isinstance(error, _TooSlow):
@@ -336,10 +337,7 @@ class _Running:
         return self._failed(f"The tool failed. {short_message(error)}", seconds)
 
     def _failed(self, message: str, seconds: float) -> ToolRun:
-        return self._done(message, seconds, is_error=True)
-
-    def _done(self, content: Any, seconds: float, is_error: bool = False, media: tuple[Any, ...] = ()) -> ToolRun:
-        return _answer(self._box, self._call, self.tool, content, seconds, is_error, media)
+        return _answer(self._box, self._call, self.tool, message, seconds, is_error=True)
 
     def _recorded(self, done: ToolRun) -> ToolRun:
         if self._record is not None:
