@@ -59,7 +59,7 @@ def encode(request: Request, target: Target[ChatDialect], *, stream: bool = Fals
     supports(not tools.builtin, "built-in tools such as web search", target, _NO_BUILTIN)
     output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
     thinking, thinks, thinking_warnings = _encode_reasoning(request, bool(tools.functions), target)
-    options, option_warnings = place_options(request.options, _option_table(thinks, request, target), target)
+    options, option_warnings = _encode_options(thinks, request, target)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, thinks, target)
     messages = [wire for message in history.messages for wire in encode_message(message, names, target)]
     body: JsonObject = {
@@ -131,6 +131,14 @@ def _with_cache_mark(messages: list[JsonObject], request: Request, target: Targe
 
 
 # --- options and reasoning
+
+
+def _encode_options(
+    thinks: bool, request: Request, target: Target[ChatDialect]
+) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+    if not request.options:
+        return {}, ()
+    return place_options(request.options, _option_table(thinks, request, target), target)
 
 
 def _option_table(thinks: bool, request: Request, target: Target[ChatDialect]) -> OptionTable:
