@@ -56,6 +56,7 @@ class _Block:
     index: JsonValue
     data: JsonObject
     pieces: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    citations: list[JsonValue] = field(default_factory=list[JsonValue])
     call_id: str = ""
 
     def add(self, name: str, piece: str) -> None:
@@ -68,7 +69,8 @@ class _Block:
             for name, pieces in self.pieces.items()
             if name != _INPUT
         }
-        return {**self.data, **texts, **_input_of("".join(self.pieces.get(_INPUT, ())))}
+        cited: JsonObject = {"citations": self.citations} if self.citations else {}
+        return {**self.data, **texts, **cited, **_input_of("".join(self.pieces.get(_INPUT, ())))}
 
 
 _INPUT = "input"
@@ -151,7 +153,8 @@ class MessageDecoder(Assembly[MessagesDialect]):
 
     def _open_block(self, index: JsonValue, data: JsonObject) -> _Events:
         yield from self._close_block()
-        block = self._open = _Block(index, data)
+        cited = data.get("citations")
+        block = self._open = _Block(index, data, citations=[*cited] if isinstance(cited, list) else [])
         kind = string_of(data, "type")
         if kind == "tool_use":
             block.call_id = self._numbered(string_of(data, "id"))
@@ -216,9 +219,7 @@ class MessageDecoder(Assembly[MessagesDialect]):
             yield from self._choice.arguments(piece)
 
     def _citation(self, block: _Block, delta: JsonObject) -> _Events:
-        cited = block.data.get("citations")
-        citations = [*(cited if isinstance(cited, list) else ()), delta.get("citation")]
-        block.data = {**block.data, "citations": citations}
+        block.citations.append(delta.get("citation"))
         yield from ()
 
     def _content(self, block: _Block, delta: JsonObject) -> _Events:

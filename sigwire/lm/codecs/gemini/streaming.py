@@ -84,7 +84,7 @@ class ContentDecoder(Assembly[GeminiDialect]):
             yield from self._counts(decode_usage(self._usage_counts))
 
     def _read_candidate(self, candidate: _Candidate, wire: JsonObject) -> Iterator[StreamEvent]:
-        candidate.beside = _joined(candidate.beside, without(wire, {"content"}))
+        _join(candidate.beside, without(wire, {"content"}))
         content = object_of(wire.get("content"))
         candidate.content |= without(content, {"parts"})
         for part in objects_of(content.get("parts")):
@@ -185,27 +185,29 @@ class ContentDecoder(Assembly[GeminiDialect]):
 # --- what stands beside the parts, in pieces or repeated
 
 
-def _joined(before: JsonObject, more: JsonObject) -> JsonObject:
-    """Fields of a candidate: the last value of each, but tokens are one behind the other and sources are gathered."""
-    joined = {**before, **more}
-    for name, (fields, repeats) in _LISTS.items():
-        if isinstance(old := before.get(name), dict) and isinstance(new := more.get(name), dict):
-            lists: JsonObject = {
-                field: _listed(old, new, field, repeats) for field in fields if field in old or field in new
-            }
-            joined[name] = {**old, **new, **lists}
-    return joined
-
-
-_LISTS: Mapping[str, tuple[tuple[str, ...], bool]] = {
-    "citationMetadata": (("citations", "citationSources"), False),
-    "groundingMetadata": (("groundingChunks", "groundingSupports", "webSearchQueries"), False),
-    "logprobsResult": (("chosenCandidates", "topCandidates"), True),
-    "urlContextMetadata": (("urlMetadata",), False),
+_LISTS: Mapping[str, tuple[frozenset[str], bool]] = {
+    "citationMetadata": (frozenset({"citations", "citationSources"}), False),
+    "groundingMetadata": (frozenset({"groundingChunks", "groundingSupports", "webSearchQueries"}), False),
+    "logprobsResult": (frozenset({"chosenCandidates", "topCandidates"}), True),
+    "urlContextMetadata": (frozenset({"urlMetadata"}), False),
 }
 """Lists that come in pieces, and whether an equal item is another one: tokens are, sources are the same again."""
 
 
-def _listed(old: JsonObject, new: JsonObject, field: str, repeats: bool) -> list[JsonValue]:
-    before, more = (value if isinstance(value, list) else [] for value in (old.get(field), new.get(field)))
-    return [*before, *(item for item in more if repeats or item not in before)]
+def _join(beside: JsonObject, more: JsonObject) -> None:
+    """Add an event's fields of a candidate: the last value of each counts, but lists that come in pieces grow."""
+    for name, value in more.items():
+        held = beside.setdefault(name, {}) if name in _LISTS else None
+        if isinstance(held, dict) and isinstance(value, dict):
+            _join_lists(held, value, *_LISTS[name])
+        else:
+            beside[name] = value
+
+
+def _join_lists(held: JsonObject, more: JsonObject, lists: frozenset[str], repeats: bool) -> None:
+    for name, value in more.items():
+        growing = held.setdefault(name, []) if name in lists else None
+        if isinstance(growing, list) and isinstance(value, list):
+            growing.extend(item for item in value if repeats or item not in growing)
+        else:
+            held[name] = value
