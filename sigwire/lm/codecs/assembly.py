@@ -125,7 +125,10 @@ class Assembly(ABC, Generic[D]):
         self._taken = set(sent.call_ids)
 
     def feed(self, event: JsonValue) -> list[StreamEvent]:
-        """What one event of the wire says. Raises the ``LMError`` of a failure, with the answer so far as ``partial``."""
+        """What one event of the wire says.
+
+        Raises the ``LMError`` of a failure. The answer so far is its ``partial``; ``None`` where nothing was told yet.
+        """
         return self._tell(self._read_any(event))
 
     def close(self) -> list[StreamEvent]:
@@ -148,10 +151,10 @@ class Assembly(ABC, Generic[D]):
 
     def _begins(self, response_id: str | None, model: str | None) -> Iterator[StreamEvent]:
         """The answer's beginning, again only where more is known."""
-        start = ResponseStart(response_id, model)
-        if self._start is None or (start != self._start and start != ResponseStart()):
-            self._start = start
-            yield start
+        told = self._start
+        if told is None or ((response_id, model) not in ((told.id, told.model), (None, None))):
+            self._start = ResponseStart(response_id, model)
+            yield self._start
 
     def _counts(self, usage: Usage) -> Iterator[StreamEvent]:
         if usage != self._usage:
@@ -204,12 +207,14 @@ class Assembly(ABC, Generic[D]):
         try:
             self._told.extend(events)
         except LMError as error:
-            error.partial = self._so_far()
+            error.partial = self._so_far(before)
             raise
         return self._told[before:]
 
-    def _so_far(self) -> Response:
-        """The answer that was told, each choice of it marked as failed."""
+    def _so_far(self, told: int) -> Response | None:
+        """The answer that came, each choice of it marked as failed; ``None`` where nothing of it was told yet."""
+        if all(isinstance(event, ResponseStart | UsageUpdate) for event in self._told[:told]):
+            return None
         choices = {event.choice for event in self._told if isinstance(event, TextDelta | ReasoningDelta | PartEnd)}
         choices |= {event.choice for event in self._told if isinstance(event, ToolCallEnd)}
         return collect((*self._told, *(ChoiceEnd("error", number, ordered=True) for number in choices)))

@@ -376,7 +376,7 @@ def test_row_68_a_stream_that_stops_before_its_last_event_was_cut_off(count: int
     with pytest.raises(LMTransportError, match="stopped before the end") as caught:
         told(CODEC, TARGET, TRANSCRIPT[:count])
     assert caught.value.retryable
-    assert isinstance(caught.value.partial, Response)
+    assert (caught.value.partial is None) is (count < 5)
 
 
 def failed(**error: Any) -> JsonObject:
@@ -404,7 +404,7 @@ def test_errors_at_any_time_keep_what_came(wire: JsonObject, error: type[Excepti
         with pytest.raises(error) as caught:
             told(CODEC, TARGET, [*TRANSCRIPT[:count], wire])
         assert getattr(caught.value, "retryable", None) is retryable
-        partial: Response = getattr(caught.value, "partial", Response())
+        partial: Response = getattr(caught.value, "partial", None) or Response()
         assert "".join(choice.text for choice in partial.choices) == ("Hi" if count > 1 else "")
 
 
