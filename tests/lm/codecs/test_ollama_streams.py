@@ -24,7 +24,7 @@ from sigwire.core.events import (
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import ImagePart, Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.response import Usage
+from sigwire.core.response import Response, Usage
 from sigwire.core.tools import Tool, ToolCall
 from sigwire.errors import ContextWindowExceededError, LMError, LMServerError, LMTransportError
 from sigwire.lm.codecs import ollama
