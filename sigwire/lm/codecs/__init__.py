@@ -4,6 +4,7 @@ base           what every codec takes and gives, and the steps they share: shape
                media, replies, loose (JSON of others), each a file of its name
 repair         history made fit for a wire      schema_rules   JSON Schema as a wire takes it
 faults         error replies, classified        dialects       the hosts that speak chat completions, one row each
+assembly       streamed replies: told as they come, put together, and decoded like whole ones
 openai_chat    chat completions: OpenAI and compatible hosts, in a package
 openai_responses  OpenAI's Responses, and the hosts that speak it
 anthropic      Anthropic's Messages, and the hosts that speak it, in a package
