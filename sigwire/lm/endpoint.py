@@ -163,9 +163,14 @@ class Direct:
         return _with_attempts(response, attempts, self._model) if attempts else response
 
     def stream_steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
-        response = yield from self.steps(request, policy)
-        yield Emit(*explode(response))
-        return response
+        in_pieces: Callable[[Request], Program[Response]] | None = getattr(self._backend, "stream_steps", None)
+        if in_pieces is None:
+            response = yield from self.steps(request, policy)
+            yield Emit(*explode(response))
+            return response
+        attempts: list[Attempt] = []
+        response = yield from retrying(partial(in_pieces, request), policy, attempts, self._model)
+        return _with_attempts(response, attempts, self._model) if attempts else response
 
     def close(self) -> None:
         """There is nothing of ours to close."""
