@@ -147,6 +147,23 @@ async def test_row_52_a_signature_inside_an_id_is_no_part_of_it(how: str) -> Non
 
 
 @HOWS
+async def test_row_65_calls_are_told_apart_and_row_66_no_arguments_are_none(how: str) -> None:
+    calls: list[JsonObject] = [
+        {"index": 0, "id": "c1", "function": {"name": "f", "arguments": '{"x":'}},
+        {"index": 1, "id": "c2", "function": {"name": "g", "arguments": ""}},
+        {"index": 0, "function": {"name": None, "arguments": "1}"}},
+    ]
+    events = await told(how, program(Package([*(chunk({"tool_calls": [one]}) for one in calls), over("tool_calls")])))
+    assert collect(events).choices[0].tool_calls == (F, ToolCall.read("c2", "g", ""))
+
+
+@HOWS
+async def test_row_69_an_answer_in_one_piece_is_read_as_it_is(how: str) -> None:
+    body: JsonObject = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "model": "m-1"}
+    assert collect(await told(how, program(Package([body])))).choices[0].text == "Hi"
+
+
+@HOWS
 async def test_images_and_an_answer_of_nothing(how: str) -> None:
     image: JsonObject = {"image_url": {"url": "data:image/png;base64,iVBO"}}
     (choice,) = collect(await told(how, program(Package([chunk({"images": [image]}), over()])))).choices

@@ -92,10 +92,10 @@ PRETTY = json.dumps(A, ensure_ascii=False, indent=2).encode()
 
 REPLIES: dict[str, tuple[bytes, list[JsonValue]]] = {
     "events": (b"data: " + ONE + b"\n\ndata: " + TWO + b"\n\n", [A, B]),
-    "an end mark": (b"data: " + ONE + b"\n\ndata: [DONE]\n\n", [A]),
+    "row 67 an end mark": (b"data: " + ONE + b"\n\ndata: [DONE]\n\n", [A]),
     "an end mark with more to it": (b"data: " + ONE + b"\n\ndata: [DONE] bye\n\n", [A]),
     "a byte order mark": (b"\xef\xbb\xbfdata: " + ONE + b"\n\n", [A]),
-    "comments first": (b": OPENROUTER PROCESSING\n\n: again\n\ndata: " + ONE + b"\n\n", [A]),
+    "row 71 comments first": (b": OPENROUTER PROCESSING\n\n: again\n\ndata: " + ONE + b"\n\n", [A]),
     "comments alone": (b": ping\n\n: ping\n\n", []),
     "empty data": (b"data:\n\ndata: " + ONE + b"\n\n", [A]),
     "a name first": (b"event: message_start\ndata: " + ONE + b"\n\n", [A]),

@@ -32,6 +32,7 @@ from sigwire.errors import LMInvalidRequestError, LMRateLimitError, LMServerErro
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.base import StreamingCodec, Target
 from sigwire.lm.codecs.dialects import DEEPSEEK, GROQ, MISTRAL, OPENAI, OPENROUTER, VLLM, ChatDialect
+from sigwire.lm.sse import splitter_for
 from tests.lm.codecs.streaming import ASKED, cuts, hostile, only_our_errors, sent_to, streamed, told
 
 CODEC: StreamingCodec[ChatDialect] = openai_chat
@@ -89,7 +90,7 @@ TRANSCRIPT: list[JsonObject] = [
 ]
 
 
-def test_a_whole_transcript_is_told_event_by_event() -> None:
+def test_a_whole_transcript_is_told_event_by_event_and_row_71_padding_is_not() -> None:
     events = told(CODEC, TARGET, TRANSCRIPT)
     assert isinstance(events[-1], ResponseEnd)
     raw: Any = events[-1].raw
@@ -573,6 +574,14 @@ BODY: JsonObject = {
 
 def test_row_69_a_reply_in_one_piece_is_read_as_it_is() -> None:
     assert streamed(CODEC, TARGET, [BODY]) == openai_chat.decode(BODY, sent_to(CODEC, TARGET), TARGET)
+
+
+@pytest.mark.parametrize("mark", [b"data: [DONE]\n\n", b"data: [DONE]", b""])
+def test_row_67_the_end_mark_may_be_missing(mark: bytes) -> None:
+    splitter = splitter_for(openai_chat.FRAMING)
+    data = b"".join(b"data: " + dumps(event).encode() + b"\n\n" for event in TRANSCRIPT) + mark
+    events = [*splitter.feed(data), *splitter.close()]
+    assert streamed(CODEC, TARGET, events) == streamed(CODEC, TARGET, TRANSCRIPT)
 
 
 def test_the_chunks_in_one_array_are_the_same_answer() -> None:

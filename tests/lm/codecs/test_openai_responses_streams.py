@@ -139,7 +139,7 @@ G = ToolCall.read("call_b", "g", "{}", provider_data=kept("g"))
 THOUGHT = ThinkingPart("hm", provider=FAMILY)
 
 
-def test_a_whole_transcript_is_told_event_by_event() -> None:
+def test_a_whole_transcript_is_told_event_by_event_and_row_72_its_counts_at_the_end() -> None:
     events = told(CODEC, TARGET, TRANSCRIPT)
     raw = answer(*ITEMS)
     content: JsonValue = [{"type": "output_text", "annotations": []}]
