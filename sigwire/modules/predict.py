@@ -299,11 +299,13 @@ def _attempts(response: Response, purpose: Purpose) -> tuple[Attempt, ...]:
 
 def _answer(trip: _Trip, request: Request, repairs: int, purpose: Purpose = "ask") -> Program[Prediction]:
     """Ask until the answer can be read or the repairs are used up; a prediction of it."""
-    plan = trip.plan
+    plan, checks = trip.plan, repairs > 0
     while True:
         response = yield Ask(trip.lm, request, trip)
         trip.attempts.extend(_attempts(response, purpose) or (Attempt(purpose, trip.lm.model, response.usage),))
         response = plan.normalize(response, trip.tools, taken=trip.taken)
+        if checks:  # a call that does not fit its tool is worth a repair, where the caller pays for repairs
+            response = plan.checked(response, trip.tools)
         readings = [_read(plan, choice) for choice in response.choices or (Choice(),)]
         failure = _first_failure(readings)
         if failure is None and not (repairs > 0 and _has_wrong_calls(response)):

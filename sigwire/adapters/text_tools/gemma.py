@@ -50,6 +50,8 @@ def _call(cursor: Cursor, extent: Extent, name: str, offer: Offer) -> ToolCall:
 
 
 GEMMA: tuple[Grammar, ...] = (
-    Grammar("gemma", ("<start_function_call>",), _reader(Closers("<end_function_call>"))),
-    Grammar("gemma", ("<|tool_call>",), _reader(Closers("<tool_call|>"))),
+    Grammar(
+        "gemma", ("<start_function_call>",), _reader(Closers("<end_function_call>")), closers=("<end_function_call>",)
+    ),
+    Grammar("gemma", ("<|tool_call>",), _reader(Closers("<tool_call|>")), closers=("<tool_call|>",)),
 )

@@ -43,7 +43,8 @@ class Offer:
         'ping'
         """
         given: Mapping[str, Any] = tools if is_mapping(tools) else dict.fromkeys(tools)
-        schemas = {name: schema if is_mapping(schema) else {} for name, schema in given.items()}
+        nothing: Mapping[str, Any] = {}
+        schemas = {name: schema if is_mapping(schema) else nothing for name, schema in given.items()}
         return cls(schemas, strict, "".join(sorted({name[0] for name in (*schemas, *_PREFIXES) if name})))
 
     def declared(self, name: object) -> str | None:
@@ -84,15 +85,17 @@ class Grammar:
     """One way of writing calls as text.
 
     ``openers``: literals at which a call may begin; the cursor stands after the one that is handed to ``read``.
-    ``own_line``: an opener counts only at the start of a line. ``stops``: what the tool's side would begin with; after a call
-    the text is cut there. A ``weak`` grammar has no openers: it is asked at the start of a line, and counts only when its
-    calls run to the end of the message.
+    ``own_line``: an opener counts only at the start of a line. ``closers``: markers that say no more than that a call is
+    over, so one that a reader did not pass is no text. ``stops``: what the tool's side would begin with; after a call the
+    text is cut there. A ``weak`` grammar is asked at the start of a line whose first character is one of its openers, or can
+    begin a tool's name if it has none; it counts only when its calls run to the end of the message.
     """
 
     name: str
     openers: tuple[str, ...]
     read: Reader = field(repr=False)
     own_line: bool = False
+    closers: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
     weak: bool = False
 

@@ -30,13 +30,6 @@ _TAG_NAME = re.compile(r"[^<>\n]*")
 _CUT = "The text ended inside the call"
 
 
-def _joined(blocks: list[Block], notes: tuple[str, ...] = ()) -> Block:
-    return Block(
-        tuple(call for block in blocks for call in block.calls),
-        (*(note for block in blocks for note in block.notes), *notes),
-    )
-
-
 # --- Mistral ---------------------------------------------------------------------------------------------------
 
 _MISTRAL = ("[TOOL_CALLS]", "TOOL_CALLS]")
@@ -55,9 +48,7 @@ def _mistral(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
         yield from cursor.space()
     marked = yield from cursor.takes("[ARGS]")
     if (yield from opens_object(cursor, lists=False)):
-        block = yield from arguments_block(cursor, name, offer, _NEXT, id)
-        yield from cursor.takes("[/TOOL_CALLS]")
-        return block
+        return (yield from arguments_block(cursor, name, offer, _NEXT, id))
     cut = marked and not (yield from cursor.has(1))
     return Block((broken(name, _CUT, offer.declared(name)),)) if cut else None
 
@@ -77,25 +68,11 @@ _DEEPSEEK_ENDS = Closers("```", *_CALL_END, *_SECTION_END)
 _DEEPSEEK_CLOSING = Closers(*_CALL_END, *_SECTION_END)
 
 
-def _deepseek(cursor: Cursor, opener: str, offer: Offer, *, typed: bool) -> Wait[Block | None]:
-    blocks: list[Block] = []
-    yield from cursor.space()
-    while True:
-        start = cursor.position
-        yield from cursor.takes_any(_CALL)
-        block = yield from _deepseek_call(cursor, offer, typed)
-        if block is None:
-            cursor.position = start
-            break
-        blocks.append(block)
-        notes = yield from closing(cursor, _DEEPSEEK_CLOSING)
-        start = cursor.position
-        yield from cursor.space()
-        following = yield from cursor.takes_any(_CALL)
-        cursor.position = cursor.position - len(following) if following else start
-        if following is None:
-            return _joined(blocks, notes)
-    return _joined(blocks) if blocks else None
+def _deepseek(cursor: Cursor, offer: Offer, *, typed: bool) -> Wait[Block | None]:
+    """One call; the next one has an opener of its own."""
+    yield from cursor.passes(_CALL)
+    block = yield from _deepseek_call(cursor, offer, typed)
+    return block and replace(block, notes=(*block.notes, *(yield from closing(cursor, _DEEPSEEK_CLOSING))))
 
 
 def _deepseek_call(cursor: Cursor, offer: Offer, typed: bool) -> Wait[Block | None]:
@@ -117,11 +94,11 @@ def _deepseek_call(cursor: Cursor, offer: Offer, typed: bool) -> Wait[Block | No
 
 
 def _deepseek_v3(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
-    return (yield from _deepseek(cursor, opener, offer, typed=True))
+    return (yield from _deepseek(cursor, offer, typed=True))
 
 
 def _deepseek_v31(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
-    return (yield from _deepseek(cursor, opener, offer, typed=False))
+    return (yield from _deepseek(cursor, offer, typed=False))
 
 
 # --- Kimi ------------------------------------------------------------------------------------------------------
@@ -134,21 +111,12 @@ _KIMI_CLOSING = Closers(_KIMI_CALL_END, *_KIMI_SECTION_END)
 
 
 def _kimi(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
-    blocks: list[Block] = []
-    notes: tuple[str, ...] = ()
-    inside = opener == _KIMI_CALL
-    while True:
-        start = cursor.position
-        yield from cursor.space()
-        if not inside and not (yield from cursor.takes(_KIMI_CALL)):
-            block = None
-        else:
-            block = yield from _kimi_call(cursor, offer)
-        if block is None:
-            cursor.position = start
-            return _joined(blocks, notes) if blocks else None
-        blocks.append(block)
-        notes, inside = (yield from closing(cursor, _KIMI_CLOSING)), False
+    """One call; the next one has an opener of its own."""
+    yield from cursor.space()
+    if opener != _KIMI_CALL and not (yield from cursor.takes(_KIMI_CALL)):
+        return None
+    block = yield from _kimi_call(cursor, offer)
+    return block and replace(block, notes=(*block.notes, *(yield from closing(cursor, _KIMI_CLOSING))))
 
 
 def _kimi_call(cursor: Cursor, offer: Offer) -> Wait[Block | None]:
@@ -194,9 +162,9 @@ def _functionary(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None
 
 NAMED: tuple[Grammar, ...] = (
     tagged_json("mistral_old", _MISTRAL, ["[/TOOL_CALLS]"], stops=["[TOOL_RESULTS]"]),
-    Grammar("mistral_v11", _MISTRAL, _mistral),
-    Grammar("kimi_k2", (*_KIMI_SECTION, _KIMI_CALL), _kimi),
-    Grammar("deepseek_v3", (*_SECTION, *_CALL), _deepseek_v3, stops=_OUTPUTS),
-    Grammar("deepseek_v31", (*_SECTION, *_CALL), _deepseek_v31),
-    Grammar("functionary", ("<function=", "<function/"), _functionary),
+    Grammar("mistral_v11", _MISTRAL, _mistral, closers=("[/TOOL_CALLS]",)),
+    Grammar("kimi_k2", (*_KIMI_SECTION, _KIMI_CALL), _kimi, closers=_KIMI_CLOSING.literals),
+    Grammar("deepseek_v3", (*_SECTION, *_CALL), _deepseek_v3, closers=_DEEPSEEK_CLOSING.literals, stops=_OUTPUTS),
+    Grammar("deepseek_v31", (*_SECTION, *_CALL), _deepseek_v31, closers=_DEEPSEEK_CLOSING.literals),
+    Grammar("functionary", ("<function=", "<function/"), _functionary, closers=_FUNCTION_ENDS.literals),
 )

@@ -249,8 +249,8 @@ def _code_calls(body: Cursor, offer: Offer) -> list[ToolCall] | None:
 
 PYTHON_LISTS = Grammar("pythonic", ("[",), _weak_list, weak=True)
 PYTHONIC: tuple[Grammar, ...] = (
-    Grammar("llama4_pythonic", ("<|python_start|>",), _behind(Closers("<|python_end|>"))),
-    Grammar("lfm2", ("<|tool_call_start|>",), _behind(Closers("<|tool_call_end|>"))),
+    Grammar("llama4_pythonic", ("<|python_start|>",), _behind(Closers("<|python_end|>")), closers=("<|python_end|>",)),
+    Grammar("lfm2", ("<|tool_call_start|>",), _behind(Closers("<|tool_call_end|>")), closers=("<|tool_call_end|>",)),
     Grammar("llama3_json", ("<|python_tag|>",), _behind(Closers("<|eom_id|>", "<|eot_id|>"))),
     Grammar("gemma", ("```tool_code",), _tool_code, own_line=True),
 )

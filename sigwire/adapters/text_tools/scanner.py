@@ -61,7 +61,8 @@ class Scanner:
     """A table of grammars, compiled. Holds nothing of any text."""
 
     __slots__ = (
-        "_patterns", "by_opener", "by_start", "firsts", "named", "own_line", "prefixes", "stops", "token", "tokens", "width",
+        "_patterns", "by_opener", "by_start", "closers", "firsts", "named", "own_line", "prefixes", "stops", "token",
+        "tokens", "width",
     )  # fmt: skip
 
     def __init__(self, grammars: tuple[Grammar, ...]) -> None:
@@ -70,13 +71,21 @@ class Scanner:
         self.by_start = _by_opener(grammar for grammar in grammars if grammar.weak and grammar.openers)
         self.named = tuple(grammar for grammar in grammars if grammar.weak and not grammar.openers)
         self.stops = frozenset(stop for grammar in grammars for stop in grammar.stops)
-        anywhere = {o for g in grammars if not g.own_line for o in (*(() if g.weak else g.openers), *g.stops)}
-        self.tokens = tuple(sorted(anywhere | _THOUGHTS.keys() | _CLOSERS | _END_TOKENS, key=len, reverse=True))
+        self.closers = frozenset(closer for grammar in grammars for closer in grammar.closers)
+        openers = {opener for g in grammars if not (g.own_line or g.weak) for opener in g.openers}
+        stops = {stop for g in grammars if not g.own_line for stop in g.stops}
+        tokens = openers | stops | self.closers | _THOUGHTS.keys() | _CLOSERS | _END_TOKENS
+        self.tokens = tuple(sorted(tokens, key=len, reverse=True))
         self.prefixes = frozenset(token[:cut] for token in self.tokens for cut in range(1, len(token)))
         self.firsts = "".join(sorted({token[0] for token in self.tokens}))
         self.width = max(map(len, self.tokens))
         self.token = re.compile(_alternatives(self.tokens))
         self._patterns: dict[str, re.Pattern[str]] = {}
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """The literals at which a call may begin anywhere in a line, the longest first."""
+        return tuple(token for token in self.tokens if token in self.by_opener)
 
     def pattern(self, offer: Offer) -> re.Pattern[str]:
         """Everything that may begin something, where these tools are on offer."""
@@ -126,7 +135,7 @@ class Scanning:
     """One text being scanned. ``program`` is the scan: it waits at every ``None``; what comes out is in ``out``."""
 
     __slots__ = (
-        "closers", "cursor", "done", "fences", "offer", "out", "pattern", "said", "scanner", "strong", "thinking",
+        "after_call", "closers", "cursor", "done", "fences", "offer", "out", "pattern", "said", "scanner", "strong", "thinking",
         "weak_from", "weak_off",
     )  # fmt: skip
 
@@ -140,7 +149,7 @@ class Scanning:
         self.thinking = thinking
         self.closers: frozenset[str] = _CLOSERS
         self.said = 0  # up to here the text has been let out or taken as a call
-        self.strong = self.done = self.weak_off = False
+        self.strong = self.done = self.weak_off = self.after_call = False
         self.weak_from = 0
         self.fences: dict[str, int] = {}  # by mark: the shortest fence that is known never to close
 
@@ -172,6 +181,7 @@ class Scanning:
         """Let out the text up to the cursor."""
         if self.cursor.position > self.said:
             text = self.cursor.text[self.said : self.cursor.position]
+            self.after_call = self.after_call and text.isspace()
             self.out.say(TextDelta(text), thought=self.thinking == "open")
         self.said = max(self.said, self.cursor.position)
 
@@ -219,13 +229,15 @@ class Scanning:
         cursor = self.cursor
         start = cursor.position
         if start and cursor.text[start - 1] == "\\":  # values are guarded so
-            cursor.position += 1
+            cursor.position += len(token)
         elif token in _THOUGHTS and self.thinking != "open":
             self._begin_thinking(token)
         elif token in self.closers and self.thinking != "over":
             yield from self._end_thinking(token)
         elif token in self.scanner.stops and self.out.has_calls:
             self._stop()
+        elif self.after_call and token in self.scanner.closers:
+            cursor.position = self.said = start + len(token)
         elif not (token in self.scanner.by_opener and (yield from self._open(token))):
             yield from self._end_token(token, start)
 
@@ -296,6 +308,7 @@ class Scanning:
                 return
         self.said = cursor.position
         if block.calls:
+            self.after_call = True
             self.strong = self.strong or not grammar.weak
             block = _strictly(block) if self.offer.strict else block
             wait = self.thinking != "over"

@@ -44,7 +44,7 @@ def tagged_json(
     'ping'
     """
     reader = _reader((*openers, *between), Closers(*closers))
-    return Grammar(name, tuple(openers), reader, own_line=own_line, stops=tuple(stops))
+    return Grammar(name, tuple(openers), reader, own_line=own_line, closers=tuple(closers), stops=tuple(stops))
 
 
 def _reader(markers: tuple[str, ...], closers: Closers) -> Reader:
@@ -96,19 +96,17 @@ def _passing(cursor: Cursor, literal: str) -> Wait[bool]:
 
 
 def closing(cursor: Cursor, closers: Closers) -> Wait[tuple[str, ...]]:
-    """Pass the closing markers that stand here, one of them cut off by the end of the text too; what there is to note."""
+    """Pass the closing marker that stands here, also one that the end of the text cuts off; what there is to note."""
     if not closers.literals:
         return ()
-    start, closed = cursor.position, False
-    while True:
-        yield from cursor.space()
-        if (yield from cursor.takes_any(closers.literals)) is None:
-            break
-        start, closed = cursor.position, True
+    start = cursor.position
+    yield from cursor.space()
+    if (yield from cursor.takes_any(closers.literals)) is not None:
+        return ()
     rest = cursor.text[cursor.position :]
     cut = cursor.closed and bool(rest) and any(literal.startswith(rest.rstrip()) for literal in closers.literals)
-    cursor.position = len(cursor.text) if cut and not closed else start
-    return () if closed else (_NO_CLOSER,)
+    cursor.position = len(cursor.text) if cut else start
+    return (_NO_CLOSER,)
 
 
 def arguments_block(cursor: Cursor, name: str, offer: Offer, closers: Closers, id: str = "") -> Wait[Block]:
@@ -179,6 +177,6 @@ TAGGED_JSON: tuple[Grammar, ...] = (
     tagged_json("nemotron", ["<TOOLCALL>"], ["</TOOLCALL>"]),
     replace(_ACTION, read=_command(_ACTION.read)),
     replace(_ACTION_LINE, read=_command(_ACTION_LINE.read)),
-    Grammar("apertus", ("<|tools_prefix|>",), _by_name),
+    Grammar("apertus", ("<|tools_prefix|>",), _by_name, closers=_APERTUS.literals),
     Grammar("command_r", _ANSWER_MARKS, _drop),
 )

@@ -77,7 +77,7 @@ def _row(cursor: Cursor, tags: _Tags, offer: Offer, first: Block) -> Wait[Block]
         start = cursor.position
         yield from cursor.space()
         if (yield from cursor.takes_any(tags.wrapper_ends)) is not None:
-            continue
+            return Block(tuple(calls), tuple(notes))
         more = (yield from _call(cursor, tags, offer)) if (yield from cursor.takes(tags.call)) else None
         if more is None:
             cursor.position = start
@@ -188,7 +188,9 @@ def _declares(cursor: Cursor, tags: _Tags, offer: Offer, growing: _Growing) -> W
 
 
 def _trimmed(text: str) -> str:
-    return text.removeprefix("\r").removeprefix("\n").removesuffix("\n").removesuffix("\r")
+    if text.startswith("\r\n"):
+        return text.removeprefix("\r\n").removesuffix("\r\n")
+    return text.removeprefix("\n").removesuffix("\n")
 
 
 def _typed(text: str, match: re.Match[str], growing: _Growing, offer: Offer) -> JsonValue:
@@ -349,12 +351,7 @@ def _pairs(cursor: Cursor, offer: Offer, growing: _Growing) -> Wait[bool]:
 
 def _glm_end(cursor: Cursor) -> Wait[bool]:
     yield from cursor.space()
-    found = yield from cursor.takes("</tool_call>")
-    start = cursor.position
-    yield from cursor.space()
-    if not found or not (yield from cursor.takes("</tool_calls>")):
-        cursor.position = start
-    return found
+    return (yield from cursor.takes("</tool_call>"))
 
 
 _ARG_ENDS = Finder(["</arg_value>", "<arg_key>", "</tool_call>"])
@@ -364,7 +361,7 @@ _GLM_ENDS = Closers("</tool_call>")
 
 
 def _grammar(name: str, tags: _Tags, stops: tuple[str, ...] = ()) -> Grammar:
-    return Grammar(name, tags.openers(), _tagged(tags), stops=stops)
+    return Grammar(name, tags.openers(), _tagged(tags), closers=(tags.call_end, *tags.wrapper_ends), stops=stops)
 
 
 _QWEN = _Tags(
@@ -397,7 +394,7 @@ def _dsml(bar: str) -> Grammar:
 
 TAGGED_VALUES: tuple[Grammar, ...] = (
     _grammar("qwen3_coder", _QWEN),
-    Grammar("glm45", ("<tool_call>",), _glm),
+    Grammar("glm45", ("<tool_call>",), _glm, closers=("</tool_call>", "</tool_calls>")),
     _grammar("minimax", _MINIMAX),
     _grammar("anthropic_legacy", _ANTHROPIC, stops=("<function_results>",)),
     Grammar("anthropic_legacy", ("<function_calls>", "<invoke>"), _legacy),
