@@ -12,9 +12,11 @@ Every way out gives the declared outputs or raises, and says which way it was (`
     parse_error                several turns running could not be read
     context_window_exceeded    the conversation no longer fits, with all but the latest results taken out
 
+    cancelled                  an interrupt, a cancelled task, a reader who left the stream: always raised
+
 Where the outputs are not there at the end, one more request extracts them from what was found (``extract=False``:
-``AgentStopped``). Whatever is raised, an interrupt or a cancellation too, carries ``steps`` and a ``history`` from which
-a run can go on.
+``AgentStopped``). Whatever is raised carries ``steps``, ``attempts``, the ``termination_reason`` and a ``history`` from
+which a run can go on (``AgentRun.of(error)``).
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from sigwire.errors import (
     ContextWindowExceededError,
     EmptyResponse,
     InputError,
+    LMError,
     MalformedToolCall,
     ModelError,
     OutputTruncated,
@@ -68,7 +71,9 @@ __all__ = ["AgentRun", "ReAct", "ReActStep", "TerminationReason"]
 P = ParamSpec("P")
 S = TypeVar("S")
 
-TerminationReason: TypeAlias = Literal["submit", "no_calls", "limit", "parse_error", "context_window_exceeded"]
+TerminationReason: TypeAlias = Literal[
+    "submit", "no_calls", "limit", "parse_error", "context_window_exceeded", "cancelled"
+]
 
 _BAD_TURNS = 3  # unreadable answers in a row before the loop gives up
 
@@ -97,12 +102,14 @@ class AgentRun:
     """How a run went, typed: ``AgentRun.of(prediction)``, or of an exception that ended one.
 
     A prediction has the same as fields ``steps``, ``history``, ``trajectory`` and ``termination_reason``; where an output has
-    such a name, the field is ``run_steps`` and so on. ``termination_reason`` is ``None`` where an exception ended the run.
+    such a name, the field is ``run_steps`` and so on. ``termination_reason`` is ``None`` where something else than the loop
+    ended the run: an ``LMError``, a refusal, a tool's exception (``on_tool_error="abort"``). ``attempts`` are all requests.
     """
 
     steps: tuple[ReActStep, ...]
     history: History
     termination_reason: TerminationReason | None = None
+    attempts: tuple[Attempt, ...] = ()
 
     @classmethod
     def of(cls, result: object) -> AgentRun:
@@ -113,7 +120,13 @@ class AgentRun:
         )
         if not isinstance(history, History) or steps is None:
             raise InputError(f"This {type(result).__name__} does not come from a ReAct run.")
-        return cls(tuple(steps), history, reason)
+        attempts = attempts_of(result) if isinstance(result, Prediction) else held.get("attempts", ())
+        return cls(tuple(steps), history, reason, tuple(attempts))
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all requests."""
+        return sum((attempt.usage for attempt in self.attempts), Usage())
 
     @property
     def trajectory(self) -> dict[str, Any]:
@@ -278,7 +291,7 @@ class ReAct(StepsModule, Generic[P, S]):
         try:
             if not self.toolbox.tools:
                 return (yield from self._ask_plainly(talk))
-            end = yield from self._loop(talk, limit)
+            end = talk.end = yield from self._loop(talk, limit)
             outputs = end.outputs if end.outputs is not None else (yield from self._final_outputs(talk, end))
             return self._prediction(talk, end.reason, outputs)
         except BaseException as error:  # interrupts too: whatever ends a run, it can go on from here
@@ -457,7 +470,7 @@ class ReAct(StepsModule, Generic[P, S]):
         return self._prediction(talk, "no_calls", outputs)
 
     def _prediction(self, talk: _Talk, reason: TerminationReason, outputs: dict[str, Any]) -> Prediction:
-        run = AgentRun(tuple(talk.steps), talk.history, reason)
+        run = AgentRun(tuple(talk.steps), talk.history, reason, tuple(talk.attempts))
         told: dict[str, Any] = {
             "trajectory": run.trajectory,
             "steps": run.steps,
@@ -475,7 +488,7 @@ class ReAct(StepsModule, Generic[P, S]):
             choice=last.choice,
             repairs=last.repairs,
             mode=last.mode,
-            attempts=tuple(talk.attempts),
+            attempts=run.attempts,
         )
 
 
@@ -526,9 +539,14 @@ def _told(done: ToolRun, place: Place) -> ToolDone:
 
 def _tell(error: BaseException, talk: _Talk) -> None:
     """Put what was done on an error that ends a run."""
-    told: dict[str, Any] = {"steps": tuple(talk.steps), "history": talk.history}
-    if isinstance(error, ModelError):
-        told["attempts"] = tuple(talk.attempts)
+    reason = talk.end and talk.end.reason
+    failed = error.attempts if isinstance(error, LMError) else ()  # a ModelError's were counted when it was caught
+    told: dict[str, Any] = {
+        "steps": tuple(talk.steps),
+        "history": talk.history,
+        "termination_reason": reason if isinstance(error, Exception) else "cancelled",
+        "attempts": (*talk.attempts, *failed),
+    }
     for name, value in told.items():
         with suppress(Exception):  # a user's error may refuse attributes
             setattr(error, name, value)
@@ -558,6 +576,7 @@ class _Talk:
         self.taken = conversation.call_ids(history)
         self.strikes = 0
         self.last: Any = None
+        self.end: _End | None = None
         self.record: list[ToolRun] = []
         self._heard = Choice()
         self._waiting: tuple[ToolCall, ...] = ()
