@@ -52,6 +52,34 @@ def hostile(words: Sequence[str]) -> st.SearchStrategy[list[Any]]:
     return st.lists(st.dictionaries(keys, values, max_size=5) | values, max_size=6)
 
 
+@st.composite
+def damaged(draw: st.DrawFn, transcript: Sequence[Any]) -> list[Any]:
+    """A true stream in which some values are others, some are missing, and some events come twice."""
+    events = [draw(_damaged(event)) if draw(st.integers(0, 3)) == 0 else event for event in transcript]
+    again = draw(st.integers(0, len(events)))
+    return [*events[:again], *draw(st.sampled_from([[], events[:again]])), *events[again:]]
+
+
+_OTHERS: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, 0, -1, 1.5, "", "x", "{", [], [[]], [None], {}, {"x": {}}]
+)
+
+
+@st.composite
+def _damaged(draw: st.DrawFn, value: Any) -> Any:
+    if not value or not isinstance(value, dict | list) or draw(st.integers(0, 4)) == 0:
+        return draw(_OTHERS)
+    if isinstance(value, list):
+        items: list[Any] = [*value]
+        at = draw(st.integers(0, len(items) - 1))
+        return [*items[:at], draw(_damaged(items[at])), *items[at + 1 :]]
+    fields: dict[str, Any] = {**value}
+    name = draw(st.sampled_from(sorted(fields)))
+    if draw(st.integers(0, 3)) == 0:
+        return {key: child for key, child in fields.items() if key != name}
+    return {**fields, name: draw(_damaged(fields[name]))}
+
+
 def only_our_errors(codec: StreamingCodec[Any], target: Target[Any], events: Iterable[JsonValue]) -> None:
     """Whatever comes, an answer or an ``LMError`` that keeps what was told comes out."""
     try:

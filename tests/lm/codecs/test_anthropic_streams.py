@@ -30,7 +30,7 @@ from sigwire.errors import LMRateLimitError, LMServerError, LMTransportError
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC
 from sigwire.lm.codecs.base import Target
-from tests.lm.codecs.streaming import ASKED, cuts, hostile, only_our_errors, sent_to, streamed, told
+from tests.lm.codecs.streaming import ASKED, cuts, damaged, hostile, only_our_errors, sent_to, streamed, told
 
 TARGET = Target("anthropic", "claude-x", ANTHROPIC)
 
@@ -430,4 +430,18 @@ shuffled = st.lists(st.sampled_from([*TRANSCRIPT, *BLOCKS["citations go with the
 
 @given(shuffled)
 def test_events_in_any_order_give_only_our_errors(events: list[JsonObject]) -> None:
+    only_our_errors(anthropic, TARGET, events)
+
+
+@given(
+    damaged(
+        [
+            *TRANSCRIPT[:-2],
+            *BLOCKS["citations go with their text"][0],
+            *BLOCKS["the provider's own tools"][0],
+            *TRANSCRIPT[-2:],
+        ]
+    )
+)
+def test_a_damaged_stream_gives_only_our_errors(events: list[Any]) -> None:
     only_our_errors(anthropic, TARGET, events)

@@ -31,7 +31,7 @@ from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.gemini import GEMINI, VERTEX
 from sigwire.lm.codecs.gemini.fragments import CallInFragments
-from tests.lm.codecs.streaming import ASKED, cuts, hostile, only_our_errors, sent_to, streamed, told
+from tests.lm.codecs.streaming import ASKED, cuts, damaged, hostile, only_our_errors, sent_to, streamed, told
 
 TARGET = Target("gemini", "gemini-x", GEMINI)
 
@@ -190,18 +190,20 @@ def test_several_candidates_come_side_by_side() -> None:
     assert [event.choice for event in told(gemini, TARGET, events) if isinstance(event, TextDelta)] == [0, 1, 0]
 
 
+SOURCE: JsonObject = {"web": {"uri": "https://a.example", "title": "A"}}
+CHOSEN: list[JsonObject] = [{"token": token, "logProbability": -0.1} for token in "ab"]
+PAGE: JsonObject = {"retrievedUrl": "https://b.example"}
+SUPPORT: JsonObject = {"segment": {"endIndex": 2, "text": "ab"}, "groundingChunkIndices": [0]}
+CITING: list[JsonObject] = [
+    said(text("a"), groundingMetadata={}, urlContextMetadata={"urlMetadata": [PAGE]},
+         logprobsResult={"chosenCandidates": CHOSEN[:1]}),
+    said(text("b"), groundingMetadata={"groundingChunks": [SOURCE]}, logprobsResult={"chosenCandidates": CHOSEN[1:]}),
+    said(groundingMetadata={"groundingChunks": [SOURCE], "groundingSupports": [SUPPORT]}, finishReason="STOP"),
+]  # fmt: skip
+
+
 def test_citations_and_log_probabilities_are_gathered() -> None:
-    source: JsonObject = {"web": {"uri": "https://a.example", "title": "A"}}
-    chosen: list[JsonObject] = [{"token": token, "logProbability": -0.1} for token in "ab"]
-    page: JsonObject = {"retrievedUrl": "https://b.example"}
-    support: JsonObject = {"segment": {"endIndex": 2, "text": "ab"}, "groundingChunkIndices": [0]}
-    events = [
-        said(text("a"), groundingMetadata={}, urlContextMetadata={"urlMetadata": [page]},
-             logprobsResult={"chosenCandidates": chosen[:1]}),
-        said(text("b"), groundingMetadata={"groundingChunks": [source]}, logprobsResult={"chosenCandidates": chosen[1:]}),
-        said(groundingMetadata={"groundingChunks": [source], "groundingSupports": [support]}, finishReason="STOP"),
-    ]  # fmt: skip
-    (choice,) = streamed(gemini, TARGET, events).choices
+    (choice,) = streamed(gemini, TARGET, CITING).choices
     assert choice.citations == (
         {
             "type": "url_citation",
@@ -396,4 +398,9 @@ def test_whatever_comes_only_our_errors_come_out(events: list[Any]) -> None:
 
 @given(st.lists(st.sampled_from([*TRANSCRIPT, *FRAGMENTS, {"error": {"code": 500}}]), max_size=12))
 def test_events_in_any_order_give_only_our_errors(events: list[JsonObject]) -> None:
+    only_our_errors(gemini, TARGET, events)
+
+
+@given(damaged([*TRANSCRIPT[:-1], *FRAGMENTS, *CITING, TRANSCRIPT[-1]]))
+def test_a_damaged_stream_gives_only_our_errors(events: list[Any]) -> None:
     only_our_errors(gemini, TARGET, events)

@@ -30,7 +30,7 @@ from sigwire.errors import ContextWindowExceededError, LMError, LMServerError, L
 from sigwire.lm.codecs import ollama
 from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.ollama import OLLAMA
-from tests.lm.codecs.streaming import ASKED, cuts, hostile, only_our_errors, sent_to, streamed, told
+from tests.lm.codecs.streaming import ASKED, cuts, damaged, hostile, only_our_errors, sent_to, streamed, told
 
 TARGET = Target("ollama", "m", OLLAMA)
 AT = "2026-11-20T00:00:00Z"
@@ -244,4 +244,9 @@ def test_whatever_comes_only_our_errors_come_out(events: list[Any]) -> None:
 
 @given(st.lists(st.sampled_from([*TRANSCRIPT, {"error": "no"}]), max_size=10))
 def test_lines_in_any_order_give_only_our_errors(events: list[JsonObject]) -> None:
+    only_our_errors(ollama, TARGET, events)
+
+
+@given(damaged(TRANSCRIPT))
+def test_a_damaged_stream_gives_only_our_errors(events: list[Any]) -> None:
     only_our_errors(ollama, TARGET, events)
