@@ -496,6 +496,24 @@ def test_the_first_id_and_the_first_model_are_the_answers() -> None:
     assert [event for event in ours if isinstance(event, ResponseStart)][-1] == ResponseStart("one", "m")
 
 
+def test_what_is_new_beside_a_text_is_kept() -> None:
+    """Most chunks are nothing but more text and are told without a second look: these are not."""
+    events = [
+        chunk({"content": "a"}, system_fingerprint=None),
+        chunk({"content": "b"}, system_fingerprint=None),
+        chunk({"content": "c"}, service_tier="flex"),
+        chunk({"content": "d", "channel": "final"}),
+        chunk({"content": "e", "role": "assistant"}),
+        chunk({"content": "f"}, "stop"),
+    ]
+    response = streamed(CODEC, TARGET, events)
+    assert response.choices[0].text == "abcdef"
+    assert isinstance(response.raw, dict)
+    assert response.raw["service_tier"] == "flex"
+    assert isinstance(response.choices[0].raw, dict)
+    assert response.choices[0].raw["message"] == {"role": "assistant", "channel": "final", "content": "abcdef"}
+
+
 # --- the end, and what is none ---------------------------------------------------------------------------------------
 
 

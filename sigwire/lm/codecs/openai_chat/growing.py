@@ -7,7 +7,7 @@ there, lists are added to it, objects are merged.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 from sigwire.core.events import PartEnd, ReasoningDelta, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
 from sigwire.core.json import JsonObject, JsonValue
@@ -56,6 +56,19 @@ class GrowingChoice:
             if name not in self._DELTAS:
                 _keep(self._kept, name, value)
 
+    def more_text(self, choice: JsonObject) -> TextDelta | None:
+        """The event of a chunk that only goes on with the text; ``None`` for any other, of which nothing is taken."""
+        delta = choice.get("delta")
+        known = _TEXT_ALONE if "role" in self._kept else _TEXT_ALONE - {"role"}
+        plain = self._past_thought and self._tags is None and isinstance(delta, dict) and delta.keys() <= known
+        if not plain or any(value is not None for name, value in choice.items() if name not in _BESIDE_TEXT):
+            return None
+        piece = cast(JsonObject, delta).get("content")
+        if not isinstance(piece, str) or not piece:
+            return None
+        self._lists["content"].add_text(piece)
+        return TextDelta(piece, self.number)
+
     def end(self) -> Iterator[StreamEvent]:
         """What was held back."""
         for kind, piece in self._tags.close() if self._tags else ():
@@ -87,7 +100,7 @@ class GrowingChoice:
     def _read_content(self, value: JsonValue) -> Iterator[StreamEvent]:
         """Text, or a list of content parts."""
         if isinstance(value, str):
-            self._lists["content"].add({"type": "text", "text": value})
+            self._lists["content"].add_text(value)
             yield from self._read_text(value)
             return
         for chunk in objects_of(value):
@@ -196,6 +209,8 @@ class GrowingChoice:
     """In the order in which a delta that holds several of them is told."""
 
 
+_TEXT_ALONE, _BESIDE_TEXT = frozenset({"content", "role"}), frozenset({"delta", "index"})
+
 _GROWS: Mapping[str, Mapping[str, str]] = {
     "content": {"text": "text", "thinking": "thinking"},
     "reasoning_details": {"reasoning.text": "text", "reasoning.summary": "summary"},
@@ -221,6 +236,13 @@ class _Pieces:
             before.extend(pieces)
         else:
             self._items.append((dict(item), pieces))
+
+    def add_text(self, piece: str) -> None:
+        """The same of a text."""
+        if self._items and self._items[-1][0].get("type") == "text":
+            self._items[-1][1].append(piece)
+        else:
+            self._items.append(({"type": "text"}, [piece]))
 
     def items(self) -> list[JsonValue]:
         """Each object whole."""

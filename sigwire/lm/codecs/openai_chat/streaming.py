@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from sigwire.core.events import ResponseStart, StreamEvent, ToolCallDelta, ToolCallEnd, ToolCallStart, explode
+from sigwire.core.events import (
+    ResponseStart,
+    StreamEvent,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    explode,
+)
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.errors import LMError
@@ -56,6 +64,7 @@ class ChatDecoder(Assembly[D], Generic[D]):
         self._whole: JsonObject | None = None
         self._refused: Response | None = None
         self._counted = False
+        self._known: set[str] = set()  # the fields of a chunk that have said what they have to say
 
     # --- what hosts behind other programs do otherwise
 
@@ -70,8 +79,25 @@ class ChatDecoder(Assembly[D], Generic[D]):
     def _failure(self, event: JsonValue) -> LMError:
         return failed_inside(event, self.target)
 
+    def feed(self, event: JsonValue) -> list[StreamEvent]:
+        """What a chunk says. One that is nothing but more text, as most are, is told at once."""
+        if not isinstance(event, dict) or not event.keys() <= self._known or event.get("usage") is not None:
+            return super().feed(event)
+        more = self._more_text(event.get("choices"))
+        if more is None:
+            return super().feed(event)
+        self._told.append(more)
+        return [more]
+
+    def _more_text(self, choices: JsonValue) -> TextDelta | None:
+        only = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
+        if not isinstance(only, dict) or (growing := self._choices.get(choice_index(only))) is None:
+            return None
+        return growing.more_text(only)
+
     def _read_any(self, event: JsonValue) -> Iterator[StreamEvent]:
-        self._refused = self._refused or recovered(event, self.sent, self.target)
+        if isinstance(event, dict) and "error" in event:
+            self._refused = self._refused or recovered(event, self.sent, self.target)
         if self._refused is None:
             yield from super()._read_any(event)
 
@@ -100,6 +126,8 @@ class ChatDecoder(Assembly[D], Generic[D]):
             before = self._body.get(name)
             merged = name == "x_groq" and isinstance(before, dict) and isinstance(value, dict)
             self._body[name] = {**object_of(before), **object_of(value)} if merged else value
+        named = {"id", "model"} & self._body.keys()
+        self._known |= (event.keys() | {"usage"}) - {"error", "id", "model", "x_groq"} | named
 
     def _choice(self, number: int) -> GrowingChoice:
         choice = self._choices.get(number)
