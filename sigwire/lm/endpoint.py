@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.events import ResponseStart, StreamEvent, UsageUpdate, collect, explode
+from sigwire.core.events import ChoiceEnd, ResponseEnd, ResponseStart, StreamEvent, UsageUpdate, collect, explode
 from sigwire.core.json import JsonValue, dumps
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Response
@@ -345,7 +345,8 @@ class Endpoint:
         while True:
             before = len(attempts)
             trip = partial(self._stream_trip, route, sent, going_on)
-            response = yield from retrying(trip, policy, attempts, self._model)
+            told = yield from retrying(trip, policy, attempts, self._model)
+            response, ends = collect(told), [event for event in told if _is_end(event)]
             attempts.append(Attempt("retry" if len(attempts) > before else "ask", self._model, response.usage))
             bodies.append(response.raw)
             following = _resume(route.codec, response.raw, going_on)
@@ -354,16 +355,20 @@ class Endpoint:
             going_on = following
         if len(bodies) > 1:
             response = route.codec.decode(bodies, sent, route.target)
-            yield Emit(UsageUpdate(response.usage))
+            ends = [UsageUpdate(response.usage), *_ends(response)]
+        yield Emit(*ends)
         return replace(response, attempts=tuple(attempts))
 
-    def _stream_trip(self, route: _Route, sent: Encoded, going_on: Encoded) -> Program[Response]:
-        """One exchange whose events are told as they come. What was told by an answer that then fails is on the error."""
+    def _stream_trip(self, route: _Route, sent: Encoded, going_on: Encoded) -> Program[list[StreamEvent]]:
+        """One exchange whose events are told as they come, but for its ends: the provider may have paused.
+
+        What was told by an answer that then fails is on the error.
+        """
         told: list[StreamEvent] = []
         way = self._way(going_on)
         with self._explaining(way, sent, told):
             yield from self._pieces(route, sent, self._http_request(route, going_on, way), told)
-        return collect(told)
+        return told
 
     def _pieces(self, route: _Route, sent: Encoded, request: HttpRequest, told: list[StreamEvent]) -> Program[None]:
         """Open the reply and tell its events; ``told`` has them too."""
@@ -377,7 +382,7 @@ class Endpoint:
                     body = yield from reply.rest()
                     said = list(explode(_recovered(route, sent, reply.status, reply.headers, body)))
                     told += said
-                    yield Emit(*said)
+                    yield Emit(*(event for event in said if not _is_end(event)))
             except GeneratorExit:  # nobody is left to wait
                 reply.abort()
                 raise
@@ -596,7 +601,7 @@ _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 def _decoded(
     reply: Pieces, codec: StreamingCodec[Any], sent: Encoded, target: Target[Any], told: list[StreamEvent]
 ) -> Program[None]:
-    """Read a reply to its end and tell its events, those of a piece at once."""
+    """Read a reply to its end and tell its events, those of a piece at once; its ends are only put into ``told``."""
     splitter, decoder = splitter_for(codec.FRAMING), codec.decoder(sent, target)
     ended, failure = False, None
     while not ended and failure is None:
@@ -609,11 +614,25 @@ def _decoded(
                 said += decoder.close()
         except LMError as error:  # told is told: what came before it in the same piece, too
             failure = error
-        if said:
-            told += said
-            yield Emit(*said)
+        told += said
+        if shown := [event for event in said if not _is_end(event)]:
+            yield Emit(*shown)
     if failure is not None:
         raise failure
+
+
+def _is_end(event: StreamEvent) -> bool:
+    """Whether the event ends a choice or the answer."""
+    return isinstance(event, ChoiceEnd | ResponseEnd)
+
+
+def _ends(response: Response) -> list[StreamEvent]:
+    """The ends of an answer that came in several replies, each choice with all its parts."""
+    return [
+        replace(event, parts=response.choices[event.choice].message().parts) if isinstance(event, ChoiceEnd) else event
+        for event in explode(response)
+        if _is_end(event)
+    ]
 
 
 def _with_partial(error: E, told: Sequence[StreamEvent]) -> E:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.events import ChoiceEnd, ResponseEnd, TextDelta, UsageUpdate, collect
 from sigwire.core.json import JsonObject
 from sigwire.core.response import Attempt, Usage
 from sigwire.errors import (
@@ -234,6 +235,19 @@ async def test_a_paused_turn_is_gone_on_with(how: str, serve: Callable[..., Host
     assert response.usage.input_tokens == 6
     assert host.seen[1].body["messages"][-1]["role"] == "assistant"
     assert [attempt.usage.input_tokens for attempt in response.attempts] == [3, 3]
+
+
+@HOWS
+async def test_a_paused_turn_is_streamed_as_one_answer(how: str, serve: Callable[..., Host]) -> None:
+    paused = {**MESSAGES, "content": [{"type": "text", "text": "Well, "}], "stop_reason": "pause_turn"}
+    host = serve(paused, MESSAGES)
+    lm = LM("anthropic/claude-sonnet-4-5", api_key=KEY, base_url=host.url)
+    events = list(lm.stream(HELLO)) if how == "blocking" else [event async for event in lm.astream(HELLO)]
+    assert [event.text for event in events if isinstance(event, TextDelta)] == ["Well, ", "hi"]
+    assert [type(event) for event in events[-3:]] == [UsageUpdate, ChoiceEnd, ResponseEnd]
+    assert sum(isinstance(event, ChoiceEnd | ResponseEnd) for event in events) == 2
+    whole = await ask(how, LM("anthropic/claude-sonnet-4-5", api_key=KEY, base_url=serve(paused, MESSAGES).url))
+    assert replace(collect(events), attempts=whole.attempts) == whole
 
 
 def test_a_turn_that_is_paused_for_ever_ends(serve: Callable[..., Host]) -> None:
