@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.layout import Layout, Reading, Visible
@@ -23,6 +23,9 @@ from sigwire.adapters.type_text import field_type_text
 from sigwire.adapters.values import ObjectCodec
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Repair
+
+if TYPE_CHECKING:
+    from sigwire.adapters.streaming.told import Pieces, Told
 
 __all__ = ["ChatAdapter", "ChatLayout"]
 
@@ -89,6 +92,11 @@ class ChatLayout(Layout):
 
     def begins(self, text: str) -> bool:
         return _HEADER.match("\n" + text) is not None
+
+    def pieces(self, told: Told) -> Pieces:
+        from sigwire.adapters.streaming.sections import Sections
+
+        return Sections(self.outputs, self._end, self.guard, told)
 
     def read(self, text: str, strict: bool) -> Reading:
         pieces = _HEADER.split("\n" + text)

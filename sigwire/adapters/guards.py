@@ -9,15 +9,49 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from sigwire.adapters.text_tools.dialects import dialects
 from sigwire.adapters.text_tools.scanner import scanner_for
 
-__all__ = ["HEADER_MARK", "AnyGuard", "Guard", "GuardPair", "line_guard", "tag_guard"]
+__all__ = ["HEADER_STEPS", "AnyGuard", "Guard", "GuardPair", "Mark", "line_guard", "tag_guard"]
 
-HEADER_MARK = r"\[\[[ \t]*##"
-_CALL_LINES = r"~~~|```tool_(?:call|result|code)|Action:(?=\s*(?:```|[\[{]))"
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    r"""A mark as expressions: the whole of it, and any beginning of it, up to the whole, at the end of a text.
+
+    >>> Mark.of("a", r"b*", "c").begun
+    '(?:a(?:b*(?:c)?)?)?'
+    """
+
+    whole: str
+    begun: str
+
+    @classmethod
+    def of(cls, *steps: str) -> Mark:
+        """A mark of these steps, each a character or a run of some."""
+        begun = ""
+        for step in reversed(steps):
+            begun = f"(?:{step}{begun})?"
+        return cls("".join(steps), begun)
+
+    @classmethod
+    def literal(cls, text: str) -> Mark:
+        """A mark that is a fixed text."""
+        return cls.of(*map(re.escape, text))
+
+
+_BLANKS = r"[ \t]*"
+HEADER_STEPS = (r"\[", r"\[", _BLANKS, "#", "#", _BLANKS, r"(\w+)", _BLANKS, "#", "#", _BLANKS, r"\]", r"\]")
+_HEADER_MARK = Mark.of(*HEADER_STEPS[:5])
+_ACTION = Mark.literal("Action:")
+_CALL_LINES = (
+    *map(Mark.literal, ("~~~", "```tool_call", "```tool_result", "```tool_code")),
+    Mark(rf"{_ACTION.whole}(?=\s*(?:```|[\[{{]))", rf"(?:{_ACTION.begun}|{_ACTION.whole}\s*`{{0,2}})"),
+)
 
 
 class Guard:
@@ -30,12 +64,28 @@ class Guard:
     'a\n\\[[ ##'
     """
 
-    __slots__ = ("_hints", "_off", "_on")
+    LINE = r"^[ \t]*"
+    """Before marks that stand at the start of a line."""
 
-    def __init__(self, before: str, mark: str, hints: tuple[str, ...]) -> None:
-        self._on = re.compile(rf"({before})(\\*(?:{mark}))", re.MULTILINE)
-        self._off = re.compile(rf"({before})\\(\\*(?:{mark}))", re.MULTILINE)
+    __slots__ = ("_hints", "_marks", "_off", "_on", "before")
+
+    def __init__(self, before: str, marks: Sequence[Mark], hints: tuple[str, ...]) -> None:
+        whole = "|".join(mark.whole for mark in marks)
+        self._on = re.compile(rf"({before})(\\*(?:{whole}))", re.MULTILINE)
+        self._off = re.compile(rf"({before})\\(\\*(?:{whole}))", re.MULTILINE)
+        self._marks = tuple(marks)
         self._hints = hints
+        self.before = before
+
+    @property
+    def mark(self) -> re.Pattern[str]:
+        """Any of the marks."""
+        return _any("|".join(mark.whole for mark in self._marks))
+
+    @property
+    def unsure(self) -> re.Pattern[str]:
+        """What may become one of the marks, at the end of a text."""
+        return _any(rf"(?:{'|'.join(mark.begun for mark in self._marks)})\Z")
 
     def on(self, text: str) -> str:
         """The text with every mark protected."""
@@ -57,18 +107,18 @@ class Guard:
 class GuardPair:
     """Two guards whose marks never overlap, as one."""
 
-    __slots__ = ("_first", "_second")
+    __slots__ = ("first", "second")
 
     def __init__(self, first: AnyGuard, second: AnyGuard) -> None:
-        self._first, self._second = first, second
+        self.first, self.second = first, second
 
     def on(self, text: str) -> str:
         """The text with the marks of both protected."""
-        return self._second.on(self._first.on(text))
+        return self.second.on(self.first.on(text))
 
     def off(self, text: str) -> str:
         """The text as it was before ``on``."""
-        return self._first.off(self._second.off(text))
+        return self.first.off(self.second.off(text))
 
 
 AnyGuard: TypeAlias = "Guard | GuardPair"
@@ -81,16 +131,16 @@ def line_guard(*, calls: bool, headers: bool = True) -> AnyGuard:
     >>> line_guard(calls=True).on("as in <tool_call>ping")
     'as in \\<tool_call>ping'
     """
-    marks = ([HEADER_MARK] if headers else []) + ([_CALL_LINES] if calls else [])
+    marks = ((_HEADER_MARK,) if headers else ()) + (_CALL_LINES if calls else ())
     hints = (("[[",) if headers else ()) + (("~~~", "```tool_", "Action:") if calls else ())
-    lines = Guard(r"^[ \t]*", "|".join(marks), hints)
+    lines = Guard(Guard.LINE, marks, hints)
     return GuardPair(lines, _marker_guard(scanner_for(dialects()).markers)) if calls else lines
 
 
 @functools.lru_cache(maxsize=8)
 def _marker_guard(markers: tuple[str, ...]) -> Guard:
     hints = {marker if marker[0].isalnum() else marker[0] for marker in markers}
-    return Guard("", "|".join(map(re.escape, markers)), tuple(sorted(hints)))
+    return Guard("", tuple(map(Mark.literal, markers)), tuple(sorted(hints)))
 
 
 def tag_guard(names: tuple[str, ...]) -> Guard:
@@ -99,5 +149,10 @@ def tag_guard(names: tuple[str, ...]) -> Guard:
     >>> print(tag_guard(("answer",)).on("see </answer> and <b>"))
     see <\\/answer> and <b>
     """
-    alternatives = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    return Guard("<", rf"/?(?:{alternatives})\s*>", ("<",))
+    ordered = sorted(names, key=len, reverse=True)
+    return Guard("<", tuple(Mark.of("/?", *map(re.escape, name), r"\s*", ">") for name in ordered), ("<",))
+
+
+@functools.lru_cache(maxsize=64)
+def _any(expression: str) -> re.Pattern[str]:
+    return re.compile(expression)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from sigwire.adapters.guards import AnyGuard, line_guard
 from sigwire.adapters.type_text import field_type_text
@@ -18,6 +18,9 @@ from sigwire.core.messages import Part, TextPart
 from sigwire.core.request import ResponseFormat
 from sigwire.core.response import Repair
 from sigwire.signatures.fields import FieldSpec
+
+if TYPE_CHECKING:
+    from sigwire.adapters.streaming.told import Pieces, Told
 
 __all__ = ["ABSENT", "Layout", "Reading", "TypeStyle", "Visible"]
 
@@ -45,7 +48,9 @@ class Reading:
 
 
 class Layout(ABC):
-    """Fields as text, both ways."""
+    """Fields as text, both ways. ``free``: the answer is free text, and no outputs stand in it."""
+
+    free: ClassVar[bool] = False
 
     def __init__(self, visible: Visible) -> None:
         self.visible = visible
@@ -82,6 +87,10 @@ class Layout(ABC):
     def begins(self, text: str) -> bool:
         """Whether a text begins as outputs do, so that nothing can stand before them."""
         return False
+
+    def pieces(self, told: Told) -> Pieces | None:
+        """What reads an answer in pieces; ``None``: its outputs are told at its end."""
+        return None
 
     def opening(self, name: str) -> str:
         """What stands before an input's value."""

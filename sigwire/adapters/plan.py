@@ -112,8 +112,13 @@ class Plan:
         self._tools_name: str | None = spec.tools_field.name if spec.tools_field else None
         self._calls_name: str | None = spec.calls_field.name if spec.calls_field else None
         self._history_name: str | None = spec.history_field.name if spec.history_field else None
-        self._thinking = tuple(
+        self.thinking = tuple(
             field for field in spec.outputs if field.role == "reasoning" and field.name not in layout.codecs
+        )
+        self.thoughts = tuple(
+            (opening, closing)
+            for name, opening, closing in _THOUGHTS
+            if name not in layout.codecs and not adapter.strict
         )
         self._scans = layout.visible.calls
         self._response_format: ResponseFormat | None = layout.response_format() if mode != "prompt" else None
@@ -127,7 +132,7 @@ class Plan:
         self._bare = self._write_offer((), ())
         self._offer = self._bare
         self._added: Mapping[str, Any] = {}
-        self._has_beside = bool(self._calls_name or self._thinking)
+        self._has_beside = bool(self._calls_name or self.thinking)
 
     def __repr__(self) -> str:
         return f"Plan({type(self.adapter).__name__}, {self.signature.__name__}, {self.mode}, tools={self.tools_mode})"
@@ -339,13 +344,14 @@ class Plan:
 
     def _without_thoughts(self, text: str) -> tuple[str, bool]:
         """The text after a thinking block at its start, and whether it surely was one: some models never open theirs."""
-        for name, opening, closing in _THOUGHTS:
+        for opening, closing in self.thoughts:
+            if text.startswith(opening) and closing in text:
+                return text.partition(closing)[2], True
+        if self.layout.begins(text):
+            return text, False
+        for opening, closing in self.thoughts:
             before, found, after = text.partition(closing)
-            if not found or name in self.layout.codecs:
-                continue
-            if text.startswith(opening):
-                return after, True
-            if opening not in before and not self.layout.begins(text):
+            if found and opening not in before:
                 return after, False
         return text, False
 
@@ -379,7 +385,7 @@ class Plan:
         if self._calls_name is not None:
             calls = choice.tool_calls
             fields[self._calls_name] = ToolCalls(calls, choice.text if calls or not self.layout.outputs else "")
-        for spec in self._thinking:
+        for spec in self.thinking:
             thought = choice.reasoning
             given = thought is not None or not spec.has_default
             fields[spec.name] = spec.adapter.validate_python(thought or "") if given else spec.default_value()

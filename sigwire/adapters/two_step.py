@@ -67,6 +67,8 @@ class TwoStepAdapter(Adapter):
 class PlainLayout(Layout):
     """Outputs in plain words: taught and shown, never read here."""
 
+    free = True
+
     def teach(self) -> str:
         form = "Inputs come as sections: a header line [[ ## name ## ]] with the value below it."
         if self.outputs:

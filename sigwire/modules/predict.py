@@ -287,7 +287,7 @@ class _Trip:
         """What reads an answer in pieces."""
         from sigwire.adapters.streaming import FieldReader
 
-        return FieldReader(self.plan, self.tools, path, turn)
+        return FieldReader(self.plan, self.tools, path, turn, self.taken)
 
 
 def _attempts(response: Response, purpose: Purpose) -> tuple[Attempt, ...]:

@@ -1,0 +1,27 @@
+"""Fields as they grow: the events of a response become events of a signature's outputs.
+
+    reader      FieldReader: one response, each of its choices; what is passed on, what becomes a field
+    opening     where the outputs begin: thinking before them is left out
+    sections    the chat layout in pieces: headers at the start of lines
+    told        the events of one choice, as they are made
+    texts       a field's text in pieces: what its ends were guarded with is taken off
+    held        a text that has to wait for its next characters
+
+What is told is never taken back, so three rules say what may be told before the answer is whole:
+
+- An output is told as it grows once the answer surely is one: it begins with a mark of the layout, or a thinking block that
+  was opened has been closed. After any other beginning (prose, a thinking block that the prompt opened) what follows may be
+  a draft, so the outputs are told together at the end.
+- Held back is what can still become a mark, and blanks that may stand at the end of a value. Nothing else.
+- What the layout cannot read as it comes (a constraint that changes the value, code in fences, a repaired answer) is told at
+  the end of the field or of the answer, from the same reading that makes the prediction.
+
+So for a text output everything told of it, put together, is its value. When an answer is asked for again (a repair), it begins
+afresh: each ``AskStart`` of a module starts its fields over.
+"""
+
+from __future__ import annotations
+
+from sigwire.adapters.streaming.reader import FieldReader
+
+__all__ = ["FieldReader"]

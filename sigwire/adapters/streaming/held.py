@@ -1,0 +1,43 @@
+"""``Held``: the end of a text that has come so far, kept until its next characters show what it is."""
+
+from __future__ import annotations
+
+__all__ = ["Held"]
+
+_PATIENCE = 32  # how much of itself a held text may wait for: each character is then copied some thirty times at most
+
+
+class Held:
+    """Holds a text back. A long one is looked at again only when it has grown, so that all looking together is linear.
+
+    >>> held = Held()
+    >>> held.keep("[")
+    >>> held.joined("[ ##")
+    '[[ ##'
+    """
+
+    __slots__ = ("_added", "_text", "_waiting")
+
+    def __init__(self, text: str = "") -> None:
+        self._text = text
+        self._waiting: list[str] = []
+        self._added = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def keep(self, text: str) -> None:
+        """Hold this text."""
+        self._text = text
+
+    def joined(self, text: str) -> str | None:
+        """What was held with what has come, and nothing is held any more; ``None`` where it is too little to look again."""
+        self._waiting.append(text)
+        self._added += len(text)
+        return None if self._added * _PATIENCE < len(self._text) else self.release()
+
+    def release(self) -> str:
+        """All that is held."""
+        text = "".join([self._text, *self._waiting])
+        self._text, self._waiting, self._added = "", [], 0
+        return text
