@@ -1,0 +1,69 @@
+"""Recorded streams of every wire, cut into pieces of any size: the events are those of the whole."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from sigwire.core.json import JsonValue
+from sigwire.lm.codecs.base import Framing
+from sigwire.lm.sse import splitter_for
+from tests.conformance.wire_streams import Exchange, recorded
+
+FILES: dict[str, Framing] = {
+    "anthropic-messages": "sse",
+    "gemini": "sse",
+    "ollama-chat": "ndjson",
+    "openai-chat": "sse",
+    "openai-responses": "sse",
+}
+RECORDED = {name: recorded(f"{name}-stream.jsonl") for name in FILES}
+
+pytestmark = pytest.mark.skipif(not any(RECORDED.values()), reason="no recorded traffic; set SIGWIRE_FIXTURES")
+
+
+def events(pieces: list[bytes], framing: Framing) -> list[JsonValue]:
+    splitter = splitter_for(framing)
+    return [event for piece in pieces for event in splitter.feed(piece)] + splitter.close()
+
+
+def cut(data: bytes, size: int) -> list[bytes]:
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+def cut_at_random(data: bytes, most: int) -> list[bytes]:
+    numbers, start = random.Random(most), 0
+    pieces: list[bytes] = []
+    while start < len(data):
+        end = start + numbers.randint(0, most)
+        pieces.append(data[start:end])
+        start = end
+    return pieces
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_any_cut_of_a_recorded_stream_gives_its_events(name: str) -> None:
+    for exchange in RECORDED[name]:
+        data = text_of(exchange)
+        whole = events([data], FILES[name])
+        assert whole
+        for pieces in (cut(data, 7), cut_at_random(data, 50), *([cut(data, 1)] if len(data) < 20_000 else ())):
+            assert events(pieces, FILES[name]) == whole, exchange["id"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_other_line_ends_and_comments_give_the_same_events(name: str) -> None:
+    for exchange in RECORDED[name]:
+        lines = text_of(exchange).replace(b"\r\n", b"\n")
+        whole = events([lines], FILES[name])
+        assert events(cut(lines.replace(b"\n", b"\r\n"), 9), FILES[name]) == whole
+        if FILES[name] == "sse":
+            assert events(cut(lines.replace(b"\n", b"\r"), 9), "sse") == whole
+            bare = re.sub(rb"^data: ", b"data:", lines.lstrip(), flags=re.MULTILINE)
+            assert events(cut(b"\xef\xbb\xbf: ping\n\n" + bare, 9), "sse") == whole
+
+
+def text_of(exchange: Exchange) -> bytes:
+    return str(exchange["response"]).encode()
