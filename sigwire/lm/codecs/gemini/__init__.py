@@ -32,7 +32,7 @@ from sigwire.lm.codecs.gemini.dialects import GEMINI, VERTEX, GeminiDialect
 from sigwire.lm.codecs.gemini.encoding import encode
 from sigwire.lm.codecs.gemini.reading import read_request
 from sigwire.lm.codecs.gemini.streaming import FRAMING, decoder
-from sigwire.lm.codecs.gemini.tables import BUILTIN, ERRORS, FINISH_REASONS, OPTIONS, UNSIGNED, USAGE, USAGE_BESIDE
+from sigwire.lm.codecs.gemini.tables import BUILTIN, ERRORS, FINISH_REASONS, OPTIONS, UNSIGNED, USAGE
 
 __all__ = [
     "BUILTIN",
@@ -43,7 +43,6 @@ __all__ = [
     "OPTIONS",
     "UNSIGNED",
     "USAGE",
-    "USAGE_BESIDE",
     "VERTEX",
     "GeminiDialect",
     "decode",

@@ -13,12 +13,12 @@ from sigwire.core.messages import TextPart
 from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools import ToolCall, number_calls
 from sigwire.errors import LMError, LMServerError, LMUnexpectedError
-from sigwire.lm.codecs.base import Encoded, Target, at, objects_of, settle, string_of, usage_of
+from sigwire.lm.codecs.base import Encoded, Target, at, object_of, objects_of, settle, string_of
 from sigwire.lm.codecs.faults import Fault, Rule, lm_error, read_body, read_fault
 from sigwire.lm.codecs.gemini.citations import decode_citations
 from sigwire.lm.codecs.gemini.dialects import GeminiDialect
 from sigwire.lm.codecs.gemini.parts import decode_part
-from sigwire.lm.codecs.gemini.tables import ERRORS, FINISH_REASONS, USAGE, USAGE_BESIDE
+from sigwire.lm.codecs.gemini.tables import ERRORS, FINISH_REASONS, USAGE
 
 __all__ = ["candidate_index", "decode", "decode_error", "decode_usage", "failed_inside"]
 
@@ -111,7 +111,15 @@ def _finish_warnings(candidate: JsonObject, reason: FinishReason, spoke: bool) -
 
 
 def decode_usage(usage: JsonValue) -> Usage:
-    return usage_of(usage, USAGE) + usage_of(usage, USAGE_BESIDE)
+    counts = object_of(usage)
+    return Usage(**{name: _sum(counts, fields) for name, fields in USAGE.items()})
+
+
+def _sum(counts: JsonObject, fields: tuple[str, ...]) -> int | None:
+    """The sum of what is known; ``None`` where nothing is."""
+    values = (counts.get(name) for name in fields)
+    known = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    return int(sum(known)) if known else None
 
 
 def _decode_logprobs(result: JsonValue) -> JsonValue:

@@ -27,7 +27,6 @@ __all__ = [
     "SIGNATURE",
     "UNSIGNED",
     "USAGE",
-    "USAGE_BESIDE",
 ]
 
 
@@ -91,17 +90,13 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 """What is missing here (OTHER, unspecified, new words) is read off the content."""
 
-USAGE: Mapping[str, str | tuple[str, ...]] = {
-    "input_tokens": "promptTokenCount",
-    "output_tokens": "candidatesTokenCount",
-    "cached_tokens": "cachedContentTokenCount",
-    "reasoning_tokens": "thoughtsTokenCount",
+USAGE: Mapping[str, tuple[str, ...]] = {
+    "input_tokens": ("promptTokenCount", "toolUsePromptTokenCount"),
+    "output_tokens": ("candidatesTokenCount", "thoughtsTokenCount"),
+    "cached_tokens": ("cachedContentTokenCount",),
+    "reasoning_tokens": ("thoughtsTokenCount",),
 }
-USAGE_BESIDE: Mapping[str, str | tuple[str, ...]] = {
-    "input_tokens": "toolUsePromptTokenCount",
-    "output_tokens": "thoughtsTokenCount",
-}
-"""What the wire counts beside the prompt and the answer, and we count into them."""
+"""Our counts as sums of the wire's: it counts results of built-in tools beside the prompt, thoughts beside the answer."""
 
 UNSIGNED = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """The stand-in signature for calls that Gemini did not make: ``skip_thought_signature_validator``, as bytes are sent."""
