@@ -6,4 +6,5 @@ endpoint   a row, a codec and a transport, tied together                policy  
 transport  where bytes move (http1, sockets)                            codecs     neutral values <-> a provider's JSON, pure
 fake       FakeLM and DummyLM for tests                                 history    the last calls of a model
 secrets    which options are never shown or stored                      litellm_bridge   every provider without a row
+sse        bytes of a streamed reply -> JSON events                     pieces     a reply over HTTP, piece by piece
 """

@@ -28,8 +28,8 @@ _MODELLED = frozenset({"id", "index", "function", "custom"})
 class GrowingCall:
     """A call as far as it has come. ``position`` counts the choice's calls; ``told`` is how much of it was shown."""
 
-    def __init__(self, position: int, index: JsonValue) -> None:
-        self.position, self.index = position, index
+    def __init__(self, position: int) -> None:
+        self.position = position
         self.id = self.name = ""
         self.pieces: list[str] = []
         self.told = -1  # pieces of arguments; -1 before the call itself
@@ -90,6 +90,7 @@ class CallFragments:
 
     def __init__(self) -> None:
         self._calls: list[GrowingCall] = []
+        self._last: dict[int | str | None, GrowingCall] = {}  # of an index, of an id, of all
 
     def __iter__(self) -> Iterator[GrowingCall]:
         return iter(self._calls)
@@ -99,24 +100,16 @@ class CallFragments:
 
     def add(self, fragment: JsonObject) -> GrowingCall:
         """Take a fragment; the call that it belongs to."""
-        before = self._before(fragment)
-        if before is not None and before.goes_on(fragment):
-            before.add(fragment)
-            return before
-        call = GrowingCall(len(self._calls), fragment.get("index"))
+        index = fragment.get("index")
+        sign = index if isinstance(index, int) else _id(fragment) or None
+        call = self._last.get(sign)
+        if call is None or not call.goes_on(fragment):
+            before, call = call, GrowingCall(len(self._calls))
+            call.name = before.name if before is not None and not _called(fragment).get("name") else ""
+            self._calls.append(call)
         call.add(fragment)
-        if before is not None and not call.name:
-            call.name = before.name
-        self._calls.append(call)
+        self._last |= {sign: call, call.id or None: call, None: call}
         return call
-
-    def _before(self, fragment: JsonObject) -> GrowingCall | None:
-        """The call that the fragment may go on with."""
-        index, call_id = fragment.get("index"), _id(fragment)
-        for call in reversed(self._calls):
-            if call.index == index if index is not None else (not call_id or call.id == call_id):
-                return call
-        return None
 
 
 _MARKS = re.compile(r'[{}"\\]')

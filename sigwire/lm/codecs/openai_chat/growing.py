@@ -119,6 +119,8 @@ class GrowingChoice:
             return
         for kind, told in self._tags.feed(piece):
             yield from self._tell_thinking(told, "tags") if kind == "thinking" else self._tell_text(told)
+        if self._tags.over:
+            self._tags = None
 
     def _read_reasoning_content(self, value: JsonValue) -> Iterator[StreamEvent]:
         return self._read_thinking("reasoning_content", value)

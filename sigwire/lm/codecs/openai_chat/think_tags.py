@@ -23,6 +23,11 @@ class ThinkTags:
         self._state: Literal["start", "thinking", "after", "text"] = "start"
         self._held = ""
 
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left but text."""
+        return self._state == "text"
+
     def feed(self, piece: str) -> Iterator[tuple[_Kind, str]]:
         """What can be told now, by its kind."""
         text, self._held = self._held + piece, ""
