@@ -1,0 +1,480 @@
+"""Blocking requests: ``http.client`` over connections that are kept, bounded by a deadline, and go through proxies.
+
+    lines = Lines(keep_alive, context)         the idle connections, for any thread; not for a forked child
+    reply = lines.open(trip)                   sends, and reads the reply's head
+    reply.read(), reply.next()                 all of the body, or its next piece, b"" after the last
+    reply.finish()                             keeps the connection where the reply allows it, else closes it
+
+The standard library writes requests and reads replies. Added is what it leaves open: every wait ends at the request's deadline
+(``_Wire``), and a reply that could be read in two ways, or is not whole, is an error and not a short answer (``_Reply``).
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import socket
+import ssl
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping
+from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead, RemoteDisconnected
+from typing import Any, TypeVar, cast
+
+from sigwire.lm.routes import Endpoint, Origin, Proxy
+from sigwire.lm.trips import (
+    ProtocolError,
+    Trip,
+    Unpacker,
+    configured,
+    explained,
+    extra,
+    joined,
+    no_tunnel,
+    socks_fault,
+    time_left,
+)
+
+__all__ = ["BlockingReply", "Lines"]
+
+T = TypeVar("T")
+_PIECE = 64 * 1024
+
+
+# --- what http.client is given -------------------------------------------------------------------------
+
+
+class _Wire:
+    """What ``http.client`` takes for a socket. Every wait ends at ``deadline``; what is read stays countable."""
+
+    __slots__ = ("__weakref__", "deadline", "ended", "has_more", "socket")
+
+    def __init__(self, connected: socket.socket | _InnerTls, deadline: float | None) -> None:
+        self.socket = connected
+        self.deadline = deadline
+        self.ended = False  # the other side has closed
+        self.has_more = False  # more came than belongs to the reply
+
+    def sendall(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            self.socket.settimeout(time_left(self.deadline))
+            left = left[self.socket.send(left) :]
+
+    def makefile(self, mode: str) -> _Incoming:
+        return _Incoming(self)
+
+    def close(self) -> None:
+        """Nothing: ``http.client`` calls this as soon as a reply announces the connection's end, before its body was read."""
+
+    def is_quiet(self) -> bool:
+        """Whether nothing has come and the other side has not closed: what an idle connection must be to be used again."""
+        bottom = self.socket.bottom if isinstance(self.socket, _InnerTls) else self.socket
+        try:
+            bottom.setblocking(False)
+            socket.socket.recv(bottom, 1, socket.MSG_PEEK)  # under TLS too: an SSLSocket's own recv cannot look ahead
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return False
+
+
+class _Bytes(io.RawIOBase):
+    """What comes over a wire."""
+
+    def __init__(self, wire: _Wire) -> None:
+        self.wire = wire
+        self.paused = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self.paused:
+            return None
+        wire = self.wire
+        wire.socket.settimeout(time_left(wire.deadline))
+        size = wire.socket.recv_into(buffer)
+        wire.ended = not size
+        return size
+
+
+class _Incoming(io.BufferedReader):
+    """A reply, as it comes. When it is closed it looks whether it holds more than was read."""
+
+    def __init__(self, wire: _Wire) -> None:
+        self._bytes = _Bytes(wire)
+        super().__init__(self._bytes, _PIECE)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._bytes.paused = True
+            self._bytes.wire.has_more = bool(self.peek(1))
+        super().close()
+
+
+class _Reply(HTTPResponse):
+    """A reply to one request. Raises ``ProtocolError`` where two programs could read it differently (RFC 9112, section 6)."""
+
+    def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
+        self.wire: _Wire = sock
+        super().__init__(sock, debuglevel, method, url)
+
+    def begin(self) -> None:
+        super().begin()
+        while 100 <= self.status < 200 and self.status != 101:  # provisional, such as 103 Early Hints
+            self.headers = cast(Any, None)
+            super().begin()
+        if self.wire.ended:
+            raise ProtocolError("the server closed the connection in the middle of the reply's head")
+        if self.status == 101:
+            raise ProtocolError("the server switched to another protocol")
+        if self.headers.defects or any("\n" in value or "\r" in value for value in self.headers.values()):
+            raise ProtocolError("a line of the reply's head is no header")
+        if self._method != "CONNECT":
+            self._check_framing(
+                self.headers.get_all("transfer-encoding", []), self.headers.get_all("content-length", [])
+            )
+
+    def _check_framing(self, codings: list[str], lengths: list[str]) -> None:
+        if codings and [coding.lower() for coding in codings] != ["chunked"]:
+            raise ProtocolError(f"the reply's transfer-encoding is {', '.join(codings)!r}, which was not asked for")
+        if lengths and not (len(lengths) == 1 and lengths[0].isascii() and lengths[0].isdecimal()):
+            raise ProtocolError("the reply's content-length is no number")
+        if codings and lengths:  # a sign of a confused or hostile hop
+            self.will_close = True
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether all of the reply has come and nothing else, and the server keeps the connection open."""
+        self.close()
+        return not (self.will_close or self.wire.has_more or self.wire.ended)
+
+
+class _Line(HTTPConnection):
+    """A connection to an origin. ``http.client`` must not open it anew by itself."""
+
+    auto_open = 0
+    response_class = _Reply
+
+    def __init__(self, wire: _Wire, origin: Origin, generation: int) -> None:
+        super().__init__(origin[1], origin[2])
+        self.sock = cast(Any, wire)
+        self.wire, self.origin, self.generation = wire, origin, generation
+        self.since = 0.0
+
+    def send_request(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> ConnectionError | None:
+        """A server may answer and close before it has read everything (too long, wrong key): its answer is worth reading."""
+        self.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
+        for name, value in headers.items():
+            self.putheader(name, value)
+        try:
+            self.endheaders(body)
+        except ConnectionError as error:
+            return error
+        return None
+
+    def shut(self) -> None:
+        """Close the socket, at once."""
+        self.wire.socket.close()
+
+
+# --- connections that are kept -------------------------------------------------------------------------
+
+
+class Lines:
+    """Opens connections, and keeps those that may be used again, the last used first.
+
+    ``context`` gives the TLS context. ``close`` closes the idle ones; those in use are closed when they come back.
+    """
+
+    def __init__(self, keep_alive: float, context: Callable[[], ssl.SSLContext]) -> None:
+        self._keep_alive, self._context = keep_alive, context
+        self._generation = 0  # counts the closings: what was opened before one is not kept
+        self._idle: dict[Origin, deque[_Line]] = {}
+        self._lock = threading.Lock()
+        _all_lines.add(self)
+
+    def open(self, trip: Trip) -> BlockingReply:
+        """Send the request and read the reply's head."""
+        line = self._take(trip.endpoint.origin)
+        try:
+            if line is None:
+                line = self._connect(trip)
+            line.wire.deadline = trip.deadline
+            reply = _exchange(line, trip)
+        except BaseException as error:
+            if line is not None:
+                line.shut()
+            raise _told(error, trip) from None
+        return BlockingReply(self, line, reply, trip)
+
+    def _connect(self, trip: Trip) -> _Line:
+        deadline = None if trip.connect_limit is None else time.monotonic() + trip.connect_limit
+        generation = self._generation
+        return _Line(_open(trip, deadline, self._context), trip.endpoint.origin, generation)
+
+    def _take(self, origin: Origin) -> _Line | None:
+        """A connection that is still good, if there is one."""
+        while True:
+            with self._lock:
+                idle = self._idle.get(origin)
+                if not idle:
+                    return None
+                line = idle.pop()
+            if time.monotonic() - line.since < self._keep_alive and line.wire.is_quiet():
+                return line
+            line.shut()
+
+    def put(self, line: _Line) -> None:
+        """Keep a connection for later, or close it."""
+        line.since = now = time.monotonic()
+        surplus = [line]
+        with self._lock:
+            if line.generation == self._generation:
+                idle = self._idle.setdefault(line.origin, deque())
+                idle.append(line)
+                surplus.clear()
+                while idle and now - idle[0].since > self._keep_alive:
+                    surplus.append(idle.popleft())
+        for old in surplus:
+            old.shut()
+
+    def close(self) -> None:
+        """Close the idle ones; those in use are closed when they come back."""
+        with self._lock:
+            self._generation += 1
+            lines = [line for idle in self._idle.values() for line in idle]
+            self._idle.clear()
+        for line in lines:
+            line.shut()
+
+    def start_anew(self) -> None:
+        """In a forked child: the connections are the parent's, and a thread that did not come along may hold the lock."""
+        self._lock = threading.Lock()
+        self.close()  # this process's copies of the file descriptors; nothing is sent
+
+
+_all_lines: weakref.WeakSet[Lines] = weakref.WeakSet()
+
+
+def _start_anew() -> None:
+    for lines in list(_all_lines):
+        lines.start_anew()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
+    os.register_at_fork(after_in_child=_start_anew)
+
+
+# --- one exchange --------------------------------------------------------------------------------------
+
+
+def _exchange(line: _Line, trip: Trip) -> _Reply:
+    """Send the request and read the reply's head."""
+    request, end = trip.request, trip.endpoint
+    trip.phase = "sending the request"
+    headers = {**trip.headers, "content-length": str(len(request.body))}
+    refusal = line.send_request(request.method, end.absolute if trip.absolute else end.target, headers, request.body)
+    trip.phase = "waiting for the reply"
+    try:
+        reply = cast(_Reply, line.getresponse())
+    except (OSError, HTTPException, ProtocolError) as error:
+        raise refusal or error from None
+    trip.phase = "reading the reply"
+    if refusal is not None:  # the server takes no more of this request, so it cannot take another one here
+        reply.will_close = True
+    return reply
+
+
+class BlockingReply:
+    """A reply whose head has come."""
+
+    __slots__ = ("_done", "_line", "_lines", "_reply", "_trip", "_unpacker", "headers", "status")
+
+    def __init__(self, lines: Lines, line: _Line, reply: _Reply, trip: Trip) -> None:
+        self._lines, self._line, self._reply, self._trip = lines, line, reply, trip
+        self.status = reply.status
+        self.headers = joined(reply.getheaders())
+        self._unpacker: Unpacker | None = None
+        self._done = False
+
+    def read(self) -> bytes:
+        """The whole body."""
+        return self._piece(self._reply.read) + self._piece(self._reply.read)
+
+    def next(self) -> bytes:
+        """The next piece of the body, ``b""`` after the last."""
+        return self._piece(self._read_some)
+
+    def _piece(self, read: Callable[[], bytes]) -> bytes:
+        try:
+            if self._unpacker is None:
+                self._unpacker = Unpacker(self.headers.get("content-encoding", ""))
+            piece = b""
+            while not piece and (packed := read()):
+                piece = self._unpacker.feed(packed)
+            return piece or self._unpacker.feed(b"")
+        except BaseException as error:
+            self._fail()
+            raise _told(error, self._trip) from None
+
+    def _read_some(self) -> bytes:
+        piece = self._reply.read1(_PIECE)
+        if not piece and self._reply.length:
+            raise IncompleteRead(b"", self._reply.length)
+        return piece
+
+    def finish(self) -> None:
+        """Give the connection back where it may be used again, else close it. May be called twice."""
+        if self._done:
+            return
+        self._done = True
+        complete = self._reply.isclosed() or self._reply.length == 0
+        if self._reply.is_reusable and complete:
+            self._lines.put(self._line)
+        else:
+            self._line.shut()
+
+    def _fail(self) -> None:
+        self._done = True
+        self._reply.close()
+        self._line.shut()
+
+
+def _told(error: BaseException, trip: Trip) -> BaseException:
+    """What went wrong, in sigwire's words; what is not the network's business, as it is."""
+    if isinstance(error, TimeoutError):
+        return trip.too_late()
+    if isinstance(error, OSError):
+        return trip.broken(*explained(error))
+    if isinstance(error, RemoteDisconnected):
+        return trip.broken("the server closed the connection without a reply")
+    if isinstance(error, IncompleteRead):
+        missing = f" ({error.expected} bytes are missing)" if error.expected else ""
+        return trip.broken(f"the server closed the connection in the middle of the reply's body{missing}")
+    if isinstance(error, HTTPException):
+        return trip.broken(f"what came is not an HTTP/1.1 reply ({type(error).__name__})")
+    if isinstance(error, ProtocolError):
+        return trip.broken(str(error))
+    return trip.broken(socks_fault(trip.proxy, error)) if type(error).__module__.startswith("python_socks") else error
+
+
+# --- the way there -------------------------------------------------------------------------------------
+
+
+def _open(trip: Trip, deadline: float | None, context: Callable[[], ssl.SSLContext]) -> _Wire:
+    """TCP, through a proxy where there is one, and TLS where the address wants it."""
+    end, proxy = trip.endpoint, trip.proxy
+    if proxy is None:
+        wire = _Wire(_dial(end.host, end.port, deadline), deadline)
+    elif proxy.is_socks:
+        wire = _Wire(_through_socks(proxy, end, deadline), deadline)
+    else:
+        wire = _Wire(_dial(proxy.host, proxy.port, deadline), deadline)
+    try:
+        if proxy is not None and proxy.scheme == "https":
+            _secure(wire, context(), proxy.host)
+        if proxy is not None and not proxy.is_socks and end.scheme == "https":
+            _tunnel(wire, proxy, end)
+        if end.scheme == "https":
+            _secure(wire, context(), end.host)
+    except BaseException:
+        wire.socket.close()
+        raise
+    return wire
+
+
+def _dial(host: str, port: int, deadline: float | None) -> socket.socket:
+    """To the first address of the host that takes it; they share the time that is left."""
+    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    failure: OSError | None = None
+    for untried, info in zip(range(len(infos), 0, -1), infos, strict=True):
+        left = time_left(deadline)
+        opened = configured(socket.socket(*info[:3]))
+        try:
+            opened.settimeout(None if left is None else left / untried)
+            opened.connect(info[4])
+            return opened
+        except OSError as error:
+            opened.close()
+            failure = failure or error
+        except BaseException:
+            opened.close()
+            raise
+    raise failure or OSError("the name has no addresses")
+
+
+def _secure(wire: _Wire, context: ssl.SSLContext, host: str) -> None:
+    """TLS over what is there. An ``SSLSocket`` cannot lie over another one, so there TLS runs in memory."""
+    wire.socket.settimeout(time_left(wire.deadline))
+    if isinstance(wire.socket, socket.socket) and not isinstance(wire.socket, ssl.SSLSocket):
+        wire.socket = context.wrap_socket(wire.socket, server_hostname=host)
+    else:
+        wire.socket = _InnerTls(wire.socket, context, host)
+
+
+def _tunnel(wire: _Wire, proxy: Proxy, end: Endpoint) -> None:
+    """Ask an HTTP proxy for a line to the address (CONNECT)."""
+    target = f"[{end.host}]:{end.port}" if ":" in end.host else f"{end.host}:{end.port}"
+    line = _Line(wire, end.origin, 0)
+    line.send_request("CONNECT", target, {"host": target, **proxy.authorization}, b"")
+    with line.getresponse() as reply:
+        if not 200 <= reply.status < 300:
+            raise ProtocolError(no_tunnel(proxy, reply.status))
+    if wire.has_more:
+        raise ProtocolError(f"{proxy} spoke before it was spoken to")
+
+
+def _through_socks(proxy: Proxy, end: Endpoint, deadline: float | None) -> socket.socket:
+    """A connection that the proxy made; it resolves the host's name, too."""
+    socks: Any = extra("python_socks.sync", proxy)
+    kind = importlib.import_module("python_socks").ProxyType.SOCKS5
+    way = socks.Proxy(kind, proxy.host, proxy.port, proxy.username or None, proxy.password or None, rdns=True)
+    opened: socket.socket = way.connect(end.host, end.port, timeout=time_left(deadline))
+    return configured(opened)
+
+
+class _InnerTls:
+    """TLS inside of TLS, as through a proxy that speaks TLS itself: a socket as far as ``_Wire`` needs one."""
+
+    def __init__(self, outer: ssl.SSLSocket | _InnerTls, context: ssl.SSLContext, host: str) -> None:
+        self.bottom: ssl.SSLSocket = outer.bottom if isinstance(outer, _InnerTls) else outer
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
+        self._wait(self._tls.do_handshake)
+
+    def settimeout(self, seconds: float | None) -> None:
+        self.bottom.settimeout(seconds)
+
+    def send(self, data: memoryview) -> int:
+        return self._wait(lambda: self._tls.write(data))
+
+    def recv_into(self, buffer: memoryview) -> int:
+        try:
+            return self._wait(lambda: self._tls.read(len(buffer), buffer))
+        except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
+            return 0  # the reply's own length tells whether something is missing
+
+    def _wait(self, step: Callable[[], T]) -> T:
+        while True:
+            try:
+                done = step()
+            except ssl.SSLWantReadError:
+                self._flush()
+                data = self.bottom.recv(_PIECE)
+                self._incoming.write(data) if data else self._incoming.write_eof()
+            else:
+                self._flush()
+                return done
+
+    def _flush(self) -> None:
+        if data := self._outgoing.read():
+            self.bottom.sendall(data)
+
+    def close(self) -> None:
+        self.bottom.close()
