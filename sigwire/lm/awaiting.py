@@ -9,7 +9,7 @@ A connection of asyncio's belongs to the loop that opened it. So a ``_Home`` is 
 
 - with the loop, where that is told so (``asyncio.run``, ``Runner``): an async generator of ours is among those it shuts down;
 - by ``close()``, which may be called from anywhere;
-- where a loop was closed without a word: at the next request of another loop, or ``close()``. Its sockets are known
+- with a loop that is closed by hand, without that: a timer tells, which the loop drops. The sockets are known
   (``socket_factory``), so they can be closed without it.
 
 Importing aiohttp takes longer than everything else in sigwire; this module is imported by the first awaited request.
@@ -20,12 +20,13 @@ from __future__ import annotations
 import asyncio
 import io
 import os
+import select
 import socket
 import ssl
 import weakref
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import aiohttp
 from yarl import URL
@@ -38,6 +39,7 @@ from sigwire.lm.trips import (
     configured,
     explained,
     extra,
+    is_socks_error,
     joined,
     no_tunnel,
     socks_fault,
@@ -47,6 +49,7 @@ from sigwire.lm.trips import (
 __all__ = ["AwaitedReply", "Sessions"]
 
 _Key: TypeAlias = "tuple[asyncio.AbstractEventLoop, Proxy | None]"
+_YEARS = 1e8
 _LARGE = 512 * 1024  # larger bodies are sent in parts, so that the loop stays free
 _HEAD_LIMITS: dict[str, Any] = {"max_line_size": 64 * 1024, "max_field_size": 64 * 1024}
 
@@ -79,16 +82,9 @@ class Sessions:
         loop = asyncio.get_running_loop()
         home = self._homes.get((loop, socks))
         if home is None:
-            self._bury_the_dead()
-            home = self._homes[loop, socks] = _Home(socks, self._keep_alive)
-            home.end = _until_the_loop_ends(self._homes, home)
+            home = self._homes[loop, socks] = _Home(self._homes, socks, self._keep_alive)
             await anext(home.end)
         return home
-
-    def _bury_the_dead(self) -> None:
-        for key in [key for key in list(self._homes) if key[0].is_closed()]:
-            if home := self._homes.pop(key, None):
-                home.bury()
 
     def close(self) -> None:
         """Close the idle connections of all loops, from any thread; those in use close when their reply has come."""
@@ -98,8 +94,9 @@ class Sessions:
 
     async def aclose(self) -> None:
         """The same, and await the end of those of this loop."""
+        here = [home for (loop, _), home in self._homes.items() if loop is asyncio.get_running_loop()]
         self.close()
-        await asyncio.sleep(0)
+        await asyncio.gather(*(home.closing for home in here if home.closing is not None))
 
     def start_anew(self) -> None:
         """In a forked child: the loops are the parent's. Closing through them would reach into its selectors."""
@@ -125,27 +122,45 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
 
 
 async def _until_the_loop_ends(homes: dict[_Key, _Home], home: _Home) -> AsyncGenerator[None]:
-    """Waits among the loop's async generators; a loop that ends in order closes them."""
+    """Waits among the loop's async generators; a loop that ends in order closes them, and so does ``close``."""
+
+    # A loop that is closed drops its timers, whatever else it forgets: so one that never rings tells of it.
+    def never() -> None: ...
+
+    weakref.finalize(never, _bury, homes, weakref.ref(home)).atexit = False
+    timer = weakref.ref(home.loop.call_later(_YEARS, never))
+    del never
     try:
         yield
     finally:
+        if (waiting := timer()) is not None:
+            waiting.cancel()
         homes.pop((home.loop, home.socks), None)
         await home.connector.close()
+
+
+def _bury(homes: dict[_Key, _Home], reference: weakref.ref[_Home]) -> None:
+    if (home := reference()) is not None and home.loop.is_closed():
+        homes.pop((home.loop, home.socks), None)
+        home.bury()
 
 
 class _Home:
     """A session, its loop, its sockets, and how many requests use it."""
 
-    def __init__(self, socks: Proxy | None, keep_alive: float) -> None:
+    def __init__(self, homes: dict[_Key, _Home], socks: Proxy | None, keep_alive: float) -> None:
         self.loop, self.socks = asyncio.get_running_loop(), socks
         self.users, self.retired = 0, False
-        self.end: AsyncGenerator[None] | None = None
+        self.closing: asyncio.Task[None] | None = None
+        self.end = _until_the_loop_ends(homes, self)
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+        self._transports: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()
         self.connector = self._connector(keepalive_timeout=keep_alive, limit=0, socket_factory=self._new_socket)
         self._session = aiohttp.ClientSession(
             connector=self.connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
+            request_class=type("_HomesRequest", (_Request,), {"transports": self._transports}),
             response_class=_Response,
             skip_auto_headers=("content-type",),
             **_HEAD_LIMITS,
@@ -166,23 +181,23 @@ class _Home:
 
     async def request(self, trip: Trip, context: ssl.SSLContext | None) -> aiohttp.ClientResponse:
         """Send, and await the reply's head."""
-        # What idle connections have to say (that the server closed them) is heard in two turns of the loop: one in which
-        # the selector tells, one in which asyncio is called. A POST must not find out by being lost.
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
         request, end = trip.request, trip.endpoint
         proxy = None if self.socks is not None else trip.proxy
-        return await self._session.request(
-            request.method,
-            URL(end.absolute, encoded=True),
-            headers=trip.headers,
-            data=io.BytesIO(request.body) if len(request.body) > _LARGE else request.body,
-            allow_redirects=False,
-            proxy=None if proxy is None else proxy.url,
-            proxy_headers=None if proxy is None else proxy.authorization,
-            ssl=True if context is None else context,
-            timeout=aiohttp.ClientTimeout(total=None, connect=trip.connect_limit, ceil_threshold=1e9),
-        )
+        while True:
+            try:
+                return await self._session.request(
+                    request.method,
+                    URL(end.absolute, encoded=True),
+                    headers=trip.headers,
+                    data=io.BytesIO(request.body) if len(request.body) > _LARGE else request.body,
+                    allow_redirects=False,
+                    proxy=None if proxy is None else proxy.url,
+                    proxy_headers=None if proxy is None else proxy.authorization,
+                    ssl=True if context is None else context,
+                    timeout=aiohttp.ClientTimeout(total=None, connect=trip.connect_limit, ceil_threshold=1e9),
+                )
+            except _GivenUpError:  # and closed; nothing was sent, and sooner or later there is no other idle one
+                continue
 
     def leave(self) -> None:
         """One request less."""
@@ -209,11 +224,13 @@ class _Home:
             self._close()
 
     def _close(self) -> None:
-        self._closing = self.loop.create_task(self.connector.close())
+        self.closing = self.loop.create_task(self.end.aclose())
 
     def bury(self) -> None:
         """The loop is closed, and closed nothing else."""
         self.close_sockets()
+        for transport in list(self._transports):
+            _disown(transport)
         with suppress(StopIteration):  # on a closed loop there is nothing to wait for
             self.connector.close().__await__().send(None)
 
@@ -228,6 +245,19 @@ class _Home:
                 opened.shutdown(socket.SHUT_RDWR)
 
 
+def _disown(transport: asyncio.Transport) -> None:
+    """End what is left of a transport whose loop and socket are closed.
+
+    Nothing public does that: ``abort`` marks it and then wants its loop. Without this asyncio writes a ``ResourceWarning`` when
+    it is collected; should the names change, then that is all that happens.
+    """
+    with suppress(RuntimeError):
+        transport.abort()
+    below = getattr(getattr(transport, "_ssl_protocol", None), "_transport", None) or transport
+    if hasattr(below, "_sock"):
+        setattr(below, "_sock", None)  # noqa: B010
+
+
 def _running_loop() -> asyncio.AbstractEventLoop | None:
     try:
         return asyncio.get_running_loop()
@@ -238,6 +268,36 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 # --- one exchange --------------------------------------------------------------------------------------
 
 
+class _GivenUpError(Exception):
+    """An idle connection was closed by the server, or spoken on."""
+
+
+class _Request(aiohttp.ClientRequest):
+    """Looks at a kept connection before it is used again.
+
+    aiohttp would find out that the server has closed it when the request is lost, and would take whatever the server has said
+    unasked for the reply (it keeps connections on which something came: aiohttp 3.14, ``BaseConnector._get``).
+    """
+
+    transports: ClassVar[weakref.WeakSet[asyncio.Transport]]  # of one home: those that have carried a request
+
+    async def send(self, conn: Any) -> aiohttp.ClientResponse:
+        if conn.transport in self.transports and (conn.protocol.should_close or _has_news(conn.transport)):
+            raise _GivenUpError
+        self.transports.add(conn.transport)
+        return await super().send(conn)
+
+
+def _has_news(transport: asyncio.BaseTransport) -> bool:
+    """Whether something can be read, the end included, that asyncio has not read yet."""
+    descriptor: int = transport.get_extra_info("socket").fileno()
+    if not hasattr(select, "poll"):  # Windows, where select takes any number
+        return bool(select.select([descriptor], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
+
+
 class _Response(aiohttp.ClientResponse):
     """A reply whose connection is closed at once when nobody waits for its head any more, and not after TLS's farewells."""
 
@@ -245,9 +305,15 @@ class _Response(aiohttp.ClientResponse):
         try:
             return await super().start(connection)
         except BaseException:
-            if connection.transport is not None:
-                connection.transport.abort()
+            _abort(connection)
             raise
+
+
+def _abort(connection: Any) -> None:
+    """Close a connection at once; where its loop is closed, that is done already."""
+    if connection is not None and connection.transport is not None:
+        with suppress(RuntimeError):
+            connection.transport.abort()
 
 
 class AwaitedReply:
@@ -288,10 +354,9 @@ class AwaitedReply:
         if self._done:
             return
         self._done = True
-        connection = self._response.connection
-        if connection is not None and connection.transport is not None:  # the body's end would have given it back
-            connection.transport.abort()
-        self._response.close()
+        _abort(self._response.connection)  # the body's end would have given it back
+        with suppress(RuntimeError):
+            self._response.close()
         self._home.leave()
 
 
@@ -311,15 +376,19 @@ def _told(error: BaseException, trip: Trip) -> BaseException:
     if isinstance(error, aiohttp.ClientConnectorError):
         return trip.broken(*explained(error.os_error))
     if isinstance(error, aiohttp.ServerDisconnectedError):
-        return trip.broken("the server closed the connection without a reply")
+        begun = not isinstance(error.message, str)  # aiohttp puts there what has come of the head
+        where = "in the middle of the reply's head" if begun else "without a reply"
+        return trip.broken(f"the server closed the connection {where}")
     if isinstance(error, OSError):
         return trip.broken(*explained(error))
     if isinstance(error, aiohttp.ClientPayloadError):
-        return trip.broken(f"the reply's body is cut off or damaged ({error})")
+        cut = "Not enough data" in str(error)
+        what = "the server closed the connection in the middle of" if cut else "there is a fault in the framing of"
+        return trip.broken(f"{what} the reply's body")
     if isinstance(error, aiohttp.ClientError):
         return trip.broken(
             f"what came is not an HTTP/1.1 reply ({getattr(error, 'message', '') or type(error).__name__})"
         )
     if isinstance(error, ProtocolError):
         return trip.broken(str(error))
-    return trip.broken(socks_fault(trip.proxy, error)) if type(error).__module__.startswith("python_socks") else error
+    return trip.broken(socks_fault(trip.proxy, error)) if is_socks_error(error) else error

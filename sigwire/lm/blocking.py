@@ -32,6 +32,7 @@ from sigwire.lm.trips import (
     configured,
     explained,
     extra,
+    is_socks_error,
     joined,
     no_tunnel,
     socks_fault,
@@ -50,19 +51,27 @@ _PIECE = 64 * 1024
 class _Wire:
     """What ``http.client`` takes for a socket. Every wait ends at ``deadline``; what is read stays countable."""
 
-    __slots__ = ("__weakref__", "deadline", "ended", "has_more", "socket")
+    __slots__ = ("_outgoing", "deadline", "ended", "has_more", "socket")
 
     def __init__(self, connected: socket.socket | _InnerTls, deadline: float | None) -> None:
         self.socket = connected
         self.deadline = deadline
+        self._outgoing: list[bytes] = []
         self.ended = False  # the other side has closed
         self.has_more = False  # more came than belongs to the reply
 
     def sendall(self, data: bytes) -> None:
-        left = memoryview(data)
-        while left:
-            self.socket.settimeout(time_left(self.deadline))
-            left = left[self.socket.send(left) :]
+        """Keep it until ``flush``: ``http.client`` sends head and body apart, which would make two packets of a small request."""
+        self._outgoing.append(data)
+
+    def flush(self) -> None:
+        """Send what was kept."""
+        pieces, self._outgoing = self._outgoing, []
+        for piece in [b"".join(pieces)] if sum(map(len, pieces)) <= _PIECE else pieces:
+            left = memoryview(piece)
+            while left:
+                self.socket.settimeout(time_left(self.deadline))
+                left = left[self.socket.send(left) :]
 
     def makefile(self, mode: str) -> _Incoming:
         return _Incoming(self)
@@ -122,6 +131,7 @@ class _Reply(HTTPResponse):
 
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
         self.wire: _Wire = sock
+        self.is_tunnel = method == "CONNECT"
         super().__init__(sock, debuglevel, method, url)
 
     def begin(self) -> None:
@@ -135,7 +145,7 @@ class _Reply(HTTPResponse):
             raise ProtocolError("the server switched to another protocol")
         if self.headers.defects or any("\n" in value or "\r" in value for value in self.headers.values()):
             raise ProtocolError("a line of the reply's head is no header")
-        if self._method != "CONNECT":
+        if not self.is_tunnel:
             self._check_framing(
                 self.headers.get_all("transfer-encoding", []), self.headers.get_all("content-length", [])
             )
@@ -172,8 +182,9 @@ class _Line(HTTPConnection):
         self.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
         for name, value in headers.items():
             self.putheader(name, value)
+        self.endheaders(body)
         try:
-            self.endheaders(body)
+            self.wire.flush()
         except ConnectionError as error:
             return error
         return None
@@ -350,18 +361,18 @@ def _told(error: BaseException, trip: Trip) -> BaseException:
     """What went wrong, in sigwire's words; what is not the network's business, as it is."""
     if isinstance(error, TimeoutError):
         return trip.too_late()
-    if isinstance(error, OSError):
-        return trip.broken(*explained(error))
     if isinstance(error, RemoteDisconnected):
         return trip.broken("the server closed the connection without a reply")
+    if isinstance(error, OSError):
+        return trip.broken(*explained(error))
     if isinstance(error, IncompleteRead):
         missing = f" ({error.expected} bytes are missing)" if error.expected else ""
         return trip.broken(f"the server closed the connection in the middle of the reply's body{missing}")
     if isinstance(error, HTTPException):
-        return trip.broken(f"what came is not an HTTP/1.1 reply ({type(error).__name__})")
+        return trip.broken("what came is not an HTTP/1.1 reply")
     if isinstance(error, ProtocolError):
         return trip.broken(str(error))
-    return trip.broken(socks_fault(trip.proxy, error)) if type(error).__module__.startswith("python_socks") else error
+    return trip.broken(socks_fault(trip.proxy, error)) if is_socks_error(error) else error
 
 
 # --- the way there -------------------------------------------------------------------------------------
@@ -454,9 +465,9 @@ class _InnerTls:
     def send(self, data: memoryview) -> int:
         return self._wait(lambda: self._tls.write(data))
 
-    def recv_into(self, buffer: memoryview) -> int:
+    def recv_into(self, buffer: bytearray) -> int:
         try:
-            return self._wait(lambda: self._tls.read(len(buffer), buffer))
+            return self._wait(lambda: cast(int, self._tls.read(len(buffer), buffer)))
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
             return 0  # the reply's own length tells whether something is missing
 

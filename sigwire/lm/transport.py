@@ -12,11 +12,12 @@ uses. Its rules:
 - A redirect is an error, because following it would take the key along. Cookies are not kept. ``.netrc`` is not read.
 - Any status is a reply; no reply is ``LMTransportError`` or ``LMTimeoutError``, which name the address without its query.
 
-The work is done by ``http.client`` (in ``blocking``) and aiohttp (in ``awaiting``); what both share is in ``trips`` and ``routes``.
+The work is done by ``http.client`` (in ``blocking``) and aiohttp (in ``awaiting``); ``trips`` and ``routes`` are for both.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import ssl
 import threading
@@ -30,6 +31,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.lm.blocking import BlockingReply, Lines
 from sigwire.lm.routes import Certificate, Endpoint, Origin, Proxy, endpoint, proxy_from_env, shown, tls_context
 from sigwire.lm.trips import Trip, sendable
+from sigwire.steps import off_loop
 
 if TYPE_CHECKING:
     from sigwire.lm.awaiting import AwaitedReply, Sessions
@@ -135,7 +137,7 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """HTTP/1.1: blocking by ``http.client``, awaited by aiohttp. Opens nothing before the first call; threads and loops may share it.
+    """Blocking by ``http.client``, awaited by aiohttp. Opens nothing before the first call; threads and loops may share it.
 
     - ``connect_timeout`` bounds connecting, TLS and proxies included; ``timeout`` the whole exchange. Seconds, or ``None``
       for no limit. (A blocking look-up of a host name has the system resolver's own limits.)
@@ -213,7 +215,7 @@ class HttpTransport:
     async def astream(self, request: HttpRequest) -> AsyncGenerator[_AsyncStream]:
         """The same, awaited."""
         trip = self._trip(request)
-        reply = await self._clients.awaited().open(trip)
+        reply = await (await self._clients.awaited()).open(trip)
         try:
             trip.refuse_redirect(reply.status, reply.headers)
             yield _AsyncStream(reply)
@@ -299,12 +301,11 @@ class _Clients:
         self._awaited: Sessions | None = None
         self._lock = threading.Lock()
 
-    def awaited(self) -> Sessions:
+    async def awaited(self) -> Sessions:
         if self._awaited is None:
-            from sigwire.lm.awaiting import Sessions
-
+            awaiting = await off_loop(importlib.import_module, "sigwire.lm.awaiting")
             with self._lock:
-                self._awaited = self._awaited or Sessions(self._keep_alive, self._trust)
+                self._awaited = self._awaited or awaiting.Sessions(self._keep_alive, self._trust)
         return self._awaited
 
     def close(self) -> None:

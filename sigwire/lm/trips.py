@@ -36,6 +36,7 @@ __all__ = [
     "configured",
     "explained",
     "extra",
+    "is_socks_error",
     "joined",
     "no_tunnel",
     "sendable",
@@ -175,6 +176,11 @@ def extra(module: str, proxy: Proxy) -> ModuleType:
         raise ConfigurationError(
             f'{proxy} speaks SOCKS, which needs two more packages. Run: pip install "sigwire[socks]"'
         ) from error
+
+
+def is_socks_error(error: BaseException) -> bool:
+    """Whether it is one of the extra's own, which must not be imported to ask."""
+    return type(error).__module__.startswith(("python_socks", "aiohttp_socks"))
 
 
 _SOCKS_FAULTS = {
