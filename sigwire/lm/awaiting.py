@@ -40,8 +40,8 @@ from sigwire.lm.trips import (
     explained,
     extra,
     is_socks_error,
-    joined,
     no_tunnel,
+    read_head,
     socks_fault,
     time_left,
 )
@@ -75,7 +75,6 @@ class Sessions:
         except BaseException as error:
             home.leave()
             raise _told(error, trip) from None
-        trip.phase = "reading the reply"
         return AwaitedReply(home, response, trip)
 
     async def _home(self, socks: Proxy | None) -> _Home:
@@ -323,10 +322,15 @@ class AwaitedReply:
 
     def __init__(self, home: _Home, response: aiohttp.ClientResponse, trip: Trip) -> None:
         self._home, self._response, self._trip = home, response, trip
-        self.status = response.status
-        self.headers = joined(response.headers.items())
         self._unpacker: Unpacker | None = None
         self._done = False
+        self.status = response.status
+        trip.phase = "reading the reply"
+        try:
+            self.headers = read_head(response.status, response.headers.items())
+        except ProtocolError as error:
+            self.finish()
+            raise trip.broken(str(error)) from None
 
     async def read(self) -> bytes:
         """The whole body."""
@@ -360,9 +364,12 @@ class AwaitedReply:
         self._home.leave()
 
 
+_WHILE_CONNECTING = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError, aiohttp.ConnectionTimeoutError)
+
+
 def _told(error: BaseException, trip: Trip) -> BaseException:
     """What went wrong, in sigwire's words; what is not the network's business, as it is."""
-    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ClientHttpProxyError | aiohttp.ConnectionTimeoutError):
+    if isinstance(error, _WHILE_CONNECTING) or is_socks_error(error):
         trip.phase = "connecting"
     elif trip.phase == "connecting":
         trip.phase = "waiting for the reply"
@@ -386,9 +393,7 @@ def _told(error: BaseException, trip: Trip) -> BaseException:
         what = "the server closed the connection in the middle of" if cut else "there is a fault in the framing of"
         return trip.broken(f"{what} the reply's body")
     if isinstance(error, aiohttp.ClientError):
-        return trip.broken(
-            f"what came is not an HTTP/1.1 reply ({getattr(error, 'message', '') or type(error).__name__})"
-        )
+        return trip.broken("what came is not an HTTP/1.1 reply")
     if isinstance(error, ProtocolError):
         return trip.broken(str(error))
     return trip.broken(socks_fault(trip.proxy, error)) if is_socks_error(error) else error

@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import re
 import socket
 import ssl
 import threading
@@ -33,8 +34,8 @@ from sigwire.lm.trips import (
     explained,
     extra,
     is_socks_error,
-    joined,
     no_tunnel,
+    read_head,
     socks_fault,
     time_left,
 )
@@ -43,6 +44,7 @@ __all__ = ["BlockingReply", "Lines"]
 
 T = TypeVar("T")
 _PIECE = 64 * 1024
+_CONTROL = re.compile(r"[\r\n\0]")
 
 
 # --- what http.client is given -------------------------------------------------------------------------
@@ -61,7 +63,7 @@ class _Wire:
         self.has_more = False  # more came than belongs to the reply
 
     def sendall(self, data: bytes) -> None:
-        """Keep it until ``flush``: ``http.client`` sends head and body apart, which would make two packets of a small request."""
+        """Keep it until ``flush``: ``http.client`` sends head and body apart, which would make two packets of one."""
         self._outgoing.append(data)
 
     def flush(self) -> None:
@@ -131,7 +133,7 @@ class _Reply(HTTPResponse):
 
     def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
         self.wire: _Wire = sock
-        self.is_tunnel = method == "CONNECT"
+        self.fields: Mapping[str, str] = {}
         super().__init__(sock, debuglevel, method, url)
 
     def begin(self) -> None:
@@ -141,21 +143,13 @@ class _Reply(HTTPResponse):
             super().begin()
         if self.wire.ended:
             raise ProtocolError("the server closed the connection in the middle of the reply's head")
-        if self.status == 101:
-            raise ProtocolError("the server switched to another protocol")
-        if self.headers.defects or any("\n" in value or "\r" in value for value in self.headers.values()):
+        if self.headers.defects or any(_CONTROL.search(value) for value in self.headers.values()):
             raise ProtocolError("a line of the reply's head is no header")
-        if not self.is_tunnel:
-            self._check_framing(
-                self.headers.get_all("transfer-encoding", []), self.headers.get_all("content-length", [])
-            )
-
-    def _check_framing(self, codings: list[str], lengths: list[str]) -> None:
-        if codings and [coding.lower() for coding in codings] != ["chunked"]:
-            raise ProtocolError(f"the reply's transfer-encoding is {', '.join(codings)!r}, which was not asked for")
-        if lengths and not (len(lengths) == 1 and lengths[0].isascii() and lengths[0].isdecimal()):
+        self.fields = read_head(self.status, self.headers.items())
+        length = self.fields.get("content-length")
+        if length is not None and not (length.isascii() and length.isdecimal()):  # two different ones came as "1, 2"
             raise ProtocolError("the reply's content-length is no number")
-        if codings and lengths:  # a sign of a confused or hostile hop
+        if self.chunked and length is not None:  # a sign of a confused or hostile hop
             self.will_close = True
 
     @property
@@ -310,7 +304,7 @@ class BlockingReply:
     def __init__(self, lines: Lines, line: _Line, reply: _Reply, trip: Trip) -> None:
         self._lines, self._line, self._reply, self._trip = lines, line, reply, trip
         self.status = reply.status
-        self.headers = joined(reply.getheaders())
+        self.headers = reply.fields
         self._unpacker: Unpacker | None = None
         self._done = False
 

@@ -37,8 +37,8 @@ __all__ = [
     "explained",
     "extra",
     "is_socks_error",
-    "joined",
     "no_tunnel",
+    "read_head",
     "sendable",
     "socks_fault",
     "time_left",
@@ -200,18 +200,28 @@ def socks_fault(proxy: Proxy | None, error: BaseException) -> str:
     code = getattr(error, "error_code", None)
     if code is not None:
         return f"{proxy} could not connect: {_SOCKS_FAULTS.get(code, f'fault {code}')}"
-    return f"{proxy}: {error}"
+    return (
+        f"{proxy}: {error} (user and password belong into its URL)" if "uthenti" in str(error) else f"{proxy}: {error}"
+    )
 
 
 # --- headers and bodies --------------------------------------------------------------------------------
 
 
-def joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Headers by lower-case name; repeated ones are joined by commas."""
+def read_head(status: int, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """A reply's headers by lower-case name; repeated ones are joined by commas.
+
+    Raises ``ProtocolError`` for what was not asked for: another protocol, or a coding of the connection's other than chunks.
+    """
     headers: dict[str, str] = {}
     for name, value in pairs:
         name = name.lower()
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    if status == 101:
+        raise ProtocolError("the server switched to another protocol")
+    coding = headers.get("transfer-encoding", "chunked")
+    if coding.lower() != "chunked":
+        raise ProtocolError(f"the reply's transfer-encoding is {coding!r}, which was not asked for")
     return headers
 
 
