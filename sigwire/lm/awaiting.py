@@ -23,6 +23,7 @@ import os
 import select
 import socket
 import ssl
+import threading
 import weakref
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
@@ -63,6 +64,7 @@ class Sessions:
     def __init__(self, keep_alive: float, context: Callable[[], ssl.SSLContext]) -> None:
         self._keep_alive, self._context = keep_alive, context
         self._homes: dict[_Key, _Home] = {}
+        self._lock = threading.Lock()
         _all_sessions.add(self)
 
     async def open(self, trip: Trip) -> AwaitedReply:
@@ -81,27 +83,33 @@ class Sessions:
         loop = asyncio.get_running_loop()
         home = self._homes.get((loop, socks))
         if home is None:
-            home = self._homes[loop, socks] = _Home(self._homes, socks, self._keep_alive)
+            with self._lock:
+                home = self._homes[loop, socks] = _Home(self._homes, socks, self._keep_alive)
             await anext(home.end)
         return home
 
     def close(self) -> None:
         """Close the idle connections of all loops, from any thread; those in use close when their reply has come."""
-        homes, self._homes = self._homes, {}
-        for home in homes.values():
+        for home in self._let_go():
             home.retire()
+
+    def _let_go(self) -> list[_Home]:
+        with self._lock:
+            homes, self._homes = self._homes, {}
+        return list(homes.values())
 
     async def aclose(self) -> None:
         """The same, and await the end of those of this loop."""
-        here = [home for (loop, _), home in self._homes.items() if loop is asyncio.get_running_loop()]
+        here = [home for home in list(self._homes.values()) if home.loop is asyncio.get_running_loop()]
         self.close()
         await asyncio.gather(*(home.closing for home in here if home.closing is not None))
 
     def start_anew(self) -> None:
         """In a forked child: the loops are the parent's. Closing through them would reach into its selectors."""
-        homes, self._homes = self._homes, {}
-        _of_the_parent.extend(homes.values())
-        for home in homes.values():
+        self._lock = threading.Lock()  # a thread that did not come along may hold the other
+        homes = self._let_go()
+        _of_the_parent.extend(homes)
+        for home in homes:
             home.close_sockets()  # this process's copies of the file descriptors; nothing is sent
 
 

@@ -411,6 +411,55 @@ def test_a_thousand_calls_over_twenty_loops_leave_nothing_open(
     assert server.accepted == 500
 
 
+def test_a_loop_that_is_closed_by_hand_takes_its_connections_along_under_tls_too(
+    serve: Callable[..., Server], certificates: Certificates
+) -> None:
+    server = serve(tls=certificates.server)
+    with no_open_sockets():
+        transport = HttpTransport(ca=certificates.ca)
+        run_and_close(transport.asend(ask(server.url)))
+        assert server.is_left(0)  # nobody was asked to close the transport
+        run_and_close(transport.asend(ask(server.url)))
+
+
+def test_one_loop_may_be_run_again_and_again(serve: Callable[..., Server]) -> None:
+    server = serve()
+    with no_open_sockets(), closing(asyncio.new_event_loop()) as loop:
+        transport = HttpTransport()
+        for _ in range(2):
+            loop.run_until_complete(transport.asend(ask(server.url)))
+        assert server.accepted == 1
+        transport.close()  # while the loop stands still
+        assert server.is_left(0)
+        loop.run_until_complete(transport.asend(ask(server.url)))
+        loop.run_until_complete(transport.aclose())
+        assert server.is_left(0)
+    assert len(server.requests) == 3
+
+
+async def test_another_thread_may_close_the_connections_of_a_running_loop(serve: Callable[..., Server]) -> None:
+    server = serve()
+    transport = HttpTransport()
+    await transport.asend(ask(server.url))
+    async with transport.astream(ask(server.url)) as stream:
+        await asyncio.to_thread(transport.close)
+        assert b"".join([piece async for piece in stream]) == b'{"ok":true}'
+    assert await asyncio.to_thread(server.is_left, 0)
+
+
+async def test_transports_that_came_and_went_leave_nothing_on_a_loop(serve: Callable[..., Server]) -> None:
+    import aiohttp
+
+    server = serve()
+    for _ in range(20):
+        async with HttpTransport() as transport:
+            await transport.asend(ask(server.url))
+    del transport
+    gc.collect()
+    assert not [thing for thing in gc.get_objects() if isinstance(thing, aiohttp.ClientSession)]
+    assert await asyncio.to_thread(server.is_left, 0)
+
+
 def test_a_forgotten_transport_closes_its_connections(serve: Callable[..., Server], call: Call) -> None:
     server = serve()
     with no_open_sockets():
@@ -574,6 +623,21 @@ async def test_cancelling_closes_the_connection(serve: Callable[..., Server]) ->
         del task
 
 
+@pytest.mark.parametrize("script", [hang, drip])
+async def test_cancelling_closes_the_connection_under_tls_without_farewells(
+    serve: Callable[..., Server], certificates: Certificates, script: Script
+) -> None:
+    server = serve(script, certificates.server)
+    async with HttpTransport(ca=certificates.ca) as transport:
+        task = asyncio.create_task(transport.asend(ask(server.url)))
+        while not server.requests:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert await asyncio.to_thread(server.is_left, 0)
+
+
 async def test_a_timeout_of_the_callers_own_closes_the_connection_and_stays_its_own(
     serve: Callable[..., Server],
 ) -> None:
@@ -676,8 +740,8 @@ BROKEN: dict[str, tuple[Script, str]] = {
     "speaks something else": (says(b"SSH-2.0-OpenSSH_9.6\r\n"), "not an HTTP/1.1 reply"),
     "speaks HTTP/2": (says(b"\x00\x00\x12\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x80"), "not an HTTP/1.1 reply"),
     "never ends its head": (says(b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 40_000), "not an HTTP/1.1 reply"),
-    "two lengths": (says(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab"), "content-length is no number|not an HTTP/1.1 reply"),
-    "chunks without size": (says(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nhello\r\n"), "the reply's body|not an HTTP/1.1 reply"),
+    "two lengths": (says(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab"), "is no number|not an HTTP"),
+    "chunks without size": (says(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nhello\r\n"), "body|not an HTTP"),
     "unasked coding": (says(reply(b"x", "content-encoding: br")), "content-encoding is 'br'"),
     "damaged gzip": (says(reply(b"not gzip", "content-encoding: gzip")), "damaged"),
 }  # fmt: skip
@@ -698,6 +762,59 @@ def test_a_broken_reply_is_a_transport_error_that_names_the_address(
         assert len(server.requests) == 1
         assert server.is_left(0)
         del caught
+
+
+def head(*lines: str) -> bytes:
+    return "\r\n".join(["HTTP/1.1 200 OK", *lines, "", ""]).encode()
+
+
+AMBIGUOUS = [
+    b"HTTP/2 200 OK\r\n\r\n",
+    b"HTTP/1.1 20 OK\r\n\r\n",
+    b"HTTP/1.1 \xb2\xb2\xb2 OK\r\n\r\n",
+    b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
+    head("no colon"),
+    head("content-length: -1"),
+    head("content-length: +1") + b"a",
+    head("content-length: 0x1") + b"a",
+    head("content-length: ²") + b"ab",
+    head("content-length: 1, 2") + b"ab",
+    head("content-length: " + "9" * 19) + b"a",
+    head("transfer-encoding: gzip, chunked") + b"0\r\n\r\n",
+    head("transfer-encoding: identity") + b"ab",
+    head("transfer-encoding: chunked") + b"-1\r\n",
+    head("transfer-encoding: chunked") + b"1\r\nab\r\n0\r\n\r\n",
+    head("transfer-encoding: chunked") + b"1\na\n0\n\n",
+]
+
+
+@pytest.mark.parametrize("wire", AMBIGUOUS)
+def test_what_two_programs_could_read_differently_is_refused(
+    serve: Callable[..., Server], call: Call, wire: bytes
+) -> None:
+    server = serve(says(wire))
+    with HttpTransport() as transport:
+        with pytest.raises(LMTransportError):
+            call(transport, ask(server.url))
+        assert server.is_left(0)
+
+
+def test_a_connection_on_which_more_came_than_was_asked_for_is_not_used_again(
+    serve: Callable[..., Server], call: Call
+) -> None:
+    server = serve(says(reply(b"ok") + reply(b"for somebody else"), stay=True))
+    with HttpTransport() as transport:
+        for _ in range(2):
+            assert call(transport, ask(server.url)).body == b"ok"
+    assert server.accepted == 2
+
+
+def test_a_reply_framed_in_two_ways_is_the_last_on_its_connection(serve: Callable[..., Server]) -> None:
+    twice = head("transfer-encoding: chunked", "content-length: 3") + b"1\r\na\r\n0\r\n\r\n"
+    server = serve(says(twice, stay=True))
+    with HttpTransport() as transport:
+        assert transport.send(ask(server.url)).body == b"a"
+        assert server.is_left(0)
 
 
 def test_a_refused_connection_says_so(call: Call) -> None:
@@ -901,7 +1018,10 @@ def test_a_reply_cut_off_under_tls_is_an_error(
     serve: Callable[..., Server], call: Call, certificates: Certificates
 ) -> None:
     server = serve(says(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc"), certificates.server)
-    with HttpTransport(ca=certificates.ca) as transport, pytest.raises(LMTransportError, match="in the middle of the reply"):
+    with (
+        HttpTransport(ca=certificates.ca) as transport,
+        pytest.raises(LMTransportError, match="in the middle of the reply"),
+    ):
         call(transport, ask(server.url))
 
 
@@ -1294,3 +1414,19 @@ async def test_leaving_a_stream_early_closes_its_connection_awaited(serve: Calla
             async for _ in stream:
                 break
         assert await asyncio.to_thread(server.is_left, 0)
+
+
+# --- what is loaded ------------------------------------------------------------------------------------
+
+LIGHT = """
+import sys
+from sigwire.lm.transport import HttpRequest, HttpTransport
+with HttpTransport() as transport:
+    transport.send(HttpRequest(sys.argv[1]))
+print(sorted({"aiohttp", "asyncio", "yarl", "python_socks"} & sys.modules.keys()))
+"""
+
+
+def test_a_blocking_call_loads_no_asynchronous_client(serve: Callable[..., Server]) -> None:
+    done = subprocess.run([sys.executable, "-c", LIGHT, serve().url], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
