@@ -25,7 +25,7 @@ import socket
 import ssl
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from typing import Any, ClassVar, TypeAlias
 
@@ -72,8 +72,7 @@ class Sessions:
         home = await self._home(trip.proxy if trip.proxy is not None and trip.proxy.is_socks else None)
         home.users += 1
         try:
-            async with asyncio.timeout(time_left(trip.deadline)):
-                response = await home.request(trip, self._context() if trip.needs_tls else None)
+            response = await home.request(trip, self._context() if trip.needs_tls else None)
         except BaseException as error:
             home.leave()
             raise _told(error, trip) from None
@@ -201,7 +200,9 @@ class _Home:
                     proxy=None if proxy is None else proxy.url,
                     proxy_headers=None if proxy is None else proxy.authorization,
                     ssl=True if context is None else context,
-                    timeout=aiohttp.ClientTimeout(total=None, connect=trip.connect_limit, ceil_threshold=1e9),
+                    timeout=aiohttp.ClientTimeout(
+                        total=time_left(trip.deadline), connect=trip.connect_limit, ceil_threshold=_YEARS
+                    ),
                 )
             except _GivenUpError:  # and closed; nothing was sent, and sooner or later there is no other idle one
                 continue
@@ -342,20 +343,20 @@ class AwaitedReply:
 
     async def read(self) -> bytes:
         """The whole body."""
-        pieces: list[bytes] = []
-        while piece := await self.next():
-            pieces.append(piece)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return await self._unpacked(self._response.read) + await self._unpacked(self._response.content.readany)
 
     async def next(self) -> bytes:
         """The next piece of the body, ``b""`` after the last."""
+        return await self._unpacked(self._response.content.readany)
+
+    async def _unpacked(self, read: Callable[[], Awaitable[bytes]]) -> bytes:
         try:
+            time_left(self._trip.deadline)  # aiohttp minds it only while it waits
             if self._unpacker is None:
                 self._unpacker = Unpacker(self.headers.get("content-encoding", ""))
-            async with asyncio.timeout(time_left(self._trip.deadline)):
-                while packed := await self._response.content.readany():
-                    if piece := self._unpacker.feed(packed):
-                        return piece
+            while packed := await read():
+                if piece := self._unpacker.feed(packed):
+                    return piece
             return self._unpacker.feed(b"")
         except BaseException as error:
             self.finish()

@@ -310,20 +310,18 @@ class BlockingReply:
 
     def read(self) -> bytes:
         """The whole body."""
-        return self._piece(self._reply.read) + self._piece(self._reply.read)
+        pieces = list(iter(self.next, b""))  # not http.client's read, which makes room for whatever length is announced
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def next(self) -> bytes:
         """The next piece of the body, ``b""`` after the last."""
-        return self._piece(self._read_some)
-
-    def _piece(self, read: Callable[[], bytes]) -> bytes:
         try:
             if self._unpacker is None:
                 self._unpacker = Unpacker(self.headers.get("content-encoding", ""))
-            piece = b""
-            while not piece and (packed := read()):
-                piece = self._unpacker.feed(packed)
-            return piece or self._unpacker.feed(b"")
+            while packed := self._read_some():
+                if piece := self._unpacker.feed(packed):
+                    return piece
+            return self._unpacker.feed(b"")
         except BaseException as error:
             self._fail()
             raise _told(error, self._trip) from None

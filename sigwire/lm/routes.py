@@ -166,6 +166,10 @@ class Proxy:
         """Whether it carries any bytes, and not HTTP requests."""
         return self.scheme.startswith("socks")
 
+    def forwards(self, end: Endpoint) -> bool:
+        """Whether it reads the request itself, as HTTP proxies do without TLS, and is no mere line."""
+        return end.scheme == "http" and not self.is_socks
+
     @property
     def url(self) -> str:
         """Without user and password."""

@@ -25,7 +25,7 @@ import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from sigwire.errors import ConfigurationError
 from sigwire.lm.blocking import BlockingReply, Lines
@@ -184,18 +184,29 @@ class HttpTransport:
             **_lower(headers or {}),
         }
         self._ways: dict[Origin, Proxy | None] = {}
+        self._known_headers: dict[tuple[Any, ...], Mapping[str, str]] = {}
         self._clients = _Clients(keep_alive, _Trust(ca, certificate, tls))
         weakref.finalize(self, self._clients.close)
 
     def send(self, request: HttpRequest) -> HttpReply:
         """Send, and wait for the whole reply. An interrupt closes the connection."""
-        with self.stream(request) as reply:
-            return HttpReply(reply.status, reply.headers, b"".join(reply))
+        trip = self._trip(request)
+        reply = self._clients.blocking.open(trip)
+        try:
+            trip.refuse_redirect(reply.status, reply.headers)
+            return HttpReply(reply.status, reply.headers, reply.read())
+        finally:
+            reply.finish()
 
     async def asend(self, request: HttpRequest) -> HttpReply:
         """Send, and await the whole reply. Cancelling closes the connection."""
-        async with self.astream(request) as reply:
-            return HttpReply(reply.status, reply.headers, b"".join([piece async for piece in reply]))
+        trip = self._trip(request)
+        reply = await (await self._clients.awaited()).open(trip)
+        try:
+            trip.refuse_redirect(reply.status, reply.headers)
+            return HttpReply(reply.status, reply.headers, await reply.read())
+        finally:
+            reply.finish()
 
     @contextmanager
     def stream(self, request: HttpRequest) -> Generator[_Stream]:
@@ -247,16 +258,28 @@ class HttpTransport:
         return f"HttpTransport(timeout={self.timeout}, connect_timeout={self.connect_timeout}{proxy})"
 
     def _trip(self, request: HttpRequest) -> Trip:
+        limit = self.timeout if request.timeout is None else _checked_timeout("timeout", request.timeout)
         end = endpoint(request.url)
+        return Trip(request, end, self._sent_headers(request, end), self._way(end), (limit, self.connect_timeout))
+
+    def _sent_headers(self, request: HttpRequest, end: Endpoint) -> Mapping[str, str]:
+        """All but the length. Between two requests to a model they are the same, so they are made and checked once."""
+        known = (request.url, *request.headers.items())
+        headers = self._known_headers.get(known)
+        if headers is None:
+            if len(self._known_headers) >= _KNOWN:
+                self._known_headers.clear()
+            headers = self._known_headers[known] = self._merged_headers(request, end)
+        return headers
+
+    def _merged_headers(self, request: HttpRequest, end: Endpoint) -> Mapping[str, str]:
         headers = {"host": end.authority, **end.authorization, **self._headers, **_lower(request.headers)}
         for framing in ("content-length", "transfer-encoding"):
             headers.pop(framing, None)
-        limit = self.timeout if request.timeout is None else _checked_timeout("timeout", request.timeout)
-        trip = Trip(request, end, headers, self._way(end), (limit, self.connect_timeout))
-        if trip.absolute and trip.proxy is not None:
-            headers |= trip.proxy.authorization
-        sendable(headers, end.shown)
-        return trip
+        proxy = self._way(end)
+        if proxy is not None and proxy.forwards(end):
+            headers |= proxy.authorization
+        return sendable(headers, end.shown)
 
     def _way(self, end: Endpoint) -> Proxy | None:
         """The proxy to an origin, settled at the first request to it."""
@@ -264,6 +287,9 @@ class HttpTransport:
             from_env = proxy_from_env(end) if self._trust_env and self._proxy is None else None
             self._ways[end.origin] = self._proxy or from_env
         return self._ways[end.origin]
+
+
+_KNOWN = 64
 
 
 def _checked_timeout(name: str, seconds: float | None) -> float | None:

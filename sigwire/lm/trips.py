@@ -81,7 +81,7 @@ class Trip:
     @property
     def absolute(self) -> bool:
         """Whether the request names the whole address, as a proxy for plain HTTP wants it."""
-        return self.proxy is not None and self.endpoint.scheme == "http" and not self.proxy.is_socks
+        return self.proxy is not None and self.proxy.forwards(self.endpoint)
 
     @property
     def needs_tls(self) -> bool:
