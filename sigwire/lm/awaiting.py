@@ -25,8 +25,8 @@ import socket
 import ssl
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import contextmanager, suppress
 from typing import Any, ClassVar, TypeAlias
 
 import aiohttp
@@ -343,21 +343,25 @@ class AwaitedReply:
 
     async def read(self) -> bytes:
         """The whole body."""
-        return await self._unpacked(self._response.read) + await self._unpacked(self._response.content.readany)
+        with self._reading() as unpacker:
+            return unpacker.feed(await self._response.read()) + unpacker.feed(b"")
 
     async def next(self) -> bytes:
         """The next piece of the body, ``b""`` after the last."""
-        return await self._unpacked(self._response.content.readany)
+        with self._reading() as unpacker:
+            while packed := await self._response.content.readany():
+                if piece := unpacker.feed(packed):
+                    return piece
+            return unpacker.feed(b"")
 
-    async def _unpacked(self, read: Callable[[], Awaitable[bytes]]) -> bytes:
+    @contextmanager
+    def _reading(self) -> Generator[Unpacker]:
+        """Tells what goes wrong in sigwire's words, and closes the connection then."""
         try:
             time_left(self._trip.deadline)  # aiohttp minds it only while it waits
             if self._unpacker is None:
                 self._unpacker = Unpacker(self.headers.get("content-encoding", ""))
-            while packed := await read():
-                if piece := self._unpacker.feed(packed):
-                    return piece
-            return self._unpacker.feed(b"")
+            yield self._unpacker
         except BaseException as error:
             self.finish()
             raise _told(error, self._trip) from None
