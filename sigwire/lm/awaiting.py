@@ -18,6 +18,7 @@ Importing aiohttp takes longer than everything else in sigwire; this module is i
 from __future__ import annotations
 
 import asyncio
+import importlib
 import io
 import os
 import select
@@ -25,32 +26,21 @@ import socket
 import ssl
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import Any, ClassVar, TypeAlias
 
 import aiohttp
 from yarl import URL
 
+from sigwire.errors import ConfigurationError
 from sigwire.lm.routes import Proxy
-from sigwire.lm.trips import (
-    ProtocolError,
-    Trip,
-    Unpacker,
-    configured,
-    explained,
-    extra,
-    is_socks_error,
-    no_tunnel,
-    read_head,
-    socks_fault,
-    time_left,
-)
+from sigwire.lm.trips import ProtocolError, Trip, Unpacker, configured, explained, read_head, time_left
 
 __all__ = ["AwaitedReply", "Sessions"]
 
 _Key: TypeAlias = "tuple[asyncio.AbstractEventLoop, Proxy | None]"
-_YEARS = 1e8
+_YEARS, _MOMENT = 1e8, 1.0  # seconds
 _LARGE = 512 * 1024  # larger bodies are sent in parts, so that the loop stays free
 _HEAD_LIMITS: dict[str, Any] = {"max_line_size": 64 * 1024, "max_field_size": 64 * 1024}
 
@@ -158,6 +148,7 @@ class _Home:
         self.loop, self.socks = asyncio.get_running_loop(), socks
         self.users, self.retired = 0, False
         self.closing: asyncio.Task[None] | None = None
+        self.closed = threading.Event()
         self.end = _until_the_loop_ends(homes, self)
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._transports: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()
@@ -175,7 +166,7 @@ class _Home:
     def _connector(self, **options: Any) -> aiohttp.TCPConnector:
         if self.socks is None:
             return aiohttp.TCPConnector(**options)
-        connectors: Any = extra("aiohttp_socks", self.socks)
+        connectors: Any = _socks_connectors(self.socks)
         where = {name: getattr(self.socks, name) or None for name in ("host", "port", "username", "password")}
         made: aiohttp.TCPConnector = connectors.ProxyConnector(**where, rdns=True, **options)
         return made
@@ -225,14 +216,19 @@ class _Home:
             self._shut_down_sockets()  # at once; the loop learns of it when it runs again
         with suppress(RuntimeError):  # closed in the meantime
             self.loop.call_soon_threadsafe(self._retire)
+            if self.loop.is_running():
+                self.closed.wait(_MOMENT)
 
     def _retire(self) -> None:
         self.retired = True
-        if not self.users:
+        if self.users:
+            self.closed.set()  # as far as it can be now
+        else:
             self._close()
 
     def _close(self) -> None:
         self.closing = self.loop.create_task(self.end.aclose())
+        self.closing.add_done_callback(lambda _: self.closed.set())
 
     def bury(self) -> None:
         """The loop is closed, and closed nothing else."""
@@ -354,6 +350,14 @@ class AwaitedReply:
                     return piece
             return unpacker.feed(b"")
 
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if piece := await self.next():
+            return piece
+        raise StopAsyncIteration
+
     @contextmanager
     def _reading(self) -> Generator[Unpacker]:
         """Tells what goes wrong in sigwire's words, and closes the connection then."""
@@ -382,14 +386,14 @@ _WHILE_CONNECTING = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError,
 
 def _told(error: BaseException, trip: Trip) -> BaseException:
     """What went wrong, in sigwire's words; what is not the network's business, as it is."""
-    if isinstance(error, _WHILE_CONNECTING) or is_socks_error(error):
+    if isinstance(error, _WHILE_CONNECTING) or _is_socks_error(error):
         trip.phase = "connecting"
     elif trip.phase == "connecting":
         trip.phase = "waiting for the reply"
     if isinstance(error, TimeoutError):
         return trip.too_late()
     if isinstance(error, aiohttp.ClientHttpProxyError):
-        return trip.broken(no_tunnel(trip.proxy, error.status))
+        return trip.broken(_no_tunnel(trip.proxy, error.status))
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         cause = error.certificate_error
         return trip.broken(*explained(cause)) if isinstance(cause, OSError) else trip.broken(str(cause))
@@ -409,4 +413,50 @@ def _told(error: BaseException, trip: Trip) -> BaseException:
         return trip.broken("what came is not an HTTP/1.1 reply")
     if isinstance(error, ProtocolError):
         return trip.broken(str(error))
-    return trip.broken(socks_fault(trip.proxy, error)) if is_socks_error(error) else error
+    return trip.broken(_socks_fault(trip.proxy, error)) if _is_socks_error(error) else error
+
+
+# --- proxies -------------------------------------------------------------------------------------------
+
+
+def _no_tunnel(proxy: Proxy | None, status: int) -> str:
+    """What to say of a proxy that refused CONNECT."""
+    why = " (it wants a user name and password in its URL)" if status == 407 else ""
+    return f"{proxy} answered CONNECT with status {status}{why}"
+
+
+def _socks_connectors(proxy: Proxy) -> Any:
+    """aiohttp's connectors for SOCKS. Raises ``ConfigurationError`` where it is not installed."""
+    try:
+        return importlib.import_module("aiohttp_socks")
+    except ImportError as error:
+        raise ConfigurationError(
+            f'{proxy} speaks SOCKS, which aiohttp needs one more package for. Run: pip install "sigwire[socks]"'
+        ) from error
+
+
+def _is_socks_error(error: BaseException) -> bool:
+    """Whether it is one of the extra's own, which must not be imported to ask."""
+    return type(error).__module__.startswith(("python_socks", "aiohttp_socks"))
+
+
+_SOCKS_FAULTS = {
+    1: "general failure",
+    2: "not allowed by its rules",
+    3: "network unreachable",
+    4: "host unreachable",
+    5: "connection refused",
+    6: "it took too long",
+    7: "command not supported",
+    8: "address type not supported",
+}
+
+
+def _socks_fault(proxy: Proxy | None, error: BaseException) -> str:
+    """What to say of a SOCKS proxy that refused, or is not there."""
+    code = getattr(error, "error_code", None)
+    if code is not None:
+        return f"{proxy} could not connect: {_SOCKS_FAULTS.get(code, f'fault {code}')}"
+    return (
+        f"{proxy}: {error} (user and password belong into its URL)" if "uthenti" in str(error) else f"{proxy}: {error}"
+    )

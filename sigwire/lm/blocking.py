@@ -1,4 +1,4 @@
-"""Blocking requests: ``http.client`` over connections that are kept, bounded by a deadline, and go through proxies.
+"""Blocking requests: ``http.client`` over connections that are kept, and bounded by a deadline. Knows no proxies.
 
     lines = Lines(keep_alive, context)         the idle connections, for any thread; not for a forked child
     reply = lines.open(trip)                   sends, and reads the reply's head
@@ -11,7 +11,6 @@ The standard library writes requests and reads replies. Added is what it leaves 
 
 from __future__ import annotations
 
-import importlib
 import io
 import os
 import re
@@ -21,28 +20,15 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead, RemoteDisconnected
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
-from sigwire.lm.routes import Endpoint, Origin, Proxy
-from sigwire.lm.trips import (
-    ProtocolError,
-    Trip,
-    Unpacker,
-    configured,
-    explained,
-    extra,
-    is_socks_error,
-    no_tunnel,
-    read_head,
-    socks_fault,
-    time_left,
-)
+from sigwire.lm.routes import Origin
+from sigwire.lm.trips import ProtocolError, Trip, Unpacker, configured, explained, read_head, time_left
 
 __all__ = ["BlockingReply", "Lines"]
 
-T = TypeVar("T")
 _PIECE = 64 * 1024
 _CONTROL = re.compile(r"[\r\n\0]")
 
@@ -55,7 +41,7 @@ class _Wire:
 
     __slots__ = ("_outgoing", "deadline", "ended", "has_more", "socket")
 
-    def __init__(self, connected: socket.socket | _InnerTls, deadline: float | None) -> None:
+    def __init__(self, connected: socket.socket, deadline: float | None) -> None:
         self.socket = connected
         self.deadline = deadline
         self._outgoing: list[bytes] = []
@@ -83,10 +69,11 @@ class _Wire:
 
     def is_quiet(self) -> bool:
         """Whether nothing has come and the other side has not closed: what an idle connection must be to be used again."""
-        bottom = self.socket.bottom if isinstance(self.socket, _InnerTls) else self.socket
         try:
-            bottom.setblocking(False)
-            socket.socket.recv(bottom, 1, socket.MSG_PEEK)  # under TLS too: an SSLSocket's own recv cannot look ahead
+            self.socket.setblocking(False)
+            socket.socket.recv(
+                self.socket, 1, socket.MSG_PEEK
+            )  # under TLS too: an SSLSocket's own recv cannot look ahead
         except BlockingIOError:
             return True
         except OSError:
@@ -221,7 +208,7 @@ class Lines:
     def _connect(self, trip: Trip) -> _Line:
         deadline = None if trip.connect_limit is None else time.monotonic() + trip.connect_limit
         generation = self._generation
-        return _Line(_open(trip, deadline, self._context), trip.endpoint.origin, generation)
+        return _Line(_Wire(_open(trip, deadline, self._context), deadline), trip.endpoint.origin, generation)
 
     def _take(self, origin: Origin) -> _Line | None:
         """A connection that is still good, if there is one."""
@@ -284,7 +271,7 @@ def _exchange(line: _Line, trip: Trip) -> _Reply:
     request, end = trip.request, trip.endpoint
     trip.phase = "sending the request"
     headers = {**trip.headers, "content-length": str(len(request.body))}
-    refusal = line.send_request(request.method, end.absolute if trip.absolute else end.target, headers, request.body)
+    refusal = line.send_request(request.method, end.target, headers, request.body)
     trip.phase = "waiting for the reply"
     try:
         reply = cast(_Reply, line.getresponse())
@@ -326,6 +313,9 @@ class BlockingReply:
             self._fail()
             raise _told(error, self._trip) from None
 
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.next, b"")
+
     def _read_some(self) -> bytes:
         piece = self._reply.read1(_PIECE)
         if not piece and self._reply.length:
@@ -362,34 +352,24 @@ def _told(error: BaseException, trip: Trip) -> BaseException:
         return trip.broken(f"the server closed the connection in the middle of the reply's body{missing}")
     if isinstance(error, HTTPException):
         return trip.broken("what came is not an HTTP/1.1 reply")
-    if isinstance(error, ProtocolError):
-        return trip.broken(str(error))
-    return trip.broken(socks_fault(trip.proxy, error)) if is_socks_error(error) else error
+    return trip.broken(str(error)) if isinstance(error, ProtocolError) else error
 
 
 # --- the way there -------------------------------------------------------------------------------------
 
 
-def _open(trip: Trip, deadline: float | None, context: Callable[[], ssl.SSLContext]) -> _Wire:
-    """TCP, through a proxy where there is one, and TLS where the address wants it."""
-    end, proxy = trip.endpoint, trip.proxy
-    if proxy is None:
-        wire = _Wire(_dial(end.host, end.port, deadline), deadline)
-    elif proxy.is_socks:
-        wire = _Wire(_through_socks(proxy, end, deadline), deadline)
-    else:
-        wire = _Wire(_dial(proxy.host, proxy.port, deadline), deadline)
+def _open(trip: Trip, deadline: float | None, context: Callable[[], ssl.SSLContext]) -> socket.socket:
+    """TCP, and TLS where the address wants it."""
+    end = trip.endpoint
+    opened = configured(_dial(end.host, end.port, deadline))
+    if end.scheme == "http":
+        return opened
     try:
-        if proxy is not None and proxy.scheme == "https":
-            _secure(wire, context(), proxy.host)
-        if proxy is not None and not proxy.is_socks and end.scheme == "https":
-            _tunnel(wire, proxy, end)
-        if end.scheme == "https":
-            _secure(wire, context(), end.host)
+        opened.settimeout(time_left(deadline))
+        return context().wrap_socket(opened, server_hostname=end.host)
     except BaseException:
-        wire.socket.close()
+        opened.close()
         raise
-    return wire
 
 
 def _dial(host: str, port: int, deadline: float | None) -> socket.socket:
@@ -398,86 +378,8 @@ def _dial(host: str, port: int, deadline: float | None) -> socket.socket:
     failure: OSError | None = None
     for untried, info in zip(range(len(infos), 0, -1), infos, strict=True):
         left = time_left(deadline)
-        opened = configured(socket.socket(*info[:3]))
         try:
-            opened.settimeout(None if left is None else left / untried)
-            opened.connect(info[4])
-            return opened
+            return socket.create_connection((str(info[4][0]), port), None if left is None else left / untried)
         except OSError as error:
-            opened.close()
             failure = failure or error
-        except BaseException:
-            opened.close()
-            raise
     raise failure or OSError("the name has no addresses")
-
-
-def _secure(wire: _Wire, context: ssl.SSLContext, host: str) -> None:
-    """TLS over what is there. An ``SSLSocket`` cannot lie over another one, so there TLS runs in memory."""
-    wire.socket.settimeout(time_left(wire.deadline))
-    if isinstance(wire.socket, socket.socket) and not isinstance(wire.socket, ssl.SSLSocket):
-        wire.socket = context.wrap_socket(wire.socket, server_hostname=host)
-    else:
-        wire.socket = _InnerTls(wire.socket, context, host)
-
-
-def _tunnel(wire: _Wire, proxy: Proxy, end: Endpoint) -> None:
-    """Ask an HTTP proxy for a line to the address (CONNECT)."""
-    target = f"[{end.host}]:{end.port}" if ":" in end.host else f"{end.host}:{end.port}"
-    line = _Line(wire, end.origin, 0)
-    line.send_request("CONNECT", target, {"host": target, **proxy.authorization}, b"")
-    with line.getresponse() as reply:
-        if not 200 <= reply.status < 300:
-            raise ProtocolError(no_tunnel(proxy, reply.status))
-    if wire.has_more:
-        raise ProtocolError(f"{proxy} spoke before it was spoken to")
-
-
-def _through_socks(proxy: Proxy, end: Endpoint, deadline: float | None) -> socket.socket:
-    """A connection that the proxy made; it resolves the host's name, too."""
-    socks: Any = extra("python_socks.sync", proxy)
-    kind = importlib.import_module("python_socks").ProxyType.SOCKS5
-    way = socks.Proxy(kind, proxy.host, proxy.port, proxy.username or None, proxy.password or None, rdns=True)
-    opened: socket.socket = way.connect(end.host, end.port, timeout=time_left(deadline))
-    return configured(opened)
-
-
-class _InnerTls:
-    """TLS inside of TLS, as through a proxy that speaks TLS itself: a socket as far as ``_Wire`` needs one."""
-
-    def __init__(self, outer: ssl.SSLSocket | _InnerTls, context: ssl.SSLContext, host: str) -> None:
-        self.bottom: ssl.SSLSocket = outer.bottom if isinstance(outer, _InnerTls) else outer
-        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
-        self._wait(self._tls.do_handshake)
-
-    def settimeout(self, seconds: float | None) -> None:
-        self.bottom.settimeout(seconds)
-
-    def send(self, data: memoryview) -> int:
-        return self._wait(lambda: self._tls.write(data))
-
-    def recv_into(self, buffer: bytearray) -> int:
-        try:
-            return self._wait(lambda: cast(int, self._tls.read(len(buffer), buffer)))
-        except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
-            return 0  # the reply's own length tells whether something is missing
-
-    def _wait(self, step: Callable[[], T]) -> T:
-        while True:
-            try:
-                done = step()
-            except ssl.SSLWantReadError:
-                self._flush()
-                data = self.bottom.recv(_PIECE)
-                self._incoming.write(data) if data else self._incoming.write_eof()
-            else:
-                self._flush()
-                return done
-
-    def _flush(self) -> None:
-        if data := self._outgoing.read():
-            self.bottom.sendall(data)
-
-    def close(self) -> None:
-        self.bottom.close()

@@ -31,7 +31,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.lm.blocking import BlockingReply, Lines
 from sigwire.lm.routes import Certificate, Endpoint, Origin, Proxy, endpoint, proxy_from_env, shown, tls_context
 from sigwire.lm.trips import Trip, sendable
-from sigwire.steps import off_loop
+from sigwire.steps import block_on, off_loop
 
 if TYPE_CHECKING:
     from sigwire.lm.awaiting import AwaitedReply, Sessions
@@ -191,7 +191,7 @@ class HttpTransport:
     def send(self, request: HttpRequest) -> HttpReply:
         """Send, and wait for the whole reply. An interrupt closes the connection."""
         trip = self._trip(request)
-        reply = self._clients.blocking.open(trip)
+        reply = self._clients.open(trip)
         try:
             trip.refuse_redirect(reply.status, reply.headers)
             return HttpReply(reply.status, reply.headers, reply.read())
@@ -201,7 +201,7 @@ class HttpTransport:
     async def asend(self, request: HttpRequest) -> HttpReply:
         """Send, and await the whole reply. Cancelling closes the connection."""
         trip = self._trip(request)
-        reply = await (await self._clients.awaited()).open(trip)
+        reply = await self._clients.aopen(trip)
         try:
             trip.refuse_redirect(reply.status, reply.headers)
             return HttpReply(reply.status, reply.headers, await reply.read())
@@ -209,27 +209,27 @@ class HttpTransport:
             reply.finish()
 
     @contextmanager
-    def stream(self, request: HttpRequest) -> Generator[_Stream]:
+    def stream(self, request: HttpRequest) -> Generator[ReplyStream]:
         """Send, and wait for the reply's head; iterating gives the body as it comes.
 
         The deadline counts on. Leaving the block before the body's end closes the connection.
         """
         trip = self._trip(request)
-        reply = self._clients.blocking.open(trip)
+        reply = self._clients.open(trip)
         try:
             trip.refuse_redirect(reply.status, reply.headers)
-            yield _Stream(reply)
+            yield reply
         finally:
             reply.finish()
 
     @asynccontextmanager
-    async def astream(self, request: HttpRequest) -> AsyncGenerator[_AsyncStream]:
+    async def astream(self, request: HttpRequest) -> AsyncGenerator[AsyncReplyStream]:
         """The same, awaited."""
         trip = self._trip(request)
-        reply = await (await self._clients.awaited()).open(trip)
+        reply = await self._clients.aopen(trip)
         try:
             trip.refuse_redirect(reply.status, reply.headers)
-            yield _AsyncStream(reply)
+            yield reply
         finally:
             reply.finish()
 
@@ -323,50 +323,36 @@ class _Clients:
 
     def __init__(self, keep_alive: float, trust: _Trust) -> None:
         self._keep_alive, self._trust = keep_alive, trust
-        self.blocking = Lines(keep_alive, trust)
-        self._awaited: Sessions | None = None
+        self._blocking = Lines(keep_alive, trust)
+        self._sessions: Sessions | None = None
         self._lock = threading.Lock()
 
-    async def awaited(self) -> Sessions:
-        if self._awaited is None:
+    def open(self, trip: Trip) -> BlockingReply | _Bridged:
+        """Send the request and read the reply's head. What goes through a proxy is left to aiohttp, which knows them all."""
+        return self._blocking.open(trip) if trip.proxy is None else _Bridged(block_on(self.aopen(trip)))
+
+    async def aopen(self, trip: Trip) -> AwaitedReply:
+        """The same, awaited."""
+        sessions = self._sessions
+        if sessions is None:
             awaiting = await off_loop(importlib.import_module, "sigwire.lm.awaiting")
             with self._lock:
-                self._awaited = self._awaited or awaiting.Sessions(self._keep_alive, self._trust)
-        return self._awaited
+                sessions = self._sessions = self._sessions or awaiting.Sessions(self._keep_alive, self._trust)
+        return await sessions.open(trip)
 
     def close(self) -> None:
-        self.blocking.close()
-        if self._awaited is not None:
-            self._awaited.close()
+        self._blocking.close()
+        if self._sessions is not None:
+            self._sessions.close()
 
     async def aclose(self) -> None:
-        self.blocking.close()
-        if self._awaited is not None:
-            await self._awaited.aclose()
+        self._blocking.close()
+        if self._sessions is not None:
+            await self._sessions.aclose()
 
 
-class _Stream:
-    """A reply's head, and its body in pieces."""
-
-    __slots__ = ("_reply",)
-
-    def __init__(self, reply: BlockingReply) -> None:
-        self._reply = reply
-
-    @property
-    def status(self) -> int:
-        return self._reply.status
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return self._reply.headers
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._reply.next, b"")
-
-
-class _AsyncStream:
-    """The same, awaited."""
+class _Bridged:
+    """An awaited reply for blocking code; it lives on an event loop of sigwire's own."""
 
     __slots__ = ("_reply",)
 
@@ -381,10 +367,14 @@ class _AsyncStream:
     def headers(self) -> Mapping[str, str]:
         return self._reply.headers
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
+    def read(self) -> bytes:
+        return block_on(self._reply.read())
 
-    async def __anext__(self) -> bytes:
-        if piece := await self._reply.next():
-            return piece
-        raise StopAsyncIteration
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(lambda: block_on(self._reply.next()), b"")
+
+    def finish(self) -> None:
+        async def finish() -> None:
+            self._reply.finish()
+
+        block_on(finish())

@@ -11,7 +11,6 @@ Shared by the two clients, ``blocking`` and ``awaiting``, so that both say the s
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import socket
@@ -19,7 +18,6 @@ import ssl
 import time
 import zlib
 from collections.abc import Iterable, Mapping
-from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urljoin
 
@@ -35,12 +33,8 @@ __all__ = [
     "Unpacker",
     "configured",
     "explained",
-    "extra",
-    "is_socks_error",
-    "no_tunnel",
     "read_head",
     "sendable",
-    "socks_fault",
     "time_left",
 ]
 
@@ -77,11 +71,6 @@ class Trip:
         self.deadline = None if self.limit is None else time.monotonic() + self.limit
         self.connect_limit = min((limit for limit in (self.limit, connect_limit) if limit is not None), default=None)
         self.phase = "connecting"
-
-    @property
-    def absolute(self) -> bool:
-        """Whether the request names the whole address, as a proxy for plain HTTP wants it."""
-        return self.proxy is not None and self.proxy.forwards(self.endpoint)
 
     @property
     def needs_tls(self) -> bool:
@@ -157,52 +146,6 @@ def configured(opened: socket.socket) -> socket.socket:
     for option, value in _KEEP_ALIVE:
         opened.setsockopt(socket.IPPROTO_TCP, option, value)
     return opened
-
-
-# --- proxies -------------------------------------------------------------------------------------------
-
-
-def no_tunnel(proxy: Proxy | None, status: int) -> str:
-    """What to say of a proxy that refused CONNECT."""
-    why = " (it wants a user name and password in its URL)" if status == 407 else ""
-    return f"{proxy} answered CONNECT with status {status}{why}"
-
-
-def extra(module: str, proxy: Proxy) -> ModuleType:
-    """A module of the extra ``socks``. Raises ``ConfigurationError`` where it is not installed."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ConfigurationError(
-            f'{proxy} speaks SOCKS, which needs two more packages. Run: pip install "sigwire[socks]"'
-        ) from error
-
-
-def is_socks_error(error: BaseException) -> bool:
-    """Whether it is one of the extra's own, which must not be imported to ask."""
-    return type(error).__module__.startswith(("python_socks", "aiohttp_socks"))
-
-
-_SOCKS_FAULTS = {
-    1: "general failure",
-    2: "not allowed by its rules",
-    3: "network unreachable",
-    4: "host unreachable",
-    5: "connection refused",
-    6: "it took too long",
-    7: "command not supported",
-    8: "address type not supported",
-}
-
-
-def socks_fault(proxy: Proxy | None, error: BaseException) -> str:
-    """What to say of a SOCKS proxy that refused, or is not there."""
-    code = getattr(error, "error_code", None)
-    if code is not None:
-        return f"{proxy} could not connect: {_SOCKS_FAULTS.get(code, f'fault {code}')}"
-    return (
-        f"{proxy}: {error} (user and password belong into its URL)" if "uthenti" in str(error) else f"{proxy}: {error}"
-    )
 
 
 # --- headers and bodies --------------------------------------------------------------------------------

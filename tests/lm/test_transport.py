@@ -27,6 +27,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from sigwire.errors import ConfigurationError, LMError, LMTimeoutError, LMTransportError
+from sigwire.lm.routes import endpoint, proxy_from_env
 from sigwire.lm.transport import HttpReply, HttpRequest, HttpTransport
 
 SECRET = "sk-canary-5Qz"
@@ -1248,6 +1249,14 @@ def test_a_socks_proxy_that_refuses_is_named_without_its_password(
         del caught
 
 
+def test_a_socks_proxy_without_its_extra_says_what_to_install(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "aiohttp_socks", None)
+    with HttpTransport(proxy=f"socks5://me:{SECRET}@127.0.0.1") as transport:
+        with pytest.raises(ConfigurationError, match=r'pip install "sigwire\[socks\]"') as caught:
+            call(transport, ask("http://model.test/"))
+        assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
 @pytest.mark.parametrize(
     "url", ["socks4://host:1", "ftp://host:1", "http://", "http://host:port", f"x://me:{SECRET}@h:1"]
 )
@@ -1310,32 +1319,18 @@ def test_this_machine_is_reached_without_the_environments_proxy(
     ],
 )
 def test_exceptions_from_the_environments_proxy(
-    serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch, exceptions: str, url: str, direct: bool
+    monkeypatch: pytest.MonkeyPatch, exceptions: str, url: str, direct: bool
 ) -> None:
-    proxy, lookups = serve(forward), []
-
-    def look_up(host: str, port: int, **kwargs: Any) -> Any:
-        lookups.append(host)
-        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", proxy.port))]
-
-    monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    monkeypatch.setenv("http_proxy", f"http://proxy.test:{proxy.port}")
+    monkeypatch.setenv("http_proxy", "http://proxy.test:3128")
     monkeypatch.setenv("no_proxy", exceptions)
-    with HttpTransport() as transport:
-        transport.send(ask(url))
-    assert (lookups != ["proxy.test"]) == direct
+    assert (proxy_from_env(endpoint(url)) is None) == direct
 
 
-def test_a_cgi_program_does_not_take_its_proxy_from_a_visitors_header(
-    serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    proxy = serve(forward)
+def test_a_cgi_program_does_not_take_its_proxy_from_a_visitors_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.test:3128")
+    assert proxy_from_env(endpoint("http://model.test/"))
     monkeypatch.setenv("REQUEST_METHOD", "GET")
-    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: [])
-    with HttpTransport() as transport, pytest.raises(LMTransportError):
-        transport.send(ask("http://model.test/"))
-    assert proxy.accepted == 0
+    assert proxy_from_env(endpoint("http://model.test/")) is None
 
 
 # --- streams -------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import sys
 import zlib
 from collections.abc import Set
 from itertools import pairwise
@@ -13,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.errors import ConfigurationError
-from sigwire.lm.routes import Proxy
-from sigwire.lm.trips import ProtocolError, Unpacker, extra, read_head, sendable
+from sigwire.lm.trips import ProtocolError, Unpacker, read_head, sendable
 
 BODIES = st.binary(max_size=300)
 
@@ -70,10 +68,3 @@ def test_headers_are_read_by_lower_case_name_and_joined() -> None:
 def test_what_was_not_asked_for_is_refused(status: int, coding: str) -> None:
     with pytest.raises(ProtocolError):
         read_head(status, [("transfer-encoding", coding)])
-
-
-def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "python_socks.sync", None)
-    with pytest.raises(ConfigurationError, match=r'pip install "sigwire\[socks\]"') as caught:
-        extra("python_socks.sync", Proxy.parse("socks5://me:secret@127.0.0.1"))
-    assert "secret" not in str(caught.value)
