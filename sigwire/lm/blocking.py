@@ -5,8 +5,8 @@
     reply.read(), reply.next()                 all of the body, or its next piece, b"" after the last
     reply.finish()                             keeps the connection where the reply allows it, else closes it
 
-The standard library writes requests and reads replies. Added is what it leaves open: every wait ends at the request's deadline
-(``_Wire``), and a reply that could be read in two ways, or is not whole, is an error and not a short answer (``_Reply``).
+The standard library reads the replies. Added is what it leaves open: every wait ends at the request's deadline (``_Line``), and
+a reply that could be read in two ways, or is not whole, is an error and not a short answer (``_Reply``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from http.client import HTTPConnection, HTTPException, HTTPResponse, IncompleteRead, RemoteDisconnected
+from http.client import HTTPException, HTTPResponse, IncompleteRead, RemoteDisconnected
 from typing import Any, cast
 
 from sigwire.lm.routes import Origin
@@ -33,59 +33,59 @@ _PIECE = 64 * 1024
 _CONTROL = re.compile(r"[\r\n\0]")
 
 
-# --- what http.client is given -------------------------------------------------------------------------
+# --- a connection, and what http.client reads from it --------------------------------------------------
 
 
-class _Wire:
-    """What ``http.client`` takes for a socket. Every wait ends at ``deadline``; what is read stays countable."""
+class _Line:
+    """A connection to an origin. Every wait ends at ``deadline``."""
 
-    __slots__ = ("_outgoing", "deadline", "ended", "has_more", "socket")
+    __slots__ = ("deadline", "ended", "generation", "has_more", "origin", "since", "socket")
 
-    def __init__(self, connected: socket.socket, deadline: float | None) -> None:
-        self.socket = connected
-        self.deadline = deadline
-        self._outgoing: list[bytes] = []
+    def __init__(self, connected: socket.socket, origin: Origin, generation: int) -> None:
+        self.socket, self.origin, self.generation = connected, origin, generation
+        self.deadline: float | None = None
+        self.since = 0.0
         self.ended = False  # the other side has closed
         self.has_more = False  # more came than belongs to the reply
 
-    def sendall(self, data: bytes) -> None:
-        """Keep it until ``flush``: ``http.client`` sends head and body apart, which would make two packets of one."""
-        self._outgoing.append(data)
-
-    def flush(self) -> None:
-        """Send what was kept."""
-        pieces, self._outgoing = self._outgoing, []
-        for piece in [b"".join(pieces)] if sum(map(len, pieces)) <= _PIECE else pieces:
-            left = memoryview(piece)
-            while left:
-                self.socket.settimeout(time_left(self.deadline))
-                left = left[self.socket.send(left) :]
+    def send(self, head: bytes, body: bytes) -> ConnectionError | None:
+        """A server may answer and close before it has read everything (too long, wrong key): its answer is worth reading."""
+        try:
+            for piece in [head + body] if len(body) <= _PIECE else [head, body]:
+                left = memoryview(piece)
+                while left:
+                    self.socket.settimeout(time_left(self.deadline))
+                    left = left[self.socket.send(left) :]
+        except ConnectionError as error:
+            return error
+        return None
 
     def makefile(self, mode: str) -> _Incoming:
+        """What ``HTTPResponse`` asks of a socket."""
         return _Incoming(self)
-
-    def close(self) -> None:
-        """Nothing: ``http.client`` calls this as soon as a reply announces the connection's end, before its body was read."""
 
     def is_quiet(self) -> bool:
         """Whether nothing has come and the other side has not closed: what an idle connection must be to be used again."""
         try:
             self.socket.setblocking(False)
-            socket.socket.recv(
-                self.socket, 1, socket.MSG_PEEK
-            )  # under TLS too: an SSLSocket's own recv cannot look ahead
+            # Under TLS too, and there an SSLSocket's own recv could not look ahead.
+            socket.socket.recv(self.socket, 1, socket.MSG_PEEK)
         except BlockingIOError:
             return True
         except OSError:
             return False
         return False
 
+    def close(self) -> None:
+        """Close the socket, at once."""
+        self.socket.close()
+
 
 class _Bytes(io.RawIOBase):
-    """What comes over a wire."""
+    """What comes over a line."""
 
-    def __init__(self, wire: _Wire) -> None:
-        self.wire = wire
+    def __init__(self, line: _Line) -> None:
+        self.line = line
         self.paused = False
 
     def readable(self) -> bool:
@@ -94,41 +94,41 @@ class _Bytes(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         if self.paused:
             return None
-        wire = self.wire
-        wire.socket.settimeout(time_left(wire.deadline))
-        size = wire.socket.recv_into(buffer)
-        wire.ended = not size
+        line = self.line
+        line.socket.settimeout(time_left(line.deadline))
+        size = line.socket.recv_into(buffer)
+        line.ended = not size
         return size
 
 
 class _Incoming(io.BufferedReader):
     """A reply, as it comes. When it is closed it looks whether it holds more than was read."""
 
-    def __init__(self, wire: _Wire) -> None:
-        self._bytes = _Bytes(wire)
+    def __init__(self, line: _Line) -> None:
+        self._bytes = _Bytes(line)
         super().__init__(self._bytes, _PIECE)
 
     def close(self) -> None:
         if not self.closed:
             self._bytes.paused = True
-            self._bytes.wire.has_more = bool(self.peek(1))
+            self._bytes.line.has_more = bool(self.peek(1))
         super().close()
 
 
 class _Reply(HTTPResponse):
     """A reply to one request. Raises ``ProtocolError`` where two programs could read it differently (RFC 9112, section 6)."""
 
-    def __init__(self, sock: Any, debuglevel: int = 0, method: str | None = None, url: str | None = None) -> None:
-        self.wire: _Wire = sock
+    def __init__(self, line: _Line, method: str) -> None:
+        self.line = line
         self.fields: Mapping[str, str] = {}
-        super().__init__(sock, debuglevel, method, url)
+        super().__init__(cast(Any, line), method=method)
 
     def begin(self) -> None:
         super().begin()
         while 100 <= self.status < 200 and self.status != 101:  # provisional, such as 103 Early Hints
             self.headers = cast(Any, None)
             super().begin()
-        if self.wire.ended:
+        if self.line.ended:
             raise ProtocolError("the server closed the connection in the middle of the reply's head")
         if self.headers.defects or any(_CONTROL.search(value) for value in self.headers.values()):
             raise ProtocolError("a line of the reply's head is no header")
@@ -143,36 +143,7 @@ class _Reply(HTTPResponse):
     def is_reusable(self) -> bool:
         """Whether all of the reply has come and nothing else, and the server keeps the connection open."""
         self.close()
-        return not (self.will_close or self.wire.has_more or self.wire.ended)
-
-
-class _Line(HTTPConnection):
-    """A connection to an origin. ``http.client`` must not open it anew by itself."""
-
-    auto_open = 0
-    response_class = _Reply
-
-    def __init__(self, wire: _Wire, origin: Origin, generation: int) -> None:
-        super().__init__(origin[1], origin[2])
-        self.sock = cast(Any, wire)
-        self.wire, self.origin, self.generation = wire, origin, generation
-        self.since = 0.0
-
-    def send_request(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> ConnectionError | None:
-        """A server may answer and close before it has read everything (too long, wrong key): its answer is worth reading."""
-        self.putrequest(method, target, skip_host=True, skip_accept_encoding=True)
-        for name, value in headers.items():
-            self.putheader(name, value)
-        self.endheaders(body)
-        try:
-            self.wire.flush()
-        except ConnectionError as error:
-            return error
-        return None
-
-    def shut(self) -> None:
-        """Close the socket, at once."""
-        self.wire.socket.close()
+        return not (self.will_close or self.line.has_more or self.line.ended)
 
 
 # --- connections that are kept -------------------------------------------------------------------------
@@ -197,18 +168,18 @@ class Lines:
         try:
             if line is None:
                 line = self._connect(trip)
-            line.wire.deadline = trip.deadline
+            line.deadline = trip.deadline
             reply = _exchange(line, trip)
         except BaseException as error:
             if line is not None:
-                line.shut()
+                line.close()
             raise _told(error, trip) from None
         return BlockingReply(self, line, reply, trip)
 
     def _connect(self, trip: Trip) -> _Line:
         deadline = None if trip.connect_limit is None else time.monotonic() + trip.connect_limit
         generation = self._generation
-        return _Line(_Wire(_open(trip, deadline, self._context), deadline), trip.endpoint.origin, generation)
+        return _Line(_open(trip, deadline, self._context), trip.endpoint.origin, generation)
 
     def _take(self, origin: Origin) -> _Line | None:
         """A connection that is still good, if there is one."""
@@ -218,9 +189,9 @@ class Lines:
                 if not idle:
                     return None
                 line = idle.pop()
-            if time.monotonic() - line.since < self._keep_alive and line.wire.is_quiet():
+            if time.monotonic() - line.since < self._keep_alive and line.is_quiet():
                 return line
-            line.shut()
+            line.close()
 
     def put(self, line: _Line) -> None:
         """Keep a connection for later, or close it."""
@@ -234,7 +205,7 @@ class Lines:
                 while idle and now - idle[0].since > self._keep_alive:
                     surplus.append(idle.popleft())
         for old in surplus:
-            old.shut()
+            old.close()
 
     def close(self) -> None:
         """Close the idle ones; those in use are closed when they come back."""
@@ -243,7 +214,7 @@ class Lines:
             lines = [line for idle in self._idle.values() for line in idle]
             self._idle.clear()
         for line in lines:
-            line.shut()
+            line.close()
 
     def start_anew(self) -> None:
         """In a forked child: the connections are the parent's, and a thread that did not come along may hold the lock."""
@@ -268,19 +239,25 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
 
 def _exchange(line: _Line, trip: Trip) -> _Reply:
     """Send the request and read the reply's head."""
-    request, end = trip.request, trip.endpoint
     trip.phase = "sending the request"
-    headers = {**trip.headers, "content-length": str(len(request.body))}
-    refusal = line.send_request(request.method, end.target, headers, request.body)
+    refusal = line.send(_head(trip), trip.request.body)
     trip.phase = "waiting for the reply"
+    reply = _Reply(line, trip.request.method)
     try:
-        reply = cast(_Reply, line.getresponse())
+        reply.begin()
     except (OSError, HTTPException, ProtocolError) as error:
         raise refusal or error from None
     trip.phase = "reading the reply"
     if refusal is not None:  # the server takes no more of this request, so it cannot take another one here
         reply.will_close = True
     return reply
+
+
+def _head(trip: Trip) -> bytes:
+    """The request line and the headers; what is in them was checked (``sendable``)."""
+    first = f"{trip.request.method} {trip.endpoint.target} HTTP/1.1"
+    lines = [first, *(f"{name}: {value}" for name, value in trip.headers.items())]
+    return "\r\n".join([*lines, f"content-length: {len(trip.request.body)}", "", ""]).encode("latin-1")
 
 
 class BlockingReply:
@@ -331,12 +308,12 @@ class BlockingReply:
         if self._reply.is_reusable and complete:
             self._lines.put(self._line)
         else:
-            self._line.shut()
+            self._line.close()
 
     def _fail(self) -> None:
         self._done = True
         self._reply.close()
-        self._line.shut()
+        self._line.close()
 
 
 def _told(error: BaseException, trip: Trip) -> BaseException:

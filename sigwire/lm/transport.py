@@ -264,7 +264,7 @@ class HttpTransport:
 
     def _sent_headers(self, request: HttpRequest, end: Endpoint) -> Mapping[str, str]:
         """All but the length. Between two requests to a model they are the same, so they are made and checked once."""
-        known = (request.url, *request.headers.items())
+        known = (request.url, request.method, *request.headers.items())
         headers = self._known_headers.get(known)
         if headers is None:
             if len(self._known_headers) >= _KNOWN:
@@ -279,7 +279,7 @@ class HttpTransport:
         proxy = self._way(end)
         if proxy is not None and proxy.forwards(end):
             headers |= proxy.authorization
-        return sendable(headers, end.shown)
+        return sendable(request.method, headers, end.shown)
 
     def _way(self, end: Endpoint) -> Proxy | None:
         """The proxy to an origin, settled at the first request to it."""

@@ -3,7 +3,7 @@
     trip = Trip(request, endpoint, headers, proxy, limit, connect_limit)
     trip.too_late(), trip.broken(what, hint)      the errors; they name the address without its query
     explained(error)                              what an error of the system means: (what, hint, whether trying again can help)
-    sendable(headers)                             the headers, or an error that names the one that cannot be sent
+    sendable(method, headers)                          the headers, or an error that names the one that cannot be sent
     Unpacker(coding)                              a body without its compression, piece by piece
 
 Shared by the two clients, ``blocking`` and ``awaiting``, so that both say the same of the same trouble. Opens nothing.
@@ -173,8 +173,10 @@ _VALUE = re.compile(r"[^\r\n\0\u0100-\U0010ffff]*")
 _BREAK = re.compile(r"[\r\n\0]")
 
 
-def sendable(headers: Mapping[str, str], shown: str) -> Mapping[str, str]:
+def sendable(method: str, headers: Mapping[str, str], shown: str) -> Mapping[str, str]:
     """The headers. Raises ``ConfigurationError`` for one that cannot be sent; its value is not shown."""
+    if not _TOKEN.fullmatch(method):
+        raise ConfigurationError(f"{method!r} is no method (building the request to {shown}). Correct it.")
     for name, value in headers.items():
         if not (_TOKEN.fullmatch(name) and _VALUE.fullmatch(value)):
             raise ConfigurationError(f"{_unsendable(name, value)} (building the request to {shown}). Correct it.")

@@ -346,6 +346,12 @@ def test_a_header_that_cannot_be_sent_is_named_without_its_value(
     assert server.requests == []
 
 
+@pytest.mark.parametrize("method", ["", "GET / HTTP/1.1\r\nx-evil: 1\r\n\r\nPOST", "P OST"])
+def test_a_method_that_cannot_be_sent_is_the_callers_mistake(call: Call, method: str) -> None:
+    with HttpTransport() as transport, pytest.raises(ConfigurationError, match="is no method"):
+        call(transport, HttpRequest("http://127.0.0.1:1/", method=method))
+
+
 # --- connections ---------------------------------------------------------------------------------------
 
 
