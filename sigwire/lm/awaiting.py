@@ -28,12 +28,12 @@ import threading
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NoReturn, TypeAlias, cast
 
 import aiohttp
 from yarl import URL
 
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, LMError
 from sigwire.lm.routes import Proxy
 from sigwire.lm.trips import ProtocolError, Trip, Unpacker, configured, explained, read_head, time_left
 
@@ -65,7 +65,7 @@ class Sessions:
             response = await home.request(trip, self._context() if trip.needs_tls else None)
         except BaseException as error:
             home.leave()
-            raise _told(error, trip) from None
+            _tell(error, trip)
         return AwaitedReply(home, response, trip)
 
     async def _home(self, socks: Proxy | None) -> _Home:
@@ -103,9 +103,8 @@ class Sessions:
 
 
 _all_sessions: weakref.WeakSet[Sessions] = weakref.WeakSet()
-_of_the_parent: list[
-    _Home
-] = []  # never collected, because aiohttp would complain of it, and touch the parent's selector
+# Never collected, because aiohttp would complain of it, and reach into the parent's selector.
+_of_the_parent: list[_Home] = []
 
 
 def _start_anew() -> None:
@@ -165,7 +164,9 @@ class _Home:
 
     def _connector(self, **options: Any) -> aiohttp.TCPConnector:
         if self.socks is None:
-            return aiohttp.TCPConnector(**options)
+            return aiohttp.TCPConnector(
+                resolver=aiohttp.ThreadedResolver(), **options
+            )  # the system's, also with aiodns
         connectors: Any = _socks_connectors(self.socks)
         where = {name: getattr(self.socks, name) or None for name in ("host", "port", "username", "password")}
         made: aiohttp.TCPConnector = connectors.ProxyConnector(**where, rdns=True, **options)
@@ -287,6 +288,7 @@ class _Request(aiohttp.ClientRequest):
 
     async def send(self, conn: Any) -> aiohttp.ClientResponse:
         if conn.transport in self.transports and (conn.protocol.should_close or _has_news(conn.transport)):
+            _abort(conn)
             raise _GivenUpError
         self.transports.add(conn.transport)
         return await super().send(conn)
@@ -368,7 +370,7 @@ class AwaitedReply:
             yield self._unpacker
         except BaseException as error:
             self.finish()
-            raise _told(error, self._trip) from None
+            _tell(error, self._trip)
 
     def finish(self) -> None:
         """Give the connection back where it may be used again, else close it. May be called twice."""
@@ -384,8 +386,18 @@ class AwaitedReply:
 _WHILE_CONNECTING = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError, aiohttp.ConnectionTimeoutError)
 
 
-def _told(error: BaseException, trip: Trip) -> BaseException:
-    """What went wrong, in sigwire's words; what is not the network's business, as it is."""
+def _tell(error: BaseException, trip: Trip) -> NoReturn:
+    """Raise what went wrong in sigwire's words; what is not the network's business, as it is.
+
+    aiohttp's own errors are not shown as the cause: they hold the address with its query, where keys travel.
+    """
+    told = _told(error, trip)
+    if told is None:
+        raise error
+    raise told from getattr(error, "os_error", None)
+
+
+def _told(error: BaseException, trip: Trip) -> LMError | None:
     if isinstance(error, _WHILE_CONNECTING) or _is_socks_error(error):
         trip.phase = "connecting"
     elif trip.phase == "connecting":
@@ -395,8 +407,7 @@ def _told(error: BaseException, trip: Trip) -> BaseException:
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return trip.broken(_no_tunnel(trip.proxy, error.status))
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        cause = error.certificate_error
-        return trip.broken(*explained(cause)) if isinstance(cause, OSError) else trip.broken(str(cause))
+        return trip.broken(*explained(cast(OSError, error.certificate_error)))
     if isinstance(error, aiohttp.ClientConnectorError):
         return trip.broken(*explained(error.os_error))
     if isinstance(error, aiohttp.ServerDisconnectedError):
@@ -413,7 +424,7 @@ def _told(error: BaseException, trip: Trip) -> BaseException:
         return trip.broken("what came is not an HTTP/1.1 reply")
     if isinstance(error, ProtocolError):
         return trip.broken(str(error))
-    return trip.broken(_socks_fault(trip.proxy, error)) if _is_socks_error(error) else error
+    return trip.broken(_socks_fault(trip.proxy, error)) if _is_socks_error(error) else None
 
 
 # --- proxies -------------------------------------------------------------------------------------------
@@ -457,6 +468,5 @@ def _socks_fault(proxy: Proxy | None, error: BaseException) -> str:
     code = getattr(error, "error_code", None)
     if code is not None:
         return f"{proxy} could not connect: {_SOCKS_FAULTS.get(code, f'fault {code}')}"
-    return (
-        f"{proxy}: {error} (user and password belong into its URL)" if "uthenti" in str(error) else f"{proxy}: {error}"
-    )
+    hint = " (user and password belong into its URL)" if "authentication" in str(error).lower() else ""
+    return f"{proxy}: {error}{hint}"

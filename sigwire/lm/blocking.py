@@ -22,8 +22,9 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from http.client import HTTPException, HTTPResponse, IncompleteRead, RemoteDisconnected
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
+from sigwire.errors import LMError
 from sigwire.lm.routes import Origin
 from sigwire.lm.trips import ProtocolError, Trip, Unpacker, configured, explained, read_head, time_left
 
@@ -173,7 +174,7 @@ class Lines:
         except BaseException as error:
             if line is not None:
                 line.close()
-            raise _told(error, trip) from None
+            _tell(error, trip)
         return BlockingReply(self, line, reply, trip)
 
     def _connect(self, trip: Trip) -> _Line:
@@ -288,7 +289,7 @@ class BlockingReply:
             return self._unpacker.feed(b"")
         except BaseException as error:
             self._fail()
-            raise _told(error, self._trip) from None
+            _tell(error, self._trip)
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self.next, b"")
@@ -316,8 +317,15 @@ class BlockingReply:
         self._line.close()
 
 
-def _told(error: BaseException, trip: Trip) -> BaseException:
-    """What went wrong, in sigwire's words; what is not the network's business, as it is."""
+def _tell(error: BaseException, trip: Trip) -> NoReturn:
+    """Raise what went wrong in sigwire's words; what is not the network's business, as it is."""
+    told = _told(error, trip)
+    if told is None:
+        raise error
+    raise told from error
+
+
+def _told(error: BaseException, trip: Trip) -> LMError | None:
     if isinstance(error, TimeoutError):
         return trip.too_late()
     if isinstance(error, RemoteDisconnected):
@@ -329,7 +337,7 @@ def _told(error: BaseException, trip: Trip) -> BaseException:
         return trip.broken(f"the server closed the connection in the middle of the reply's body{missing}")
     if isinstance(error, HTTPException):
         return trip.broken("what came is not an HTTP/1.1 reply")
-    return trip.broken(str(error)) if isinstance(error, ProtocolError) else error
+    return trip.broken(str(error)) if isinstance(error, ProtocolError) else None
 
 
 # --- the way there -------------------------------------------------------------------------------------

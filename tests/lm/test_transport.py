@@ -833,6 +833,7 @@ def test_a_refused_connection_says_so(call: Call) -> None:
         ) as caught:
             call(transport, ask(f"http://localhost:{port}/api/chat?key={SECRET}"))
         assert f"http://localhost:{port}/api/chat" in str(caught.value)
+        assert isinstance(caught.value.__cause__, OSError)
         assert SECRET not in str(caught.value)
         del caught
 
