@@ -17,7 +17,6 @@ The work is done by ``http.client`` (in ``blocking``) and aiohttp (in ``awaiting
 
 from __future__ import annotations
 
-import importlib
 import os
 import ssl
 import threading
@@ -31,7 +30,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.lm.blocking import BlockingReply, Lines
 from sigwire.lm.routes import Certificate, Endpoint, Origin, Proxy, endpoint, proxy_from_env, shown, tls_context
 from sigwire.lm.trips import Trip, sendable
-from sigwire.steps import block_on, off_loop
+from sigwire.steps import block_on
 
 if TYPE_CHECKING:
     from sigwire.lm.awaiting import AwaitedReply, Sessions
@@ -333,12 +332,12 @@ class _Clients:
 
     async def aopen(self, trip: Trip) -> AwaitedReply:
         """The same, awaited."""
-        sessions = self._sessions
-        if sessions is None:
-            awaiting = await off_loop(importlib.import_module, "sigwire.lm.awaiting")
+        if self._sessions is None:
+            from sigwire.lm.awaiting import Sessions
+
             with self._lock:
-                sessions = self._sessions = self._sessions or awaiting.Sessions(self._keep_alive, self._trust)
-        return await sessions.open(trip)
+                self._sessions = self._sessions or Sessions(self._keep_alive, self._trust)
+        return await self._sessions.open(trip)
 
     def close(self) -> None:
         self._blocking.close()

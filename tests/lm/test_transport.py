@@ -692,8 +692,10 @@ def test_an_interrupt_ends_a_blocking_call_at_once(serve: Callable[..., Server])
     assert server.gone.wait(PATIENCE)
 
 
+# aiohttp is imported beforehand: it takes so long that asyncio's debug mode would write a line about it.
 FORKED = """
 import asyncio, os, sys
+import sigwire.lm.awaiting
 from sigwire.lm.transport import HttpRequest, HttpTransport
 transport, request = HttpTransport(), HttpRequest(sys.argv[1])
 transport.send(request)
@@ -718,6 +720,7 @@ def test_a_forked_child_has_connections_of_its_own(serve: Callable[..., Server])
 
 EXITS = """
 import asyncio, sys, threading
+import sigwire.lm.awaiting
 from sigwire.lm.transport import HttpRequest, HttpTransport
 transport = HttpTransport()
 transport.send(HttpRequest(sys.argv[1]))
