@@ -1,7 +1,8 @@
 """``python -m benchmarks``: run the jobs, print one markdown table.
 
-python -m benchmarks                  everything, about two minutes
+python -m benchmarks                  everything, about five minutes
 python -m benchmarks b1 j2            these jobs only
+python -m benchmarks http             a group of jobs: http (a2 c1 c2 d i1) or transport (t1 to t4)
 python -m benchmarks --rounds 5       fewer rounds (default 15; wall-clock jobs take as many)
 python -m benchmarks --profile b1     where the time of sigwire's side goes
 """
@@ -14,7 +15,7 @@ import pstats
 import sys
 from collections.abc import Callable, Iterator, Mapping
 
-from benchmarks import growth, imports, memory, parsing, predict, tools
+from benchmarks import growth, imports, memory, over_http, parsing, predict, tools, transport
 from benchmarks.timing import OURS, Job, Line, measure, table
 
 SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
@@ -24,20 +25,30 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     tools.jobs: frozenset({"e1", "e2"}),
     parsing.jobs: frozenset({"f"}),
     memory.jobs: frozenset({"i2"}),
+    imports.over_http: frozenset({"a2"}),
+    over_http.jobs: frozenset({"c1", "c2", "d", "i1"}),
+    memory.over_http: frozenset({"i2h"}),
+    transport.jobs: frozenset({"t1", "t2", "t3", "t4"}),
 }
 NAMES = frozenset[str]().union(*SOURCES.values())
+GROUPS: Mapping[str, frozenset[str]] = {
+    "http": SOURCES[imports.over_http] | SOURCES[over_http.jobs],
+    "transport": SOURCES[transport.jobs],
+}
 PROFILED_CALLS = 2_000
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What sigwire costs, beside the floor.")
-    parser.add_argument("jobs", nargs="*", metavar="job", help=f"of {', '.join(sorted(NAMES))}; default: all")
+    parser.add_argument(
+        "jobs", nargs="*", metavar="job", help=f"of {', '.join(sorted(NAMES | GROUPS.keys()))}; default: all"
+    )
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--profile", action="store_true", help="profile sigwire's side instead of timing")
     arguments = parser.parse_args()
-    wanted = frozenset[str](arguments.jobs) or NAMES
+    wanted = frozenset[str]().union(*(GROUPS.get(name, {name}) for name in arguments.jobs)) or NAMES
     if unknown := wanted - NAMES:
-        parser.error(f"no job {min(unknown)!r}; there are {', '.join(sorted(NAMES))}")
+        parser.error(f"no job {min(unknown)!r}; there are {', '.join(sorted(NAMES | GROUPS.keys()))}")
     if arguments.profile:
         for job in select(wanted):
             profile(job)

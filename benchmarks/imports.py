@@ -1,4 +1,4 @@
-"""Import time (a1): wall time of whole processes, and the memory of one that declared its first Predict class."""
+"""Wall time of whole processes: imports and the first Predict class, with its memory (a1); the first HTTP answer (a2)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,36 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.server import ROOT, answered, serving
 from benchmarks.timing import FLOOR, OURS, Contestant, Job
 
-__all__ = ["jobs"]
+__all__ = ["jobs", "over_http"]
 
-ROOT = Path(__file__).resolve().parent.parent
 FIRST_CLASS = """
 import sigwire
 class Ask(sigwire.Signature):
     question: str = sigwire.InputField()
     answer: str = sigwire.OutputField()
 predict = sigwire.Predict(Ask)
+"""
+FIRST_ANSWER = """
+import sigwire
+lm = sigwire.LM("openai/gpt-4o-mini", api_key="benchmark", base_url="http://127.0.0.1:{port}/predict")
+predict = sigwire.Predict("context, question -> answer, confidence: float")
+predict.set_lm(lm)
+prediction = predict(context="The bridge was opened in 1932.", question="When was the bridge opened?")
+print(prediction.answer, prediction.confidence)
+"""
+FIRST_ANSWER_BY_HAND = """
+import json, re
+from benchmarks.by_hand import Sender
+messages = [{{"role": "system", "content": "Reply with the sections answer and confidence."}},
+            {{"role": "user", "content": "The bridge was opened in 1932. When was the bridge opened?"}}]
+send = Sender({port}, "/predict/chat/completions")
+reply = json.loads(send(json.dumps({{"model": "gpt-4o-mini", "messages": messages}}).encode()))
+text = reply["choices"][0]["message"]["content"]
+_, _, answer, _, confidence, *_ = re.split(r"(?m)^\\[\\[ ## (\\w+) ## \\]\\]$", text)
+print(answer.strip(), float(confidence))
 """
 # Not resource.ru_maxrss: a child starts with its parent's.
 PEAK = "print(next(int(line.split()[1]) for line in open('/proc/self/status') if line.startswith('VmHWM')) / 1024)"
@@ -71,3 +90,21 @@ def jobs() -> Iterator[Job]:
     if Path("/proc/self/status").exists():
         contestants = {FLOOR: peak("pass"), OURS: peak(FIRST_CLASS)}
         yield Job("a1", "the same, peak memory", "≤ 45 MB", contestants, unit="MB", sample=megabytes)
+
+
+def over_http() -> Iterator[Job]:
+    """a2. The floor imports no more than json, re, socket and asyncio."""
+    with serving() as port:
+        programs = {FLOOR: FIRST_ANSWER_BY_HAND, OURS: FIRST_ANSWER}
+        contestants = {
+            name: answered(port, process(program.format(port=port)), "1932 0.9\n", 1)
+            for name, program in programs.items()
+        }
+        yield Job(
+            "a2",
+            "cold start to the first HTTP answer, process wall",
+            "≤ 220 ms",
+            contestants,
+            unit="ms",
+            sample=wall_seconds,
+        )

@@ -1,20 +1,24 @@
-"""Growth over 20,000 calls (i2), in a process of its own: the resident memory after, less that before."""
+"""Growth over 20,000 calls, in a process of its own: the resident memory after, less that before.
+
+In process (i2) and over HTTP (i2h).
+"""
 
 from __future__ import annotations
 
 import gc
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from benchmarks.over_http import predictor
 from benchmarks.predict import INPUTS, ours_module
+from benchmarks.server import ROOT, posted, serving
 from benchmarks.timing import OURS, Contestant, Job
 
-__all__ = ["jobs", "report"]
+__all__ = ["jobs", "over_http", "report", "report_over_http"]
 
-ROOT = Path(__file__).resolve().parent.parent
-CALLS = 20_000
+CALLS, WARM_UP = 20_000, 2_000
 
 
 def resident_megabytes() -> float:
@@ -22,22 +26,37 @@ def resident_megabytes() -> float:
     return pages * 4096 / 2**20
 
 
-def report() -> float:
+def growth(call: Callable[[], object]) -> float:
     """Make the calls; how many megabytes this process grew by."""
-    predict = ours_module()
-    for _ in range(2_000):
-        predict(**INPUTS)
+    for _ in range(WARM_UP):
+        call()
     gc.collect()
     before = resident_megabytes()
     for _ in range(CALLS):
-        predict(**INPUTS)
+        call()
     gc.collect()
     return resident_megabytes() - before
 
 
-def grow() -> str:
-    program = "from benchmarks.memory import report; print(report())"
-    return subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT, capture_output=True, text=True).stdout
+def report() -> float:
+    """Growth in process."""
+    predict = ours_module()
+    return growth(lambda: predict(**INPUTS))
+
+
+def report_over_http(port: int) -> float:
+    """Growth over HTTP; the server counts the calls."""
+    predict = predictor(port, "predict")
+    before = posted(port)
+    grown = growth(lambda: predict(**INPUTS))
+    assert posted(port) - before == WARM_UP + CALLS
+    return grown
+
+
+def process(report: str) -> Contestant:
+    program = f"from benchmarks.memory import *; print({report})"
+    command = [sys.executable, "-c", program]
+    return lambda: subprocess.run(command, check=True, cwd=ROOT, capture_output=True, text=True).stdout
 
 
 def megabytes(contestant: Contestant) -> float:
@@ -47,4 +66,14 @@ def megabytes(contestant: Contestant) -> float:
 def jobs() -> Iterator[Job]:
     """i2, where the system tells a process its memory."""
     if Path("/proc/self/statm").exists():
-        yield Job("i2", f"growth over {CALLS:,} calls", "≤ 0.5 MB", {OURS: grow}, unit="MB", sample=megabytes)
+        what = f"growth over {CALLS:,} calls"
+        yield Job("i2", what, "≤ 0.5 MB", {OURS: process("report()")}, unit="MB", sample=megabytes)
+
+
+def over_http() -> Iterator[Job]:
+    """i2h, where the system tells a process its memory. A round takes seconds, so there are few."""
+    if Path("/proc/self/statm").exists():
+        with serving() as port:
+            what = f"growth over {CALLS:,} calls over HTTP"
+            ours = {OURS: process(f"report_over_http({port})")}
+            yield Job("i2h", what, "≤ 0.5 MB", ours, unit="MB", sample=megabytes, most_rounds=3)

@@ -1,15 +1,16 @@
-"""The peers, where somebody installed them: the job of b1 and b3 as their own documentation writes it, caches off."""
+"""The peers, where somebody installed them: the jobs b1, b3, c1 and c2 as their own documentation writes them, caches off."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.timing import Contestant
 
-__all__ = ["predict"]
+__all__ = ["awaited_over_http", "over_http", "predict"]
 
 Demos = Sequence[Mapping[str, Any]]
 
@@ -102,4 +103,100 @@ PEERS: Mapping[str, Callable[[Mapping[str, str], str, Demos], Contestant]] = {
     "dspy": dspy,
     "langchain_core": langchain_core,
     "pydantic_ai": pydantic_ai,
+}
+
+
+# --- over HTTP -----------------------------------------------------------------------------------------
+
+
+def over_http(port: int, script: str, inputs: Mapping[str, str]) -> dict[str, Contestant]:
+    """c1: a contestant for every peer that is installed, with one client for all calls."""
+    url = f"http://127.0.0.1:{port}/{script}"
+    return {name: make(url, inputs) for name, (make, _) in HTTP_PEERS.items() if importlib.util.find_spec(name)}
+
+
+def awaited_over_http(
+    port: int, script: str, inputs: Mapping[str, str], expected: object
+) -> dict[str, Callable[[], Awaitable[None]]]:
+    """c2: the same, awaited; a call checks its answer."""
+    url = f"http://127.0.0.1:{port}/{script}"
+    return {
+        name: _checking(make(url, inputs), expected)
+        for name, (_, make) in HTTP_PEERS.items()
+        if importlib.util.find_spec(name)
+    }
+
+
+def _checking(call: Callable[[], Awaitable[object]], expected: object) -> Callable[[], Awaitable[None]]:
+    async def check() -> None:
+        assert await call() == expected
+
+    return check
+
+
+def dspy_http(url: str, inputs: Mapping[str, str]) -> Contestant:
+    module = _dspy_module(url)
+
+    def call() -> tuple[str, float]:
+        prediction = module(**inputs)
+        return prediction.answer, prediction.confidence
+
+    return call
+
+
+def dspy_awaited(url: str, inputs: Mapping[str, str]) -> Callable[[], Awaitable[object]]:
+    module = _dspy_module(url)
+
+    async def call() -> tuple[str, float]:
+        prediction = await module.acall(**inputs)
+        return prediction.answer, prediction.confidence
+
+    return call
+
+
+def _dspy_module(url: str) -> Any:
+    library: Any = importlib.import_module("dspy")
+    library.configure(disable_history=True)
+    module = library.Predict("context, question -> answer, confidence: float")
+    module.lm = library.LM("openai/gpt-4o-mini", api_base=url, api_key="benchmark", cache=False)
+    return module
+
+
+def openai_http(url: str, inputs: Mapping[str, str]) -> Contestant:
+    client: Any = importlib.import_module("openai").OpenAI(base_url=url, api_key="benchmark")
+    messages = _openai_messages(inputs)
+    return lambda: _read(client.chat.completions.create(model="gpt-4o-mini", messages=messages))
+
+
+def openai_awaited(url: str, inputs: Mapping[str, str]) -> Callable[[], Awaitable[object]]:
+    client: Any = importlib.import_module("openai").AsyncOpenAI(base_url=url, api_key="benchmark")
+    messages = _openai_messages(inputs)
+
+    async def call() -> tuple[str, float]:
+        return _read(await client.chat.completions.create(model="gpt-4o-mini", messages=messages))
+
+    return call
+
+
+def _openai_messages(inputs: Mapping[str, str]) -> list[dict[str, str]]:
+    """The client alone: it has no signatures, so its messages are written beforehand."""
+    return [{"role": "system", "content": "Answer from the context."}, {"role": "user", "content": _ask(inputs)}]
+
+
+def _read(answer: Any) -> tuple[str, float]:
+    _, _, said, _, sure, *_ = re.split(
+        r"^\[\[ ## (\w+) ## \]\]$", answer.choices[0].message.content, flags=re.MULTILINE
+    )
+    return said.strip(), float(sure)
+
+
+HTTP_PEERS: Mapping[
+    str,
+    tuple[
+        Callable[[str, Mapping[str, str]], Contestant],
+        Callable[[str, Mapping[str, str]], Callable[[], Awaitable[object]]],
+    ],
+] = {
+    "dspy": (dspy_http, dspy_awaited),
+    "openai": (openai_http, openai_awaited),
 }

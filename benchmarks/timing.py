@@ -42,6 +42,7 @@ class Job:
     """One measurement: who takes part, and how often the job is done by one call of a contestant (``per``).
 
     ``sample`` times one round of a contestant and gives seconds for each call; the default repeats it for a while.
+    ``most_rounds``: no more than these, for jobs whose rounds take long.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Job:
     unit: str = "µs"
     per: int = 1
     sample: Sampler | None = field(default=None)
+    most_rounds: int | None = None
 
 
 def cpu_seconds(seconds: float = 0.03) -> Sampler:
@@ -85,7 +87,7 @@ def measure(job: Job, rounds: int) -> Line:
     samples: dict[str, list[float]] = {name: [] for name in names}
     for name in names:
         sample(job.contestants[name])
-    for number in range(rounds):
+    for number in range(min(rounds, job.most_rounds or rounds)):
         for name in names[number % len(names) :] + names[: number % len(names)]:
             gc.collect()
             samples[name].append(sample(job.contestants[name]) / job.per * UNITS[job.unit])

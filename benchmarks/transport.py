@@ -1,15 +1,11 @@
 """The HTTP client alone, over loopback: sync (t1), 64 tasks (t2), a stream of 2,000 events (t3 sync, t4 async).
 
-python -m benchmarks.transport                what a call costs, beside a socket used by hand and other clients, where installed
-python -m benchmarks.transport --rounds 5
-
-The server is a process of its own (``python -m benchmarks.transport serve``), so what is timed is the client's CPU. The
-floor sends prepared bytes and looks only for the length of the answer. Every answer is checked.
+What a call costs, beside a socket used by hand and other clients, where installed. The server is a process of its own, so
+what is timed is the client's CPU. The floor looks only for the length of the answer. Every answer is checked.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import http.client
@@ -17,107 +13,34 @@ import importlib
 import importlib.util
 import json
 import socket
-import subprocess
-import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.timing import FLOOR, OURS, Contestant, Job, measure, table
+from benchmarks.by_hand import HEADERS, AsyncSender, Sender, head
+from benchmarks.server import ANSWER, EVENT, EVENTS, serving
+from benchmarks.timing import FLOOR, OURS, Contestant, Job
 from sigwire.lm.transport import HttpRequest, HttpTransport
 
 __all__ = ["jobs"]
 
-TASKS, CALLS_PER_TASK, EVENTS = 64, 10, 2_000
-HEADERS = {"content-type": "application/json", "authorization": "Bearer benchmark"}
+TASKS, CALLS_PER_TASK = 64, 10
 BODY = json.dumps(
     {"model": "m", "messages": [{"role": "user", "content": "When was the bridge opened? " * 40}]}
 ).encode()
-ANSWER = json.dumps(
-    {"choices": [{"message": {"role": "assistant", "content": "In 1932. " * 30}}], "usage": {}}
-).encode()
-EVENT = b'data: {"choices":[{"index":0,"delta":{"content":" bridge"}}]}\n\n'
-REPLY = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-request-id: r\r\ncontent-length: %d\r\n\r\n" % len(
-    ANSWER
-)
-STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-
-
-# --- the server ----------------------------------------------------------------------------------------
-
-
-class Answering(asyncio.Protocol):
-    """Answers every request; to /stream with events, each in a chunk and a write of its own."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport: Any = transport
-        self.received = b""
-
-    def data_received(self, data: bytes) -> None:
-        self.received += data
-        head, separator, body = self.received.partition(b"\r\n\r\n")
-        if separator and len(body) >= len(BODY):
-            self.received = body[len(BODY) :]
-            if head.startswith(b"POST /stream"):
-                self.stream()
-            else:
-                self.transport.write(REPLY + ANSWER)
-
-    def stream(self) -> None:
-        self.transport.write(STREAM_HEAD)
-        for _ in range(EVENTS):
-            self.transport.write(b"%x\r\n%b\r\n" % (len(EVENT), EVENT))
-        self.transport.write(b"0\r\n\r\n")
-
-
-async def serve() -> None:
-    server = await asyncio.get_running_loop().create_server(Answering, "127.0.0.1", 0)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
-
-
-@contextlib.contextmanager
-def serving() -> Generator[int]:
-    command = [sys.executable, "-m", "benchmarks.transport", "serve"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        try:
-            yield int(server.stdout.readline())
-        finally:
-            server.terminate()
 
 
 # --- by hand -------------------------------------------------------------------------------------------
 
 
-def prepared(port: int, path: str) -> bytes:
-    lines = [f"POST {path} HTTP/1.1", f"host: 127.0.0.1:{port}", *(f"{name}: {HEADERS[name]}" for name in HEADERS)]
-    return "\r\n".join([*lines, f"content-length: {len(BODY)}", "", ""]).encode() + BODY
-
-
 def floor_send(port: int) -> Callable[[], bytes]:
-    connection = socket.create_connection(("127.0.0.1", port))
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    request = prepared(port, "/")
-
-    def send() -> bytes:
-        connection.sendall(request)
-        data = connection.recv(65536)
-        while len(data) < len(REPLY) + length_of(data):
-            data += connection.recv(65536)
-        return data[len(REPLY) :]
-
-    return send
-
-
-def length_of(data: bytes) -> int:
-    start = data.index(b"content-length: ") + 16
-    return int(data[start : data.index(b"\r\n", start)])
+    send = Sender(port, "/")
+    return lambda: send(BODY)
 
 
 def floor_stream(port: int) -> Callable[[], bytes]:
     connection = socket.create_connection(("127.0.0.1", port))
-    request = prepared(port, "/stream")
+    request = b"%b%d\r\n\r\n%b" % (head(port, "/stream"), len(BODY), BODY)
 
     def read() -> bytes:
         connection.sendall(request)
@@ -128,26 +51,6 @@ def floor_stream(port: int) -> Callable[[], bytes]:
         return b"".join(line + b"\n\n" for line in b"".join(pieces).split(b"\r\n") if line.startswith(b"data"))
 
     return lambda: read().replace(b"\n\n\n\n", b"\n\n")
-
-
-class ByHand(asyncio.Protocol):
-    """One request at a time, one answer."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport: Any = transport
-        self.data = b""
-        self.waiting: asyncio.Future[bytes] | None = None
-
-    def data_received(self, data: bytes) -> None:
-        self.data += data
-        if self.waiting and len(self.data) >= len(REPLY) + length_of(self.data):
-            body, self.data = self.data[len(REPLY) :], b""
-            self.waiting.set_result(body)
-
-    def ask(self, request: bytes) -> asyncio.Future[bytes]:
-        self.waiting = asyncio.get_running_loop().create_future()
-        self.transport.write(request)
-        return self.waiting
 
 
 # --- contestants ---------------------------------------------------------------------------------------
@@ -165,18 +68,9 @@ class Client:
 
 @contextlib.asynccontextmanager
 async def floor_asend(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]]]:
-    loop, request = asyncio.get_running_loop(), prepared(port, "/")
-    idle: list[ByHand] = []
-
-    async def send() -> bytes:
-        connection = idle.pop() if idle else (await loop.create_connection(ByHand, "127.0.0.1", port))[1]
-        body = await connection.ask(request)
-        idle.append(connection)
-        return body
-
-    yield send
-    for connection in idle:
-        connection.transport.close()
+    send = AsyncSender(port, "/")
+    yield lambda: send(BODY)
+    await send.close()
 
 
 def ours_send(port: int) -> Callable[[], bytes]:
@@ -304,11 +198,16 @@ CLIENTS = {
 # --- the jobs ------------------------------------------------------------------------------------------
 
 
-def jobs(port: int) -> Iterator[Job]:
+def jobs() -> Iterator[Job]:
     """t1 to t4."""
+    with serving() as port:
+        yield from jobs_at(port)
+
+
+def jobs_at(port: int) -> Iterator[Job]:
     here = {name: client for name, client in CLIENTS.items() if name in (FLOOR, OURS) or _is_installed(name)}
     sends = {name: checked(client.send(port), ANSWER) for name, client in here.items() if client.send}
-    yield Job("t1", "one request, sync", "", sends)
+    yield Job("t1", "HTTP client alone, one request, sync", "", sends)
     loop = asyncio.new_event_loop()
     tasks = {name: together(loop, client.asend, port) for name, client in here.items() if client.asend}
     yield Job("t2", f"the same, {TASKS} tasks", "", tasks, per=TASKS * CALLS_PER_TASK)
@@ -364,20 +263,3 @@ def alone(loop: asyncio.AbstractEventLoop, opened: Opened, port: int) -> Contest
         return await read()
 
     return checked(lambda: loop.run_until_complete(once()), EVENT * EVENTS)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.transport", description="The HTTP client alone.")
-    parser.add_argument("what", nargs="?", choices=["serve"], help="be the server of the benchmark")
-    parser.add_argument("--rounds", type=int, default=15)
-    arguments = parser.parse_args()
-    if arguments.what == "serve":
-        with contextlib.suppress(KeyboardInterrupt):
-            asyncio.run(serve())
-        return
-    with serving() as port:
-        print(table([measure(job, arguments.rounds) for job in jobs(port)]))
-
-
-if __name__ == "__main__":
-    main()

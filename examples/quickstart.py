@@ -1,11 +1,13 @@
-"""What sigwire does, in three steps, with no key and no network: `make demo`, or `python examples/quickstart.py`.
+"""What sigwire does, in four steps, with no key and no network: `make demo`, or `python examples/quickstart.py`.
 
 1. Predict with tools   the model's calls come back as data; nothing is executed
 2. ReAct                a loop that does execute: ten questions over a real SQLite database, checked against SQL
 3. Nested outputs       Predict and ChainOfThought through three prompt formats, which must give the same value
+4. Every wire           the agent of step 2 over real HTTP, once per provider's wire: same calls, same results, same answers
 
-The default model is `offline/lexical`: rules about words, not a language model. `SIGWIRE_LM=provider/model make demo` runs
-the same with another one. The exit code is 1 when a check fails.
+The default model is `offline/lexical`: rules about words, not a language model. `SIGWIRE_LM=openai/gpt-5-mini make demo` runs
+steps 1 to 3 with another one (its key is read from OPENAI_API_KEY); step 4 compares wires and not models, so it keeps the
+embedded one, behind a provider on this machine. The exit code is 1 when a check fails, 2 when the model cannot be asked.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import sys
 import tempfile
 from datetime import date
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel
 from rich.console import Console
@@ -24,11 +26,13 @@ from rich.markup import escape
 from rich.rule import Rule
 from rich.table import Table
 from shop import Shop
+from wires import WAYS, Trip, trips
 
 import sigwire
 from sigwire import AgentRun, InputField, OutputField, Signature, Tool, ToolCalls
 
 console = Console(highlight=False)
+on_stderr = Console(stderr=True, highlight=False)
 failures: list[str] = []
 
 
@@ -197,18 +201,93 @@ def nested_outputs() -> None:
     check(all(value == DELIVERY for value in values), "all six are the same delivery, and the right one")
 
 
+# --- 4. The same agent over every wire ---------------------------------------------------------------------
+
+
+class Transcript(NamedTuple):
+    """What a program can see of its model: the calls, what the tools gave, the answers. Ids are the provider's own."""
+
+    calls: list[tuple[str, dict[str, Any] | None]]
+    results: list[str]
+    answers: list[str]
+    delivery: Delivery
+
+
+def ask_everything(lm: sigwire.LM, shop: Shop) -> Transcript:
+    """The ten questions with tools, then one structured output, all asked of one model."""
+    agent = sigwire.ReAct(AskShop, tools=shop.tools(), max_iters=8)
+    with sigwire.context(lm=lm, adapter=sigwire.JSONAdapter()):
+        delivery = sigwire.Predict(ReadRequest)(message=MESSAGE).delivery
+    with sigwire.context(lm=lm):
+        answered = [agent(question=question) for question, _ in QUESTIONS]
+    steps = [step for result in answered for step in AgentRun.of(result).steps]
+    return Transcript(
+        calls=[(call.name, call.arguments) for step in steps for call in step.calls],
+        results=[result.text for step in steps for result in step.results],
+        answers=[result.answer for result in answered],
+        delivery=delivery,
+    )
+
+
+def every_wire(shop: Shop) -> None:
+    console.print(Rule("4. Every wire: the same agent over real HTTP, a provider on this machine, one transcript"))
+    reference = ask_everything(sigwire.LM("offline/lexical"), shop)
+    table = Table(title="ten questions and one structured output, compared with the same without HTTP")
+    for column in ("model", "wire", "calls", "a call's id", "result"):
+        table.add_column(column, overflow="fold")
+    differing: list[str] = []
+    for trip in trips(lambda lm: ask_everything(lm, shop)):
+        same = trip.arrived and trip.result == reference
+        table.add_row(*row_of(trip), "[green]same[/]" if same else "[red]DIFFERENT[/]")
+        differing += [] if same else [f"{trip.way.model} over {trip.way.wire}: {difference(trip, reference)}"]
+    for way in WAYS:
+        if not way.is_open:
+            table.add_row(way.model, f"[dim]needs {way.needs}[/]")
+    console.print(table)
+    for said in differing:
+        console.print(f"   [red]{escape(said)}[/]")
+    check(not differing, "every wire gave the same calls, results, answers and structured output")
+
+
+def row_of(trip: Trip[Transcript]) -> tuple[str, ...]:
+    """One line of the table: how the requests went out, and what came of them."""
+    sent = [request for recorded in trip.requests if (request := recorded.request)]
+    ids = [call.id for request in sent for message in request.messages for call in message.tool_calls]
+    return trip.way.model, trip.way.wire, str(len(trip.result.calls)), next(iter(ids), "")
+
+
+def difference(trip: Trip[Transcript], reference: Transcript) -> str:
+    """The first thing that is not as without HTTP."""
+    if not trip.arrived:
+        refused = next((sent for sent in trip.requests if sent.status != 200), trip.requests[0])
+        return f"{refused.path} answered {refused.status}: {refused.answer}"
+    for name, here, there in zip(Transcript._fields, trip.result, reference, strict=True):
+        if here != there:
+            return f"{name} {here} instead of {there}"
+    return "nothing"
+
+
 def main() -> int:
     model = os.environ.get("SIGWIRE_LM") or "offline/lexical"
-    sigwire.configure(lm=sigwire.LM(model))
-    console.print(f"sigwire {sigwire.__version__} with the model {model}")
+    try:
+        sigwire.configure(lm=sigwire.LM(model))
+        console.print(f"sigwire {sigwire.__version__} with the model {model}")
+        tour()
+    except (sigwire.ConfigurationError, sigwire.LMError) as error:
+        on_stderr.print(f"[red]{type(error).__name__}[/] {escape(str(error))}", soft_wrap=True)
+        return 2
+    console.print(Rule())
+    console.print(f"[red]{len(failures)} checks failed[/]" if failures else "[green]Every check passed.[/]")
+    return 1 if failures else 0
+
+
+def tour() -> None:
     with tempfile.TemporaryDirectory() as directory:
         shop = Shop(Path(directory) / "shop.sqlite")
         predict_calls(shop)
         ask_shop(shop)
-    nested_outputs()
-    console.print(Rule())
-    console.print(f"[red]{len(failures)} checks failed[/]" if failures else "[green]Every check passed.[/]")
-    return 1 if failures else 0
+        nested_outputs()
+        every_wire(shop)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         ContentFiltered,
         ContextWindowExceededError,
         EmptyResponse,
+        EventLoopError,
         InputError,
         LMAuthenticationError,
         LMBillingError,
@@ -97,6 +98,7 @@ __all__ = [
     "ContextWindowExceededError",
     "DummyLM",
     "EmptyResponse",
+    "EventLoopError",
     "Example",
     "FakeLM",
     "File",
@@ -178,10 +180,10 @@ _HOMES = {
     "sigwire.core.tools": "Tool ToolCall ToolCalls ToolResult WebSearch",
     "sigwire.errors": (
         "AdapterParseError AgentStopped CallerError ConfigurationError ContentFiltered ContextWindowExceededError "
-        "EmptyResponse InputError LMAuthenticationError LMBillingError LMError LMInvalidRequestError LMNotConfigured "
-        "LMRateLimitError LMServerError LMTimeoutError LMTransportError LMUnexpectedError LMUnsupportedModelError "
-        "MalformedToolCall ModelError OutputTruncated Refused RetryTool SignatureError SigwireError StateError "
-        "ToolDefinitionError ToolFailed UnsupportedFeature is_retryable_lm_error"
+        "EmptyResponse EventLoopError InputError LMAuthenticationError LMBillingError LMError LMInvalidRequestError "
+        "LMNotConfigured LMRateLimitError LMServerError LMTimeoutError LMTransportError LMUnexpectedError "
+        "LMUnsupportedModelError MalformedToolCall ModelError OutputTruncated Refused RetryTool SignatureError SigwireError "
+        "StateError ToolDefinitionError ToolFailed UnsupportedFeature is_retryable_lm_error"
     ),
     "sigwire.lm.base": "BaseLM LanguageModel",
     "sigwire.lm.client": "LM",

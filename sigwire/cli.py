@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from sigwire.core.request import Request
 from sigwire.lm.base import LanguageModel
 from sigwire.lm.client import LM
-from sigwire.testing.fake_provider import WIRES, FakeProvider
+from sigwire.testing.fake_provider import PLACES, FakeProvider
 
 __all__ = ["main"]
 
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     provider = FakeProvider(answers, key=options.key, host=options.host, port=options.port)
     try:
         with provider:
-            for wire in WIRES:
+            for wire in PLACES:
                 print(f"{wire:<17} {provider.url(wire)}", flush=True)
             threading.Event().wait()
     except KeyboardInterrupt:

@@ -8,6 +8,7 @@
     │   │   └── FieldDefinitionError        an attribute of a signature class is not a usable field
     │   ├── InputError                  a call's inputs do not fit its signature
     │   ├── ToolDefinitionError         a tool cannot be offered as it is defined
+    │   ├── EventLoopError              an event loop would be waited for that cannot go on
     │   ├── UnsupportedFeature          the model or provider has no place for what was asked
     │   │   └── UnsupportedOption         a wire's table does not know an option
     │   └── StateError                  a saved program does not fit the program that loads it
@@ -54,6 +55,7 @@ __all__ = [
     "ContentFiltered",
     "ContextWindowExceededError",
     "EmptyResponse",
+    "EventLoopError",
     "FieldDefinitionError",
     "InputError",
     "JsonReadError",
@@ -133,6 +135,10 @@ class ToolDefinitionError(CallerError, ValueError):
     """A tool cannot be offered: its name, schema or function does not allow it."""
 
 
+class EventLoopError(CallerError, RuntimeError):
+    """Something would be waited for that cannot happen: its event loop is held by who waits, is closed, or stands still."""
+
+
 class UnsupportedFeature(CallerError, ValueError):
     """The model or its provider has no place for what was asked."""
 
@@ -169,7 +175,8 @@ class LMError(SigwireError):
 
     Attributes: ``message``, ``code`` (sigwire's short word for the class), ``model``, ``provider``,
     ``provider_code``, ``status`` (HTTP), ``request_id``, ``retry_after`` (seconds); each ``None`` when unknown.
-    ``attempts`` are the requests that were made for the call, all of them failed.
+    ``attempts`` are the requests that were made for the call, all of them failed; ``partial`` is the answer as far as
+    it had come (a ``Response``) where a stream failed.
 
     >>> error = LMRateLimitError("slow down", provider="openai", retry_after=2.0)
     >>> error.retryable, error.code, error.retry_after
@@ -198,6 +205,7 @@ class LMError(SigwireError):
         self.request_id = request_id
         self.retry_after = retry_after
         self.attempts: tuple[Any, ...] = ()
+        self.partial: Any = None
         super().__init__(self.message)
 
     def __str__(self) -> str:

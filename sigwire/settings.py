@@ -52,6 +52,9 @@ class Settings:
         0, "How many requests each module remembers for `inspect_history`; 0 is none.", "count"
     )
     num_threads: int = _key(8, "How many calls `batch` and `abatch` have under way at once.", "positive")
+    send_stream: Any = _key(
+        None, "Where a model of your own may put chunks for the reader of a stream; set by `streamify`.", "sender"
+    )
     warn_on_type_mismatch: bool = _key(True, "Warn when an input does not fit its declared type.", "switch")
 
 
@@ -76,6 +79,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "adapter": (lambda value: value is None or _is_one(value, "plan"), "an adapter such as sigwire.ChatAdapter()"),
     "listeners": (_are_listeners, "a list of listeners such as [MyCallback()]"),
     "trace": (lambda value: value is None or isinstance(value, list), "a list or None"),
+    "sender": (lambda value: value is None or _is_one(value, "send"), "something with a method send, or None"),
     "switch": (lambda value: isinstance(value, bool), "True or False"),
     "count": (lambda value: _is_number(value, 0), "a number, 0 or more"),
     "positive": (lambda value: _is_number(value, 1), "a number above 0"),

@@ -10,6 +10,8 @@ effect and sends its value back in, or throws its exception in at the yield:
 
 So each loop of the library is written once. Programs call programs with ``yield from``; ``Gather`` runs several at once.
 
+What a program tells while it runs, and the drivers that hand it on, are in ``streams``.
+
 This file knows nothing of models, tools or settings. It owns two process-wide resources, both started on first use only:
 an event loop in a daemon thread, for effects that can only be awaited while the caller blocks, and a pool of threads, for
 effects that can only block while the caller awaits. Loops and pools are imported where they are used: a program that only
@@ -22,17 +24,20 @@ from __future__ import annotations
 
 import contextvars
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+
+from sigwire.errors import EventLoopError
 
 if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import Future, ThreadPoolExecutor
 
-__all__ = ["Effect", "Gather", "Program", "arun", "block_on", "off_loop", "run"]
+__all__ = ["Effect", "Either", "Gather", "HomeLoop", "Program", "arun", "block_on", "is_blocking", "off_loop", "run"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -87,6 +92,28 @@ async def arun(program: Program[T]) -> T:
         return cast(T, stop.value)
 
 
+class Either(Generic[T]):
+    """An effect made of two functions: one that blocks, one that awaits.
+
+    >>> async def awaited() -> str:
+    ...     return "done"
+    >>> effect = Either(lambda: "done", awaited)
+    >>> effect.run(), block_on(effect.arun())
+    ('done', 'done')
+    """
+
+    __slots__ = ("_awaited", "_blocking")
+
+    def __init__(self, blocking: Callable[[], T], awaited: Callable[[], Awaitable[T]]) -> None:
+        self._blocking, self._awaited = blocking, awaited
+
+    def run(self) -> T:
+        return self._blocking()
+
+    async def arun(self) -> T:
+        return await self._awaited()
+
+
 class Gather(Generic[T]):
     """An effect: run several programs at once, at most ``limit`` at a time; their values come in the given order.
 
@@ -105,6 +132,8 @@ class Gather(Generic[T]):
 
     __slots__ = ("_limit", "_programs")
 
+    nests = True  # other programs run inside: see ``streams``
+
     def __init__(self, programs: Sequence[Program[T]], *, limit: int | None = None) -> None:
         self._programs = list(programs)
         self._limit = max(1, min(limit or len(self._programs), max(1, len(self._programs))))
@@ -114,7 +143,8 @@ class Gather(Generic[T]):
             return [contextvars.copy_context().run(run, program) for program in self._programs]
         from concurrent.futures import FIRST_EXCEPTION, wait
 
-        jobs = [_Job(program) for program in self._programs]
+        with _holding_its_loop():
+            jobs = [_Job(program) for program in self._programs]
         futures = [job.future for job in jobs]
         waiting = deque(jobs)
         for _ in range(self._limit):
@@ -210,11 +240,12 @@ def block_on(coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None)
     loop = _background_loop()
     if threading.current_thread() is loop.thread:
         coroutine.close()
-        raise RuntimeError(
+        raise EventLoopError(
             "Blocking code that was called by a coroutine of this same loop would wait for itself. "
             "Await the async form (acall, arun) there instead."
         )
-    future = asyncio.run_coroutine_threadsafe(coroutine, loop.loop)
+    with _holding_its_loop():
+        future = asyncio.run_coroutine_threadsafe(coroutine, loop.loop)
     try:
         return future.result(timeout)
     except BaseException:
@@ -241,6 +272,95 @@ def off_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> 
             raise RuntimeError("a function that was called in a thread raised StopIteration") from error
 
     return asyncio.get_running_loop().run_in_executor(_blocking_pool(), work)
+
+
+def is_blocking() -> bool:
+    """Whether somebody who blocks (``block_on``) waits for the running code, and not an event loop of the user's.
+
+    >>> async def ask() -> bool:
+    ...     return is_blocking()
+    >>> block_on(ask()), is_blocking()
+    (True, False)
+    """
+    return _loop is not None and threading.current_thread() is _loop.thread
+
+
+# The event loops whose threads stand still until the running code is done.
+_held: contextvars.ContextVar[tuple[asyncio.AbstractEventLoop, ...]] = contextvars.ContextVar("held_loops", default=())
+
+
+@contextmanager
+def _holding_its_loop() -> Generator[None]:
+    """Note, for what is begun in here, that the event loop of this thread, if there is one, will wait for it."""
+    loop = _running_loop()
+    if loop is None:
+        yield
+        return
+    token = _held.set((*_held.get(), loop))
+    try:
+        yield
+    finally:
+        _held.reset(token)
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    if "asyncio" not in sys.modules:  # then no loop runs either, and nothing needs to be imported to know it
+        return None
+    import asyncio
+
+    with suppress(RuntimeError):
+        return asyncio.get_running_loop()
+    return None
+
+
+class HomeLoop:
+    """The event loop on which something lives (a session, a connection), and on which alone it can be used.
+
+    It is the loop given, or else the one that runs where the object is made; where none runs, there is no home, and
+    work happens on whatever loop it is awaited on.
+
+    >>> async def double(n: int) -> int:
+    ...     return 2 * n
+    >>> block_on(HomeLoop().run(lambda: double(21)))
+    42
+    """
+
+    __slots__ = ("_loop",)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self._loop = loop or _running_loop()
+
+    def __bool__(self) -> bool:
+        return self._loop is not None
+
+    async def run(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Await what ``start`` makes, at home, wherever this is awaited. Cancelling reaches it there.
+
+        Raises ``EventLoopError`` where that would never end: the loop is closed, stopped, or waits for this very call.
+        """
+        import asyncio
+
+        home = self._loop
+        if home is None or home is asyncio.get_running_loop():
+            return await start()
+        if fault := self._fault(home):
+            raise EventLoopError(fault)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(start(), home))
+
+    @staticmethod
+    def _fault(home: asyncio.AbstractEventLoop) -> str:
+        if home in _held.get():
+            return (
+                "The event loop that is needed here waits for this very call: a blocking call was made on it. "
+                "Await the async form (acall) there instead, or block in another thread: await asyncio.to_thread(...)."
+            )
+        if home.is_closed() or not home.is_running():
+            state = "closed" if home.is_closed() else "not running"
+            return (
+                f"The event loop that is needed here is {state}. Keep it running, in its own thread, for as long as what was "
+                "opened on it is used."
+            )
+        return ""
 
 
 class _BackgroundLoop:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from benchmarks import growth, imports, parsing, predict, tools
+from benchmarks import growth, imports, over_http, parsing, peers, predict, server, tools
+from benchmarks.by_hand import Sender
 from benchmarks.timing import FLOOR, OURS, Job, Line, measure, table
 
 SOURCES = (imports.jobs, predict.jobs, growth.jobs, tools.jobs, parsing.jobs)
@@ -18,6 +19,31 @@ def test_every_job_runs_on_both_sides(source: Callable[[], Iterator[Job]]) -> No
         for contestant in job.contestants.values():
             contestant()
         assert list(job.contestants)[:2] == [FLOOR, OURS]
+
+
+@pytest.mark.parametrize("source", [imports.over_http, over_http.jobs], ids=lambda source: source.__module__)
+def test_every_job_over_http_runs_on_both_sides(
+    source: Callable[[], Iterator[Job]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "HTTP_PEERS", {})
+    monkeypatch.setattr(over_http, "QUESTIONS", over_http.QUESTIONS[:20])
+    for module in (predict, over_http):
+        monkeypatch.setattr(module, "CALLS_PER_TASK", 1)
+    for job in source():  # making a job checks its answers, and that the server counted as many requests
+        assert list(job.contestants) == [FLOOR, OURS]
+        for contestant in job.contestants.values():
+            contestant()
+
+
+def test_an_answer_that_took_too_many_requests_is_not_timed() -> None:
+    with server.serving() as port:
+        send = Sender(port, "/")
+        assert server.answered(port, lambda: send(b"{}"), server.ANSWER, 1)
+        with pytest.raises(AssertionError):
+            server.answered(port, lambda: max(send(b"{}"), send(b"{}")), server.ANSWER, 1)
+        with pytest.raises(AssertionError):
+            server.answered(port, lambda: send(b"{}"), b"something else", 1)
+        send.close()
 
 
 def test_contestants_take_turns_and_a_line_has_every_sample() -> None:
@@ -33,6 +59,11 @@ def test_contestants_take_turns_and_a_line_has_every_sample() -> None:
     line = measure(job, rounds=2)
     assert turns == ["a", "b", "a", "b", "b", "a"]  # one round to warm up, then in turn, then the other way round
     assert line.samples == {FLOOR: [1.0, 1.0], OURS: [1.0, 1.0]}
+
+
+def test_a_job_whose_rounds_take_long_has_few_of_them() -> None:
+    job = Job("x1", "a job", "", {OURS: lambda: None}, sample=lambda contestant: 1.0, most_rounds=2)
+    assert len(measure(job, rounds=5).samples[OURS]) == 2
 
 
 def test_the_table_shows_medians_spread_and_the_ratio_to_the_floor() -> None:

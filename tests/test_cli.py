@@ -24,15 +24,19 @@ def test_the_fake_provider_answers_until_it_is_interrupted() -> None:
     command = [*RUN, "--port", "0", "--answer", "Hello"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stdout is not None
-        lines = [process.stdout.readline().split() for _ in range(5)]
+        lines = [process.stdout.readline().split() for _ in range(8)]
         urls = {line[0]: line[1] for line in lines}
         body = json.dumps({"model": "m", "stream": False, "messages": [{"role": "user", "content": "Hi"}]}).encode()
         with urlopen(Request(urls["ollama"] + "/api/chat", body), timeout=10) as answer:
             assert json.loads(answer.read())["message"]["content"] == "Hello"
+        with urlopen(Request(urls["ollama"] + "/api/chat", body.replace(b"false", b"true")), timeout=10) as answer:
+            assert [json.loads(line)["done"] for line in answer] == [False, True]
         process.send_signal(signal.SIGINT)
-        assert process.stdout.read() == "1 requests\n"
+        assert process.stdout.read() == "2 requests\n"
         assert process.wait(10) == 0
-    assert sorted(urls) == ["anthropic", "gemini", "ollama", "openai", "openai-responses"]
+    assert sorted(urls) == [
+        *("anthropic", "azure", "azure-responses", "gemini", "ollama", "openai", "openai-responses", "vertex")
+    ]
 
 
 def test_a_port_that_is_taken_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

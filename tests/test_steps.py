@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from sigwire import steps
-from sigwire.steps import Gather, Program, arun, block_on, off_loop, run
+from sigwire.errors import EventLoopError
+from sigwire.steps import Gather, HomeLoop, Program, arun, block_on, off_loop, run
 
 Driver = Callable[[Program[Any]], Awaitable[Any]]
 colour: contextvars.ContextVar[str] = contextvars.ContextVar("colour", default="none")
@@ -479,8 +480,82 @@ def test_blocking_in_the_loop_that_would_have_to_go_on_is_refused() -> None:
     async def blocks() -> None:
         block_on(answer())
 
-    with pytest.raises(RuntimeError, match="Await the async form"):
+    with pytest.raises(EventLoopError, match="Await the async form"):
         block_on(blocks())
+
+
+# --- where something lives -----------------------------------------------------------------------------------
+
+
+async def own_loop() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
+
+
+async def test_what_lives_on_a_loop_is_used_there_from_every_thread() -> None:
+    home = HomeLoop()
+    here = asyncio.get_running_loop()
+    assert await home.run(own_loop) is here
+    assert await asyncio.to_thread(lambda: block_on(home.run(own_loop))) is here
+    assert bool(home)
+
+
+def test_without_a_home_work_happens_where_it_is_awaited() -> None:
+    home = HomeLoop()
+    assert not home
+    assert asyncio.run(home.run(own_loop)).is_closed()
+
+
+async def test_a_blocking_call_on_the_loop_that_is_needed_is_refused_at_once() -> None:
+    home = HomeLoop()
+    with pytest.raises(EventLoopError, match=r"waits for this very call.*Await the async form"):
+        block_on(home.run(own_loop))
+
+
+async def test_a_gather_that_blocks_the_loop_that_is_needed_is_refused_too() -> None:
+    home = HomeLoop()
+
+    class Needs:
+        def run(self) -> object:
+            return block_on(home.run(own_loop))
+
+        async def arun(self) -> object:
+            return await home.run(own_loop)
+
+    def one() -> Program[object]:
+        return (yield Needs())
+
+    with pytest.raises(EventLoopError, match="waits for this very call"):
+        Gather([one(), one()]).run()
+    assert await Gather([one(), one()]).arun() == [asyncio.get_running_loop()] * 2
+
+
+@pytest.mark.parametrize("state", ["closed", "not running"])
+def test_a_loop_that_cannot_go_on_is_an_error_that_says_so(state: str) -> None:
+    loop = asyncio.new_event_loop()
+    if state == "closed":
+        loop.close()
+    with pytest.raises(EventLoopError, match=f"is {state}"):
+        block_on(HomeLoop(loop).run(own_loop))
+    loop.close()
+
+
+async def test_cancelling_reaches_what_runs_at_home() -> None:
+    ended = asyncio.Event()
+
+    async def wait_for_ever() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    home = HomeLoop()
+
+    def elsewhere() -> None:
+        with pytest.raises(TimeoutError):
+            block_on(home.run(wait_for_ever), timeout=0.05)
+
+    await asyncio.to_thread(elsewhere)
+    await asyncio.wait_for(ended.wait(), 5)
 
 
 def test_many_threads_block_at_once() -> None:

@@ -16,6 +16,7 @@ from sigwire.adapters.demos import DemoLayout
 from sigwire.adapters.layout import Layout, TypeStyle, Visible
 from sigwire.adapters.plan import FollowUp, Parsed, Plan, ToolsMode
 from sigwire.adapters.text_tools.render import ToolSchemas
+from sigwire.adapters.text_tools.styles import style_named
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Response
@@ -43,10 +44,13 @@ class Adapter(ABC):
     """Base of the adapters; a subclass gives the layout of fields.
 
     ``strict``: refuse every answer that needs a repair, and every downgrade. ``native_tools``: offer tools natively
-    (``None``: where the model can). ``types``: how types are shown, "compact" or "schema" (JSON Schema); ``tool_schemas``:
-    how tools are shown to a model that is offered them as text, "full" or "compact". ``demos``: examples as marked "turns"
-    or in the "system" message. ``parallel_tool_calls`` is the default of that request option. ``callbacks`` hear of every
-    format and parse that a module makes with this adapter.
+    (``None``: where the model can). ``types``: how types are shown, "compact" or "schema" (JSON Schema). ``demos``: examples
+    as marked "turns" or in the "system" message. ``parallel_tool_calls`` is the default of that request option.
+    ``callbacks`` hear of every format and parse that a module makes with this adapter.
+
+    For a model that is offered tools as text: ``tool_schemas`` shows them in "full" or "compact"; ``text_tools`` is the form
+    of calls and results, "seed" or a model family's own such as "hermes" (``text_tools.styles``). ``calls_alone``: calls
+    written as text, in whatever form, count only in a message that is nothing else; for tools that can do harm.
 
     DSPy's ``use_native_function_calling`` is another name for ``native_tools``. Its ``use_json_adapter_fallback`` and
     ``native_response_types`` are taken, and warn where they ask for what is not done here.
@@ -56,6 +60,8 @@ class Adapter(ABC):
     native_tools: bool | None = None
     types: TypeStyle = "compact"
     tool_schemas: ToolSchemas = "full"
+    text_tools: str = "seed"
+    calls_alone: bool = False
     demos: DemoLayout = "turns"
     parallel_tool_calls: bool | None = None
     callbacks: Sequence[Any] | None = field(default=None, repr=False, compare=False)
@@ -72,6 +78,7 @@ class Adapter(ABC):
     ) -> None:
         if use_native_function_calling is not None:
             object.__setattr__(self, "native_tools", use_native_function_calling)
+        style_named(self.text_tools)
         if use_json_adapter_fallback:
             warnings.warn(_NO_FALLBACK, stacklevel=3)
         if native_response_types:

@@ -7,13 +7,17 @@ a guarded value. Most texts hold no mark and pass untouched after a substring te
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TypeAlias
+
+from sigwire.adapters.text_tools.dialects import dialects
+from sigwire.adapters.text_tools.scanner import scanner_for
 
 __all__ = ["HEADER_MARK", "AnyGuard", "Guard", "GuardPair", "line_guard", "tag_guard"]
 
 HEADER_MARK = r"\[\[[ \t]*##"
-_CALL_MARKS = r"~~~|```tool_(?:call|result)"
+_CALL_LINES = r"~~~|```tool_(?:call|result|code)|Action:(?=\s*(?:```|[\[{]))"
 
 
 class Guard:
@@ -55,7 +59,7 @@ class GuardPair:
 
     __slots__ = ("_first", "_second")
 
-    def __init__(self, first: Guard, second: Guard) -> None:
+    def __init__(self, first: AnyGuard, second: AnyGuard) -> None:
         self._first, self._second = first, second
 
     def on(self, text: str) -> str:
@@ -67,14 +71,26 @@ class GuardPair:
         return self._first.off(self._second.off(text))
 
 
-AnyGuard: TypeAlias = Guard | GuardPair
+AnyGuard: TypeAlias = "Guard | GuardPair"
 
 
-def line_guard(*, calls: bool, headers: bool = True) -> Guard:
-    """A guard for marks that stand at the start of a line: section headers, and fences of the tool protocol."""
-    marks = ([HEADER_MARK] if headers else []) + ([_CALL_MARKS] if calls else [])
-    hints = (("[[",) if headers else ()) + (("~~~", "```tool_") if calls else ())
-    return Guard(r"^[ \t]*", "|".join(marks), hints)
+def line_guard(*, calls: bool, headers: bool = True) -> AnyGuard:
+    r"""A guard for marks that stand at the start of a line, section headers and fences of calls; with ``calls`` also for
+    the markers of every dialect of calls, wherever they stand.
+
+    >>> line_guard(calls=True).on("as in <tool_call>ping")
+    'as in \\<tool_call>ping'
+    """
+    marks = ([HEADER_MARK] if headers else []) + ([_CALL_LINES] if calls else [])
+    hints = (("[[",) if headers else ()) + (("~~~", "```tool_", "Action:") if calls else ())
+    lines = Guard(r"^[ \t]*", "|".join(marks), hints)
+    return GuardPair(lines, _marker_guard(scanner_for(dialects()).markers)) if calls else lines
+
+
+@functools.lru_cache(maxsize=8)
+def _marker_guard(markers: tuple[str, ...]) -> Guard:
+    hints = {marker if marker[0].isalnum() else marker[0] for marker in markers}
+    return Guard("", "|".join(map(re.escape, markers)), tuple(sorted(hints)))
 
 
 def tag_guard(names: tuple[str, ...]) -> Guard:

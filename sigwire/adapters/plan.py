@@ -12,7 +12,7 @@ only a memory of its inputs: the same inputs always give the same request.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -22,15 +22,16 @@ from sigwire.adapters.history import Replay
 from sigwire.adapters.layout import ABSENT, Layout, Reading
 from sigwire.adapters.narrow import is_mapping
 from sigwire.adapters.native_tools import read_tool_choice
-from sigwire.adapters.text_tools import read_calls
+from sigwire.adapters.text_tools import Offer, TextReader, read_calls
 from sigwire.adapters.text_tools.render import instructions
+from sigwire.adapters.text_tools.styles import style_named
 from sigwire.adapters.turns import Speaker
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import Message, TextPart
+from sigwire.core.messages import Message, OpaquePart, Part, TextPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Repair, Response
-from sigwire.core.tools import Tool, ToolCall, ToolCalls, ToolResult, number_calls
+from sigwire.core.tools import CallError, Tool, ToolCall, ToolCalls, ToolResult
 from sigwire.errors import (
     AdapterParseError,
     ContentFiltered,
@@ -75,6 +76,7 @@ class _Offer:
     given: tuple[Any, ...]
     tools: tuple[Tool, ...]
     names: frozenset[str]
+    readable: Offer
     specs: tuple[JsonObject, ...]
     remind: str
     system: Message
@@ -115,7 +117,8 @@ class Plan:
         )
         self._scans = layout.visible.calls
         self._response_format: ResponseFormat | None = layout.response_format() if mode != "prompt" else None
-        speaker = Speaker(layout, self._calls_name, capabilities.native_tools and tools_mode != "text")
+        self._style = style_named(adapter.text_tools)
+        speaker = Speaker(layout, self._calls_name, capabilities.native_tools and tools_mode != "text", self._style)
         in_system = adapter.demos == "system"
         self._examples = Examples(replace(speaker, native=False) if in_system else speaker)
         self._demos_in_system = in_system
@@ -160,17 +163,23 @@ class Plan:
             given,
             tools,
             names,
+            self._readable(tools),
             specs if native else (),
             self._remind(bool(tools)),
             Message.system(self._system_text(specs)),
             Message.system(self._system_text(specs, EXAMPLES_NOTE)),
         )
 
+    def _readable(self, tools: tuple[Tool, ...]) -> Offer:
+        """The tools as the reader of texts needs them."""
+        return Offer.of({tool.name: tool.parameters for tool in tools}, strict=self.adapter.strict)
+
     def _system_text(self, specs: Sequence[JsonObject], note: str = "") -> str:
         parts = [self.layout.teach()]
         if specs and self.tools_mode == "text":
             self._refuse_built_in(specs)
-            parts.append(instructions(specs, self.adapter.tool_schemas))
+            adapter = self.adapter
+            parts.append(instructions(specs, adapter.tool_schemas, self._style, alone=adapter.calls_alone))
         if specs and self.layout.outputs:
             parts.append(_CALLS_FIRST)
         parts += [note, f"Your task:\n{self._instructions}"]
@@ -247,33 +256,55 @@ class Plan:
         """
         warnings = list(self.warnings)
         choices = response.choices
-        if self._scans and any(not choice.tool_calls and choice.text for choice in choices):
+        if self._scans and any(_is_readable(choice) for choice in choices):
             tools = tuple(tools)
             offer = self._offer
-            names = offer.names if tools == offer.tools else frozenset(tool.name for tool in tools)
-            if names:
-                choices = tuple(self._find_calls(choice, names, taken, warnings) for choice in choices)
+            readable = offer.readable if tools == offer.tools else self._readable(tools)
+            if readable.tools:
+                choices = tuple(self._find_calls(choice, readable, taken, warnings) for choice in choices)
         if any(choice.finish_reason == "length" and choice.tool_calls for choice in choices):
             choices = tuple(_without_cut_call(choice, warnings) for choice in choices)
         if not warnings and choices is response.choices:
             return response
         return replace(response, choices=choices, warnings=response.warnings + tuple(warnings))
 
-    def _find_calls(
-        self, choice: Choice, names: frozenset[str], taken: Iterable[str], warnings: list[LMWarning]
-    ) -> Choice:
-        if choice.tool_calls or not choice.text:
+    def _find_calls(self, choice: Choice, offer: Offer, taken: Iterable[str], warnings: list[LMWarning]) -> Choice:
+        if not _is_readable(choice):
             return choice
-        found = read_calls(choice.text, names, strict=self.adapter.strict)
+        found = read_calls(
+            choice.text, offer, thinking=_thinking(choice), whole_message=self.adapter.calls_alone, taken=taken
+        )
+        if found.reasoning and not choice.reasoning:
+            choice = replace(choice, reasoning=found.reasoning)
         if not found.calls:
-            return choice
+            return choice if found.text == choice.text else _with_calls(choice, found.text, ())
+        warnings += self._told_of(found.dialect, found.notes)
+        return _with_calls(choice, found.text, found.calls)
+
+    def checked(self, response: Response, tools: Iterable[Tool] = ()) -> Response:
+        """The same response, where calls that do not fit their tools say so in ``error``; arguments stay as they are."""
+        by_name = {tool.name: tool for tool in tools}
+        choices = tuple(_checked(choice, by_name) for choice in response.choices) if by_name else response.choices
+        return response if choices == response.choices else replace(response, choices=choices)
+
+    def _told_of(self, dialect: str | None, notes: Iterable[str]) -> Iterator[LMWarning]:
+        """What a caller may want to know of calls that were read from text."""
         if self.tools_mode == "native":
-            warnings.append(
-                LMWarning("native_tools", f"the model wrote its calls as text; they were read as {found.dialect}")
-            )
-        warnings += [LMWarning("text_tools", note) for note in found.notes]
-        used = frozenset(taken)
-        return _with_calls(choice, found.text, number_calls(_new_ids(found.calls, used), used))
+            yield LMWarning("native_tools", f"the model wrote its calls as text; they were read as {dialect}")
+        elif dialect != self._style.name and dialect not in self._style.dialects:
+            yield LMWarning("text_tools", f"the calls were not written in the form that was taught, but as {dialect}")
+        for note in notes:
+            yield LMWarning("text_tools", note)
+
+    def text_reader(self, tools: Iterable[Tool] = (), *, taken: Iterable[str] = ()) -> TextReader | None:
+        """What finds calls in a choice's text while it streams; ``None`` where text is not read for calls.
+
+        It reads as ``normalize`` does, for a choice whose provider sends no calls of its own.
+        """
+        readable = self._readable(tuple(tools))
+        if not self._scans or not readable.tools:
+            return None
+        return TextReader(readable, whole_message=self.adapter.calls_alone, taken=taken)
 
     # --- parse ---------------------------------------------------------------------------------------
 
@@ -417,6 +448,44 @@ _TRUNCATED = (
 )
 
 
+def _checked(choice: Choice, tools: Mapping[str, Tool]) -> Choice:
+    calls = tuple(_checked_call(call, tools) for call in choice.tool_calls)
+    return choice if calls == choice.tool_calls else _with_calls(choice, choice.text, calls)
+
+
+def _checked_call(call: ToolCall, tools: Mapping[str, Tool]) -> ToolCall:
+    if call.error is not None:
+        return call
+    tool = tools.get(call.name)
+    if tool is None:
+        known = ", ".join(sorted(tools))
+        return replace(
+            call, error=CallError("unknown_tool", f"There is no tool {call.name!r}. The tools are: {known}.")
+        )
+    try:
+        tool.bind(call.arguments or {})
+    except InputError as fault:
+        return replace(call, error=CallError("schema_mismatch", f"The arguments do not fit: {fault}"))
+    return call
+
+
+def _is_readable(choice: Choice) -> bool:
+    """Whether a choice's text may be read for calls: it has none of its own, and its provider ran no tool in it."""
+    return bool(choice.text) and not choice.tool_calls and not any(map(_ran_a_tool, choice.parts))
+
+
+def _ran_a_tool(part: Part) -> bool:
+    """Whether a part is the trace of a tool that the provider ran. By its shape: every wire names such items so."""
+    if not isinstance(part, OpaquePart):
+        return isinstance(part, ToolResult)
+    kind = part.data.get("type") if is_mapping(part.data) else None
+    return isinstance(kind, str) and ("tool" in kind or kind.endswith("_call"))
+
+
+def _thinking(choice: Choice) -> Literal["unknown", "over"]:
+    return "over" if choice.reasoning else "unknown"
+
+
 def _check_offered(choice: ToolChoice, names: frozenset[str]) -> None:
     if stray := next((name for name in choice.allowed if name not in names), None):
         raise InputError(f"tool_choice names {stray!r}, and the tools on offer are {', '.join(sorted(names))}.")
@@ -461,16 +530,6 @@ def _with_calls(choice: Choice, text: str, calls: tuple[ToolCall, ...]) -> Choic
     parts = (*kept, *((TextPart(text),) if text else ()), *calls) if kept else ()
     reason = "tool_calls" if calls and choice.finish_reason == "stop" else choice.finish_reason
     return replace(choice, text=text, tool_calls=calls, finish_reason=reason, parts=parts)
-
-
-def _new_ids(calls: Iterable[ToolCall], taken: frozenset[str]) -> list[ToolCall]:
-    """Calls without the ids that a model made up twice."""
-    used = set(taken)
-    fresh: list[ToolCall] = []
-    for call in calls:
-        fresh.append(replace(call, id="") if call.id in used else call)
-        used.add(call.id)
-    return fresh
 
 
 def _answer(call: ToolCall) -> ToolResult:

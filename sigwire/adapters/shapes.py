@@ -116,6 +116,7 @@ class Compiled:
     forked: SchemaValidator | None
     has_floats: bool
     has_functions: bool
+    has_sets: bool
 
     @cached_property
     def forgiving(self) -> frozenset[str] | None:
@@ -162,6 +163,7 @@ def _compiled(same: _Same) -> Compiled:
         core.forked(),
         core.has("float", "any", "custom-error"),
         core.has("function-before", "function-wrap", "function-plain"),
+        core.has("set", "frozenset", "any", "is-instance"),
     )
 
 

@@ -1,6 +1,6 @@
 """Past exchanges as messages: a turn of field values, or a message that was said, in this model's way of speaking.
 
-Where the model has native tools, calls and results travel as such. Elsewhere they are written as the text protocol's blocks:
+Where the model has native tools, calls and results travel as such. Elsewhere they are written as text in the plan's style:
 calls in the assistant's text, results in a user message, for such a model knows no role "tool".
 """
 
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from sigwire.adapters.layout import Layout
 from sigwire.adapters.narrow import is_mapping
-from sigwire.adapters.text_tools.render import call_text, result_text
+from sigwire.adapters.text_tools.styles import TAUGHT, Style
 from sigwire.core.messages import Message, Part, TextPart
 from sigwire.core.tools import ToolCall, ToolCalls, ToolResult
 
@@ -29,6 +30,7 @@ class Speaker:
     layout: Layout
     calls_name: str | None
     native: bool
+    style: Style = TAUGHT
 
     def turn(
         self, values: Mapping[str, Any], before: str = "", after: str = "", prefix: str = ""
@@ -61,46 +63,47 @@ class Speaker:
         """What the model said, calls after the text."""
         if self.native or not calls:
             return Message.assistant(text, calls)
-        return Message.assistant("\n\n".join([*([text] if text else ()), *map(call_text, calls)]))
+        return Message.assistant("\n\n".join([*([text] if text else ()), self.style.calls(calls)]))
 
     def results(self, results: Sequence[ToolResult]) -> Message:
         """What the tools answered."""
-        return Message.tool(*results) if self.native else Message("user", _results_as_text(results))
+        return Message.tool(*results) if self.native else Message("user", self._results_as_text(results))
 
     def message(self, message: Message) -> Message:
         """A message that was said, as this model may hear it."""
         if self.native or not (message.tool_calls or message.tool_results):
             return message
         if message.role == "tool":
-            return Message("user", _results_as_text(message.tool_results))
-        return Message(message.role, _calls_as_text(message.parts))
+            return Message("user", self._results_as_text(message.tool_results))
+        return Message(message.role, self._calls_as_text(message.parts))
 
+    def _results_as_text(self, results: Iterable[ToolResult]) -> tuple[Part, ...]:
+        parts: list[Part] = []
+        texts: list[str] = []
+        for result in results:
+            texts.append(self.style.result(result))
+            if result.media:
+                parts += [TextPart("\n\n".join(texts)), *result.media]
+                texts = []
+        if texts:
+            parts.append(TextPart("\n\n".join(texts)))
+        return tuple(parts)
 
-def _results_as_text(results: Iterable[ToolResult]) -> tuple[Part, ...]:
-    parts: list[Part] = []
-    texts: list[str] = []
-    for result in results:
-        texts.append(result_text(result))
-        if result.media:
-            parts += [TextPart("\n\n".join(texts)), *result.media]
-            texts = []
-    if texts:
-        parts.append(TextPart("\n\n".join(texts)))
-    return tuple(parts)
-
-
-def _calls_as_text(parts: Iterable[Part]) -> tuple[Part, ...]:
-    written: list[Part] = []
-    for part in parts:
-        text = part.text if isinstance(part, TextPart) else call_text(part) if isinstance(part, ToolCall) else None
-        last = written[-1] if written else None
-        if text is None:
-            written.append(part)
-        elif isinstance(last, TextPart):
-            written[-1] = TextPart(f"{last.text.rstrip()}\n\n{text}")
-        else:
-            written.append(TextPart(text))
-    return tuple(written)
+    def _calls_as_text(self, parts: Iterable[Part]) -> tuple[Part, ...]:
+        written: list[Part] = []
+        for kind, group in groupby(parts, type):
+            members = list(group)
+            calls = [member for member in members if isinstance(member, ToolCall)]
+            texts = (
+                [self.style.calls(calls)] if calls else [part.text for part in members if isinstance(part, TextPart)]
+            )
+            if kind not in (TextPart, ToolCall):
+                written += members
+            elif written and isinstance(last := written[-1], TextPart):
+                written[-1] = TextPart("\n\n".join([last.text.rstrip(), *texts]))
+            else:
+                written.append(TextPart("\n\n".join(texts)))
+        return tuple(written)
 
 
 def read_calls_value(value: Any) -> ToolCalls:

@@ -14,6 +14,7 @@ Both styles are made from the same shape (``shapes``), so both know aliases, enu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -60,9 +61,30 @@ def _field_text(spec: FieldSpec, style: TypeStyle) -> str:
         if spec.direction == "output":
             raise
         return "any"
+    shape = replace(shape, schema=_without_own_limits(spec, shape.schema))
     if spec.role == "code" and style == "compact":
         return f"{compiled(spec).shape.schema.get('description', 'code')}"
     return compact_text(shape) if style == "compact" else schema_text(shape)
+
+
+def _without_own_limits(spec: FieldSpec, schema: JsonObject) -> JsonObject:
+    """The schema without the limits of the field itself: they are said in words, and once is enough."""
+    limits = [(key, getattr(item, name, None)) for name, key in _OWN_LIMITS for item in spec.metadata]
+    own = [(key, value) for key, value in limits if value is not None]
+    members = schema.get("anyOf")
+    kept = {key: value for key, value in schema.items() if (key, value) not in own}
+    if is_array(members):
+        kept["anyOf"] = [_without_own_limits(spec, member) if is_object(member) else member for member in members]
+    return kept
+
+
+# pydantic's names, and JSON Schema's.
+_OWN_LIMITS = (
+    ("ge", "minimum"), ("gt", "exclusiveMinimum"), ("le", "maximum"), ("lt", "exclusiveMaximum"),
+    ("multiple_of", "multipleOf"), ("pattern", "pattern"),
+    ("min_length", "minLength"), ("min_length", "minItems"), ("min_length", "minProperties"),
+    ("max_length", "maxLength"), ("max_length", "maxItems"), ("max_length", "maxProperties"),
+)  # fmt: skip
 
 
 # --- JSON Schema --------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from sigwire.adapters.json_text import JsonKind, read_json, unwrapped
 from sigwire.adapters.shapes import Compiled, compiled, fit, is_array, is_object
 from sigwire.core.json import JsonValue, dumps, loads
+from sigwire.core.ordering import in_order
 from sigwire.core.response import Repair
 from sigwire.errors import InputError, JsonReadError, ValueReadError
 from sigwire.signatures.fields import FieldSpec
@@ -201,9 +202,13 @@ class TypedJson:
     def to_json(self, value: Any) -> str:
         """Compact JSON text of a value, or of its dump. Raises ``InputError`` where JSON has no place for it."""
         try:
-            text = self._writer.to_json(value, by_alias=self.compiled.by_alias, warnings=False, fallback=str).decode()
+            text = self._writer.to_json(
+                value, by_alias=self.compiled.by_alias, warnings=False, fallback=in_words
+            ).decode()
         except ValueError:
             text = _written_slowly(partial(self._plain, value), self.field.name)
+        if self.compiled.has_sets:
+            text = _ordered(value, text)
         if self.compiled.has_floats and ("null" in text or has_constants(text)):
             _refuse_not_numbers(value, self.field.name)
         return text
@@ -214,7 +219,32 @@ class TypedJson:
 
     def _plain(self, value: Any) -> Any:
         by_alias = self.compiled.by_alias
-        return self._writer.to_python(value, mode="json", by_alias=by_alias, warnings=False, fallback=str)
+        return self._writer.to_python(value, mode="json", by_alias=by_alias, warnings=False, fallback=in_words)
+
+
+def in_words(value: Any) -> str:
+    """The text of a value that has no JSON: its ``str``. One that shows where in memory it lies means nothing to a model
+    and differs in every run: that is a ``ValueError``.
+
+    >>> in_words(complex(1, 2))
+    '(1+2j)'
+    """
+    text = str(value)
+    if _ADDRESS.search(text):
+        raise ValueError(f"a {type(value).__name__} has no JSON form, and no text but its place in memory")
+    return text
+
+
+_ADDRESS = re.compile(r"\bat 0x[0-9A-Fa-f]{4,}")
+
+
+def _ordered(value: Any, text: str) -> str:
+    """JSON text with the elements of sets in order, whatever order the process gives them."""
+    if "[" not in text or has_constants(text):
+        return text
+    written: JsonValue = loads(text)
+    ordered = in_order(value, written)
+    return text if ordered == written else _escaped(dumps(ordered))
 
 
 def has_constants(text: str) -> bool:
@@ -242,7 +272,7 @@ def _written_slowly(plain: Callable[[], Any], field: str | None) -> str:
 def _refuse_not_numbers(value: Any, field: str | None) -> None:
     from pydantic_core import to_jsonable_python
 
-    pending: list[Any] = [to_jsonable_python(value, fallback=str, inf_nan_mode="constants", bytes_mode="base64")]
+    pending: list[Any] = [to_jsonable_python(value, fallback=in_words, inf_nan_mode="constants", bytes_mode="base64")]
     while pending:
         current = pending.pop()
         if isinstance(current, float) and not math.isfinite(current):
@@ -257,6 +287,8 @@ def _refuse_not_numbers(value: Any, field: str | None) -> None:
 def untyped_json(value: Any, field: str | None = None) -> str:
     """JSON of a value whose declared type says nothing about it; what is no JSON at all is written as its ``str``.
 
+    Raises ``InputError`` where that would only say where in memory the value lies.
+
     >>> untyped_json({"a": (1, None)})
     '{"a":[1,null]}'
     """
@@ -264,9 +296,10 @@ def untyped_json(value: Any, field: str | None = None) -> str:
 
     base64: Literal["base64"] = "base64"
     try:
-        text = to_json(value, fallback=str, inf_nan_mode="null", bytes_mode=base64).decode()
+        text = to_json(value, fallback=in_words, inf_nan_mode="null", bytes_mode=base64).decode()
     except ValueError:
-        text = _written_slowly(partial(to_jsonable_python, value, fallback=str, bytes_mode=base64), field)
+        text = _written_slowly(partial(to_jsonable_python, value, fallback=in_words, bytes_mode=base64), field)
+    text = _ordered(value, text)
     if "null" in text or has_constants(text):
         _refuse_not_numbers(value, field)
     return text

@@ -1,24 +1,41 @@
-"""A response in pieces, and ``collect``, which puts the pieces together.
+"""What a stream tells: a response in pieces, and what a program makes of them. ``collect`` puts a response together again.
+
+    of a response      ResponseStart · TextDelta · ReasoningDelta · PartEnd · ToolCallStart · ToolCallDelta · ToolCallEnd
+                       ChoiceEnd · UsageUpdate · ResponseEnd
+    of a program       AskStart · FieldDelta · FieldPartial · FieldEnd · ToolDone · Finished, and those of its responses
+                       that say something beside the fields
 
 ``start`` and ``delta`` events show growth; only an ``end`` carries a finished thing: ``ToolCallEnd`` a whole call,
 ``ChoiceEnd`` a finish reason, ``ResponseEnd`` the rest. Two promises: collecting the events of an answer gives the answer
 (``collect(explode(response)) == response``), and a call is never visible as a call before it is complete.
+
+``path`` is the module that an event comes from, by its name in the program that is streamed (``agent.react``; ``self`` is that
+program); ``turn`` counts the turns of an agent from 0. A model by itself leaves both empty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, ClassVar, TypeAlias, cast, get_args
 
-from sigwire.core.json import JsonObject, JsonValue, Value
+from sigwire.core.json import JsonObject, JsonValue, Value, dumps
 from sigwire.core.messages import Part, TextPart, ThinkingPart
 from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Response, Usage
-from sigwire.core.tools import ToolCall
+from sigwire.core.tools import ToolCall, ToolResult
 
 __all__ = [
+    "AskStart",
     "ChoiceEnd",
+    "Cut",
+    "FieldDelta",
+    "FieldEnd",
+    "FieldPartial",
+    "Finished",
     "PartEnd",
+    "ProgramEvent",
     "ReasoningDelta",
     "ResponseEnd",
     "ResponseStart",
@@ -27,15 +44,26 @@ __all__ = [
     "ToolCallDelta",
     "ToolCallEnd",
     "ToolCallStart",
+    "ToolDone",
     "UsageUpdate",
     "collect",
     "event_from_json",
     "explode",
+    "whole",
+    "words",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseStart(Value):
+class _Event(Value):
+    """Where an event comes from."""
+
+    path: str = field(default="", kw_only=True)
+    turn: int | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseStart(_Event):
     """The answer begins."""
 
     kind: ClassVar[str] = "response_start"
@@ -44,7 +72,7 @@ class ResponseStart(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class TextDelta(Value):
+class TextDelta(_Event):
     """More text of a choice."""
 
     kind: ClassVar[str] = "text_delta"
@@ -53,7 +81,7 @@ class TextDelta(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class ReasoningDelta(Value):
+class ReasoningDelta(_Event):
     """More of what the model thinks before it answers."""
 
     kind: ClassVar[str] = "reasoning_delta"
@@ -62,8 +90,10 @@ class ReasoningDelta(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class PartEnd(Value):
-    """A whole part: thinking with its signature (replacing the deltas since the last part), media, an opaque item."""
+class PartEnd(_Event):
+    """A whole part: media, an opaque item, thinking with its signature, or a text right before another one. Of thinking and
+    of text it replaces the deltas since the last part, so that who shows deltas has seen it already.
+    """
 
     kind: ClassVar[str] = "part_end"
     part: Part
@@ -71,7 +101,7 @@ class PartEnd(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallStart(Value):
+class ToolCallStart(_Event):
     """The model begins a call; ``index`` numbers the calls of a choice."""
 
     kind: ClassVar[str] = "tool_call_start"
@@ -82,7 +112,7 @@ class ToolCallStart(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallDelta(Value):
+class ToolCallDelta(_Event):
     """More of a call's argument text, for display only."""
 
     kind: ClassVar[str] = "tool_call_delta"
@@ -92,7 +122,7 @@ class ToolCallDelta(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallEnd(Value):
+class ToolCallEnd(_Event):
     """The call is complete."""
 
     kind: ClassVar[str] = "tool_call_end"
@@ -102,8 +132,10 @@ class ToolCallEnd(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class ChoiceEnd(Value):
-    """A choice is complete. ``ordered`` says that the order of its parts is part of its meaning."""
+class ChoiceEnd(_Event):
+    """A choice is complete. ``ordered`` says that the order of its parts is part of its meaning; ``parts``, where given, are
+    its parts, whatever was told before: what comes in pieces may come in another order than it is kept in.
+    """
 
     kind: ClassVar[str] = "choice_end"
     finish_reason: FinishReason = "stop"
@@ -113,10 +145,11 @@ class ChoiceEnd(Value):
     citations: tuple[JsonObject, ...] = ()
     ordered: bool = False
     raw: JsonValue = None
+    parts: tuple[Part, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class UsageUpdate(Value):
+class UsageUpdate(_Event):
     """Tokens so far; the last one counts."""
 
     kind: ClassVar[str] = "usage"
@@ -124,13 +157,71 @@ class UsageUpdate(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseEnd(Value):
+class ResponseEnd(_Event):
     """The answer is complete."""
 
     kind: ClassVar[str] = "response_end"
     warnings: tuple[LMWarning, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     raw: JsonValue = None
+
+
+# --- of a program ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AskStart(_Event):
+    """A model is asked."""
+
+    kind: ClassVar[str] = "ask_start"
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDelta(_Event):
+    """More text of an output. What is told of a field, put together, is its text, without any mark of the layout."""
+
+    kind: ClassVar[str] = "field_delta"
+    field: str
+    text: str
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPartial(_Event):
+    """An output that is no text, as far as it has come: plain JSON, checked by nobody. The whole value is in the end's
+    prediction, validated.
+    """
+
+    kind: ClassVar[str] = "field_partial"
+    field: str
+    value: JsonValue
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FieldEnd(_Event):
+    """No more text of an output will come."""
+
+    kind: ClassVar[str] = "field_end"
+    field: str
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDone(_Event):
+    """A tool was run; ``result`` is what the model will see."""
+
+    kind: ClassVar[str] = "tool_done"
+    result: ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The program's value: the last event of its stream. It stays in the process: a prediction has its own JSON."""
+
+    value: Any
+    path: str = field(default="self", kw_only=True)
 
 
 StreamEvent: TypeAlias = (
@@ -145,32 +236,59 @@ StreamEvent: TypeAlias = (
     | UsageUpdate
     | ResponseEnd
 )
+"""What the stream of a model tells."""
+
+ProgramEvent: TypeAlias = StreamEvent | AskStart | FieldDelta | FieldPartial | FieldEnd | ToolDone | Finished
+"""What the stream of a program tells."""
 
 
-_BY_KIND: Mapping[str, type[Value]] = {event.kind: event for event in get_args(StreamEvent)}
+_BY_KIND: Mapping[str, type[_Event]] = {
+    event.kind: event for event in get_args(ProgramEvent) if issubclass(event, _Event)
+}
 
 
-def event_from_json(data: Mapping[str, Any]) -> StreamEvent:
+def event_from_json(data: Mapping[str, Any]) -> ProgramEvent:
     """Read what any event's ``to_json`` wrote. Raises ``ValueError`` for a type that is none of theirs.
 
     >>> event_from_json({"type": "text_delta", "text": "4"})
-    TextDelta(text='4', choice=0)
+    TextDelta(path='', turn=None, text='4', choice=0)
     """
     event = _BY_KIND.get(str(data.get("type")))
     if event is None:
         raise ValueError(f"There is no event of type {data.get('type')!r}. The types are: {', '.join(_BY_KIND)}.")
-    return cast(StreamEvent, event.from_json(data))
+    return cast(ProgramEvent, event.from_json(data))
 
 
-def explode(response: Response) -> Iterator[StreamEvent]:
-    """The events of a response that came whole.
+Cut: TypeAlias = Callable[[str], Iterable[str]]
+
+
+def whole(text: str) -> tuple[str, ...]:
+    """A text as one piece.
+
+    >>> whole("all of it")
+    ('all of it',)
+    """
+    return (text,)
+
+
+def words(text: str) -> list[str]:
+    """A text word by word, with the white space after each.
+
+    >>> words("all of it")
+    ['all ', 'of ', 'it']
+    """
+    return re.findall(r"\S+\s*|\s+", text)
+
+
+def explode(response: Response, cut: Cut = whole) -> Iterator[StreamEvent]:
+    """The events of a response that came whole; ``cut`` says in which pieces its texts are told.
 
     >>> [type(event).__name__ for event in explode(Response((Choice(text="4"),)))]
     ['ResponseStart', 'TextDelta', 'ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
     """
     yield ResponseStart(response.id, response.model)
     for number, choice in enumerate(response.choices):
-        yield from _explode_parts(choice.parts or _usual_parts(choice), number)
+        yield from _explode_parts(choice.parts or _usual_parts(choice), number, cut)
         yield ChoiceEnd(
             choice.finish_reason,
             number,
@@ -189,20 +307,25 @@ def _usual_parts(choice: Choice) -> tuple[Part, ...]:
     return (*thinking, *((TextPart(choice.text),) if choice.text else ()), *choice.tool_calls)
 
 
-def _explode_parts(parts: tuple[Part, ...], choice: int) -> Iterator[StreamEvent]:
-    calls, before = 0, None
-    for part in parts:
-        if isinstance(part, TextPart) and not isinstance(before, TextPart):
-            yield TextDelta(part.text, choice)
-        elif isinstance(part, ToolCall):
+def _explode_parts(parts: tuple[Part, ...], choice: int, cut: Cut) -> Iterator[StreamEvent]:
+    calls = 0
+    for part, following in zip_longest(parts, parts[1:]):
+        if isinstance(part, ToolCall):
             yield ToolCallStart(calls, part.id, part.name, choice)
+            yield from (ToolCallDelta(calls, piece, choice) for piece in cut(_arguments_of(part)))
             yield ToolCallEnd(calls, part, choice)
             calls += 1
-        else:
-            if isinstance(part, ThinkingPart) and part.text:
-                yield ReasoningDelta(part.text, choice)
+            continue
+        if isinstance(part, TextPart):
+            yield from (TextDelta(piece, choice) for piece in cut(part.text))
+        elif isinstance(part, ThinkingPart) and part.text:
+            yield from (ReasoningDelta(piece, choice) for piece in cut(part.text))
+        if not isinstance(part, TextPart) or isinstance(following, TextPart) or not part.text:
             yield PartEnd(part, choice)
-        before = part
+
+
+def _arguments_of(call: ToolCall) -> str:
+    return call.raw_arguments if call.raw_arguments is not None else dumps(call.arguments)
 
 
 @dataclass(slots=True)
@@ -230,7 +353,7 @@ class _Building:
         rest: dict[str, Any] = {
             name: getattr(self.end, name) for name in ("finish_reason", "refusal", "logprobs", "citations", "raw")
         }
-        choice = Choice.from_parts(self.parts, **rest)
+        choice = Choice.from_parts(self.parts if self.end.parts is None else self.end.parts, **rest)
         if self.end.ordered:
             return choice
         return Choice(choice.text, choice.tool_calls, choice.reasoning, **rest)
@@ -274,7 +397,7 @@ def _add_to(choice: _Building, event: TextDelta | ReasoningDelta | PartEnd | Too
         case ReasoningDelta():
             choice.grow(ThinkingPart, event.text)
         case PartEnd():
-            if choice.growing is ThinkingPart and isinstance(event.part, ThinkingPart):
+            if choice.growing is type(event.part):
                 choice.growing, choice.pieces = None, []
             choice.close()
             choice.parts.append(event.part)

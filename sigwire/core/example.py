@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self, cast
 
 if TYPE_CHECKING:
@@ -125,24 +126,39 @@ class Record:
     # --- JSON ---
 
     def to_json(self) -> JsonObject:
-        """The record as JSON: fields, input keys, and a prediction's response.
+        """The record as JSON: fields, which of them are tool calls or messages, input keys, a prediction's response.
 
         >>> Example(a=1).with_inputs("a").to_json()
         {'fields': {'a': 1}, 'input_keys': ['a']}
         """
         data: JsonObject = {"fields": {name: to_plain(value) for name, value in self.__dict__.items()}}
+        names = {kind: name for name, kind in _core_values().items()}
+        if types := {name: names[type(value)] for name, value in self.__dict__.items() if type(value) in names}:
+            data["types"] = {**types}
         if self._input_keys is not None:
             data["input_keys"] = [*sorted(self._input_keys)]
         return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], *, signature: Any = None) -> Self:
-        """Read what ``to_json`` wrote. With ``signature``, fields come back as its declared types, else as plain data.
+        """Read what ``to_json`` wrote. With ``signature``, fields come back as its declared types; without, tool calls and
+        messages as what they were and everything else as plain data.
 
         >>> Example.from_json({"fields": {"a": 1}, "input_keys": ["a"]})
         Example(a=1).with_inputs('a')
         """
-        fields = data["fields"] if signature is None else signature.spec.load(data["fields"])
+        declared = () if signature is None else signature.spec.by_name
+        known, types = (
+            _core_values(),
+            {name: kind for name, kind in data.get("types", {}).items() if name not in declared},
+        )
+        fields = dict(data["fields"]) if signature is None else signature.spec.load(data["fields"])
+        # What a field is stands beside the fields, never in them: no field's value can pass for one of ours.
+        fields |= {
+            name: known[kind].from_json(fields[name])
+            for name, kind in types.items()
+            if kind in known and name in fields
+        }
         keys = data.get("input_keys")
         return cast("Self", _new_record(cls, dict(fields), None if keys is None else frozenset(keys)))
 
@@ -164,6 +180,15 @@ class Record:
     def set_lm_usage(self, usage: Mapping[str, Any]) -> None:
         """Store tokens by model."""
         self._meta = self._meta.replace(lm_usage=dict(usage))
+
+
+@cache
+def _core_values() -> dict[str, Any]:
+    """The values of core that a field may hold, by the name they are saved under."""
+    from sigwire.core.messages import Message
+    from sigwire.core.tools import ToolCall, ToolCalls, ToolResult
+
+    return {kind.__name__: kind for kind in (Message, ToolCall, ToolCalls, ToolResult)}
 
 
 class _Meta:

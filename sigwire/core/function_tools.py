@@ -21,9 +21,9 @@ import inspect
 import json
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import Parameter
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, Protocol, cast
 
 from sigwire.core.docstrings import FunctionText, read_docstring
 from sigwire.core.json import JsonObject
@@ -31,7 +31,16 @@ from sigwire.core.schema import inline_refs, schema_of, short, untitled
 from sigwire.core.typed_dicts import members_of, portable
 from sigwire.errors import InputError, ToolDefinitionError
 
-__all__ = ["Argument", "Bound", "FunctionArguments", "function_docstring", "function_name", "is_async_function"]
+__all__ = [
+    "Argument",
+    "Arguments",
+    "Bound",
+    "FunctionArguments",
+    "argument_faults",
+    "function_docstring",
+    "function_name",
+    "is_async_function",
+]
 
 
 class Bound(NamedTuple):
@@ -39,6 +48,22 @@ class Bound(NamedTuple):
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+
+
+class Arguments(Protocol):
+    """How a tool takes arguments: described for the model, and checked for the call."""
+
+    def schema(self) -> JsonObject:
+        """The JSON Schema of the arguments, an object."""
+        ...
+
+    def types(self) -> dict[str, Any]:
+        """Python type by argument, where there is one."""
+        ...
+
+    def bind(self, arguments: Mapping[str, Any]) -> Bound:
+        """Check arguments. Raises ``InputError``, in words that a model can act on."""
+        ...
 
 
 class Argument(NamedTuple):
@@ -242,16 +267,25 @@ class FunctionArguments:
         return ToolDefinitionError(f"The tool {self._name!r} cannot be offered: {fault}")
 
     def _faults(self, fault: ValueError) -> str:
-        errors: list[Any] = cast(Any, fault).errors(include_url=False) if hasattr(fault, "errors") else []
-        if not errors:
-            return short(str(fault))
-        lines = [_fault_line(error) for error in errors[:_MOST_FAULTS]]
-        if len(errors) > _MOST_FAULTS:
-            lines.append(f"and {len(errors) - _MOST_FAULTS} more faults")
-        if any(error["type"] == "extra_forbidden" and len(error["loc"]) == 1 for error in errors):
-            known = short(", ".join(argument.offered_as for argument in self._arguments.values()), _LONGEST_LIST)
-            lines.append(f"the arguments are: {known}" if known else "this tool takes no arguments")
-        return "; ".join(lines)
+        return argument_faults(fault, [argument.offered_as for argument in self._arguments.values()])
+
+
+def argument_faults(fault: ValueError, known: Iterable[str] = ()) -> str:
+    """What pydantic found wrong with arguments, for the model to read; ``known`` are the names that there are.
+
+    >>> argument_faults(ValueError("no such day"))
+    'no such day'
+    """
+    errors: list[Any] = cast(Any, fault).errors(include_url=False) if hasattr(fault, "errors") else []
+    if not errors:
+        return short(str(fault))
+    lines = [_fault_line(error) for error in errors[:_MOST_FAULTS]]
+    if len(errors) > _MOST_FAULTS:
+        lines.append(f"and {len(errors) - _MOST_FAULTS} more faults")
+    if any(error["type"] == "extra_forbidden" and len(error["loc"]) == 1 for error in errors):
+        names = short(", ".join(known), _LONGEST_LIST)
+        lines.append(f"the arguments are: {names}" if names else "this tool takes no arguments")
+    return "; ".join(lines)
 
 
 def _annotate(schema: dict[str, Any], argument: Argument) -> None:

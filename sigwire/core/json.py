@@ -63,11 +63,30 @@ def _refuse_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return whole
 
 
-# Made once: json.loads with an option makes a decoder for every call, which costs more than most texts do.
-_decode: Callable[[str], Any] = json.JSONDecoder(parse_constant=_refuse_constant).decode
-_decode_once: Callable[[str], Any] = json.JSONDecoder(
-    parse_constant=_refuse_constant, object_pairs_hook=_refuse_contradiction
-).decode
+def _decoder(pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Callable[[str], Any]:
+    """Reads one text. Made once: ``json.loads`` with an option makes a decoder for every call.
+
+    ``decode`` first looks for white space on both sides, which costs more than most texts do. It is asked only where the
+    text does not begin with its value, and for the words of a fault.
+    """
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=pairs_hook)
+    raw_decode, decode = decoder.raw_decode, decoder.decode
+
+    def read(text: str) -> Any:
+        try:
+            value, end = raw_decode(text)
+        except ValueError:
+            value, end = None, 0
+        if end and (end == len(text) or not text[end:].strip(_WHITE_SPACE)):
+            return value
+        return decode(text)
+
+    return read
+
+
+_WHITE_SPACE = " \t\n\r"
+_decode = _decoder()
+_decode_once = _decoder(_refuse_contradiction)
 
 
 class Value:
@@ -139,10 +158,14 @@ def _coders(hint: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     is_tuple = typing.get_origin(hint) is tuple
     if not members:
         return (list, tuple) if is_tuple else (_as_is, _as_is)
-    if is_tuple:
-        read = _reader(members)
-        return (lambda values: [v.to_json() for v in values]), (lambda items: tuple(read(item) for item in items))
     read = _reader(members)
+    if is_tuple:
+        return (lambda values: [v.to_json() for v in values]), (lambda items: tuple(read(item) for item in items))
+    if any(typing.get_origin(member) is tuple for member in typing.get_args(hint)):  # or None
+        return (
+            lambda values: values if values is None else [v.to_json() for v in values],
+            lambda items: items if items is None else tuple(read(item) for item in items),
+        )
     return (
         lambda value: value.to_json() if isinstance(value, Value) else value,
         lambda item: read(item) if isinstance(item, Mapping) else item,

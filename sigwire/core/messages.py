@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from sigwire.core.json import Value
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
@@ -27,6 +27,8 @@ __all__ = [
     "TextPart",
     "ThinkingPart",
 ]
+
+T = TypeVar("T")
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Part: TypeAlias = TextPart | ImagePart | AudioPart | FilePart | ThinkingPart | OpaquePart | ToolCall | ToolResult
@@ -68,14 +70,21 @@ class Message(Value):
     @property
     def text(self) -> str:
         """The text parts joined; nothing of thinking, calls or results."""
-        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+        return "".join([part.text for part in self.parts if isinstance(part, TextPart)])
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls among the parts."""
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+        return _of(ToolCall, self.parts)
 
     @property
     def tool_results(self) -> tuple[ToolResult, ...]:
         """The results among the parts."""
-        return tuple(part for part in self.parts if isinstance(part, ToolResult))
+        return _of(ToolResult, self.parts)
+
+
+def _of(kind: type[T], parts: tuple[Any, ...]) -> tuple[T, ...]:
+    """The parts of this kind. Most turns have a single part, and every wire looks at every turn: that one is not copied."""
+    if len(parts) == 1:
+        return parts if isinstance(parts[0], kind) else ()
+    return tuple([part for part in parts if isinstance(part, kind)])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue, Value
@@ -45,7 +46,10 @@ class Usage(Value):
         return total
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*(_add(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)))
+        return Usage(*map(_add, _counts(self), _counts(other)))
+
+
+_counts = attrgetter(*(field.name for field in fields(Usage)))
 
 
 def _add(left: Any, right: Any) -> Any:

@@ -11,15 +11,25 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 
 from sigwire.core.docstrings import read_docstring
-from sigwire.core.function_tools import Bound, FunctionArguments, function_docstring, function_name, is_async_function
+from sigwire.core.function_tools import (
+    Arguments,
+    Bound,
+    FunctionArguments,
+    function_docstring,
+    function_name,
+    is_async_function,
+)
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads_once
 from sigwire.core.parts import MediaPart
 from sigwire.core.schema import check_schema, validator
 from sigwire.errors import InputError, ToolDefinitionError
 from sigwire.steps import block_on, off_loop
+
+if TYPE_CHECKING:
+    from sigwire.core.foreign_tools import ResultMode
 
 __all__ = ["CallError", "CallErrorKind", "Tool", "ToolCall", "ToolCalls", "ToolResult", "WebSearch", "number_calls"]
 
@@ -84,7 +94,9 @@ class ToolCall(Value):
 def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | None]:
     if isinstance(arguments, str):
         try:
-            arguments = _decode_arguments(arguments)
+            arguments = _decoded(arguments)
+            if isinstance(arguments, str):  # it was encoded twice
+                arguments = _decoded(arguments)
         except ValueError as fault:
             return None, CallError("malformed_json", f"The arguments are not valid JSON: {fault}")
         if isinstance(arguments, dict):  # straight from JSON: ours to keep, and its keys are texts
@@ -97,12 +109,8 @@ def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | N
     return None, CallError("not_an_object", f"The arguments must be a JSON object, not {found}.")
 
 
-def _decode_arguments(text: str) -> object:
-    """Decode once, and what is text then once more; nothing but spaces is nothing."""
-    value: object = loads_once(text) if text.strip() else None
-    if isinstance(value, str):
-        return loads_once(value) if value.strip() else None
-    return value
+def _decoded(text: str) -> object:
+    return None if not text or text.isspace() else loads_once(text)  # nothing but spaces is nothing
 
 
 def _is_json_object(value: object) -> TypeGuard[Mapping[str, Any]]:
@@ -145,6 +153,9 @@ def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[
     return tuple(numbered)
 
 
+_Call: TypeAlias = ToolCall  # ToolCalls has a method of that name
+
+
 class ToolCalls(Sequence[ToolCall]):
     """The calls a model made in one turn, in order: the type of a signature's tool-calls output.
 
@@ -157,8 +168,8 @@ class ToolCalls(Sequence[ToolCall]):
 
     __slots__ = ("_calls", "_text")
 
-    def __init__(self, tool_calls: Iterable[ToolCall | Mapping[str, Any]] = (), text: str = "") -> None:
-        self._calls = number_calls(call if isinstance(call, ToolCall) else _call_from_dict(call) for call in tool_calls)
+    def __init__(self, tool_calls: Iterable[_Call | Mapping[str, Any]] = (), text: str = "") -> None:
+        self._calls = number_calls(call if isinstance(call, _Call) else _call_from_dict(call) for call in tool_calls)
         self._text = text
 
     @classmethod
@@ -170,8 +181,17 @@ class ToolCalls(Sequence[ToolCall]):
         """
         return cls(calls)
 
+    @staticmethod
+    def ToolCall(name: str, args: object = None, id: str | None = None) -> _Call:  # noqa: N802  (DSPy's name)
+        """DSPy's way to write a call; ``args`` is an object or JSON text. Without an id it gets one among the calls.
+
+        >>> ToolCalls([ToolCalls.ToolCall(name="add", args={"a": 1})])[0].id
+        'call_0'
+        """
+        return _call_from_dict({"id": id, "name": name, "arguments": args})
+
     @property
-    def tool_calls(self) -> list[ToolCall]:
+    def tool_calls(self) -> list[_Call]:
         """The calls as a list."""
         return list(self._calls)
 
@@ -181,16 +201,16 @@ class ToolCalls(Sequence[ToolCall]):
         return self._text
 
     @overload
-    def __getitem__(self, index: int) -> ToolCall: ...
+    def __getitem__(self, index: int) -> _Call: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[ToolCall, ...]: ...
-    def __getitem__(self, index: int | slice) -> ToolCall | tuple[ToolCall, ...]:
+    def __getitem__(self, index: slice) -> tuple[_Call, ...]: ...
+    def __getitem__(self, index: int | slice) -> _Call | tuple[_Call, ...]:
         return self._calls[index]
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    def __iter__(self) -> Iterator[ToolCall]:
+    def __iter__(self) -> Iterator[_Call]:
         return iter(self._calls)
 
     def __eq__(self, other: object) -> bool:
@@ -220,7 +240,7 @@ class ToolCalls(Sequence[ToolCall]):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ToolCalls:
         """Read what ``to_json`` wrote."""
-        return cls([ToolCall.from_json(call) for call in data["tool_calls"]], data.get("text", ""))
+        return cls([_Call.from_json(call) for call in data["tool_calls"]], data.get("text", ""))
 
 
 def _call_from_dict(data: Mapping[str, Any]) -> ToolCall:
@@ -276,11 +296,13 @@ class Tool:
 
     ``Tool(function)`` reads all of it from the function: type hints, docstring, defaults; ``arg_types`` and ``arg_desc`` go
     over them by parameter. With ``parameters`` (a JSON Schema of an object) the schema is taken as it is, see
-    ``from_schema``. ``handler`` is the function, sync or async, or ``None`` for a tool that somebody else runs. ``desc``
+    ``from_schema``; it may also be an object that describes and checks arguments in a way of its own (``Arguments``).
+    ``handler`` is the function, sync or async, or ``None`` for a tool that somebody else runs. ``desc``
     and ``args`` (schemas by argument) are DSPy's names.
 
     ``timeout`` is in seconds and ``max_output`` in characters of the encoded result (``None``: no limit);
-    ``parallel=False`` keeps the tool from running beside others. ``config`` holds a built-in tool's settings.
+    ``parallel=False`` keeps the tool from running beside others. ``config`` holds a built-in tool's settings. ``metadata``
+    is JSON about the tool that no model sees, such as an MCP tool's annotations.
     A tool does not change. Raises ``ToolDefinitionError`` when name, schema or function cannot be offered.
 
     >>> def add(a: int, b: int = 1) -> int:
@@ -298,9 +320,11 @@ class Tool:
     """
 
     __slots__ = (
-        "_bind", "_function", "_parameters", "_spec", "config", "description", "handler", "is_async", "max_output",
-        "name", "parallel", "timeout",
+        "_arguments", "_bind", "_parameters", "_spec", "config", "description", "handler", "is_async", "max_output",
+        "metadata", "name", "parallel", "timeout",
     )  # fmt: skip
+
+    callbacks: ClassVar[tuple[Any, ...]] = ()  # looked up for every call: missing would be slow
 
     name: str
     description: str
@@ -309,8 +333,9 @@ class Tool:
     timeout: float | None
     max_output: int | None
     parallel: bool
+    metadata: JsonObject
     is_async: bool
-    _function: FunctionArguments | None
+    _arguments: Arguments | None
     _parameters: JsonObject | None
     _spec: JsonObject | None
     _bind: Callable[[Mapping[str, Any]], Bound] | None
@@ -320,7 +345,7 @@ class Tool:
         func: Callable[..., Any] | None = None,
         name: str | None = None,
         description: str | None = None,
-        parameters: dict[str, Any] | None = None,
+        parameters: dict[str, Any] | Arguments | None = None,
         handler: Callable[..., Any] | None = None,
         *,
         desc: str | None = None,
@@ -331,6 +356,7 @@ class Tool:
         timeout: float | None = None,
         max_output: int | None = None,
         parallel: bool = True,
+        metadata: JsonObject | None = None,
     ) -> None:
         handler = handler if func is None else func
         function: FunctionArguments | None = None
@@ -338,13 +364,14 @@ class Tool:
             parameters = _from_arguments(args)
         if parameters is None and config is None:
             function = _function_arguments(handler, name, arg_types, arg_desc)
+        arguments = parameters if _describes_arguments(parameters) else function
         if name is None:
             name = "" if handler is None else function_name(handler)
         description = desc if description is None else description
         if description is None:
             text = function.text if function else read_docstring(handler and function_docstring(handler))
             description = text.description
-        _check_tool(name, handler, parameters)
+        _check_tool(name, handler, None if arguments else parameters)
         keep = partial(object.__setattr__, self)
         keep("name", name)
         keep("description", description)
@@ -354,10 +381,11 @@ class Tool:
         keep("max_output", max_output)
         keep("parallel", parallel)
         keep("is_async", handler is not None and is_async_function(handler))
-        keep("_function", function)
-        keep("_parameters", parameters if function is None else None)
+        keep("metadata", dict(metadata or {}))
+        keep("_arguments", arguments)
+        keep("_parameters", None if arguments else parameters)
         keep("_spec", None)
-        keep("_bind", function.bind if function else None)
+        keep("_bind", arguments.bind if arguments else None)
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], **options: Any) -> Tool:
@@ -382,6 +410,61 @@ class Tool:
         return cls(None, name, description, _NO_PARAMETERS if parameters is None else parameters, handler, **options)
 
     @classmethod
+    def from_mcp_tool(
+        cls, session: Any, tool: Any, *, result_mode: ResultMode = "auto", loop: Any = None, **options: Any
+    ) -> Tool:
+        """A tool of an MCP server (https://modelcontextprotocol.io), called through a session that you keep open.
+
+        ``session``: whatever has MCP's async ``call_tool``, such as the SDK's ``Client`` and ``ClientSession``. ``tool``: one
+        of ``(await session.list_tools()).tools``, or its JSON. The input schema is kept whole, and arguments are checked
+        against it before the session is called. Title, annotations and output schema are in ``metadata``; without a
+        description, the title is one. ``options`` go to ``Tool`` and over what the server says: ``name``, ``description``,
+        ``timeout`` ...
+
+        A result is a text, JSON or a media part, or a list of those. ``result_mode``: ``"auto"`` gives structured content and
+        whatever else the result says, each once; ``"structured"`` only the former where there is some, ``"text"`` only the
+        latter. A result with ``isError`` raises ``ToolFailed`` with its words.
+
+        A session lives on one event loop: the one that runs here, or ``loop``. Calls are made there from every thread and
+        loop; ``EventLoopError`` is raised where that would never end, above all for a blocking call on that very loop.
+        Raises ``ToolDefinitionError`` for what is no session or no tool.
+
+        >>> class Session:
+        ...     async def call_tool(self, name, arguments):
+        ...         return {"content": [{"type": "text", "text": f"{name} of {arguments['n']}"}]}
+        >>> schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+        >>> Tool.from_mcp_tool(Session(), {"name": "half", "inputSchema": schema})(n=4)
+        'half of 4'
+        """
+        from sigwire.core.foreign_tools import mcp_tool
+
+        return mcp_tool(session, tool, result_mode=result_mode, loop=loop, **options)
+
+    @classmethod
+    def from_langchain(cls, tool: Any, *, injected: Mapping[str, Any] | None = None, **options: Any) -> Tool:
+        """A LangChain tool: a ``BaseTool``, such as a function under ``@tool``, sync, async or both.
+
+        Arguments that are marked as injected are hidden from the model; ``injected`` has their values (the id of the call is
+        given by itself). ``ToolException`` becomes ``ToolFailed``, whether or not the tool handles it; arguments that only the
+        tool's own validators refuse become ``RetryTool``. Of a tool that answers with content and artifact, the content is the
+        value, media among it as parts. Tags, metadata and extras are in ``metadata``. ``options`` go to ``Tool`` and over what
+        the tool says: ``name``, ``description``, ``timeout`` ...
+
+        Raises ``ToolDefinitionError`` for what is no LangChain tool, and for injected arguments without a value.
+
+        >>> from langchain_core.tools import tool
+        >>> @tool
+        ... def half(n: int) -> float:
+        ...     "Half a number."
+        ...     return n / 2
+        >>> Tool.from_langchain(half)(n="5")
+        2.5
+        """
+        from sigwire.core.foreign_tools import langchain_tool
+
+        return langchain_tool(tool, injected=injected, **options)
+
+    @classmethod
     def web_search(cls, search: WebSearch | None = None) -> Tool:
         """The provider's built-in web search; the provider runs it.
 
@@ -397,7 +480,7 @@ class Tool:
         """The JSON Schema of the arguments, an object. Made on first use."""
         parameters = self._parameters
         if parameters is None:
-            parameters = self._function.schema() if self._function else _NO_PARAMETERS
+            parameters = self._arguments.schema() if self._arguments else _NO_PARAMETERS
             object.__setattr__(self, "_parameters", parameters)
         return parameters
 
@@ -472,7 +555,7 @@ class Tool:
     @property
     def arg_types(self) -> dict[str, Any]:
         """Python type by argument; empty for a tool made from a schema."""
-        return self._function.types() if self._function else {}
+        return self._arguments.types() if self._arguments else {}
 
     @property
     def arg_desc(self) -> dict[str, str]:
@@ -494,8 +577,13 @@ class Tool:
         """The tool without its handler."""
         data: JsonObject = {"name": self.name, "description": self.description}
         data |= {"parameters": self.parameters} if self.config is None else {"config": self.config.to_json()}
-        limits = {"timeout": self.timeout, "max_output": self.max_output, "parallel": None if self.parallel else False}
-        return data | {name: value for name, value in limits.items() if value is not None}
+        more: JsonObject = {
+            "timeout": self.timeout,
+            "max_output": self.max_output,
+            "parallel": None if self.parallel else False,
+            "metadata": self.metadata or None,
+        }
+        return data | {name: value for name, value in more.items() if value is not None}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], handler: Callable[..., Any] | None = None) -> Tool:
@@ -506,7 +594,7 @@ class Tool:
         """
         config = WebSearch.from_json(data["config"]) if "config" in data else None
         parameters = None if config else data.get("parameters", _NO_PARAMETERS)
-        options = {name: data[name] for name in ("timeout", "max_output", "parallel") if name in data}
+        options = {name: data[name] for name in ("timeout", "max_output", "parallel", "metadata") if name in data}
         return cls(None, data["name"], data.get("description", ""), parameters, handler, config=config, **options)
 
     def __eq__(self, other: object) -> bool:
@@ -514,8 +602,8 @@ class Tool:
             return True
         if not isinstance(other, Tool):
             return NotImplemented
-        return (self.handler, self.timeout, self.max_output, self.parallel, self.spec) == (
-            other.handler, other.timeout, other.max_output, other.parallel, other.spec,
+        return (self.handler, self.timeout, self.max_output, self.parallel, self.metadata, self.spec) == (
+            other.handler, other.timeout, other.max_output, other.parallel, other.metadata, other.spec,
         )  # fmt: skip
 
     def __hash__(self) -> int:
@@ -540,7 +628,7 @@ class Tool:
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "_bind", self._function.bind if self._function else None)
+        object.__setattr__(self, "_bind", self._arguments.bind if self._arguments else None)
 
     def __repr__(self) -> str:
         return f"Tool({self.name}({', '.join(self.args)}))"
@@ -559,10 +647,27 @@ def _function_arguments(
         )
     if not callable(handler):
         raise ToolDefinitionError(
-            f"A tool is made from a function, not from {type(handler).__name__} ({handler!r:.60}). Use Tool(function), or "
-            "Tool(name=..., description=..., parameters={...}, handler=function)."
+            f"A tool is made from a function, not from {type(handler).__name__} ({handler!r:.60}). {_how_to_make_one(handler)}"
         )
     return FunctionArguments(handler, arg_types, arg_desc)
+
+
+def _how_to_make_one(thing: object) -> str:
+    packages = {cls.__module__.partition(".")[0] for cls in type(thing).__mro__}
+    known = (way for package, way in _WAYS.items() if package in packages)
+    return next(known, "Use Tool(function), or Tool(name=..., description=..., parameters={...}, handler=function).")
+
+
+# By the package that something is from: how to make a tool of it.
+_WAYS: Mapping[str, str] = {
+    "langchain_core": "Use Tool.from_langchain(tool).",
+    "mcp": "Use Tool.from_mcp_tool(session, tool).",
+    "mcp_types": "Use Tool.from_mcp_tool(session, tool).",
+}
+
+
+def _describes_arguments(parameters: object) -> TypeGuard[Arguments]:
+    return callable(getattr(parameters, "schema", None)) and callable(getattr(parameters, "bind", None))
 
 
 def _from_arguments(args: Mapping[str, Any]) -> JsonObject:
@@ -570,7 +675,7 @@ def _from_arguments(args: Mapping[str, Any]) -> JsonObject:
     return {"type": "object", "properties": dict(args), **({"required": required} if required else {})}
 
 
-def _check_tool(name: object, handler: object, parameters: JsonObject | None) -> None:
+def _check_tool(name: object, handler: object, parameters: Any) -> None:
     if not isinstance(name, str) or not name.strip():
         raise ToolDefinitionError(f"A tool needs a name, a text that is not empty; got {name!r}. Pass name='...'.")
     if name == "<lambda>":
@@ -580,9 +685,9 @@ def _check_tool(name: object, handler: object, parameters: JsonObject | None) ->
             f"The handler of {name!r} is no function but {type(handler).__name__}. Pass a callable."
         )
     if parameters is not None:
-        if not isinstance(parameters, dict):  # pyright: ignore[reportUnnecessaryIsInstance]  # users hand in anything
+        if not isinstance(parameters, dict):
             raise ToolDefinitionError(f"The parameters of {name!r} are no JSON Schema but {type(parameters).__name__}.")
-        check_schema(parameters, f"Tool {name!r}")
+        check_schema(cast("JsonObject", parameters), f"Tool {name!r}")
 
 
 def _schema_bind(schema: JsonObject) -> Callable[[Mapping[str, Any]], Bound]:

@@ -17,10 +17,13 @@ from __future__ import annotations
 import copy
 import importlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
 from typing import Any, Protocol, Self, TextIO, cast
 
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.events import StreamEvent, explode
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
@@ -28,10 +31,11 @@ from sigwire.core.response import Response
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.codecs.openai_shape import decode_answer, decode_request, encode_call, encode_outputs
 from sigwire.lm.history import CallLog, Exchange, print_entries
-from sigwire.lm.secrets import masked, public
+from sigwire.lm.secrets import masked, public, without_secrets
 from sigwire.observe.callbacks import call
 from sigwire.observe.usage import record_usage
-from sigwire.steps import block_on, off_loop
+from sigwire.steps import Either, Program, block_on, off_loop
+from sigwire.streams import Emit, Returned, astream, stream
 
 __all__ = ["BaseLM", "LanguageModel"]
 
@@ -81,6 +85,7 @@ class BaseLM:
 
     history_size: int = 50
     _capabilities: Capabilities | None = None
+    _left_out: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -136,6 +141,34 @@ class BaseLM:
         """``lm(...)``, awaited."""
         return self._outputs(await self._aexchange(_request(prompt, messages, kwargs), prompt))
 
+    def stream(self, request: Request) -> Generator[StreamEvent, None, Response]:
+        """Answer a request in pieces, blocking: the events as they come; the generator's value is the response.
+
+        A model that cannot answer in pieces tells its whole answer as events. Leaving early stops the answer.
+
+        >>> class Shout(BaseLM):
+        ...     def forward(self, prompt=None, messages=None, **kwargs):
+        ...         return {"choices": [{"message": {"content": "HELLO"}}]}
+        >>> [event.text for event in Shout("shout").stream(Request((Message.user("hello"),))) if event.kind == "text_delta"]
+        ['HELLO']
+        """
+        return stream(self.stream_steps(request))
+
+    async def astream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
+        """``stream``, awaited. (Asynchronous generators have no value: ``collect(events)`` is the response.)"""
+        async with aclosing(astream(self.stream_steps(request))) as events:
+            async for event in events:
+                if type(event) is not Returned:
+                    yield event
+
+    def stream_steps(self, request: Request) -> Program[Response]:
+        """``stream`` as a program that emits the events."""
+        with call("lm", self, lambda: _inputs(request, None)) as end:
+            response = yield from self._stream_steps(request)
+            self._keep(request, response, None)
+            end(response)
+        return response
+
     def _outputs(self, response: Response) -> list[Any]:
         record_usage(self.model, response.usage)  # a module's request is counted by the module
         return encode_outputs(response)
@@ -176,6 +209,12 @@ class BaseLM:
         else:
             answer = await off_loop(self._own("forward") or self._own_call(), messages=messages, **kwargs)
         return decode_answer(answer, model=self.model)
+
+    def _stream_steps(self, request: Request) -> Program[Response]:
+        """How the model answers in pieces; this one does not."""
+        response: Response = yield Either(partial(self._answer, request), partial(self._aanswer, request))
+        yield Emit(*explode(response))
+        return response
 
     def _own(self, name: str) -> Callable[..., Any] | None:
         """The method if a subclass defines it."""
@@ -252,6 +291,7 @@ class BaseLM:
         new = copy.copy(self)
         new.history = CallLog(self.history.size)
         new.callbacks, new.kwargs = list(self.callbacks), dict(self.kwargs)
+        new._left_out = tuple(name for name in self._left_out if name not in updates)
         for name, value in updates.items():
             if name not in new.kwargs and hasattr(new, name):
                 setattr(new, name, value)
@@ -260,6 +300,22 @@ class BaseLM:
             else:
                 new.kwargs[name] = value
         return new
+
+    def __copy__(self) -> Self:
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        return new
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        memo[id(self)] = new = object.__new__(type(self))
+        new.__dict__.update({name: copy.deepcopy(value, memo) for name, value in self.__dict__.items()})
+        return new
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles, which travel: no keys, tokens or headers. ``_left_out`` names the options that had some."""
+        kept = without_secrets(self.kwargs)
+        lost = tuple(name for name, value in self.kwargs.items() if name not in kept or kept[name] != value)
+        return {**self.__dict__, "kwargs": kept, "_left_out": (*self._left_out, *lost)}
 
     def dump_state(self) -> JsonObject:
         """What is needed to build the model again, as JSON and without secrets.

@@ -100,10 +100,18 @@ class LM(BaseLM):
     async def _aanswer(self, request: Request) -> Response:
         return await arun(self._steps(request))
 
+    def _stream_steps(self, request: Request) -> Program[Response]:
+        return self._backend.stream_steps(self._with_options(request), self._policy())
+
     def _steps(self, request: Request) -> Program[Response]:
         return self._backend.steps(self._with_options(request), self._policy())
 
     def _with_options(self, request: Request) -> Request:
+        if self._left_out:
+            raise ConfigurationError(
+                f"{self.model} came out of a pickle, which holds no secrets: {', '.join(self._left_out)} was left out. "
+                f"Give it again, lm.copy({self._left_out[0]}=...), or keep keys in the environment."
+            )
         own = {name: value for name, value in self.kwargs.items() if value is not None}
         options = {**own, **request.options}
         if misplaced := options.keys() & _OF_THE_MODEL:
@@ -168,12 +176,27 @@ class LM(BaseLM):
         variables = {name: updates.pop(name) for name in row.variables.keys() & updates.keys()}
         retry, capabilities = updates.pop("retry", None), updates.pop("capabilities", self._given)
         new = super().copy(**updates)
+        new._left_out = tuple(name for name in new._left_out if name not in reached)
         new._connection = replace(self._connection, **reached, variables={**self._connection.variables, **variables})
         if retry is not None:
             new._retry, new.num_retries = retry, retry.retries
         new._given = capabilities
         new._connect()
         return new
+
+    def __getstate__(self) -> dict[str, Any]:
+        state, bare = super().__getstate__(), self._connection.bare()
+        lost = [
+            name
+            for name in ("api_key", "base_url", "headers")
+            if getattr(bare, name) != getattr(self._connection, name)
+        ]
+        del state["_backend"]
+        return {**state, "_connection": bare, "_left_out": (*state["_left_out"], *lost)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._connect()
 
     def dump_state(self) -> JsonObject:
         """What is needed to build the model again, as JSON: no key, no headers, no client."""

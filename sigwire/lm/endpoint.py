@@ -12,21 +12,25 @@ to any other ``base_url`` only a key that was given in code.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
+import inspect
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.events import ResponseStart, StreamEvent, UsageUpdate, collect, explode
 from sigwire.core.json import JsonValue, dumps
 from sigwire.core.request import Request
-from sigwire.core.response import Attempt, LMWarning, Response, Usage
+from sigwire.core.response import Attempt, Response
 from sigwire.errors import (
     ConfigurationError,
     LMAuthenticationError,
@@ -36,16 +40,22 @@ from sigwire.errors import (
     LMTransportError,
     UnsupportedFeature,
 )
-from sigwire.lm.codecs.base import Codec, Dialect, Encoded, Target
+from sigwire.lm.codecs.base import Codec, Dialect, Encoded, StreamingCodec, Target, joined
 from sigwire.lm.codecs.faults import read_body
+from sigwire.lm.pieces import Pieces
 from sigwire.lm.policy.retry import RetryPolicy, retrying
 from sigwire.lm.providers import PROVIDERS, Backend, Key, Provider, Wire
-from sigwire.steps import Gather, Program
+from sigwire.lm.secrets import is_secret, without_secrets
+from sigwire.lm.sse import splitter_for
+from sigwire.steps import Either, Gather, Program
+from sigwire.streams import Emit, on_leave
 
 if TYPE_CHECKING:
     from sigwire.lm.transport import HttpReply, HttpRequest, Transport
 
 __all__ = ["Answers", "Connection", "Direct", "Endpoint", "connect"]
+
+E = TypeVar("E", bound=BaseException)
 
 
 # --- what the user says about the way to the provider ----------------------------------------------------
@@ -84,6 +94,15 @@ class Connection:
     def __repr__(self) -> str:
         return f"Connection({', '.join(self.shown())})"
 
+    def bare(self) -> Connection:
+        """The same without secrets. A function that gives the key is none: pickles name it and do not hold it."""
+        return replace(
+            self,
+            api_key=self.api_key if inspect.isfunction(self.api_key) else None,
+            base_url=None if is_secret("", self.base_url) else self.base_url,
+            headers=without_secrets(self.headers),
+        )
+
     def __deepcopy__(self, memo: object) -> Connection:
         return self  # copies of a program share a client, and a key is not multiplied
 
@@ -102,6 +121,10 @@ class Answers(Protocol):
 
     def steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
         """Answer; failed trips are made again as ``policy`` says."""
+        ...
+
+    def stream_steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
+        """The same, telling the answer as it comes; once something was told, no trip is made again."""
         ...
 
     def close(self) -> None:
@@ -139,26 +162,23 @@ class Direct:
         response = yield from retrying(partial(self._once, request), policy, attempts, self._model)
         return _with_attempts(response, attempts, self._model) if attempts else response
 
+    def stream_steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
+        in_pieces: Callable[[Request], Program[Response]] | None = getattr(self._backend, "stream_steps", None)
+        if in_pieces is None:
+            response = yield from self.steps(request, policy)
+            yield Emit(*explode(response))
+            return response
+        attempts: list[Attempt] = []
+        response = yield from retrying(partial(in_pieces, request), policy, attempts, self._model)
+        return _with_attempts(response, attempts, self._model) if attempts else response
+
     def close(self) -> None:
         """There is nothing of ours to close."""
 
     def _once(self, request: Request) -> Program[Response]:
-        response: Response = yield _Answer(self._backend, request)
+        answer, aanswer = partial(self._backend.answer, request), partial(self._backend.aanswer, request)
+        response: Response = yield Either(answer, aanswer)
         return response
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """An effect: a backend answers."""
-
-    backend: Backend
-    request: Request
-
-    def run(self) -> Response:
-        return self.backend.answer(self.request)
-
-    async def arun(self) -> Response:
-        return await self.backend.aanswer(self.request)
 
 
 def _with_attempts(response: Response, failed: list[Attempt], model: str) -> Response:
@@ -262,7 +282,7 @@ class Endpoint:
         responses: list[Response] = yield Gather(
             [self._one(route, sent, policy) for _ in range(sent.repeat)], limit=_AT_ONCE
         )
-        return _joined(responses)
+        return joined(responses)
 
     def _one(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
         """One answer, in as many pieces as the provider gives it."""
@@ -287,19 +307,12 @@ class Endpoint:
     def _trip(self, route: _Route, sent: Encoded, going_on: Encoded) -> Program[tuple[JsonValue, Response]]:
         """One exchange: its body and what that says."""
         way = self._way(going_on)
-        try:
+        with self._explaining(way, sent):
             reply: HttpReply = yield _Send(self._transport(), self._http_request(route, going_on, way))
-            if not 200 <= reply.status < 300:
-                raise route.codec.decode_error(reply.status, reply.headers, reply.body, route.target)
-            return self._read(route, sent, reply)
-        except LMError as error:
-            self._explain(error, way, sent)
-            raise
-        except TimeoutError as error:
-            raise self._explain(LMTimeoutError(f"No answer from {_shown(way.base)} in time."), way, sent) from error
-        except OSError as error:
-            said = f"No answer from {_shown(way.base)}: {error}."
-            raise self._explain(LMTransportError(said), way, sent) from error
+            if 200 <= reply.status < 300:
+                return self._read(route, sent, reply)
+            recovered = _recovered(route, sent, reply.status, reply.headers, reply.body)
+            return recovered.raw, recovered
 
     def _read(self, route: _Route, sent: Encoded, reply: HttpReply) -> tuple[JsonValue, Response]:
         body, is_json = _read_json(reply.body)
@@ -311,6 +324,67 @@ class Endpoint:
             if not is_json:
                 error.retryable = True  # cut off or garbled on its way: once more may do
             raise
+
+    # --- the same in pieces
+
+    def stream_steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
+        """Answer a request as ``steps`` does, and emit the answer's events as they come.
+
+        Where an answer takes several requests for its choices, or the codec reads no streams, it is told when it is whole.
+        """
+        route = self._route(bool(request.tools))
+        self._check_tools(request)
+        sent = route.codec.encode(request, route.target, stream=True)
+        if sent.repeat != 1 or not hasattr(route.codec, "decoder"):
+            response = yield from self.steps(request, policy)
+            yield Emit(*explode(response))
+            return response
+        attempts: list[Attempt] = []
+        bodies: list[JsonValue] = []
+        going_on = sent
+        while True:
+            before = len(attempts)
+            trip = partial(self._stream_trip, route, sent, going_on)
+            response = yield from retrying(trip, policy, attempts, self._model)
+            attempts.append(Attempt("retry" if len(attempts) > before else "ask", self._model, response.usage))
+            bodies.append(response.raw)
+            following = _resume(route.codec, response.raw, going_on)
+            if following is None or len(bodies) > _CONTINUATIONS:
+                break
+            going_on = following
+        if len(bodies) > 1:
+            response = route.codec.decode(bodies, sent, route.target)
+            yield Emit(UsageUpdate(response.usage))
+        return replace(response, attempts=tuple(attempts))
+
+    def _stream_trip(self, route: _Route, sent: Encoded, going_on: Encoded) -> Program[Response]:
+        """One exchange whose events are told as they come. What was told by an answer that then fails is on the error."""
+        told: list[StreamEvent] = []
+        way = self._way(going_on)
+        with self._explaining(way, sent, told):
+            yield from self._pieces(route, sent, self._http_request(route, going_on, way), told)
+        return collect(told)
+
+    def _pieces(self, route: _Route, sent: Encoded, request: HttpRequest, told: list[StreamEvent]) -> Program[None]:
+        """Open the reply and tell its events; ``told`` has them too."""
+        reply = Pieces(self._transport(), request)
+        with on_leave(reply.abort):
+            try:
+                yield reply.open()
+                if 200 <= reply.status < 300:
+                    yield from _decoded(reply, cast("StreamingCodec[Any]", route.codec), sent, route.target, told)
+                else:
+                    body = yield from reply.rest()
+                    said = list(explode(_recovered(route, sent, reply.status, reply.headers, body)))
+                    told += said
+                    yield Emit(*said)
+            except GeneratorExit:  # nobody is left to wait
+                reply.abort()
+                raise
+            except BaseException:
+                yield reply.shut()
+                raise
+            yield reply.shut()
 
     # --- before the first byte
 
@@ -340,7 +414,7 @@ class Endpoint:
         from sigwire.lm.transport import HttpRequest
 
         query = {**route.wire.query, **sent.query}
-        url = way.base + quote(sent.path, safe=_PATH) + (self._query(query) if query else "")
+        url = way.base + _quoted(sent.path) + (self._query(query) if query else "")
         return HttpRequest(url, way.headers, _to_json(sent.body), timeout=self._connection.timeout)
 
     def _query(self, query: Mapping[str, str]) -> str:
@@ -399,10 +473,9 @@ class Endpoint:
 
     def _named_headers(self, base: str, given: bool) -> dict[str, str]:
         """Headers from the environment that say whose account it is; they go where the key goes."""
-        if given and not self._is_home(base):
-            return {}
         named = self._provider.header_variables
-        return {header: value for header, variable in named.items() if (value := os.environ.get(variable))}
+        there = {header: value for header, variable in named.items() if (value := os.environ.get(variable))}
+        return there if there and (not given or self._is_home(base)) else {}
 
     def _key(self, base: str, given: bool, own: Mapping[str, str]) -> _Found:
         """The key for a base URL: of the user's own headers, of the code, of the environment; or why there is none."""
@@ -454,6 +527,24 @@ class Endpoint:
 
     # --- what to say when it fails
 
+    @contextmanager
+    def _explaining(self, way: _Way, sent: Encoded, told: Sequence[StreamEvent] = ()) -> Generator[None]:
+        """What fails inside becomes an ``LMError`` with what only this place knows, and what of the answer was told."""
+        try:
+            yield
+        except LMError as error:
+            self._explain(_with_partial(error, told), way, sent)
+            raise
+        except TimeoutError as error:
+            late = LMTimeoutError(f"No answer from {_shown(way.base)} in time.")
+            raise self._explain(_with_partial(late, told), way, sent) from error
+        except OSError as error:
+            lost = LMTransportError(f"No answer from {_shown(way.base)}: {error}.")
+            raise self._explain(_with_partial(lost, told), way, sent) from error
+        except BaseException as error:  # who stops listening may want what was said
+            _with_partial(error, told)
+            raise
+
     def _explain(self, error: LMError, way: _Way, sent: Encoded) -> LMError:
         """The error with what only this place knows: who was asked, with which key, what to do. Without the key."""
         error.provider = error.provider or self._provider.prefix
@@ -475,7 +566,11 @@ class Endpoint:
         return next((hint for kind, hint in self._provider.hints.items() if isinstance(error, kind)), "")
 
 
-_PATH = "/:@!$&'()*+,;=~%"
+@functools.lru_cache(maxsize=256)
+def _quoted(path: str) -> str:
+    return quote(path, safe="/:@!$&'()*+,;=~%")
+
+
 _TOOLS_REFUSED = re.compile(r"tool|function.call", re.IGNORECASE)
 _TOOLS_AS_TEXT = (
     "If the model takes no tools, have them written as text: "
@@ -498,27 +593,49 @@ def _is_host(url: str, home: str) -> bool:
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
+def _decoded(
+    reply: Pieces, codec: StreamingCodec[Any], sent: Encoded, target: Target[Any], told: list[StreamEvent]
+) -> Program[None]:
+    """Read a reply to its end and tell its events, those of a piece at once."""
+    splitter, decoder = splitter_for(codec.FRAMING), codec.decoder(sent, target)
+    ended, failure = False, None
+    while not ended and failure is None:
+        piece: bytes | None = yield reply.next()
+        ended, said = piece is None, list[StreamEvent]()
+        try:
+            for found in splitter.close() if piece is None else splitter.feed(piece):
+                said += decoder.feed(found)
+            if ended:
+                said += decoder.close()
+        except LMError as error:  # told is told: what came before it in the same piece, too
+            failure = error
+        if said:
+            told += said
+            yield Emit(*said)
+    if failure is not None:
+        raise failure
+
+
+def _with_partial(error: E, told: Sequence[StreamEvent]) -> E:
+    """The error with the answer as far as it had come, if any of it was shown."""
+    if not all(isinstance(event, ResponseStart | UsageUpdate) for event in told):
+        error.partial = collect(told)  # type: ignore[attr-defined]  # of ours or not, an exception takes attributes
+    return error
+
+
 def _resume(codec: Codec[Any], body: JsonValue, sent: Encoded) -> Encoded | None:
     """The request that goes on with a paused turn, on wires that pause turns."""
     resume: Callable[[JsonValue, Encoded], Encoded | None] | None = getattr(codec, "resume", None)
     return resume(body, sent) if resume is not None else None
 
 
-def _joined(responses: list[Response]) -> Response:
-    """The choices of several answers to one request as one response; tokens are added up, a warning is given once."""
-    first = responses[0]
-    usage = Usage()
-    for response in responses:
-        usage += response.usage
-    warnings: dict[LMWarning, None] = {warning: None for response in responses for warning in response.warnings}
-    return replace(
-        first,
-        choices=tuple(choice for response in responses for choice in response.choices),
-        usage=usage,
-        warnings=tuple(warnings),
-        attempts=tuple(attempt for response in responses for attempt in response.attempts),
-        raw=[response.raw for response in responses],
-    )
+def _recovered(route: _Route, sent: Encoded, status: int, headers: Mapping[str, str], body: bytes) -> Response:
+    """The answer that an error reply holds, on wires where it can hold one; else the error is raised."""
+    recover: Callable[..., Response | None] | None = getattr(route.codec, "recover", None)
+    answer = recover(status, headers, body, sent, route.target) if recover is not None else None
+    if answer is None:
+        raise route.codec.decode_error(status, headers, body, route.target)
+    return answer
 
 
 # --- JSON, as fast as it goes --------------------------------------------------------------------------------

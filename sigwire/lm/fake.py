@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.events import Cut, explode, words
 from sigwire.core.json import JsonObject, dumps
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
@@ -23,6 +24,8 @@ from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools import ToolCall, ToolCalls, number_calls
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import BaseLM
+from sigwire.steps import Program
+from sigwire.streams import Emit
 
 __all__ = ["Answer", "DummyLM", "FakeLM"]
 
@@ -47,8 +50,9 @@ class FakeLM(BaseLM):
     An item is a text; a dict of output fields; a ``ToolCall`` or a list of them (also ``{"name", "args"}`` dicts); a
     ``Choice``; a ``Response`` or a list of texts, which answers all of a request's ``n`` choices at once; an
     exception, which is raised; or a function of the request that gives any of these. A function in place of the
-    script answers every request. ``usage`` is reported for each response. ``requests`` holds every request, in order,
-    also of copies. Raises ``ConfigurationError`` when the script has run out.
+    script answers every request. ``usage`` is reported for each response. Streamed, texts come in the pieces that
+    ``cut`` gives, word by word by default. ``requests`` holds every request, in order, also of copies. Raises
+    ``ConfigurationError`` when the script has run out.
 
     >>> lm = FakeLM(["Hello", ToolCall("call_0", "add", {"a": 1})])
     >>> lm("Hi")
@@ -67,12 +71,14 @@ class FakeLM(BaseLM):
         capabilities: Capabilities | None = None,
         usage: Usage | None = None,
         adapter: object = None,
+        cut: Cut = words,
         **kwargs: Any,
     ) -> None:
         able = capabilities or Capabilities(native_tools=True, parallel_tool_calls=True, tool_choice=True)
         super().__init__(model, capabilities=able, **kwargs)
         self.requests: list[Request] = []
         self.usage = usage or Usage()
+        self.cut = cut
         self._write = _writer(adapter)
         self._queue, self._next_answer = _script([answers] if isinstance(answers, str) else answers)
 
@@ -94,6 +100,12 @@ class FakeLM(BaseLM):
 
     async def _aanswer(self, request: Request) -> Response:
         return self._answer(request)
+
+    def _stream_steps(self, request: Request) -> Program[Response]:
+        response = self._answer(request)
+        for event in explode(response, self.cut):
+            yield Emit(event)
+        return response
 
     def _next(self, request: Request) -> Answer:
         try:

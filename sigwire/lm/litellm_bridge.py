@@ -27,9 +27,11 @@ import re
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.events import explode
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import ImagePart, OpaquePart, Part, TextPart, ThinkingPart
 from sigwire.core.request import Request
@@ -50,10 +52,26 @@ from sigwire.errors import (
     LMUnsupportedModelError,
 )
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.base import Drop, Encoded, ModelFacts, Option, Place, Target, provider_data, supports, usage_of
+from sigwire.lm.codecs.base import (
+    Drop,
+    Encoded,
+    ModelFacts,
+    Option,
+    Place,
+    Target,
+    joined,
+    provider_data,
+    split_data_url,
+    supports,
+    usage_of,
+)
 from sigwire.lm.codecs.dialects import ChatDialect, ReasoningWords
 from sigwire.lm.codecs.faults import CONTEXT_TEXTS, Rule, lm_error, read_fault
+from sigwire.lm.codecs.openai_chat.fragments import GrowingCall
+from sigwire.lm.codecs.openai_chat.streaming import ChatDecoder
+from sigwire.lm.litellm_streams import Chunks, plain, tell
 from sigwire.steps import Gather, Program, arun, off_loop, run
+from sigwire.streams import Emit
 
 if TYPE_CHECKING:
     from sigwire.lm.endpoint import Connection
@@ -62,6 +80,7 @@ __all__ = [
     "ERRORS",
     "LITELLM",
     "REFUSED_RELEASES",
+    "BridgeDecoder",
     "BridgeDialect",
     "LiteLLM",
     "check_release",
@@ -148,6 +167,7 @@ def _is(*classes: str) -> frozenset[str]:
     return frozenset(name.lower() for name in classes)
 
 
+_NO_KEY_TEXTS = ("missing credentials", "api_key client option must be set")
 _QUOTA_TEXTS = ("insufficient_quota", "exceeded your current quota", "check your plan and billing")
 _UNREACHABLE = ("connection error", "connection refused", "cannot connect", "name or service not known")
 _BALANCE_HINT = "Check the account's balance and limits; trying again does not help."
@@ -184,6 +204,8 @@ ERRORS: tuple[Rule, ...] = (
         hint="Neither sigwire nor LiteLLM knows the provider in {model!r}; check its spelling.",
     ),
     Rule(LMAuthenticationError, codes=_is("AuthenticationError", "PermissionDeniedError"), hint=_KEY_HINT),
+    # OpenAI's package refuses to be made without a key, which LiteLLM takes for a failing server.
+    Rule(LMAuthenticationError, codes=_is("InternalServerError"), texts=_NO_KEY_TEXTS, hint=_KEY_HINT),
     Rule(
         LMUnsupportedModelError,
         codes=_is("NotFoundError"),
@@ -237,16 +259,33 @@ class LiteLLM:
         return await arun(self._steps(request))
 
     def _steps(self, request: Request) -> Program[Response]:
-        litellm = yield _Load()
-        target = self._target = self._target or target_for(self._model, _parameters(litellm, self._model))
-        arguments, sent = encode_call(request, target)
-        whole = {**arguments, **self._way(sent)}
+        litellm, target, whole, sent = yield from self._prepare(request)
         if sent.repeat == 1:
             return (yield from _ask(litellm, whole, sent, target))
         several: list[Response] = yield Gather(
             [_ask(litellm, whole, sent, target) for _ in range(sent.repeat)], limit=_AT_ONCE
         )
-        return _joined(several)
+        return joined(several)
+
+    def _prepare(
+        self, request: Request, *, stream: bool = False
+    ) -> Program[tuple[Any, Target[BridgeDialect], dict[str, Any], Encoded]]:
+        """The package, and what it is called with."""
+        litellm = yield _Load()
+        target = self._target = self._target or target_for(self._model, _parameters(litellm, self._model))
+        arguments, sent = encode_call(request, target, stream=stream)
+        return litellm, target, {**arguments, **self._way(sent)}, sent
+
+    def stream_steps(self, request: Request) -> Program[Response]:
+        """The answer as a program that emits its events as they come; tried once, like ``answer``."""
+        litellm, target, arguments, sent = yield from self._prepare(request, stream=True)
+        if sent.repeat == 1:
+            key = arguments.get("api_key")
+            failed = partial(failure, target=target, key=key)
+            return (yield from tell(Chunks(litellm, arguments), BridgeDecoder(sent, target), failed))
+        response = yield from self._steps(request)
+        yield Emit(*explode(response))
+        return response
 
     def _way(self, sent: Encoded) -> dict[str, Any]:
         """Where to and with which key, as keyword arguments."""
@@ -279,7 +318,7 @@ def _ask(litellm: Any, arguments: dict[str, Any], sent: Encoded, target: Target[
         answer = yield _Complete(litellm, arguments)
     except Exception as error:  # whatever LiteLLM and the packages below it raise
         raise failure(error, target, arguments.get("api_key")) from error
-    return decode_answer(_plain(answer), sent, target)
+    return decode_answer(plain(answer), sent, target)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -298,24 +337,6 @@ class _Complete:
         # LiteLLM's own timeout starts anew with every byte that arrives.
         async with asyncio.timeout(self.arguments.get("timeout")):
             return await self.litellm.acompletion(**self.arguments)
-
-
-def _plain(answer: Any) -> JsonValue:
-    return cast("JsonValue", answer.model_dump(mode="json")) if hasattr(answer, "model_dump") else answer
-
-
-def _joined(responses: list[Response]) -> Response:
-    """The choices of several answers to one request as one response."""
-    usage = Usage()
-    for response in responses:
-        usage += response.usage
-    return replace(
-        responses[0],
-        choices=tuple(choice for response in responses for choice in response.choices),
-        usage=usage,
-        warnings=tuple(dict.fromkeys(warning for response in responses for warning in response.warnings)),
-        raw=[response.raw for response in responses],
-    )
 
 
 # --- the package -------------------------------------------------------------------------------------------
@@ -425,14 +446,16 @@ def _reasoning_words(parameters: Collection[str]) -> ReasoningWords:
 # --- encode ------------------------------------------------------------------------------------------------
 
 
-def encode_call(request: Request, target: Target[BridgeDialect]) -> tuple[dict[str, Any], Encoded]:
+def encode_call(
+    request: Request, target: Target[BridgeDialect], *, stream: bool = False
+) -> tuple[dict[str, Any], Encoded]:
     """The keyword arguments of ``litellm.completion``, without address and key, and what was encoded.
 
     Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
     """
     request, search, lost = _search_apart(request, target)
     request, serial = _without_parallel(request, target)
-    sent = openai_chat.encode(request, target)
+    sent = openai_chat.encode(request, target, stream=stream)
     body = {**search, **sent.body}
     if isinstance(thinking := body.get("thinking"), dict):
         body["thinking"] = {"type": "enabled", **thinking}
@@ -484,6 +507,19 @@ def decode_answer(body: JsonValue, sent: Encoded, target: Target[BridgeDialect])
     usage = body.get("usage") if isinstance(body, dict) else None
     choices = tuple(_completed(choice, target) for choice in response.choices)
     return replace(response, choices=choices, usage=usage_of(usage, USAGE))
+
+
+class BridgeDecoder(ChatDecoder[BridgeDialect]):
+    """LiteLLM's chunks -> events: OpenAI's, with what LiteLLM adds to them."""
+
+    def _decode(self, body: JsonObject) -> Response:
+        return decode_answer(body, self.sent, self.target)
+
+    def _usage_of(self, body: JsonObject) -> Usage:
+        return usage_of(body.get("usage"), USAGE)
+
+    def _begin(self, call: GrowingCall) -> tuple[str, str]:
+        return self._numbered(call.id.partition(_SIGNED_ID)[0]), self.sent.names.decode(call.name)
 
 
 def _completed(choice: Choice, target: Target[BridgeDialect]) -> Choice:
@@ -541,8 +577,8 @@ def _images(message: JsonObject) -> list[Part]:
         image = item.get("image_url") if isinstance(item, dict) else None
         url = image.get("url") if isinstance(image, dict) else None
         if isinstance(url, str):
-            inside = re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL)
-            images.append(ImagePart(data=inside[2], media_type=inside[1]) if inside else ImagePart(url=url))
+            media_type, data = split_data_url(url)
+            images.append(ImagePart(url=url) if data is None else ImagePart(data=data, media_type=media_type))
     return images
 
 

@@ -404,8 +404,8 @@ def _without_v1(url: str) -> str:
 _EVERY_WORD = ("low", "medium", "high", "xhigh", "max")
 _CLAUDE_3 = ModelFacts(thinking="none")
 _CLAUDE_4 = ModelFacts(sampling="unless_reasoning", thinking="budget", forced_choice_with_reasoning=False)
-_CLAUDE_4_6 = ModelFacts(sampling="unless_reasoning", efforts=("off", "low", "medium", "high", "max"))
-_CLAUDE_4_7 = ModelFacts(sampling="never", efforts=("off", *_EVERY_WORD))
+_CLAUDE_4_6 = ModelFacts(sampling="unless_reasoning", efforts=("off", "low", "medium", "high", "max"), prefill=False)
+_CLAUDE_4_7 = ModelFacts(sampling="never", efforts=("off", *_EVERY_WORD), prefill=False)
 _CLAUDE_4_8 = replace(_CLAUDE_4_7, later_system=True)
 _CLAUDE_ALWAYS_THINKS = ModelFacts(
     sampling="never",
@@ -413,6 +413,7 @@ _CLAUDE_ALWAYS_THINKS = ModelFacts(
     default_effort="high",
     forced_choice=False,
     later_system=True,
+    prefill=False,
     default_max_tokens=16384,  # thinking counts against it, and cannot be switched off
 )
 _NO_SCHEMA: Mapping[str, Any] = {"json_schema": False, "tools_with_json_schema": False}

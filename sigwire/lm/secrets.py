@@ -12,7 +12,7 @@ from typing import Any, TypeGuard, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 
-__all__ = ["is_secret", "masked", "public"]
+__all__ = ["is_secret", "masked", "public", "without_secrets"]
 
 _SECRET_WORDS = frozenset(
     "apikey auth authentication authorization bearer cookie cookies credential credentials header headers key keys passwd "
@@ -48,6 +48,25 @@ def public(options: Mapping[str, Any]) -> JsonObject:
         if not is_secret(name, value) and _is_json(value):
             kept[name] = _public_value(value)
     return kept
+
+
+def without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options without secrets at any depth; whatever else they are stays.
+
+    >>> without_secrets({"seed": 1, "api_key": "k", "extra_body": {"token": "t", "tags": {1}}})
+    {'seed': 1, 'extra_body': {'tags': {1}}}
+    """
+    return {name: _bare(value) for name, value in options.items() if not is_secret(name, value)}
+
+
+def _bare(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return without_secrets(cast("Mapping[str, Any]", value))
+    return [_bare(item) for item in value] if _is_list(value) else value
+
+
+def _is_list(value: object) -> TypeGuard[list[Any]]:
+    return type(value) is list
 
 
 def _public_value(value: JsonValue) -> JsonValue:

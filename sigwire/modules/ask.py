@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from sigwire.core.events import AskStart, ProgramEvent, StreamEvent, explode
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.errors import ConfigurationError, LMNotConfigured
+from sigwire.modules.streaming import Place, place_of
 from sigwire.observe.usage import record_usage
 from sigwire.settings import current
+from sigwire.steps import Either, Program, arun, run
+from sigwire.streams import Emit, listening
 
 if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
     from sigwire.lm.history import CallLog
 
-__all__ = ["Ask", "choose_lm", "remembering"]
+__all__ = ["Ask", "Asker", "EventReader", "choose_lm", "remembering"]
 
 
 class Ask:
@@ -29,19 +35,39 @@ class Ask:
     'Hello!'
     """
 
-    __slots__ = ("lm", "request")
+    __slots__ = ("asker", "lm", "request")
 
-    def __init__(self, lm: LanguageModel, request: Request) -> None:
+    def __init__(self, lm: LanguageModel, request: Request, asker: Asker | None = None) -> None:
         self.lm = lm
         self.request = request
+        self.asker = asker
 
     def run(self) -> Response:
         """Ask and wait, blocking."""
+        if listening():
+            return run(self.streamed())
         return self._done(self.lm.respond(self.request))
 
     async def arun(self) -> Response:
         """Ask and await."""
+        if listening():
+            return await arun(self.streamed())
         return self._done(await self.lm.arespond(self.request))
+
+    def streamed(self) -> Program[Response]:
+        """Ask, and tell the answer as it comes: as events of fields where the asker reads fields."""
+        place = place_of(self.asker.module if self.asker is not None else self.lm)
+        reader: EventReader = _Marking(place) if self.asker is None else self.asker.reader(*place)
+        yield Emit(AskStart(self.lm.model, path=place.path, turn=place.turn))
+        try:
+            response: Response = yield from _read_by(reader, _told(self.lm, self.request))
+        except BaseException as error:  # what was answered before it ended is paid for
+            if isinstance(partial_answer := getattr(error, "partial", None), Response):
+                record_usage(self.lm.model, partial_answer.usage)
+            raise
+        if said := tuple(reader.close()):
+            yield Emit(*said)
+        return self._done(response)
 
     def _done(self, response: Response) -> Response:
         record_usage(self.lm.model, response.usage)
@@ -52,6 +78,65 @@ class Ask:
             for log in logs:
                 log.add(exchange)
         return response
+
+
+class EventReader(Protocol):
+    """Makes events for the user from those of a response."""
+
+    def feed(self, event: StreamEvent) -> Iterable[ProgramEvent]: ...
+
+    def close(self) -> Iterable[ProgramEvent]: ...
+
+
+class Asker(Protocol):
+    """Who asks: the module, and how it reads an answer in pieces."""
+
+    @property
+    def module(self) -> object: ...
+
+    def reader(self, path: str, turn: int | None) -> EventReader: ...
+
+
+class _Marking:
+    """Events as they are, with the place they come from."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def feed(self, event: StreamEvent) -> Iterable[ProgramEvent]:
+        yield replace(event, path=self._place.path, turn=self._place.turn)
+
+    def close(self) -> Iterable[ProgramEvent]:
+        return ()
+
+
+def _told(lm: LanguageModel, request: Request) -> Program[Response]:
+    """The answer of any model as a program that emits its events."""
+    steps: Callable[[Request], Program[Response]] | None = getattr(lm, "stream_steps", None)
+    if steps is not None:
+        return (yield from steps(request))
+    response: Response = yield Either(partial(lm.respond, request), partial(lm.arespond, request))
+    yield Emit(*explode(response))
+    return response
+
+
+def _read_by(reader: EventReader, program: Program[Response]) -> Program[Response]:
+    """The program; what it emits is what the reader makes of it."""
+    try:
+        effect: Any = program.send(None)
+        while True:
+            try:
+                if type(effect) is Emit:
+                    said = [event for told in effect.events for event in reader.feed(told)]
+                    value = (yield Emit(*said)) if said else None
+                else:
+                    value = yield effect
+            except BaseException as error:
+                effect = program.throw(error)
+            else:
+                effect = program.send(value)
+    except StopIteration as stop:
+        return cast(Response, stop.value)
 
 
 # The histories of the modules whose calls are under way, outermost first; empty unless histories are switched on.

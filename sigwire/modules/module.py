@@ -28,6 +28,7 @@ from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.modules import state as states
 from sigwire.modules.ask import remembering
 from sigwire.modules.copies import copy_value
+from sigwire.modules.streaming import AsyncProgramStream, ProgramStream
 from sigwire.modules.walk import Attribute, Parameter, Path, Walkable, contained, name_of, put
 from sigwire.observe.callbacks import call
 from sigwire.observe.usage import UsageTracker, track_usage
@@ -95,6 +96,24 @@ class Module(Walkable):
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
         """Run, awaited."""
         return await arun(self.call_steps(*args, **kwargs))
+
+    def stream(self, *args: Any, **kwargs: Any) -> ProgramStream[Any]:
+        """Run, blocking, and read what is told on the way; the last event is ``Finished``. See ``sigwire.modules.streaming``.
+
+        The program runs as its events are read; leaving early stops it.
+
+        >>> from sigwire.lm.fake import FakeLM
+        >>> from sigwire.modules.predict import Predict
+        >>> shout = Predict("text -> answer", lm=FakeLM([{"answer": "HELLO THERE"}]))
+        >>> *_, last = shout.stream(text="hello there")
+        >>> last.value.answer
+        'HELLO THERE'
+        """
+        return ProgramStream(self, lambda: self.call_steps(*args, **kwargs))
+
+    def astream(self, *args: Any, **kwargs: Any) -> AsyncProgramStream[Any]:
+        """``stream``, awaited."""
+        return AsyncProgramStream(self, lambda: self.call_steps(*args, **kwargs))
 
     def call_steps(self, *args: Any, **kwargs: Any) -> Program[Any]:
         """The call as a program, to be used with ``yield from`` in another program."""
@@ -448,6 +467,8 @@ class _Forward:
     """An effect: call a user's ``forward`` or ``aforward``, whichever suits."""
 
     __slots__ = ("_args", "_kwargs", "_module")
+
+    nests = True
 
     def __init__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._module, self._args, self._kwargs = module, args, kwargs

@@ -28,10 +28,11 @@ from sigwire.errors import (
     ModelError,
     StateError,
 )
-from sigwire.modules.ask import Ask, choose_lm
+from sigwire.modules.ask import Ask, EventReader, choose_lm
 from sigwire.modules.inputs import InputReader, TakenIds
 from sigwire.modules.module import StepsModule
 from sigwire.modules.state import plain, prepare_one
+from sigwire.modules.streaming import AsyncProgramStream, ProgramStream
 from sigwire.modules.walk import Parameter
 from sigwire.observe.callbacks import call as watch
 from sigwire.settings import Settings, current
@@ -42,7 +43,7 @@ from sigwire.steps import Program
 if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
 
-__all__ = ["Predict", "attempts_of"]
+__all__ = ["Predict", "attempts_of", "default_adapter"]
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -140,6 +141,18 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         async def acall(self, *, signature: str | type[Signature], **inputs: Any) -> Any: ...
         async def acall(self, *args: Any, **kwargs: Any) -> Any: ...
 
+        @overload
+        def stream(self, *args: P.args, **kwargs: P.kwargs) -> ProgramStream[S]: ...
+        @overload
+        def stream(self, **inputs: Any) -> ProgramStream[S]: ...
+        def stream(self, *args: Any, **kwargs: Any) -> Any: ...
+
+        @overload
+        def astream(self, *args: P.args, **kwargs: P.kwargs) -> AsyncProgramStream[S]: ...
+        @overload
+        def astream(self, **inputs: Any) -> AsyncProgramStream[S]: ...
+        def astream(self, *args: Any, **kwargs: Any) -> Any: ...
+
     def steps(self, *args: Any, **kwargs: Any) -> Program[Prediction]:
         """One call as a program."""
         reader = self._reader
@@ -170,14 +183,14 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
             end(request)
         tools = plan.tools_of(inputs) if reader.tools_name is not None else ()
         taken = TakenIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
-        prediction = yield from _answer(_Trip(lm, plan, tools, taken), request, repairs)
+        prediction = yield from _answer(_Trip(self, lm, plan, tools, taken), request, repairs)
         if values.trace is not None:
             _remember(values, (self, inputs, prediction))
         return prediction
 
     def _plan_for(self, signature: Any, lm: LanguageModel, values: Settings) -> Plan:
         """The plan; looked up by identity, since it changes only when one of its makers does."""
-        adapter = values.adapter or _chat()
+        adapter = values.adapter or default_adapter()
         capabilities = lm.capabilities
         spec = signature.spec
         kept = self._plan
@@ -257,11 +270,24 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
 class _Trip:
     """What stays the same through all requests of one call."""
 
-    __slots__ = ("attempts", "lm", "plan", "taken", "tools")
+    __slots__ = ("attempts", "lm", "module", "plan", "taken", "tools")
 
-    def __init__(self, lm: LanguageModel, plan: Plan, tools: tuple[Tool, ...] = (), taken: Iterable[str] = ()) -> None:
-        self.lm, self.plan, self.tools, self.taken = lm, plan, tools, taken
+    def __init__(
+        self,
+        module: object,
+        lm: LanguageModel,
+        plan: Plan,
+        tools: tuple[Tool, ...] = (),
+        taken: Iterable[str] = (),
+    ) -> None:
+        self.module, self.lm, self.plan, self.tools, self.taken = module, lm, plan, tools, taken
         self.attempts: list[Attempt] = []
+
+    def reader(self, path: str, turn: int | None) -> EventReader:
+        """What reads an answer in pieces."""
+        from sigwire.adapters.streaming import FieldReader
+
+        return FieldReader(self.plan, self.tools, path, turn)
 
 
 def _attempts(response: Response, purpose: Purpose) -> tuple[Attempt, ...]:
@@ -273,11 +299,13 @@ def _attempts(response: Response, purpose: Purpose) -> tuple[Attempt, ...]:
 
 def _answer(trip: _Trip, request: Request, repairs: int, purpose: Purpose = "ask") -> Program[Prediction]:
     """Ask until the answer can be read or the repairs are used up; a prediction of it."""
-    plan = trip.plan
+    plan, checks = trip.plan, repairs > 0
     while True:
-        response = yield Ask(trip.lm, request)
+        response = yield Ask(trip.lm, request, trip)
         trip.attempts.extend(_attempts(response, purpose) or (Attempt(purpose, trip.lm.model, response.usage),))
         response = plan.normalize(response, trip.tools, taken=trip.taken)
+        if checks:  # a call that does not fit its tool is worth a repair, where the caller pays for repairs
+            response = plan.checked(response, trip.tools)
         readings = [_read(plan, choice) for choice in response.choices or (Choice(),)]
         failure = _first_failure(readings)
         if failure is None and not (repairs > 0 and _has_wrong_calls(response)):
@@ -349,7 +377,7 @@ def _predicted(trip: _Trip, response: Response, readings: list[_Reading], repair
 def _extracted(trip: _Trip, follow_up: FollowUp, repairs: int) -> Program[Parsed]:
     """The adapter's second question: fields out of a free answer."""
     lm = trip.lm if follow_up.lm is None else choose_lm(follow_up.lm, "the adapter's second question")
-    second = _Trip(lm, follow_up.plan)
+    second = _Trip(trip.module, lm, follow_up.plan)
     second.attempts = trip.attempts
     prediction = yield from _answer(second, follow_up.request, repairs, "extract")
     return Parsed(prediction.__dict__, _repairs_of(prediction))
@@ -367,7 +395,8 @@ def _repairs_of(prediction: Any) -> tuple[Any, ...]:
 # --- small parts --------------------------------------------------------------------------------------
 
 
-def _chat() -> Adapter:
+def default_adapter() -> Adapter:
+    """What is used where no adapter is set."""
     global _default_adapter
     if _default_adapter is None:
         from sigwire.adapters.chat import ChatAdapter

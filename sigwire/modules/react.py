@@ -7,14 +7,16 @@ overflows).
 Every way out gives the declared outputs or raises, and says which way it was (``TerminationReason``):
 
     submit                     the model called ``submit`` with outputs that fit
-    no_calls                   it answered in plain text, which is the output if there is a single text output
+    no_calls                   it answered in plain text: the outputs as the adapter reads them, or the single text output
     limit                      ``max_iters`` turns were used up
     parse_error                several turns running could not be read
     context_window_exceeded    the conversation no longer fits, with all but the latest results taken out
 
+    cancelled                  an interrupt, a cancelled task, a reader who left the stream: always raised
+
 Where the outputs are not there at the end, one more request extracts them from what was found (``extract=False``:
-``AgentStopped``). Whatever is raised, an interrupt or a cancellation too, carries ``steps`` and a ``history`` from which
-a run can go on.
+``AgentStopped``). Whatever is raised carries ``steps``, ``attempts``, the ``termination_reason`` and a ``history`` from
+which a run can go on (``AgentRun.of(error)``).
 """
 
 from __future__ import annotations
@@ -26,6 +28,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
+from sigwire.adapters.base import Plan
+from sigwire.adapters.layout import Layout
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.events import ToolDone
 from sigwire.core.example import Prediction
 from sigwire.core.json import Value
 from sigwire.core.messages import Message
@@ -38,6 +44,7 @@ from sigwire.errors import (
     ContextWindowExceededError,
     EmptyResponse,
     InputError,
+    LMError,
     MalformedToolCall,
     ModelError,
     OutputTruncated,
@@ -47,7 +54,8 @@ from sigwire.modules import conversation
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.inputs import InputReader
 from sigwire.modules.module import StepsModule
-from sigwire.modules.predict import Predict, attempts_of
+from sigwire.modules.predict import Predict, attempts_of, default_adapter
+from sigwire.modules.streaming import Place, is_streamed, on_turn, place_of
 from sigwire.modules.submit import Submit
 from sigwire.modules.toolbox import OnError, Toolbox, ToolRun
 from sigwire.settings import current
@@ -56,13 +64,16 @@ from sigwire.signatures.grammar import caller_scope
 from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signature
 from sigwire.signatures.types.history import History, Turn
 from sigwire.steps import Program
+from sigwire.streams import Emit
 
 __all__ = ["AgentRun", "ReAct", "ReActStep", "TerminationReason"]
 
 P = ParamSpec("P")
 S = TypeVar("S")
 
-TerminationReason: TypeAlias = Literal["submit", "no_calls", "limit", "parse_error", "context_window_exceeded"]
+TerminationReason: TypeAlias = Literal[
+    "submit", "no_calls", "limit", "parse_error", "context_window_exceeded", "cancelled"
+]
 
 _BAD_TURNS = 3  # unreadable answers in a row before the loop gives up
 
@@ -91,12 +102,14 @@ class AgentRun:
     """How a run went, typed: ``AgentRun.of(prediction)``, or of an exception that ended one.
 
     A prediction has the same as fields ``steps``, ``history``, ``trajectory`` and ``termination_reason``; where an output has
-    such a name, the field is ``run_steps`` and so on. ``termination_reason`` is ``None`` where an exception ended the run.
+    such a name, the field is ``run_steps`` and so on. ``termination_reason`` is ``None`` where something else than the loop
+    ended the run: an ``LMError``, a refusal, a tool's exception (``on_tool_error="abort"``). ``attempts`` are all requests.
     """
 
     steps: tuple[ReActStep, ...]
     history: History
     termination_reason: TerminationReason | None = None
+    attempts: tuple[Attempt, ...] = ()
 
     @classmethod
     def of(cls, result: object) -> AgentRun:
@@ -107,7 +120,13 @@ class AgentRun:
         )
         if not isinstance(history, History) or steps is None:
             raise InputError(f"This {type(result).__name__} does not come from a ReAct run.")
-        return cls(tuple(steps), history, reason)
+        attempts = attempts_of(result) if isinstance(result, Prediction) else held.get("attempts", ())
+        return cls(tuple(steps), history, reason, tuple(attempts))
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all requests."""
+        return sum((attempt.usage for attempt in self.attempts), Usage())
 
     @property
     def trajectory(self) -> dict[str, Any]:
@@ -272,7 +291,7 @@ class ReAct(StepsModule, Generic[P, S]):
         try:
             if not self.toolbox.tools:
                 return (yield from self._ask_plainly(talk))
-            end = yield from self._loop(talk, limit)
+            end = talk.end = yield from self._loop(talk, limit)
             outputs = end.outputs if end.outputs is not None else (yield from self._final_outputs(talk, end))
             return self._prediction(talk, end.reason, outputs)
         except BaseException as error:  # interrupts too: whatever ends a run, it can go on from here
@@ -281,10 +300,15 @@ class ReAct(StepsModule, Generic[P, S]):
             raise
 
     def _loop(self, talk: _Talk, limit: int) -> Program[_End]:
-        for _ in range(limit):
-            end = yield from self._turn(talk)
-            if end is not None:
-                return end
+        before = on_turn(None)
+        try:
+            for number in range(limit):
+                on_turn(number)
+                end = yield from self._turn(talk)
+                if end is not None:
+                    return end
+        finally:
+            on_turn(before)
         return _End("limit", why=f"{limit} turns were used up")
 
     def _turn(self, talk: _Talk) -> Program[_End | None]:
@@ -303,8 +327,12 @@ class ReAct(StepsModule, Generic[P, S]):
         if not calls:
             talk.step(choice, time.perf_counter() - began)
             return self._plain_end(choice)
-        runs = yield from self.toolbox.run(self._to_run(calls), record=talk.record)
+        place = place_of(self) if is_streamed() else None
+        record = talk.record if place is None else _Telling(talk.record, place)
+        runs = yield from self.toolbox.run(self._to_run(calls), record=record)
         end, results = self._settle(calls, runs)
+        if place is not None:  # the submission's results: the tools' were told as they came
+            yield Emit(*(_told(done, place) for done in results if done.call.name == self._submit.name))
         talk.answer([result.shown for result in results])
         talk.step(choice, time.perf_counter() - began, calls, tuple(result.result for result in results))
         return end
@@ -373,9 +401,15 @@ class ReAct(StepsModule, Generic[P, S]):
         return end, results
 
     def _plain_end(self, choice: Choice) -> _End:
-        """The end of a run that the model answered in plain text: its text is the output if there is just one, a text."""
+        """The end of a run that the model answered in plain text: as the adapter lays outputs out, or, where there is just one
+        output, a text, as that text.
+        """
         why = "the model answered in plain text"
         outputs = self.signature.spec.outputs
+        adapter = current().adapter or default_adapter()
+        plan = adapter.plan(_without_history(self.signature), Capabilities())
+        if _is_laid_out(plan.layout, choice.text):
+            return _End("no_calls", _parsed(plan, choice), why=why)
         if len(outputs) != 1 or outputs[0].annotation is not str or not choice.text.strip():
             return _End("no_calls", why=why)
         try:
@@ -436,7 +470,7 @@ class ReAct(StepsModule, Generic[P, S]):
         return self._prediction(talk, "no_calls", outputs)
 
     def _prediction(self, talk: _Talk, reason: TerminationReason, outputs: dict[str, Any]) -> Prediction:
-        run = AgentRun(tuple(talk.steps), talk.history, reason)
+        run = AgentRun(tuple(talk.steps), talk.history, reason, tuple(talk.attempts))
         told: dict[str, Any] = {
             "trajectory": run.trajectory,
             "steps": run.steps,
@@ -454,8 +488,22 @@ class ReAct(StepsModule, Generic[P, S]):
             choice=last.choice,
             repairs=last.repairs,
             mode=last.mode,
-            attempts=tuple(talk.attempts),
+            attempts=run.attempts,
         )
+
+
+def _is_laid_out(layout: Layout, text: str) -> bool:
+    """Whether a text holds outputs in the form that an adapter teaches, anywhere in it."""
+    marks = (layout.opening(name).strip() for name in layout.codecs)
+    return layout.begins(text.lstrip()) or any(mark in text for mark in marks)
+
+
+def _parsed(plan: Plan, choice: Choice) -> dict[str, Any] | None:
+    """The outputs in an answer; ``None`` where they cannot be read."""
+    try:
+        return plan.parse(choice).fields
+    except ModelError:
+        return None
 
 
 def _turns(given: Any) -> int:
@@ -474,11 +522,31 @@ def _is_text_loop(state: Any) -> bool:
     return "${next_tool_name}" in texts
 
 
+class _Telling:
+    """A record of tool runs that tells a stream of each as it is done."""
+
+    def __init__(self, record: list[ToolRun], place: Place) -> None:
+        self._record, self._place = record, place
+
+    def append(self, done: ToolRun, /) -> None:
+        self._record.append(done)
+        Emit(_told(done, self._place)).run()
+
+
+def _told(done: ToolRun, place: Place) -> ToolDone:
+    return ToolDone(done.shown, path=place.path, turn=place.turn)
+
+
 def _tell(error: BaseException, talk: _Talk) -> None:
     """Put what was done on an error that ends a run."""
-    told: dict[str, Any] = {"steps": tuple(talk.steps), "history": talk.history}
-    if isinstance(error, ModelError):
-        told["attempts"] = tuple(talk.attempts)
+    reason = talk.end and talk.end.reason
+    failed = error.attempts if isinstance(error, LMError) else ()  # a ModelError's were counted when it was caught
+    told: dict[str, Any] = {
+        "steps": tuple(talk.steps),
+        "history": talk.history,
+        "termination_reason": reason if isinstance(error, Exception) else "cancelled",
+        "attempts": (*talk.attempts, *failed),
+    }
     for name, value in told.items():
         with suppress(Exception):  # a user's error may refuse attributes
             setattr(error, name, value)
@@ -508,6 +576,7 @@ class _Talk:
         self.taken = conversation.call_ids(history)
         self.strikes = 0
         self.last: Any = None
+        self.end: _End | None = None
         self.record: list[ToolRun] = []
         self._heard = Choice()
         self._waiting: tuple[ToolCall, ...] = ()

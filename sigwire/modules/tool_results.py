@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, cast
 from sigwire.core.example import Record
 from sigwire.core.json import JsonValue, Value, dumps, loads
 from sigwire.core.messages import AudioPart, FilePart, ImagePart
+from sigwire.core.ordering import in_order
 from sigwire.core.parts import MediaPart
 
 __all__ = ["encode", "limit", "short_message"]
@@ -20,6 +21,7 @@ __all__ = ["encode", "limit", "short_message"]
 _MEDIA_PARTS = (ImagePart, AudioPart, FilePart)
 _SCALARS = frozenset({bool, int, str, type(None)})  # most of what a result is made of
 _LARGEST = 10**4000  # Python writes no number of more than 4300 digits
+_SMALLEST = -_LARGEST
 _CONTAINERS = frozenset({dict, list, tuple})
 _LONGEST_MESSAGE = 300
 
@@ -52,7 +54,7 @@ def _scalar(value: Any) -> Any:
     """A scalar that every JSON writer takes: half a surrogate pair, as in odd file names, is written as its escape."""
     if type(value) is str and not value.isascii():
         return value.encode("utf-8", "backslashreplace").decode()
-    if type(value) is int and not -_LARGEST < value < _LARGEST:
+    if type(value) is int and not _SMALLEST < value < _LARGEST:
         raise ValueError("it has a number of thousands of digits")
     return value
 
@@ -93,7 +95,7 @@ class _Reading:
         for key, item in value.items():
             if key.__class__ is not str:
                 self.is_json = False
-            made[key] = item if item.__class__ is int and -_LARGEST < item < _LARGEST else self.read(item)
+            made[key] = item if item.__class__ is int and _SMALLEST < item < _LARGEST else self.read(item)
         return made
 
     def _read_other(self, value: Any) -> Any:
@@ -121,7 +123,7 @@ def _jsonable(value: Any) -> JsonValue:
 
     try:
         text = to_json(value, bytes_mode="base64", inf_nan_mode="strings", fallback=own_form).decode()
-        made: JsonValue = loads(text)
+        made = in_order(value, loads(text))
     except (PydanticSerializationError, ValueError) as fault:
         raise ValueError(f"a value of the type {without_form[-1]} has no JSON form") from fault
     return made

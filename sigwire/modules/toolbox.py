@@ -20,16 +20,17 @@ import asyncio
 import contextvars
 import inspect
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias, TypeGuard, TypeVar, cast, get_args
+from time import perf_counter
+from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast, get_args
 
+from sigwire.core.function_tools import Bound
 from sigwire.core.json import Value
 from sigwire.core.tools import Tool, ToolCall, ToolResult
-from sigwire.errors import ConfigurationError, ToolDefinitionError, ToolSignal
+from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal
 from sigwire.modules.tool_results import encode, limit, short_message
 from sigwire.observe.callbacks import call as watch
 from sigwire.steps import Gather, Program, arun, block_on, off_loop, run
@@ -131,12 +132,11 @@ class Toolbox:
         """Run calls, awaited."""
         return [done.shown for done in await arun(self.run(calls))]
 
-    def run(self, calls: Iterable[ToolCall], *, record: list[ToolRun] | None = None) -> Program[tuple[ToolRun, ...]]:
+    def run(self, calls: Iterable[ToolCall], *, record: Record | None = None) -> Program[tuple[ToolRun, ...]]:
         """The program that runs calls. ``record`` gets each as it is done: an interrupted run leaves what it has there."""
-        items = [self._prepare(call) for call in calls]
-        if record is not None:
-            for item in items:
-                item.record = record
+        items = [self._prepare(call, record) for call in calls]
+        if len(items) == 1:
+            return ((yield items[0]),)
         done: list[ToolRun | None] = [None] * len(items)
         for group in self._groups(items):
             if len(group) == 1:
@@ -147,25 +147,25 @@ class Toolbox:
                 done[at] = finished
         return tuple(cast("list[ToolRun]", done))
 
-    def _prepare(self, call: ToolCall) -> _Running:
+    def _prepare(self, call: ToolCall, record: Record | None) -> _Running | _Refused:
         tool = self.tools.get(call.name)
         if call.error is not None and call.error.code != "unknown_tool":
-            return _Running(self, call, tool, fault=call.error.message)
+            return _Refused(self, call, tool, call.error.message, record)
         if tool is None:
             names = ", ".join(self.tools) or "none"
-            return _Running(self, call, fault=f"There is no tool {call.name!r}. The tools are: {names}.")
+            return _Refused(self, call, tool, f"There is no tool {call.name!r}. The tools are: {names}.", record)
         if call.arguments is None:
-            return _Running(self, call, tool, fault="The arguments must be a JSON object.")
+            return _Refused(self, call, tool, "The arguments must be a JSON object.", record)
+        if tool.handler is None:
+            return _Refused(self, call, tool, f"{tool.name} is run by the provider, not here.", record)
         try:
-            return _Running(self, call, tool, bound=tool.bind(call.arguments))
+            return _Running(self, call, tool, tool.handler, tool.bind(call.arguments), record)
         except Exception as fault:  # validators of users' types are users' code
             message = str(fault) if isinstance(fault, ValueError) and str(fault) else short_message(fault)
-            return _Running(self, call, tool, fault=message)
+            return _Refused(self, call, tool, message, record)
 
-    def _groups(self, items: Sequence[_Running]) -> Sequence[list[int]]:
+    def _groups(self, items: Sequence[_Running | _Refused]) -> Sequence[list[int]]:
         """Which calls run together: neighbours whose tools allow it. A tool with ``parallel=False`` runs alone."""
-        if len(items) == 1:
-            return _ALONE
         groups: list[list[int]] = []
         together: list[int] = []
         for at, item in enumerate(items):
@@ -179,57 +179,101 @@ class Toolbox:
         return [*groups, together] if together else groups
 
 
-def _performed(item: _Running) -> Program[ToolRun]:
+class Record(Protocol):
+    """Who is told of each call as it is done: a list will do. It may be told from several threads at once."""
+
+    def append(self, done: ToolRun, /) -> None: ...
+
+
+def _performed(item: _Running | _Refused) -> Program[ToolRun]:
     done: ToolRun = yield item
     return done
 
 
-_ALONE = ([0],)
+def _answer(
+    box: Toolbox,
+    call: ToolCall,
+    tool: Tool | None,
+    content: Any,
+    seconds: float,
+    is_error: bool = False,
+    media: tuple[Any, ...] = (),
+) -> ToolRun:
+    """What a call gave, and what the model sees of it."""
+    result = shown = ToolResult(call.id, call.name, content, is_error, media)
+    most = box.max_output if tool is None or tool.max_output is None else tool.max_output
+    if most is not None and (cut := limit(content, most)) is not content:
+        shown = ToolResult(call.id, call.name, cut, is_error, media)
+    return ToolRun(call, result, shown, seconds)
 
 
 class _TooSlow(Exception):
     """A tool took longer than it may."""
 
 
-class _Running:
-    """The effect of one call: run the tool, or answer at once where that is not possible."""
+class _Refused:
+    """The effect of a call that cannot be run: it is answered at once."""
 
-    __slots__ = ("_bound", "_box", "_call", "_fault", "record", "tool")
+    __slots__ = ("_box", "_call", "_fault", "_record", "tool")
 
-    def __init__(
-        self, box: Toolbox, call: ToolCall, tool: Tool | None = None, *, bound: Any = None, fault: str | None = None
-    ) -> None:
-        self._box, self._call, self.tool, self._bound, self._fault = box, call, tool, bound, fault
-        self.record: list[ToolRun] | None = None
+    nests = True  # its record may tell a stream of it
+
+    def __init__(self, box: Toolbox, call: ToolCall, tool: Tool | None, fault: str, record: Record | None) -> None:
+        self._box, self._call, self.tool, self._fault, self._record = box, call, tool, fault, record
 
     def run(self) -> ToolRun:
-        if self._fault is not None:
-            return self._recorded(self._failed(self._fault, 0.0))
-        began = time.perf_counter()
+        done = _answer(self._box, self._call, self.tool, self._fault, 0.0, is_error=True)
+        if self._record is not None:
+            self._record.append(done)
+        return done
+
+    async def arun(self) -> ToolRun:
+        return self.run()
+
+
+class _Running:
+    """The effect of a call that fits its tool: run the tool."""
+
+    __slots__ = ("_bound", "_box", "_call", "_handler", "_record", "tool")
+
+    nests = True  # a tool may run programs
+
+    def __init__(
+        self,
+        box: Toolbox,
+        call: ToolCall,
+        tool: Tool,
+        handler: Callable[..., Any],
+        bound: Bound,
+        record: Record | None,
+    ) -> None:
+        self._box, self._call, self.tool, self._record = box, call, tool, record
+        self._handler, self._bound = handler, bound
+
+    def run(self) -> ToolRun:
+        began = perf_counter()
         try:
             with watch("tool", self.tool, self._inputs) as end:
                 value, done = self._blocked(began)
                 end(value)
         except Exception as error:
-            done = self._raised(error, time.perf_counter() - began)
+            done = self._raised(error, perf_counter() - began)
         return self._recorded(done)
 
     async def arun(self) -> ToolRun:
-        if self._fault is not None:
-            return self._recorded(self._failed(self._fault, 0.0))
-        began = time.perf_counter()
+        began = perf_counter()
         try:
             with watch("tool", self.tool, self._inputs) as end:
                 value, done = await self._awaited(began)
                 end(value)
         except Exception as error:
-            done = self._raised(error, time.perf_counter() - began)
+            done = self._raised(error, perf_counter() - began)
         return self._recorded(done)
 
     # --- the one place where a model's wish becomes a deed ---
 
     def _blocked(self, began: float) -> tuple[Any, ToolRun]:
-        if cast(Tool, self.tool).is_async:
+        if self.tool.is_async:
             return block_on(self._awaited(began))
         seconds = self._seconds
         value, done = self._work(began) if seconds is None else _within(seconds, partial(self._work, began))
@@ -244,16 +288,15 @@ class _Running:
             raise (_TooSlow() if limit.expired() else error) from error
 
     async def _waited(self, began: float) -> tuple[Any, ToolRun]:
-        tool = cast(Tool, self.tool)
-        if tool.is_async:
-            return await self._finished(_handler(tool)(*self._bound.args, **self._bound.kwargs), began)
+        if self.tool.is_async:
+            return await self._finished(self._handler(*self._bound.args, **self._bound.kwargs), began)
         # A thread cannot be stopped: past its time the handler goes on, and its value is dropped.
         value, done = (await off_loop(_captured, partial(self._work, began)))()
         return (value, done) if done is not None else await self._finished(value, began)
 
     def _work(self, began: float) -> tuple[Any, ToolRun | None]:
         """Call the handler, and answer where it called: large values take time, a generator is the tool's code."""
-        value = _handler(cast(Tool, self.tool))(*self._bound.args, **self._bound.kwargs)
+        value = self._handler(*self._bound.args, **self._bound.kwargs)
         return value, None if _is_awaitable(value) else self._answered(value, began)
 
     async def _finished(self, waiting: Awaitable[Any], began: float) -> tuple[Any, ToolRun]:
@@ -262,8 +305,8 @@ class _Running:
 
     @property
     def _seconds(self) -> float | None:
-        tool = cast(Tool, self.tool)
-        return self._box.timeout if tool.timeout is None else tool.timeout
+        seconds = self.tool.timeout
+        return self._box.timeout if seconds is None else seconds
 
     def _inputs(self) -> Mapping[str, Any]:
         return self._call.arguments or {}
@@ -276,10 +319,11 @@ class _Running:
             if isinstance(value, ToolResult):  # a tool may say it all itself
                 value, is_error, more = value.content, value.is_error, value.media
             content, media = encode(value)
-            return self._done(content, time.perf_counter() - began, is_error, (*more, *media))
+            seconds = perf_counter() - began
+            return _answer(self._box, self._call, self.tool, content, seconds, is_error, more + media)
         except Exception as fault:  # a value's own ways of being written and read are users' code
             why = str(fault) if isinstance(fault, ValueError) else short_message(fault)
-            return self._failed(f"The tool ran, but its result cannot be shown: {why}.", time.perf_counter() - began)
+            return self._failed(f"The tool ran, but its result cannot be shown: {why}.", perf_counter() - began)
 
     def _raised(self, error: Exception, seconds: float) -> ToolRun:
         if isinstance(error, _TooSlow):
@@ -287,25 +331,17 @@ class _Running:
         if isinstance(error, ToolSignal):
             return self._failed(str(error) or type(error).__name__, seconds)
         # Waiting for another thread's task raises a cancellation that is, unlike asyncio's own, an Exception.
-        if self._box.on_error == "abort" or isinstance(error, CancelledError):
+        # A loop that cannot go on is no fault of the tool's, and nothing that a model could change.
+        if self._box.on_error == "abort" or isinstance(error, CancelledError | EventLoopError):
             raise error
         return self._failed(f"The tool failed. {short_message(error)}", seconds)
 
     def _failed(self, message: str, seconds: float) -> ToolRun:
-        return self._done(message, seconds, is_error=True)
-
-    def _done(self, content: Any, seconds: float, is_error: bool = False, media: tuple[Any, ...] = ()) -> ToolRun:
-        call, tool = self._call, self.tool
-        result = shown = ToolResult(call.id, call.name, content, is_error, media)
-        most = tool.max_output if tool is not None and tool.max_output is not None else self._box.max_output
-        cut = limit(content, most)
-        if cut is not content:
-            shown = ToolResult(call.id, call.name, cut, is_error, media)
-        return ToolRun(call, result, shown, seconds)
+        return _answer(self._box, self._call, self.tool, message, seconds, is_error=True)
 
     def _recorded(self, done: ToolRun) -> ToolRun:
-        if self.record is not None:
-            self.record.append(done)
+        if self._record is not None:
+            self._record.append(done)
         return done
 
 
@@ -314,13 +350,6 @@ _NEVER_AWAITED = frozenset({dict, list, str, int, float, bool, type(None)})
 
 def _is_awaitable(value: Any) -> TypeGuard[Awaitable[Any]]:
     return type(value) not in _NEVER_AWAITED and inspect.isawaitable(value)
-
-
-def _handler(tool: Tool) -> Callable[..., Any]:
-    if tool.handler is None:
-        raise RuntimeError(f"{tool.name} is run by the provider, not here")
-    handler: Callable[..., Any] = tool.handler
-    return handler
 
 
 def _within(seconds: float, work: Callable[[], T]) -> T:

@@ -8,9 +8,10 @@ until a value is validated: ``FieldSpec.adapter`` builds its validator on first 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, cast, get_args
@@ -36,6 +37,7 @@ __all__ = [
     "declaration",
     "direction_of",
     "infer_prefix",
+    "redeclared",
 ]
 
 Direction: TypeAlias = Literal["input", "output"]
@@ -143,6 +145,59 @@ def _is_given(value: Any, name: str) -> bool:
 
 def _first_given(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)
+
+
+def redeclared(declared: FieldInfo, changes: Mapping[str, Any]) -> FieldInfo:
+    """A declaration with some of its options changed; a constraint that is changed to ``None`` is gone.
+
+    >>> redeclared(OutputField(ge=1, le=5), {"ge": 2, "le": None}).metadata
+    [Ge(ge=2)]
+    """
+    # DSPy's way to set a text that optimizers wrote; a declaration has no place for it.
+    kept = {name: changes[name] for name in _LEGACY if name in changes}
+    given = {name: value for name, value in changes.items() if name not in _LEGACY}
+    extra = {**_extra(declared), **given.pop("json_schema_extra", {}), **kept}
+    extra.pop("constraints", None)  # written anew when the field is compiled
+    options = {**_attributes(declared, given), **given, "json_schema_extra": extra}
+    new = declaration(cast("Direction", direction_of(declared)), **options)
+    new.metadata = [*_without(declared.metadata, given.keys()), *new.metadata]
+    return new
+
+
+_ATTRIBUTES = (
+    "default", "default_factory", "alias", "alias_priority", "validation_alias", "serialization_alias", "title",
+    "field_title_generator", "description", "examples", "exclude", "discriminator", "deprecated", "frozen",
+    "validate_default", "repr",
+)  # fmt: skip
+_EITHER = {"default": "default_factory", "default_factory": "default", "desc": "description"}
+
+
+def _attributes(info: FieldInfo, changed: Collection[str]) -> dict[str, Any]:
+    """What a declaration says beside its constraints, without what is changed or stands in the way of a change."""
+    from pydantic import Field
+
+    blank: Any = Field()
+    gone = {*changed, *(_EITHER[name] for name in changed if name in _EITHER)}
+    said = {name: getattr(info, name) for name in _ATTRIBUTES if name not in gone}
+    return {name: value for name, value in said.items() if value is not getattr(blank, name)}
+
+
+def _without(metadata: list[Any], names: Collection[str]) -> Iterator[Any]:
+    """Constraints without those of some names."""
+    for item in metadata:
+        dropped = [name for name in names if getattr(item, name, None) is not None]
+        if not dropped:
+            yield item
+        elif dataclasses.is_dataclass(item) and len(dataclasses.fields(item)) > 1:  # Len, Interval, StringConstraints
+            defaults = {field.name: field.default for field in dataclasses.fields(item)}
+            yield dataclasses.replace(cast(Any, item), **{name: defaults[name] for name in dropped})
+        elif left := {name: value for name, value in _parts(item).items() if name not in dropped}:
+            yield type(item)(**left)
+
+
+def _parts(item: Any) -> dict[str, Any]:
+    """The constraints that pydantic keeps in one object of its own; none for a constraint that is an object by itself."""
+    return {} if dataclasses.is_dataclass(item) else dict(cast("dict[str, Any]", item.__dict__))
 
 
 def direction_of(value: object) -> Direction | None:

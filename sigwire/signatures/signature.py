@@ -17,9 +17,9 @@ import sys
 import types
 import typing
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transform, overload
 
 from sigwire.core.example import Record
 from sigwire.errors import FieldDefinitionError, InputError, SignatureError, StateError
@@ -31,6 +31,7 @@ from sigwire.signatures.fields import (
     compile_field,
     declaration,
     direction_of,
+    redeclared,
 )
 from sigwire.signatures.grammar import Names, caller_frame, caller_scope, parse_signature, scope_of
 from sigwire.signatures.roles import check_roles
@@ -132,10 +133,13 @@ class SignatureMeta(type):
     # Editing fields gives Any: no checker can follow what the new class has.
 
     def with_updated_fields(cls, name: str, type_: Any = None, **changes: Any) -> Any:
-        """One field with another type, or with other metadata: ``desc=``, ``prefix=``, or any key of its own.
+        """One field with another type, or with whatever else ``InputField`` and ``OutputField`` take; the rest stays.
 
-        >>> Signature("a -> b").with_updated_fields("b", int, desc="how many").spec.outputs[0].description
-        'how many'
+        A constraint replaces the one of its name, and ``None`` takes it away.
+
+        >>> b = Signature("a -> b").with_updated_fields("b", int, desc="how many", ge=0).spec.outputs[0]
+        >>> b.description, b.constraints
+        ('how many', 'at least 0')
         """
         old = cls._field(name)
         updated = _recompiled(old, old.info.annotation if type_ is None else type_, changes)
@@ -216,7 +220,44 @@ class SignatureMeta(type):
         return f"{cls.__name__}({cls.signature}\n    instructions={cls.spec.instructions!r}{fields}\n)"
 
 
-class Signature(Record, metaclass=SignatureMeta):
+if TYPE_CHECKING:
+    S = TypeVar("S")
+
+    class _Retold:
+        """New instructions, for a class and for what checkers take for an instance of one."""
+
+        @overload
+        def __get__(self, instance: None, owner: type[S], /) -> Callable[[str], type[S]]: ...
+        @overload
+        def __get__(self, instance: S, owner: type[S], /) -> Callable[[str], S]: ...
+        def __get__(self, instance: Any, owner: Any, /) -> Any: ...
+
+    class _Base(Record):
+        """The methods of signature classes, on instances: checkers take ``Signature("a -> b")``, a class, for one."""
+
+        with_instructions = _Retold()
+        append_instructions = _Retold()
+        append: Any
+        delete: Any
+        dump_state: Any
+        fields: Any
+        input_fields: Any
+        insert: Any
+        instructions: Any
+        load_state: Any
+        output_fields: Any
+        prepend: Any
+        signature: Any
+        spec: Any
+        with_updated_fields: Any
+
+        @classmethod
+        def equals(cls, other: Any) -> bool: ...
+else:
+    _Base = Record
+
+
+class Signature(_Base, metaclass=SignatureMeta):
     """A task: typed inputs, typed outputs, and instructions.
 
     As a class, the docstring is the instructions:
@@ -379,16 +420,10 @@ def _check_name(name: object) -> None:
 
 def _recompiled(old: FieldSpec, annotation: Any, changes: Mapping[str, Any]) -> FieldSpec:
     """The field with another type or other metadata; everything else of its declaration stays."""
-    import copy
-
-    info = copy.copy(old.info)
-    extra = {**cast("dict[str, Any]", info.json_schema_extra), **changes}
-    if "desc" in changes:
-        info.description = str(changes["desc"])
-    info.json_schema_extra = extra
+    declared = redeclared(old.info, changes)
     if annotation is not old.info.annotation:
-        info.annotation = None
-    return compile_field(old.name, annotation, info)
+        declared.annotation = None
+    return compile_field(old.name, annotation, declared)
 
 
 # --- the class form -------------------------------------------------------------------------------

@@ -1,12 +1,14 @@
-"""For the tests of programs that use sigwire: a provider on this machine, and what it answers.
+"""For the tests of programs that use sigwire: a provider on this machine, what it answers, and how it streams.
 
-with FakeProvider(["Hello", Fault("rate_limit")]) as provider:
+with FakeProvider(["Hello", Fault("rate_limit"), Streamed("Hello", seed=7)]) as provider:
     lm = LM("openai/gpt-5-mini", base_url=provider.url("openai"), api_key="any")
 """
 
 from __future__ import annotations
 
-from sigwire.testing.answers import Answer, Fault, Raw
+from sigwire.testing.answers import Answer, Events, Fault, Raw, Streamed
 from sigwire.testing.fake_provider import FakeProvider, Recorded
+from sigwire.testing.pieces import Gate
+from sigwire.testing.playing import Progress
 
-__all__ = ["Answer", "FakeProvider", "Fault", "Raw", "Recorded"]
+__all__ = ["Answer", "Events", "FakeProvider", "Fault", "Gate", "Progress", "Raw", "Recorded", "Streamed"]

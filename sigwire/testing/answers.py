@@ -3,6 +3,8 @@
 Answer     what a script may hold: texts, calls, choices, responses, faults, raw bodies, functions of the request
 Fault      an error, by what went wrong; each wire has its own status, code and body for it
 Raw        bytes as they are, for what no provider should send and some do
+Events     the events of a stream as they are
+Streamed   an answer, and how it comes to a client that asks for a stream
 Script     gives the next answer, one at a time, from any thread
 """
 
@@ -11,17 +13,18 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, cast
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
-from sigwire.core.json import JsonValue, dumps
+from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import ToolCall, ToolCalls
 from sigwire.errors import ConfigurationError, LMError
 from sigwire.lm.base import LanguageModel
+from sigwire.testing.pieces import Cut, Gate, Newline
 
-__all__ = ["Answer", "Fault", "FaultKind", "Raw", "Reply", "Script"]
+__all__ = ["Answer", "Events", "Fault", "FaultKind", "Raw", "Reply", "Script", "Streamed", "Told"]
 
 FaultKind: TypeAlias = Literal[
     "auth",
@@ -81,21 +84,92 @@ class Raw:
         return (self.body if isinstance(self.body, str) else dumps(self.body)).encode()
 
 
+@dataclass(frozen=True, slots=True)
+class Events:
+    """The events of a stream, for what no provider should send and some do.
+
+    A JSON object is framed as the wire frames its events; text and bytes go out as they are. Nothing is added at the end. Only
+    a request for a stream can be answered with them.
+
+    >>> Events([{"choices": []}, ": a comment\\n\\n", "data: [DONE]\\n\\n"]).items[0]
+    {'choices': []}
+    """
+
+    items: Sequence[JsonObject | str | bytes] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """An answer, and how it comes to a client that asks for a stream; to any other it comes whole.
+
+    ``cut``, ``seed``: how texts, thoughts and arguments fall to pieces (``pieces.Cut``); without, after each word or sign.
+    ``gate``: every event waits there until the test lets it through.
+    ``packets``: where the bytes of the body are cut, at every so many or after these; without it, after each event.
+    ``newline``: the line ends of server-sent events; without it, the provider's.
+    ``ping_every``: a keep-alive (a comment, a ``ping`` event, an empty line) before every n-th event; 0 for none.
+    ``stop_after``: no more events than these. Then comes the ``fault``, as an error inside the stream; without one the
+    connection breaks off, or with ``clean`` the body ends as if it were complete, but for the wire's end marker. A fault
+    without ``stop_after`` comes first.
+
+    Raises ``ConfigurationError`` for pieces and packets shorter than 1, counts below 0, and a ``cut`` beside a ``seed``.
+
+    >>> Streamed("Hello there", cut=4).answer
+    'Hello there'
+    """
+
+    answer: Answer = ""
+    _: KW_ONLY
+    cut: Cut | None = None
+    seed: int | None = None
+    gate: Gate | None = None
+    packets: int | Sequence[int] | None = None
+    newline: Newline | None = None
+    ping_every: int = 0
+    stop_after: int | None = None
+    fault: Fault | None = None
+    clean: bool = False
+
+    def __post_init__(self) -> None:
+        least = {"cut": 1, "packets": 1, "ping_every": 0, "stop_after": 0}
+        for name, bound in least.items():
+            if isinstance(given := getattr(self, name), int) and given < bound:
+                raise ConfigurationError(f"{name}={given} is too small (scripting a stream). Give {bound} or more.")
+        if self.cut is not None and self.seed is not None:
+            raise ConfigurationError("A stream is cut by cut=... or at random by seed=..., not by both. Leave one out.")
+
+
 Answer: TypeAlias = (
-    str | ToolCall | Sequence[ToolCall] | Choice | Response | Fault | Raw | LMError | Callable[[Request], "Answer"]
+    str
+    | ToolCall
+    | Sequence[ToolCall]
+    | Choice
+    | Response
+    | Fault
+    | Raw
+    | Events
+    | Streamed
+    | LMError
+    | Callable[[Request], "Answer"]
 )
 """One scripted answer. A function of the request gives any of the others."""
 
-Reply: TypeAlias = Response | Fault | Raw
+Reply: TypeAlias = Response | Fault | Raw | Events
+
+
+class Told(NamedTuple):
+    """What to answer, and how to stream it where the script says."""
+
+    reply: Reply
+    how: Streamed | None = None
 
 
 class Script:
     """Hands out answers in order; a function or a language model answers every request.
 
     >>> script = Script(["Hello"])
-    >>> script.next(Request()).choices[0].text
+    >>> script.next(Request()).reply.choices[0].text
     'Hello'
-    >>> script.next(Request()).kind
+    >>> script.next(Request()).reply.kind
     'bad_request'
     """
 
@@ -122,29 +196,33 @@ class Script:
         with self._lock:
             self._queue.extend(answers)
 
-    def next(self, request: Request) -> Reply:
+    def next(self, request: Request) -> Told:
         """The answer to a request: one item of the script for each choice that it asks for."""
         wanted = cast(int, request.options.get("n") or 1)
-        reply = self._one(request)
+        reply, how = self._one(request)
         if not isinstance(reply, Response):
-            return reply
+            return Told(reply, how)
         while len(reply.choices) < wanted:
-            more = self._one(request)
+            more = self._one(request).reply
             if not isinstance(more, Response):
-                return more
+                return Told(more, how)
             reply = replace(reply, choices=reply.choices + more.choices)
-        return reply
+        return Told(reply, how)
 
-    def _one(self, request: Request) -> Reply:
+    def _one(self, request: Request) -> Told:
         try:
             answer: Any = self._source(request)
-            while callable(answer):
-                answer = answer(request)
-            return _reply(answer)
+            how: Streamed | None = None
+            while callable(answer) or isinstance(answer, Streamed):
+                if isinstance(answer, Streamed):
+                    how, answer = answer, answer.answer
+                else:
+                    answer = answer(request)
+            return Told(_reply(answer), how)
         except LMError as error:
-            return _reply(error)
+            return Told(_reply(error))
         except Exception as error:  # whatever a script's function raises: a server answers, it does not die
-            return Fault("server", f"The fake provider's script raised {type(error).__name__}: {error}")
+            return Told(Fault("server", f"The fake provider's script raised {type(error).__name__}: {error}"))
 
     def _pop(self, request: Request) -> Answer:
         with self._lock:
@@ -172,7 +250,7 @@ def _without_ids(choice: Choice) -> Choice:
 
 
 def _reply(answer: Answer) -> Reply:
-    if isinstance(answer, Response | Fault | Raw):
+    if isinstance(answer, Response | Fault | Raw | Events):
         return answer
     if isinstance(answer, LMError):
         return Fault(
@@ -192,7 +270,7 @@ def _choice(answer: object) -> Choice:
     if not calls or len(calls) < len(items):
         raise ConfigurationError(
             f"A fake provider cannot answer with {kind} (reading its script). Use a text, ToolCalls, a "
-            "Choice, a Response, a Fault, a Raw or a function of the request."
+            "Choice, a Response, a Fault, a Raw, Events, a Streamed or a function of the request."
         )
     text = answer.text if isinstance(answer, ToolCalls) else ""
     return Choice(text, calls, finish_reason="tool_calls")

@@ -3,12 +3,13 @@
 read     version header, ``max_tokens``, results directly after their calls and first in their turn, ids and names that fit,
          signed thinking, the structured-output subset of JSON Schema
 write    blocks in the order of the answer's parts; thinking gets a signature
+split    that answer in events (``anthropic_stream``)
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -18,7 +19,11 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.testing.answers import Fault, FaultKind
+from sigwire.testing.anthropic_models import check_model
+from sigwire.testing.anthropic_stream import PING, events
+from sigwire.testing.framing import ServerSentEvents
 from sigwire.testing.nodes import Misfit, Node
+from sigwire.testing.pieces import Cutter
 from sigwire.testing.wire import (
     Asked,
     Exchange,
@@ -102,15 +107,16 @@ class Anthropic(Wire):
         body.fields(FIELDS)
         model = body["model"].text()
         limit = body["max_tokens"].integer(0)
-        if (stream := body.get("stream")) and stream.flag():
-            raise stream.wrong("Streaming is not available here: the fake provider answers whole.")
         if exchange.headers["anthropic-version"] != "2023-06-01" and (sampling := [n for n in SAMPLING if body.has(n)]):
             raise Misfit("unknown", (sampling[0],))
         tools = _tools(body.get("tools"))
         choice, parallel = _tool_choice(body.get("tool_choice"), tools)
+        check_model(body, model)
         messages = (*_system(body.get("system")), *_messages(body["messages"]))
         options: JsonObject = {"max_tokens": limit, **_sampling(body), **_reasoning(body, limit, choice)}
-        return Asked(model, Request(messages, tools, choice, parallel, _format(body.get("output_config")), options))
+        request = Request(messages, tools, choice, parallel, _format(body.get("output_config")), options)
+        streamed = (stream := body.get("stream")) and stream.flag()
+        return Asked(model, request, ServerSentEvents(named=True, alive=PING) if streamed else None)
 
     def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
         usage = counted(response, asked)
@@ -138,6 +144,9 @@ class Anthropic(Wire):
                 "service_tier": "standard",
             },
         }
+
+    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+        return events(body, cut)
 
     def describe(self, misfit: Misfit) -> Fault:
         problem = {

@@ -3,9 +3,9 @@
 It speaks the providers' wires at one address, answers from a script (``answers.py``) or by any language model, and refuses
 what the real one refuses, with its status and its words. A request goes through these steps; each may end it:
 
-    route -> key -> JSON -> the wire's rules -> model known -> script -> the wire's answer
+    route -> key -> JSON -> the wire's rules -> model known -> script -> the wire's answer, whole or event by event
 
-Everything is recorded, refused requests too.
+Everything is recorded, refused requests too, and of a stream how far it came.
 """
 
 from __future__ import annotations
@@ -18,25 +18,32 @@ from typing import Any, Self
 
 from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.core.request import Request
+from sigwire.core.response import Response
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
 from sigwire.steps import off_loop
-from sigwire.testing.answers import Answer, Fault, Raw, Script
+from sigwire.testing.answers import Answer, Events, Fault, Raw, Script, Streamed
 from sigwire.testing.anthropic import Anthropic
+from sigwire.testing.clouds import AzureChat, AzureResponses, Vertex
 from sigwire.testing.gemini import Gemini
 from sigwire.testing.nodes import Misfit, Node
 from sigwire.testing.ollama import Ollama
 from sigwire.testing.openai_chat import OpenAIChat
 from sigwire.testing.openai_responses import OpenAIResponses
+from sigwire.testing.pieces import cutter
+from sigwire.testing.playing import Performance, Progress
 from sigwire.testing.server import Answered, LoopbackServer
 from sigwire.testing.wire import Asked, Exchange, Ids, Rejected, Wire
 
-__all__ = ["WIRES", "FakeProvider", "Recorded"]
+__all__ = ["PLACES", "WIRES", "FakeProvider", "Recorded"]
 
 WIRES: Mapping[str, Wire] = {
     wire.name: wire for wire in (OpenAIChat(), OpenAIResponses(), Anthropic(), Gemini(), Ollama())
 }
 """The wires by name."""
+
+PLACES: Mapping[str, Wire] = {**WIRES, **{wire.name: wire for wire in (AzureChat(), AzureResponses(), Vertex())}}
+"""The wires, and those of them that a cloud serves elsewhere."""
 
 _SECRET_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
 _SECRET_QUERY = frozenset({"key", "api_key"})
@@ -47,7 +54,8 @@ class Recorded:
     """A request as it came, and what was made of it.
 
     ``wire`` is ``None`` for a path that no wire has, ``request`` for a request that was refused; ``body`` is the JSON, or the
-    text where it is none. Keys are masked. ``status`` and ``answer`` are what went back.
+    text where it is none. Keys are masked. ``status`` and ``answer`` are what went back; for a stream, ``answer`` lists the
+    events that make the whole of it, and ``stream`` says how far it came.
     """
 
     wire: str | None
@@ -59,12 +67,14 @@ class Recorded:
     request: Request | None
     status: int
     answer: JsonValue
+    stream: Progress | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     answered: Answered
     asked: Asked | None = None
+    performance: Performance | None = None
 
 
 class FakeProvider:
@@ -73,7 +83,7 @@ class FakeProvider:
     ``answers``: a list of texts, tool calls, ``Choice``, ``Response``, ``Fault``, ``Raw``, ``LMError`` and functions of the
     request, used up one by one; or one function or language model for every request. A script that has run out answers with an
     error that says so. ``key``: the only key that is taken (without it, any); ``models``: the only models that exist.
-    ``port`` 0 takes a free one.
+    ``port`` 0 takes a free one. ``streamed``: how answers are streamed whose script does not say it.
 
     It runs between ``start()`` and ``close()``, or as a context manager, sync or async. ``requests`` holds what came.
 
@@ -95,8 +105,10 @@ class FakeProvider:
         models: Collection[str] | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
+        streamed: Streamed | None = None,
     ) -> None:
         self.script = Script(answers)
+        self._streamed = streamed or Streamed()
         self._requests: list[Recorded] = []
         self._key, self._models = key, models
         self._address = (host, port)
@@ -120,18 +132,19 @@ class FakeProvider:
             server.stop()
 
     def url(self, wire: str) -> str:
-        """The base URL for a client of the wire ("openai", "openai-responses", "anthropic", "gemini", "ollama").
+        """The base URL for a client of the wire ("openai", "openai-responses", "anthropic", "gemini", "ollama"), or of a cloud
+        that serves it ("azure", "azure-responses", "vertex").
 
         Raises ``ConfigurationError`` for a wire that there is none of, and before the provider runs.
         """
-        if wire not in WIRES:
+        if wire not in PLACES:
             raise ConfigurationError(
-                f"No wire {wire!r} (asking a FakeProvider for its URL). Use one of {sorted(WIRES)}."
+                f"No wire {wire!r} (asking a FakeProvider for its URL). Use one of {sorted(PLACES)}."
             )
         if self._server is None:
             raise ConfigurationError("The FakeProvider is not running (asking for its URL). Use it in a with block.")
         host, port = self._server.server_address[:2]
-        return f"http://{host!s}:{port}{WIRES[wire].base}"
+        return f"http://{host!s}:{port}{PLACES[wire].base}"
 
     @property
     def requests(self) -> tuple[Recorded, ...]:
@@ -158,7 +171,7 @@ class FakeProvider:
     # --- answering -------------------------------------------------------------------------------
 
     def _answer(self, exchange: Exchange) -> Answered:
-        wire = next((wire for wire in WIRES.values() if wire.route.fullmatch(exchange.path)), None)
+        wire = next((wire for wire in PLACES.values() if wire.route.fullmatch(exchange.path)), None)
         if wire is None or exchange.method != "POST":
             outcome = _Outcome(_no_such_place(exchange))
         else:
@@ -176,16 +189,35 @@ class FakeProvider:
             return _Outcome(_refused(wire, wire.describe(misfit), request_id))
         except Rejected as rejected:
             return _Outcome(_refused(wire, rejected.fault, request_id))
-        reply = self.script.next(asked.request)
+        reply, how = self.script.next(asked.request)
         if isinstance(reply, Raw):
             return _Outcome(Answered(reply.status, reply.encoded, reply.headers, reply.cut), asked)
         if isinstance(reply, Fault):
             return _Outcome(_refused(wire, reply, request_id), asked)
         try:
-            body = dumps(wire.write(reply, asked, self._ids)).encode()
+            return self._answered(wire, asked, reply, how or self._streamed, request_id)
         except ConfigurationError as error:
             return _Outcome(_refused(wire, Fault("server", str(error)), request_id), asked)
-        return _Outcome(Answered(200, body, wire.headers(None, request_id)), asked)
+
+    def _answered(self, wire: Wire, asked: Asked, reply: Response | Events, how: Streamed, request_id: str) -> _Outcome:
+        headers = wire.headers(None, request_id)
+        if asked.framing is not None:
+            events = self._events(wire, asked, reply, how)
+            sent = min(how.stop_after or 0, len(events))
+            fault = wire.fail(wire.worded(how.fault), request_id, sent) if how.fault else None
+            performance = Performance(events, asked.framing, how, fault, isinstance(reply, Events))
+            headers = {**headers, "content-type": asked.framing.content_type}
+            return _Outcome(Answered(200, headers=headers, play=performance.play), asked, performance)
+        if isinstance(reply, Events):
+            raise ConfigurationError("The script has Events, and the request asks for a whole answer (answering).")
+        return _Outcome(Answered(200, dumps(wire.write(reply, asked, self._ids)).encode(), headers), asked)
+
+    def _events(
+        self, wire: Wire, asked: Asked, reply: Response | Events, how: Streamed
+    ) -> list[JsonObject | str | bytes]:
+        if isinstance(reply, Events):
+            return list(reply.items)
+        return [*wire.split(wire.write(reply, asked, self._ids), asked, cutter(how.cut, how.seed))]
 
     def _read(self, wire: Wire, exchange: Exchange) -> Asked:
         key = wire.key(exchange)
@@ -228,8 +260,13 @@ def _record(wire: Wire | None, exchange: Exchange, outcome: _Outcome) -> Recorde
         _json_or_text(exchange.body),
         outcome.asked.request if outcome.asked else None,
         outcome.answered.status,
-        _json_or_text(outcome.answered.body),
+        _json_or_text(outcome.answered.body) if outcome.performance is None else _shown(outcome.performance),
+        outcome.performance.progress if outcome.performance else None,
     )
+
+
+def _shown(performance: Performance) -> JsonValue:
+    return [event.decode(errors="replace") if isinstance(event, bytes) else event for event in performance.events]
 
 
 def _masked(values: Mapping[str, str], secret: Collection[str]) -> dict[str, str]:

@@ -3,13 +3,14 @@
 read     one answer for each call of the turn before, in one content; names that fit; one schema field and one thinking field;
          signed calls from models that sign them
 write    parts in order; the first call of an answer carries a signature
+split    that answer in chunks (``gemini_stream``)
 """
 
 from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -19,7 +20,11 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.testing.answers import Fault, FaultKind
+from sigwire.testing.framing import Framing, JsonArray, ServerSentEvents
+from sigwire.testing.gemini_models import check_model
+from sigwire.testing.gemini_stream import chunks
 from sigwire.testing.nodes import Misfit, Node
+from sigwire.testing.pieces import Cutter
 from sigwire.testing.wire import (
     Asked,
     Exchange,
@@ -32,6 +37,7 @@ from sigwire.testing.wire import (
     counted,
     parts_of,
     spec,
+    tokens_of,
     tool_names,
 )
 
@@ -65,7 +71,9 @@ class Gemini(Wire):
     """``POST /v1/models/{model}:generateContent``, also below ``/v1beta`` and ``/v1alpha``."""
 
     name = "gemini"
-    route = re.compile(r"/v1(?:alpha|beta)?/(?P<model>.+):(?P<method>generateContent|streamGenerateContent)")
+    route = re.compile(
+        r"/v1(?:alpha|beta)?/(?:models/|(?=tunedModels/))(?P<model>.+):(?P<method>generateContent|streamGenerateContent)"
+    )
     wrong_key = "API key not valid. Please pass a valid API key."
     no_such_model = "models/{model} is not found for API version v1, or is not supported for generateContent."
     statuses: ClassVar[Mapping[str, Status]] = {
@@ -98,19 +106,17 @@ class Gemini(Wire):
     def read(self, body: Node, exchange: Exchange) -> Asked:
         place = self.route.fullmatch(exchange.path)
         assert place is not None, "the server routes by this pattern"
-        if place["method"] != "generateContent":
-            raise Rejected(
-                Fault("bad_request", "streamGenerateContent is not available here: the fake provider answers whole.")
-            )
-        model = place["model"].removeprefix("models/")
+        model = place["model"]
         body = Node(_camel(body.value))
         body.fields(FIELDS)
         tools, served = _tools(body.get("tools"))
         config = body.get("generationConfig") or Node({}, ("generationConfig",))
         config.fields(CONFIG)
+        check_model(body, config, model)
         choice = _tool_choice(body.get("toolConfig"), tools)
         messages = (*_system(body.get("systemInstruction")), *_contents(body["contents"], model))
-        return Asked(model, Request(messages, (*tools, *served), choice, None, _format(config), _options(config)))
+        request = Request(messages, (*tools, *served), choice, None, _format(config), _options(config))
+        return Asked(model, request, _framing(exchange) if place["method"] == "streamGenerateContent" else None)
 
     def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
         usage = counted(response, asked)
@@ -119,6 +125,7 @@ class Gemini(Wire):
             "promptTokenCount": usage.input_tokens,
             "candidatesTokenCount": (usage.output_tokens or 0) - thought,
             "totalTokenCount": usage.total_tokens,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": usage.input_tokens}],
         }
         if thought:
             counts["thoughtsTokenCount"] = thought
@@ -136,9 +143,12 @@ class Gemini(Wire):
             }
             return {"promptFeedback": blocked, **answer}
         return {
-            "candidates": [_candidate(choice, index, ids) for index, choice in enumerate(response.choices)],
+            "candidates": [_candidate(choice, index, asked, ids) for index, choice in enumerate(response.choices)],
             **answer,
         }
+
+    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+        return chunks(body, cut)
 
     def describe(self, misfit: Misfit) -> Fault:
         whole = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in misfit.path).removeprefix(".")
@@ -169,6 +179,10 @@ class Gemini(Wire):
         return {}  # how long to wait stands in the body
 
 
+def _framing(exchange: Exchange) -> Framing:
+    return ServerSentEvents(newline="\r\n") if exchange.query.get("alt") == "sse" else JsonArray()
+
+
 # What the caller or the model wrote: keys in there are not the protocol's.
 _FOREIGN = frozenset({"args", "response", "parametersJsonSchema", "responseJsonSchema", "labels"})
 
@@ -191,7 +205,7 @@ def _capital(found: re.Match[str]) -> str:
 # --- writing -----------------------------------------------------------------------------------------
 
 
-def _candidate(choice: Choice, index: int, ids: Ids) -> JsonObject:
+def _candidate(choice: Choice, index: int, asked: Asked, ids: Ids) -> JsonObject:
     parts: list[JsonValue] = []
     unsigned = True
     for part in parts_of(choice, ids, "fc_"):
@@ -206,9 +220,14 @@ def _candidate(choice: Choice, index: int, ids: Ids) -> JsonObject:
         "finishReason": FINISH[choice.finish_reason],
         "index": index,
     }
-    if choice.logprobs is not None:
-        candidate["logprobsResult"] = choice.logprobs
+    if tokens := tokens_of(choice, asked):
+        tops: list[JsonValue] = [{"candidates": list(map(_scored, token["top_logprobs"]))} for token in tokens]
+        candidate["logprobsResult"] = {"chosenCandidates": list(map(_scored, tokens)), "topCandidates": tops}
     return candidate
+
+
+def _scored(token: Any) -> JsonValue:
+    return {"token": token["token"], "logProbability": token["logprob"]}
 
 
 def _written(part: Part) -> JsonValue:

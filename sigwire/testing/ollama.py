@@ -3,12 +3,13 @@
 read     like the server's own structs: unknown fields are passed over, types are not; arguments are objects, results name
          their call or their tool
 write    arguments as objects; counts of zero are left out
+split    that answer in lines (``ollama_stream``), unless the request says not to
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -18,8 +19,23 @@ from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Response
 from sigwire.core.tools import ToolCall, ToolResult, number_calls
 from sigwire.testing.answers import Fault, FaultKind
+from sigwire.testing.framing import JsonLines
 from sigwire.testing.nodes import Misfit, Node
-from sigwire.testing.wire import Asked, Exchange, Ids, Status, Wire, arguments_of, bearer, counted, parts_of, spec
+from sigwire.testing.ollama_stream import lines
+from sigwire.testing.pieces import Cutter
+from sigwire.testing.wire import (
+    Asked,
+    Exchange,
+    Ids,
+    Status,
+    Wire,
+    arguments_of,
+    bearer,
+    counted,
+    parts_of,
+    spec,
+    tokens_of,
+)
 
 __all__ = ["Ollama"]
 
@@ -60,13 +76,11 @@ class Ollama(Wire):
 
     def read(self, body: Node, exchange: Exchange) -> Asked:
         model = body["model"].text()
-        stream = body.get("stream")
-        if stream is None or stream.flag():
-            raise Misfit("value", ("stream",), text='send "stream": false; the fake provider answers whole')
         tools = tuple(_tool(tool) for tool in body["tools"].items()) if body.has("tools") else ()
         messages = _messages(body["messages"].items()) if body.has("messages") else ()
         request = Request(messages, tools, None, None, _format(body.get("format")), _options(body))
-        return Asked(model, request)
+        stream = body.get("stream")
+        return Asked(model, request, JsonLines() if stream is None or stream.flag() else None)
 
     def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
         usage, choice = counted(response, asked), response.choices[0]
@@ -94,9 +108,12 @@ class Ollama(Wire):
             "eval_duration": 500_000,
             **{name: count for name, count in counts.items() if count},
         }
-        if choice.logprobs is not None:
-            answer["logprobs"] = choice.logprobs
+        if tokens := tokens_of(choice, asked):
+            answer["logprobs"] = tokens
         return answer
+
+    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+        return lines(body, cut)
 
     def describe(self, misfit: Misfit) -> Fault:
         place = ".".join(str(step) for step in misfit.path if isinstance(step, str))

@@ -2,13 +2,14 @@
 
 read     every call answered directly after its turn, results known, arguments as JSON text, names and formats that fit
 write    one choice for each candidate; reasoning stays with the provider, as OpenAI keeps it
+split    that answer in chunks (``openai_chat_stream``)
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -17,9 +18,13 @@ from sigwire.core.parts import AudioPart, FilePart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.testing.framing import ServerSentEvents
 from sigwire.testing.nodes import Misfit, Node
-from sigwire.testing.openai_rules import EFFORTS, OpenAIWire, check_name, check_schema, image, offered
-from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec
+from sigwire.testing.openai_chat_stream import chunks
+from sigwire.testing.openai_models import check_chat_model
+from sigwire.testing.openai_rules import EFFORTS, OpenAIWire, check_name, check_schema, image, offered, stream_options
+from sigwire.testing.pieces import Cutter
+from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec, tokens_of
 
 __all__ = ["OpenAIChat"]
 
@@ -48,7 +53,7 @@ class OpenAIChat(OpenAIWire):
     def read(self, body: Node, exchange: Exchange) -> Asked:
         body.fields(FIELDS)
         model = body["model"].text()
-        self.refuse_streams(body)
+        check_chat_model(body, model)
         messages = _messages(body["messages"].items(filled=True))
         tools = tuple(_tool(tool) for tool in body["tools"].items(filled=True)) if body.has("tools") else ()
         for name in ("tool_choice", "parallel_tool_calls"):
@@ -62,7 +67,10 @@ class OpenAIChat(OpenAIWire):
             _response_format(body.get("response_format"), messages),
             _options(body),
         )
-        return Asked(model, request)
+        streamed, options = stream_options(body, {"include_usage", "include_obfuscation"})
+        usage, padded = options.get("include_usage"), options.get("include_obfuscation")
+        framing = ServerSentEvents(done="[DONE]") if streamed else None
+        return Asked(model, request, framing, bool(usage and usage.flag()), padded is None or padded.flag())
 
     def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
         usage = counted(response, asked)
@@ -71,7 +79,7 @@ class OpenAIChat(OpenAIWire):
             "object": "chat.completion",
             "created": 1767225600,
             "model": response.model or asked.model,
-            "choices": [_choice(choice, index, ids) for index, choice in enumerate(response.choices)],
+            "choices": [_choice(choice, index, asked, ids) for index, choice in enumerate(response.choices)],
             "usage": {
                 "prompt_tokens": usage.input_tokens,
                 "completion_tokens": usage.output_tokens,
@@ -83,11 +91,14 @@ class OpenAIChat(OpenAIWire):
             "system_fingerprint": None,
         }
 
+    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+        return chunks(body, cut, usage=asked.usage, padded=asked.padded)
+
 
 # --- writing -----------------------------------------------------------------------------------------
 
 
-def _choice(choice: Choice, index: int, ids: Ids) -> JsonObject:
+def _choice(choice: Choice, index: int, asked: Asked, ids: Ids) -> JsonObject:
     parts = parts_of(choice, ids, "call_")
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
     calls: list[JsonValue] = [
@@ -104,10 +115,11 @@ def _choice(choice: Choice, index: int, ids: Ids) -> JsonObject:
     if calls:
         message["tool_calls"] = calls
     reason = "stop" if choice.refusal is not None else choice.finish_reason
+    tokens = tokens_of(choice, asked)
     return {
         "index": index,
         "message": message,
-        "logprobs": choice.logprobs,
+        "logprobs": {"content": tokens, "refusal": None} if tokens else None,
         "finish_reason": "tool_calls" if calls and reason == "stop" else reason,
     }
 

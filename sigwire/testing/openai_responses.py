@@ -2,12 +2,13 @@
 
 read     items in order: a result for every call and a call for every result, flat tools, no fields of chat completions
 write    one item for each thing said: reasoning, message, function call
+split    that answer in typed events (``openai_responses_stream``)
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -16,9 +17,14 @@ from sigwire.core.parts import FilePart, ImagePart, MediaPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.testing.answers import Fault
+from sigwire.testing.framing import ServerSentEvents
 from sigwire.testing.nodes import Misfit, Node
-from sigwire.testing.openai_rules import EFFORTS, OpenAIWire, check_name, check_schema, image, offered
-from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec
+from sigwire.testing.openai_models import check_responses_model
+from sigwire.testing.openai_responses_stream import events
+from sigwire.testing.openai_rules import EFFORTS, OpenAIWire, check_name, check_schema, image, offered, stream_options
+from sigwire.testing.pieces import Cutter
+from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec, tokens_of
 
 __all__ = ["OpenAIResponses"]
 
@@ -36,7 +42,18 @@ CONTENT: Mapping[str, frozenset[str]] = {
     "assistant": frozenset({"output_text", "refusal"}),
     "result": frozenset({"input_text", "input_image", "input_file"}),
 }
+_LOGPROBS = "message.output_text.logprobs"
 _ROLE: Mapping[str, Any] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+
+
+# What a response tells of its request, as it is where the request says nothing.
+_SETTINGS: Mapping[str, Any] = {
+    "background": False, "instructions": None, "max_output_tokens": None, "max_tool_calls": None, "metadata": {},
+    "previous_response_id": None, "prompt_cache_key": None, "reasoning": {"effort": None, "summary": None},
+    "safety_identifier": None, "service_tier": "default", "store": False, "temperature": 1.0,
+    "text": {"format": {"type": "text"}, "verbosity": "medium"}, "tool_choice": "auto", "tools": [], "top_logprobs": 0,
+    "top_p": 1.0, "truncation": "disabled", "user": None,
+}  # fmt: skip
 
 
 class OpenAIResponses(OpenAIWire):
@@ -48,7 +65,7 @@ class OpenAIResponses(OpenAIWire):
     def read(self, body: Node, exchange: Exchange) -> Asked:
         body.fields(FIELDS)
         model = body["model"].text()
-        self.refuse_streams(body)
+        check_responses_model(body, model)
         for name in ("previous_response_id", "conversation", "prompt", "background"):
             if body.has(name) and body[name].value is not False:
                 raise body[name].wrong(f"Unsupported value: '{name}': the fake provider stores nothing.")
@@ -64,28 +81,26 @@ class OpenAIResponses(OpenAIWire):
             _format(body.get("text")),
             _options(body),
         )
-        return Asked(model, request)
+        streamed, options = stream_options(body, {"include_obfuscation"})
+        padded = options.get("include_obfuscation")
+        framing = ServerSentEvents(named=True) if streamed else None
+        return Asked(model, request, framing, padded=padded is None or padded.flag())
 
     def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
         usage, choice = counted(response, asked), response.choices[0]
         reason = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(choice.finish_reason)
         reason = None if choice.refusal is not None else reason
         return {
+            **_SETTINGS,
             "id": response.id or ids("resp_"),
             "object": "response",
             "created_at": 1767225600,
             "status": "incomplete" if reason else "completed",
             "error": None,
             "incomplete_details": {"reason": reason} if reason else None,
-            "instructions": None,
-            "metadata": {},
             "model": response.model or asked.model,
-            "output": _items(choice, ids),
+            "output": _items(choice, asked, ids),
             "parallel_tool_calls": asked.request.parallel_tool_calls is not False,
-            "temperature": None,
-            "tool_choice": "auto",
-            "tools": [],
-            "top_p": None,
             "usage": {
                 "input_tokens": usage.input_tokens,
                 "input_tokens_details": {"cached_tokens": usage.cached_tokens or 0, "cache_write_tokens": 0},
@@ -95,20 +110,30 @@ class OpenAIResponses(OpenAIWire):
             },
         }
 
+    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+        return events(body, cut, padded=asked.padded)
+
+    def fail(self, fault: Fault, request_id: str, position: int) -> JsonObject:
+        _, _, code = self.status(fault)
+        event: JsonObject = {"type": "error", "sequence_number": position}
+        return {**event, "code": code, "message": fault.message, "param": fault.param}
+
 
 # --- writing -----------------------------------------------------------------------------------------
 
 
-def _items(choice: Choice, ids: Ids) -> list[JsonValue]:
-    items: list[JsonValue] = [_item(part, choice, ids) for part in parts_of(choice, ids, "call_")]
+def _items(choice: Choice, asked: Asked, ids: Ids) -> list[JsonValue]:
+    tokens = tokens_of(choice, asked)
+    items: list[JsonValue] = [_item(part, choice, tokens, ids) for part in parts_of(choice, ids, "call_")]
     if choice.refusal is not None:
         items.append(_said({"type": "refusal", "refusal": choice.refusal}, ids))
     return items
 
 
-def _item(part: Part, choice: Choice, ids: Ids) -> JsonValue:
+def _item(part: Part, choice: Choice, tokens: list[Any], ids: Ids) -> JsonValue:
     if isinstance(part, TextPart):
-        return _said({"type": "output_text", "text": part.text, "annotations": list(choice.citations)}, ids)
+        text: JsonObject = {"type": "output_text", "text": part.text}
+        return _said({**text, "annotations": list(choice.citations), "logprobs": tokens}, ids)
     if isinstance(part, ThinkingPart):
         summary: list[JsonValue] = [{"type": "summary_text", "text": part.text}]
         sealed = part.signature or ids("sealed_")
@@ -259,6 +284,8 @@ def _options(body: Node) -> JsonObject:
         options["top_p"] = node.number(0, 1)
     if node := body.get("top_logprobs"):
         options["top_logprobs"] = node.integer(0, 20)
+    if (node := body.get("include")) and any(item.text() == _LOGPROBS for item in node.items()):
+        options["logprobs"] = True
     if (reasoning := body.get("reasoning")) and (node := reasoning.get("effort")):
         effort = node.text(EFFORTS)
         options["reasoning"] = "off" if effort == "none" else effort

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import ClassVar
 
 from sigwire.core.json import JsonObject
@@ -12,7 +12,7 @@ from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.nodes import Misfit, Node, Path
 from sigwire.testing.wire import Exchange, Rejected, Status, Wire, bearer, tool_names
 
-__all__ = ["EFFORTS", "OpenAIWire", "check_name", "check_schema", "image", "offered"]
+__all__ = ["EFFORTS", "OpenAIWire", "check_name", "check_schema", "image", "offered", "padding", "stream_options"]
 
 EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"})
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -63,18 +63,6 @@ class OpenAIWire(Wire):
             )
         return key
 
-    def refuse_streams(self, body: Node) -> None:
-        """This server answers whole; a request for a stream is refused as OpenAI refuses a value it does not support."""
-        if (stream := body.get("stream")) and stream.flag():
-            raise Rejected(
-                Fault(
-                    "bad_request",
-                    "Unsupported value: 'stream' does not support true with this model. The fake provider answers whole.",
-                    code="unsupported_value",
-                    param="stream",
-                )
-            )
-
     def describe(self, misfit: Misfit) -> Fault:
         place = dotted(misfit.path)
         text, code = {
@@ -95,6 +83,23 @@ class OpenAIWire(Wire):
 
     def headers(self, fault: Fault | None, request_id: str) -> Mapping[str, str]:
         return {**super().headers(fault, request_id), "x-request-id": request_id}
+
+
+def padding(text: str) -> str:
+    """What the providers add to a piece of a stream, so that its length says less about the text."""
+    return "x" * (16 - len(text) % 16)
+
+
+def stream_options(body: Node, known: Collection[str]) -> tuple[bool, Node]:
+    """Whether the answer is to be streamed, and what else is said about that."""
+    stream, options = body.get("stream"), body.get("stream_options")
+    streamed = bool(stream and stream.flag())
+    if options is None:
+        return streamed, Node({}, ("stream_options",))
+    if not streamed:
+        raise options.wrong("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+    options.fields(known)
+    return streamed, options
 
 
 def dotted(path: Path) -> str:

@@ -1,8 +1,8 @@
 """What every wire of the fake provider is: where it listens, who may ask, how it reads, answers and refuses.
 
 A ``Wire`` is stateless; the server gives it each exchange. What it reads is an ``Asked``, what it refuses is a ``Fault`` or a
-``Misfit`` of the body, raised. The rules that providers share (every call answered, names that fit) are functions here and
-say nothing in a provider's words.
+``Misfit`` of the body, raised. A streamed answer is the whole answer's body, cut into events. The rules that providers share
+(every call answered, names that fit) are functions here and say nothing in a provider's words.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, dumps
 from sigwire.core.messages import OpaquePart, Part, TextPart, ThinkingPart
@@ -21,7 +21,9 @@ from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools import ToolCall
 from sigwire.errors import ConfigurationError
 from sigwire.testing.answers import Fault, FaultKind
+from sigwire.testing.framing import Framing
 from sigwire.testing.nodes import Misfit, Node
+from sigwire.testing.pieces import Cutter, cutter
 
 __all__ = [
     "Asked",
@@ -35,6 +37,7 @@ __all__ = [
     "counted",
     "parts_of",
     "spec",
+    "tokens_of",
     "tool_names",
 ]
 
@@ -52,10 +55,17 @@ class Rejected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that was read: the model's name on the wire, and the canonical request."""
+    """A request that was read: the model's name on the wire, and the canonical request.
+
+    ``framing`` is how the answer is streamed, ``None`` for one that comes whole; ``usage``: whether a stream tells the tokens;
+    ``padded``: whether it hides the lengths of its pieces.
+    """
 
     model: str
     request: Request
+    framing: Framing | None = None
+    usage: bool = True
+    padded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +118,20 @@ class Wire(ABC):
         """The answer's body."""
 
     @abstractmethod
+    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+        """The events of a stream that make the same answer as the body."""
+
+    @abstractmethod
     def describe(self, misfit: Misfit) -> Fault:
         """A misfit in the provider's words."""
 
     @abstractmethod
     def refuse(self, fault: Fault, request_id: str) -> JsonObject:
         """The body of an error."""
+
+    def fail(self, fault: Fault, request_id: str, position: int) -> JsonObject:
+        """The event of an error inside a stream, after as many others: the object of an error's body, or the wire's own."""
+        return self.refuse(fault, request_id)
 
     def headers(self, fault: Fault | None, request_id: str) -> Mapping[str, str]:
         """Headers of the provider's own, with an error or without."""
@@ -181,6 +199,25 @@ def parts_of(choice: Choice, ids: Ids, prefix: str) -> tuple[Part, ...]:
     return tuple(
         replace(part, id=ids(prefix)) if isinstance(part, ToolCall) and not part.id else part for part in parts
     )
+
+
+def tokens_of(choice: Choice, asked: Asked) -> list[Any]:
+    """The tokens of a choice with their log probabilities, as OpenAI shapes them: the script's, or made up if asked for.
+
+    >>> tokens_of(Choice("Hi you"), Asked("m", Request(options={"logprobs": True})))[1]
+    {'token': ' you', 'logprob': -0.25, 'bytes': [32, 121, 111, 117], 'top_logprobs': []}
+    """
+    if isinstance(choice.logprobs, dict):
+        return [*cast("list[Any]", choice.logprobs.get("content") or [])]
+    if not asked.request.options.get("logprobs"):
+        return []
+    listed = bool(asked.request.options.get("top_logprobs"))
+    return [_token(text, listed) for text in cutter(None, None)(choice.text)]
+
+
+def _token(text: str, listed: bool) -> JsonObject:
+    token: JsonObject = {"token": text, "logprob": -0.25, "bytes": list(text.encode())}
+    return {**token, "top_logprobs": [token] if listed else []}
 
 
 def counted(response: Response, asked: Asked) -> Usage:

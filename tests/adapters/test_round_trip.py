@@ -72,7 +72,10 @@ MARKS = [
     "[[ ## text ## ]]", "[[ ## other ## ]]", "[[ ## completed ## ]]", "[[ ## nobody ## ]]", "[[##text##]]", "[[", "\\",
     "<text>", "</text>", "<\\text>", "</other>", "<nobody>", "~~~tool_call", "~~~", "~~~~", "~~~tool_result", "```tool_call",
     "```", "```json", "<think>", "</think>", "null", "None", "{}", '{"text": "x"}', '"', "'", "&lt;", "]]>", "> ",
-    '~~~tool_call\n{"name": "ping", "arguments": {"text": "x"}}\n~~~', "\n", "\n\n", "\r\n", "\t", " ", "\u2028", "\x00", "a",
+    '~~~tool_call\n{"name": "ping", "arguments": {"text": "x"}}\n~~~', '<tool_call>{"name": "ping"}</tool_call>',
+    "<tool_call>ping</tool_call>", "[TOOL_CALLS]", "TOOL_CALLS]", "ping[ARGS]{}", '[ping(text="x")]', "functools",
+    '<invoke name="ping"></invoke>', "to=functions.ping", "Action:", '```tool_code\nping(text="x")\n```', "<|im_end|>",
+    '{"name": "ping", "arguments": {}}', "\n", "\n\n", "\r\n", "\t", " ", "\u2028", "\x00", "a",
 ]  # fmt: skip
 texts = st.lists(st.sampled_from(MARKS), max_size=8).map("".join) | st.text(max_size=12)
 people = st.recursive(

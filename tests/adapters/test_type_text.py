@@ -15,6 +15,7 @@ import pytest
 from pydantic import BaseModel, Field, HttpUrl
 
 from benchmarks.type_tokens import Types, estimated_tokens, table
+from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.type_text import TypeStyle, field_type_text
 from sigwire.signatures.fields import InputField, OutputField
 from sigwire.signatures.signature import Signature
@@ -207,3 +208,35 @@ def test_the_table_in_the_documentation_is_the_one_that_the_command_prints() -> 
 def test_the_compact_notation_is_the_shorter_one() -> None:
     for spec in Types.spec.outputs:
         assert estimated_tokens(field_type_text(spec)) < estimated_tokens(field_type_text(spec, "schema"))
+
+
+LIMITED: list[tuple[object, dict[str, t.Any], str, str]] = [
+    (int, {"ge": 1, "le": 9}, "- n (int): at least 1, at most 9", '- n ({"type":"integer"}): at least 1, at most 9'),
+    (
+        int | None,
+        {"ge": 0},
+        "- n (int | null): at least 0",
+        '- n ({"anyOf":[{"type":"integer"},{"type":"null"}]}): at least 0',
+    ),
+    (
+        list[t.Annotated[int, Field(ge=1)]],  # the limits of what is inside are the type's own
+        {"max_length": 2},
+        "- n ((int (>= 1))[]): length at most 2",
+        '- n ({"items":{"minimum":1,"type":"integer"},"type":"array"}): length at most 2',
+    ),
+    (
+        str,
+        {"pattern": "^x"},
+        "- n (string): matching the pattern ^x",
+        '- n ({"type":"string"}): matching the pattern ^x',
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "limits", "compact", "schema"), LIMITED, ids=[str(kind) for kind, *_ in LIMITED])
+def test_a_fields_own_limits_stand_once_in_its_line(
+    kind: object, limits: dict[str, t.Any], compact: str, schema: str
+) -> None:
+    signature = Signature("text -> n").with_updated_fields("n", kind, **limits)
+    for adapter, line in ((ChatAdapter(), compact), (ChatAdapter(types="schema"), schema)):
+        assert line in adapter.format(signature, {"text": "x"}).messages[0].text.splitlines()

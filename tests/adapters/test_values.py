@@ -484,6 +484,22 @@ class Opaque:
         return " opaque "
 
 
+@pytest.mark.parametrize("inside", [lambda thing: thing, lambda thing: [1, {"k": thing}]], ids=["alone", "inside"])
+@pytest.mark.parametrize("kind", ["Any", "dict[str, Any]", "Thing"])
+def test_an_input_whose_only_text_is_its_place_in_memory_is_an_error(
+    kind: str, inside: t.Callable[[t.Any], t.Any]
+) -> None:
+    class Thing:
+        pass
+
+    codec = FieldCodec(Signature(f"thing: {kind} -> b", custom_types={"Thing": Thing}).spec.inputs[0])
+    value = {"k": inside(Thing())} if kind.startswith("dict") else inside(Thing())
+    with pytest.raises(
+        InputError, match=r"field 'thing' holds.*a Thing has no JSON form.*Give it as plain data, or as text"
+    ):
+        codec.render_input(value)
+
+
 def test_an_input_of_an_unknown_type_is_shown_as_its_str_and_an_output_is_an_error() -> None:
     assert codec(Opaque, "input").render(Opaque()) == "\\ opaque \\"
     with pytest.raises(FieldDefinitionError):

@@ -6,7 +6,6 @@ The files are read in place (``fixtures``); without them these tests are skipped
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 
 from sigwire.core.names import NameMap, NameRules
 from sigwire.core.tools import Tool, ToolCall
+from tests.conformance.bfcl_cases import calls_of, read_all, tools_of
 
 RULES = [
     NameRules(),
@@ -25,36 +25,7 @@ RULES = [
 
 @pytest.fixture(scope="session")
 def cases(fixtures: Path) -> list[dict[str, Any]]:
-    """Every case of every file, multi-turn episodes included."""
-    paths = sorted((fixtures / "bfcl").glob("*.jsonl"))
-    return [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines() if line]
-
-
-def tools_of(case: dict[str, Any]) -> dict[str, Tool]:
-    return {spec["function"]["name"]: Tool.from_schema(**spec["function"]) for spec in case["tools"]}
-
-
-def calls_of(case: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The reference calls, each argument with the first value that is accepted."""
-    for call in case.get("ground_truth") or ():
-        yield call["name"], first_accepted(call["arguments"])
-    for turn in case.get("turns", ()):
-        for step in turn["steps"]:
-            for call in step["calls"]:
-                yield call["name"], call["arguments"]
-
-
-def first_accepted(accepted: dict[str, list[Any]]) -> dict[str, Any]:
-    """The first accepted value of each; ``""`` in a list says that the argument may be left out."""
-    real = {name: [value for value in values if value != ""] for name, values in accepted.items()}
-    return {name: plain(values[0]) for name, values in real.items() if values}
-
-
-def plain(value: Any) -> Any:
-    """Objects inside accepted values hold lists of accepted values again."""
-    if isinstance(value, dict):
-        return first_accepted(value)
-    return [plain(item) for item in value] if isinstance(value, list) else value
+    return read_all(fixtures)
 
 
 def test_there_is_something_to_test(cases: list[dict[str, Any]]) -> None:

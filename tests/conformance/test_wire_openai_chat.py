@@ -129,6 +129,17 @@ def test_a_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict
     assert error.status == expected["status"]
 
 
+def test_a_recorded_refusal_of_a_call_is_a_call_with_the_complaint() -> None:
+    (exchange,) = (one for one in FAILURES if one["expected"]["error"]["code"] == "tool_use_failed")
+    text = json.dumps(exchange["response"])
+    response = openai_chat.recover(exchange["status"], {}, text, sent_of(exchange), target_of(exchange))
+    assert response is not None
+    (call,) = response.choices[0].tool_calls
+    assert (call.name, call.arguments) == ("get_something_by_name", {"foo": "bar"})
+    assert call.error is not None
+    assert call.error.message == exchange["expected"]["error"]["message"]
+
+
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
 def test_a_recorded_answer_put_into_history_is_sent_as_it_came(exchange: dict[str, Any]) -> None:
     target = target_of(exchange)

@@ -24,6 +24,7 @@ from sigwire.core.events import (
     collect,
     event_from_json,
     explode,
+    words,
 )
 from sigwire.core.messages import TextPart, ThinkingPart
 from sigwire.core.response import Choice, Response, Usage
@@ -80,6 +81,13 @@ def test_a_finished_thought_replaces_its_deltas_and_brings_its_signature() -> No
     assert choice.reasoning == "So 42."
 
 
+def test_neighbouring_texts_are_both_told_in_deltas_and_stay_two_parts() -> None:
+    response = Response((Choice.from_parts([TextPart("a b"), TextPart(""), TextPart("c")]),))
+    events = list(explode(response, words))
+    assert [event.text for event in events if isinstance(event, TextDelta)] == ["a ", "b", "c"]
+    assert collect(events) == response
+
+
 def test_the_order_of_parts_is_kept_where_it_counts() -> None:
     first, second = ThinkingPart("a", signature="1"), ThinkingPart("b", signature="2")
     other = ToolCall("call_1", "add", {})
@@ -103,3 +111,19 @@ def test_nothing_collected_is_an_empty_response() -> None:
 def test_an_unknown_event_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"no event of type 'noise'.*text_delta"):
         event_from_json({"type": "noise"})
+
+
+def test_parts_at_the_end_are_the_choices_whatever_was_told_before() -> None:
+    thought, text = ThinkingPart("hm", provider="p"), TextPart("ab")
+    told: list[StreamEvent] = [TextDelta("a"), ReasoningDelta("hm"), TextDelta("b")]
+    assert collect([*told, ChoiceEnd(ordered=True, parts=(thought, text))]) == Response(
+        (Choice.from_parts((thought, text)),)
+    )
+    assert collect([*told, ChoiceEnd(parts=(text,))]) == Response((Choice("ab"),))
+    end = ChoiceEnd(ordered=True, parts=(thought, text))
+    assert event_from_json(json.loads(json.dumps(end.to_json()))) == end
+    assert collect([*told, ChoiceEnd(ordered=True)]).choices[0].parts == (
+        TextPart("a"),
+        ThinkingPart("hm"),
+        TextPart("b"),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import datetime
+import json
 import pickle
 from typing import Any
 
@@ -14,8 +15,9 @@ from pydantic import BaseModel
 
 from sigwire.core.example import Completions, Example, Prediction, to_plain
 from sigwire.core.json import dumps, loads
+from sigwire.core.messages import Message
 from sigwire.core.response import Attempt, Choice, LMWarning, Repair, Response, Usage
-from sigwire.core.tools import ToolCall, ToolCalls
+from sigwire.core.tools import ToolCall, ToolCalls, ToolResult
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types import Image
 
@@ -283,3 +285,27 @@ def test_without_a_score_a_prediction_is_no_number() -> None:
     for use in (float, lambda p: p + 1, lambda p: p < 1):
         with pytest.raises(ValueError, match="no field 'score'; it has answer"):
             use(prediction)
+
+
+CORE_VALUES: list[Any] = [
+    ToolCalls([ToolCall("a", "add", {"a": 1}), ToolCall.read("b", "add", '{"a": ')], "Let me see."),
+    ToolCalls(),
+    ToolCall("a", "add", {}),
+    ToolResult("a", "add", {"sum": 1}, is_error=True),
+    Message.user("hello"),
+]
+
+
+@pytest.mark.parametrize("kind", [Example, Prediction])
+@pytest.mark.parametrize("value", CORE_VALUES, ids=lambda value: type(value).__name__)
+def test_core_values_come_back_as_what_they_are_without_a_signature(kind: type[Any], value: Any) -> None:
+    record = kind(question="q", value=value)
+    again = kind.from_json(json.loads(json.dumps(record.to_json())))
+    assert again == record
+    assert type(again.value) is type(value)
+
+
+def test_a_fields_value_cannot_pass_for_a_core_value() -> None:
+    forged = {"types": {"value": "ToolCalls"}, "value": ToolCalls([ToolCall("a", "rm", {})]).to_json()}
+    assert Example.from_json(json.loads(json.dumps(Example(value=forged).to_json()))).value == forged
+    assert Example.from_json({"fields": {"value": "x"}, "types": {"value": "os.system"}}).value == "x"

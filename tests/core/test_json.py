@@ -117,6 +117,16 @@ def test_every_fault_of_a_text_is_a_value_error(read: Any, text: str) -> None:
         read(text)
 
 
+@pytest.mark.parametrize("read", [loads, loads_once])
+def test_white_space_may_stand_around_a_value_and_nothing_else_may(read: Any) -> None:
+    assert read(' \t\r\n{"a": 1} \t\r\n') == {"a": 1}
+    for beside in ("\u00a0", "\x0b", "\x1f", ",", "{}"):
+        with pytest.raises(ValueError, match=r"Extra data.*char 2"):
+            read("{}" + beside)
+        with pytest.raises(ValueError):
+            read(beside + "{}")
+
+
 def test_bytes_are_read_too() -> None:
     assert loads('{"a": "é"}'.encode()) == {"a": "é"}
 

@@ -450,3 +450,12 @@ def test_arguments_that_are_an_object_of_other_names_are_told_so() -> None:
     error = ToolCall.read("call_0", "f", {1: 2}).error
     assert error is not None
     assert error.message.endswith("not an object whose names are no texts.")
+
+
+def test_a_call_is_written_the_way_dspy_does() -> None:
+    calls = ToolCalls(
+        tool_calls=[ToolCalls.ToolCall(name="add", args={"a": 1}), ToolCalls.ToolCall("add", '{"a": 2}', "x")]
+    )
+    assert list(calls) == [ToolCall("call_0", "add", {"a": 1}), ToolCall.read("x", "add", '{"a": 2}')]
+    with pytest.raises(ValueError, match="needs a name"):
+        ToolCalls.ToolCall(name="")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from typing import Any
+
 import pytest
 
 from sigwire.core.capabilities import Capabilities
@@ -12,6 +16,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.lm.client import LM
 from sigwire.lm.offline import Lexical
 from sigwire.lm.providers import PROVIDERS, find_provider
+from sigwire.modules.predict import Predict
 
 
 @pytest.mark.parametrize("model", ["", "lexical", "nowhere/model", "offline/", "offline/gpt"])
@@ -62,3 +67,56 @@ def test_capabilities_can_be_replaced() -> None:
 def test_a_copy_with_another_model_is_looked_up_again() -> None:
     with pytest.raises(ConfigurationError, match="no model 'other'"):
         LM("offline/lexical").copy(model="offline/other")
+
+
+# --- pickles and copies ------------------------------------------------------------------------------------
+
+
+def reference() -> str:
+    """A key by reference."""
+    return "sk-by-reference"
+
+
+SECRET: list[tuple[dict[str, Any], tuple[str, ...]]] = [
+    ({"api_key": "sk-hush"}, ("api_key",)),
+    ({"headers": {"Authorization": "Bearer hush", "x-team": "a"}}, ("headers",)),
+    ({"base_url": "https://me:hush@llm.example/v1"}, ("base_url",)),
+    ({"extra_body": {"token": "hush", "user": "u"}}, ("extra_body",)),
+    ({"api_key": "sk-hush", "extra_headers": {"x-key": "hush"}}, ("extra_headers", "api_key")),
+]
+
+
+@pytest.mark.parametrize(("options", "lost"), SECRET, ids=[str(lost) for _, lost in SECRET])
+async def test_pickles_hold_no_secrets_and_say_so_when_they_are_used(
+    options: dict[str, Any], lost: tuple[str, ...]
+) -> None:
+    lm = LM("openai/gpt-5-mini", temperature=0.5, **options)
+    data = pickle.dumps(lm)
+    assert b"hush" not in data
+    again = pickle.loads(data)
+    assert (again.model, again.kwargs["temperature"]) == ("openai/gpt-5-mini", 0.5)
+    for ask in (again, pickle.loads(pickle.dumps(again)), again.copy(temperature=1.0)):
+        with pytest.raises(
+            ConfigurationError, match=rf"holds no secrets: {', '.join(lost)} was left out.*lm\.copy\({lost[0]}="
+        ):
+            ask("hello")
+        with pytest.raises(ConfigurationError, match="holds no secrets"):
+            await ask.acall("hello")
+    assert "left out" not in str(again.copy(**options))
+    assert again.copy(**options)._left_out == ()
+
+
+def test_copies_keep_their_secrets_and_pickles_what_is_none() -> None:
+    lm = LM("openai/gpt-5-mini", api_key="sk-hush", extra_body={"token": "hush"})
+    for same in (copy.copy(lm), copy.deepcopy(lm), lm.copy(), copy.deepcopy({"lm": lm})["lm"]):
+        assert (same._connection.api_key, same.kwargs["extra_body"]) == ("sk-hush", {"token": "hush"})
+        assert same._left_out == ()
+    assert copy.deepcopy(lm).kwargs is not lm.kwargs
+    plain = pickle.loads(pickle.dumps(LM("openai/gpt-5-mini", api_key=reference, headers={"x-team": "a"})))
+    assert (plain._connection.api_key, plain._connection.headers, plain._left_out) == (reference, {"x-team": "a"}, ())
+
+
+def test_a_program_in_a_pickle_holds_no_secrets() -> None:
+    program = Predict("question -> answer")
+    program.set_lm(LM("openai/gpt-5-mini", api_key="sk-hush"))
+    assert b"sk-hush" not in pickle.dumps(program.lm)

@@ -16,9 +16,7 @@ import pytest
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import Message
-from sigwire.core.request import Request
-from sigwire.core.response import Attempt, Response, Usage
+from sigwire.core.response import Attempt, Usage
 from sigwire.errors import (
     ConfigurationError,
     LMAuthenticationError,
@@ -36,18 +34,13 @@ from sigwire.errors import (
     UnsupportedOption,
 )
 from sigwire.lm.client import LM
-from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.lm.providers import PROVIDERS
 from sigwire.lm.transport import HttpReply, HttpRequest, HttpTransport
 from sigwire.modules.predict import Predict
+from tests.lm.asking import HELLO, HOWS, KEY, WITH_TOOLS, Clock, ask, forget_keys, patient
 from tests.lm.loopback import Host, Reply
-from tests.lm.policy.test_retry import Clock
 
 ROOT = Path(__file__).resolve().parents[2]
-KEY = "sk-canary-7Kq"
-HELLO = Request((Message.user("hello"),))
-TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
-WITH_TOOLS = replace(HELLO, tools=(TOOL,))
 
 CHAT: JsonObject = {
     "id": "c1",
@@ -89,16 +82,7 @@ OLLAMA: JsonObject = {
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The machine's own keys and addresses take no part."""
-    for row in PROVIDERS.values():
-        variables = [value for variable in row.variables.values() for value in variable.variables]
-        for name in (
-            *(key.variable for key in row.keys),
-            *row.base_variables,
-            *row.header_variables.values(),
-            *variables,
-        ):
-            monkeypatch.delenv(name, raising=False)
+    forget_keys(monkeypatch)
 
 
 @pytest.fixture
@@ -140,17 +124,6 @@ class Double:
 
     async def aclose(self) -> None:
         pass
-
-
-def patient(clock: Clock | None = None, retries: int = 3) -> RetryPolicy:
-    return RetryPolicy(retries, clock=clock or Clock(), random=lambda: 0.0)
-
-
-async def ask(how: str, lm: LM, request: Request = HELLO) -> Response:
-    return lm.respond(request) if how == "blocking" else await lm.arespond(request)
-
-
-HOWS = pytest.mark.parametrize("how", ["blocking", "awaited"])
 
 
 # --- every wire ------------------------------------------------------------------------------------------
@@ -543,10 +516,22 @@ async def test_a_reply_that_was_cut_off_is_asked_for_again(how: str, serve: Call
 
 
 def test_a_call_that_the_host_could_not_read_is_asked_for_again(serve: Callable[..., Host]) -> None:
-    failed = {"error": {"message": "Failed to call a function", "code": "tool_use_failed", "failed_generation": "<f>"}}
+    failed = {"error": {"message": "Failed to call a function", "code": "tool_use_failed", "failed_generation": "?"}}
     host = serve(Reply(failed, 400), CHAT)
     lm = LM("groq/llama-3.3-70b", api_key=KEY, base_url=host.url, retry=patient())
     assert len(lm.respond(WITH_TOOLS).attempts) == 2
+
+
+@HOWS
+async def test_a_call_that_the_host_refused_is_handed_back_with_its_complaint(
+    how: str, serve: Callable[..., Host]
+) -> None:
+    told = {"message": "x is missing", "code": "tool_use_failed", "failed_generation": '{"name":"f","arguments":{}}'}
+    host = serve(Reply({"error": told}, 400))
+    response = await ask(how, LM("groq/llama-3.3-70b", api_key=KEY, base_url=host.url, retry=patient()), WITH_TOOLS)
+    (call,) = response.choices[0].tool_calls
+    assert (call.name, call.arguments, call.error and call.error.message) == ("f", {}, "x is missing")
+    assert len(host.seen) == 1
 
 
 def test_the_number_of_retries_is_the_models(serve: Callable[..., Host]) -> None:

@@ -665,15 +665,6 @@ def test_row_62_an_answer_without_choices_is_an_error(wire: JsonValue) -> None:
         decoded(wire)
 
 
-def test_several_answers_to_one_request_are_one_response() -> None:
-    several = [decoded(answer({"content": text})) for text in "ab"]
-    joined = bridge._joined([response.with_warnings(LMWarning("n", "twice")) for response in several])
-    assert [choice.text for choice in joined.choices] == ["a", "b"]
-    assert joined.usage == Usage(20, 14)
-    assert features(joined.warnings) == ["n"]
-    assert joined.raw == [response.raw for response in several]
-
-
 # --- errors ---------------------------------------------------------------------------------------------------------
 
 

@@ -1,12 +1,10 @@
-"""The provider table: every row works, every model meets the rule that is meant, and the docs show what the table says.
-
-``python -m tests.lm.test_providers`` writes the tables into docs/providers.md.
-"""
+"""The provider table: every row works, every model meets the rule that is meant, and the docs show what the table says."""
 
 from __future__ import annotations
 
 import ast
 import re
+import runpy
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,6 @@ from sigwire.lm.codecs.dialects import COMPATIBLE
 from sigwire.lm.providers import PROVIDERS, Key, ModelRule, Provider, Wire, find_provider, register
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "providers.md"
 OVER_HTTP = [row for row in PROVIDERS.values() if not row.backend]
 
 
@@ -111,16 +108,16 @@ MODELS: list[tuple[str, str, str, Mapping[str, Any]]] = [
     ("azure/gpt-5.6", "chat", "responses", {"cache_breakpoints": True}),
     ("anthropic/claude-3-5-sonnet-latest", "messages", "messages", {"thinking": "none", "json_schema": False}),
     ("anthropic/claude-sonnet-4-0", "messages", "messages", {"thinking": "budget", "json_schema": False}),
-    ("anthropic/claude-haiku-4-5-20251001", "messages", "messages", {"thinking": "budget", "json_schema": True}),
+    ("anthropic/claude-haiku-4-5-20251001", "messages", "messages", {"thinking": "budget", "prefill": True}),
     ("anthropic/claude-opus-4-1", "messages", "messages", {"thinking": "budget", "json_schema": True}),
     ("anthropic/claude-sonnet-4-6", "messages", "messages", {"thinking": "effort", "sampling": "unless_reasoning"}),
-    ("anthropic/claude-opus-4-7", "messages", "messages", {"sampling": "never", "later_system": False}),
+    ("anthropic/claude-opus-4-7", "messages", "messages", {"later_system": False, "prefill": False}),
     ("anthropic/claude-opus-4-8", "messages", "messages", {"sampling": "never", "later_system": True}),
     ("anthropic/claude-opus-5", "messages", "messages", {"forced_choice": True, "later_system": True}),
     ("anthropic/claude-sonnet-5", "messages", "messages", {"forced_choice": True, "later_system": False}),
     ("anthropic/claude-haiku-5-5", "messages", "messages", {"forced_choice": True, "default_effort": None}),
     ("anthropic/claude-opus-5-5", "messages", "messages", {"forced_choice": False, "default_effort": "high"}),
-    ("anthropic/claude-sonnet-5-5", "messages", "messages", {"forced_choice": False}),
+    ("anthropic/claude-sonnet-5-5", "messages", "messages", {"forced_choice": False, "prefill": False}),
     ("anthropic/claude-fable-5-1", "messages", "messages", {"forced_choice": False, "later_system": True}),
     ("anthropic/claude-mythos-preview", "messages", "messages", {"forced_choice": False, "later_system": False}),
     ("gemini/gemini-2.0-flash", "generate", "generate", {"thinking": "none", "tools_with_json_schema": False}),
@@ -241,88 +238,84 @@ def test_the_table_itself_cannot_be_changed() -> None:
 
 # --- nobody else tells providers apart -----------------------------------------------------------------------
 
-ELSEWHERE = ["base.py", "client.py", "endpoint.py", "history.py", "policy/retry.py", "transport.py"]
+# Where providers are told apart by name: their wires, their table, LiteLLM's table of its own, and the fake of them all.
+# The forms of calls in text are named after the models that write them.
+TOLD_APART = ("adapters/text_tools/", "lm/codecs/", "lm/litellm_bridge.py", "lm/providers.py", "testing/")
+PACKAGE = ROOT / "sigwire"
+ELSEWHERE = sorted(
+    path for path in PACKAGE.rglob("*.py") if not path.relative_to(PACKAGE).as_posix().startswith(TOLD_APART)
+)
+FAMILIES = {"claude", "gemma", "google", "gpt", "grok", "llama", "mixtral", "openai_chat", "openai_responses", "qwen"}
+NAMED = {*PROVIDERS, *(alias for row in PROVIDERS.values() for alias in row.aliases), *FAMILIES}
+A_NAME = re.compile(rf"[*^]?({'|'.join(map(re.escape, sorted(NAMED)))})(?:[-/:.*\d].*)?")
 
 
-@pytest.mark.parametrize("path", ELSEWHERE)
-def test_no_code_elsewhere_compares_with_a_providers_name(path: str) -> None:
-    tree = ast.parse((ROOT / "sigwire" / "lm" / path).read_text(encoding="utf-8"))
-    compared = [
-        value.value
+def names_in_code(source: str) -> list[str]:
+    """Text in code, docstrings left out, that is a provider's or a model family's name or begins with one."""
+    tree = ast.parse(source)
+    shown = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = [
+        node.value
         for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in shown
+    ]
+    return [text for text in texts if A_NAME.fullmatch(text) and not text.startswith(_EMBEDDED)]
+
+
+_EMBEDDED = tuple(f"offline/{name}" for name in PROVIDERS["offline"].models)  # the model that comes along may be named
+
+
+def test_no_code_elsewhere_names_a_provider() -> None:
+    found = {path.relative_to(PACKAGE): names_in_code(path.read_text(encoding="utf-8")) for path in ELSEWHERE}
+    assert len(found) > 90
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'if provider == "anthropic": pass',
+        'model.startswith("gpt-5")',
+        '"claude" in model',
+        'TABLE = {"together_ai": 1}',
+        'match row.prefix:\n    case "gemini": pass',
+        'fnmatch(model, "*gpt-4*")',
+    ],
+)
+def test_a_provider_that_is_told_apart_is_noticed(code: str) -> None:
+    assert names_in_code(code) != []
+
+
+@pytest.mark.parametrize("folder", ["adapters/text_tools/*.py", "lm/litellm_bridge.py"])
+def test_what_has_names_in_its_tables_compares_with_none(folder: str) -> None:
+    compared = {
+        value.value
+        for path in PACKAGE.glob(folder)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Compare | ast.MatchValue)
         for value in ast.walk(node)
         if isinstance(value, ast.Constant)
-    ]
-    assert set(PROVIDERS) & {value for value in compared if isinstance(value, str)} == set()
+    }
+    assert compared
+    assert compared & NAMED <= {"litellm", "openai"}  # the packages whose exceptions the bridge reads
 
 
 # --- the docs -------------------------------------------------------------------------------------------------
 
 
-def table_of_rows() -> str:
-    lines = ["| prefix | address | another one | key | wires |", "|---|---|---|---|---|"]
-    for row in OVER_HTTP:
-        base = (
-            row.base_url({"project": "{project}", "location": "{location}"}) if callable(row.base_url) else row.base_url
-        )
-        keys = ", ".join(f"`{key.variable}`" for key in row.keys) + (" (optional)" if row.key == "optional" else "")
-        names = ", ".join(f"`{name}`" for name in (row.prefix, *row.aliases))
-        bases = ", ".join(f"`{name}`" for name in row.base_variables)
-        wires = ", ".join(f"{name} (`{wire.codec}`)" for name, wire in row.wires.items())
-        lines.append(f"| {names} | {f'`{base}`' if base else 'yours'} | {bases} | {keys} | {wires} |")
-    return "\n".join(lines)
+def test_the_pages_show_what_the_table_says() -> None:
+    tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
+    pages = "".join(page.read_text(encoding="utf-8") for page in tables["PAGES"])
+    assert all(f"<!-- {name} -->" in pages for name in tables["TABLES"])
+    assert tables["stale"]() == [], "run python docs/tables.py"
 
 
-def table_of_abilities() -> str:
-    shown = {
-        "native_tools": "tools", "tool_choice": "forced", "json_schema": "schema", "tools_with_json_schema": "both",
-        "images": "images", "audio": "audio", "files": "files",
-    }  # fmt: skip
-    lines = [f"| prefix | {' | '.join(shown.values())} |", f"|---|{'---|' * len(shown)}"]
-    for row in PROVIDERS.values():
-        marks = ["yes" if getattr(row.capabilities, name) else "" for name in shown]
-        lines.append(f"| `{row.prefix}` | {' | '.join(marks)} |")
-    return "\n".join(lines)
-
-
-def table_of_rules() -> str:
-    lines = ["| prefix | models | differ in |", "|---|---|---|"]
-    for row in PROVIDERS.values():
-        lines += [
-            f"| `{row.prefix}` | {', '.join(f'`{name}`' for name in rule.names)} | {'; '.join(differences(rule))} |"
-            for rule in row.rules
-        ]
-    return "\n".join(lines)
-
-
-def differences(rule: ModelRule) -> list[str]:
-    facts, usual = rule.facts, ModelRule(names=()).facts
-    said = [f"{name}: {'yes' if value else 'no'}" for name, value in rule.capabilities.items()]
-    said += [
-        f"{name}: {', '.join(map(str, value)) if isinstance(value, tuple) else value}"
-        for name in facts.__slots__
-        if (value := getattr(facts, name)) != getattr(usual, name)
-    ]
-    said += [f"over {rule.wire}"] if rule.wire else []
-    return said + ([f"tools over {rule.tools_wire}"] if rule.tools_wire else [])
-
-
-TABLES = {"rows": table_of_rows, "abilities": table_of_abilities, "rules": table_of_rules}
-
-
-def with_tables(page: str) -> str:
-    for name, table in TABLES.items():
-        block = f"<!-- {name} -->\n{table()}\n<!-- end -->"
-        page = re.sub(rf"<!-- {name} -->\n.*?<!-- end -->", lambda _, block=block: block, page, flags=re.DOTALL)
-    return page
-
-
-def test_the_page_shows_what_the_table_says() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert all(f"<!-- {name} -->" in page for name in TABLES)
-    assert with_tables(page) == page, "run python -m tests.lm.test_providers"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+def test_a_row_of_ones_own_is_in_the_tables_and_makes_the_pages_stale(capsys: pytest.CaptureFixture[str]) -> None:
+    register(Provider(prefix="acme", base_url="https://llm.acme.example/v1", keys=(Key("ACME_API_KEY"),)))
+    tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
+    assert '| `LM("acme/...")` | `ACME_API_KEY` | `https://llm.acme.example/v1` |' in tables["models"]()
+    assert (
+        "| `acme` | `https://llm.acme.example/v1` |  | `ACME_API_KEY` | chat (`openai_chat`) |" in tables["addresses"]()
+    )
+    assert tables["main"](["--check"]) == 1
+    assert "run python docs/tables.py" in capsys.readouterr().out

@@ -20,6 +20,7 @@ from sigwire.core.tools import Tool, ToolCall, ToolCalls
 from sigwire.errors import (
     AdapterParseError,
     ConfigurationError,
+    ContentFiltered,
     EmptyResponse,
     InputError,
     LMNotConfigured,
@@ -213,22 +214,30 @@ FAILURES: list[tuple[Any, type[Exception]]] = [
     (Choice(text=""), EmptyResponse),
     (Response(), EmptyResponse),
     (Choice(text="[[ ## stars ## ]]\n3", finish_reason="length"), OutputTruncated),
+    (Choice(text="[[ ## stars ## ]]\n3", finish_reason="content_filter"), ContentFiltered),
     (Choice(refusal="I would rather not"), Refused),
+    (Choice(text="[[ ## stars ## ]]\n3\n\n[[ ## why ## ]]\nw", refusal="I would rather not"), Refused),
     (LMServerError("overloaded"), LMServerError),
 ]
 
 
 @pytest.mark.parametrize(("answer", "error"), FAILURES)
 async def test_an_unusable_answer_is_its_own_error_after_one_request(answer: Any, error: type[Exception]) -> None:
-    lm = FakeLM([answer, answer])
+    lm = FakeLM([answer] * 4)
     predict = Predict(Rate, lm=lm)
-    with pytest.raises(error) as caught:
+    with pytest.raises(error) as called:
         predict(review="x")
     assert len(lm.requests) == 1
-    if isinstance(caught.value, ModelError):
-        assert len(caught.value.attempts) == 1
-    with pytest.raises(error):
+    if isinstance(called.value, ModelError):
+        assert len(called.value.attempts) == 1
+    with pytest.raises(error) as awaited:
         await predict.acall(review="x")
+    with pytest.raises(error) as streamed:
+        list(predict.stream(review="x"))
+    with pytest.raises(error) as streamed_awaited:
+        [event async for event in predict.astream(review="x")]
+    raised = [caught.value for caught in (called, awaited, streamed, streamed_awaited)]
+    assert [(type(one), str(one)) for one in raised] == [(error, str(raised[0]))] * 4
 
 
 async def test_repairs_send_back_what_is_wrong_and_are_counted() -> None:

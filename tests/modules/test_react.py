@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import inspect
 import json
 import subprocess
 import sys
@@ -19,6 +20,9 @@ from typing import Any, Literal
 import pydantic
 import pytest
 
+from sigwire.adapters.chat import ChatAdapter
+from sigwire.adapters.json import JSONAdapter
+from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import dumps
 from sigwire.core.messages import Message
@@ -283,12 +287,17 @@ async def test_without_extraction_a_run_without_outputs_stops_with_all_it_has(
     agent.set_lm(player(turns, capabilities))
     with pytest.raises(AgentStopped) as caught:
         agent(question="?")
-    assert caught.value.reason == reason
-    assert len(caught.value.steps) == len(turns)
-    assert isinstance(caught.value.history, History)
+    run = AgentRun.of(caught.value)
+    assert caught.value.reason == run.termination_reason == reason
+    assert len(run.steps) == len(run.attempts) == len(turns)
+    assert isinstance(run.history, History)
     agent.set_lm(player(turns, capabilities))
     with pytest.raises(AgentStopped, match="answer"):
         await agent.acall(question="?")
+    agent.set_lm(player(turns, capabilities))
+    with pytest.raises(AgentStopped) as streamed:
+        list(agent.stream(question="?"))
+    assert AgentRun.of(streamed.value).termination_reason == reason
 
 
 @BOTH_PROTOCOLS
@@ -331,7 +340,7 @@ async def test_an_error_carries_the_steps_and_a_history_to_go_on_from(answer: An
     run = AgentRun.of(caught.value)
     assert (len(run.steps), run.termination_reason) == (1, None)
     if isinstance(caught.value, Refused):
-        assert len(caught.value.attempts) == 2
+        assert len(run.attempts) == 2
     lm = player([submit(answer=3)])
     agent.set_lm(lm)
     assert agent(history=run.history).answer == 3
@@ -346,6 +355,9 @@ async def test_a_cancellation_leaves_a_history_in_which_every_call_has_a_result(
         started.set()
         await asyncio.sleep(10)
 
+    async def add(a: int, b: int) -> int:  # awaited: done as soon as it is begun, however busy the machine
+        return a + b
+
     agent = ReAct("question -> answer", tools=[add, wait])
     agent.set_lm(player([say(("add", {"a": 1, "b": 2}), ("wait", {}))]))
     task = asyncio.ensure_future(agent.acall(question="?"))
@@ -359,6 +371,7 @@ async def test_a_cancellation_leaves_a_history_in_which_every_call_has_a_result(
     assert [result.content for result in results] == [3, conversation.INTERRUPTED]
     assert [[call.name for call in step.calls] for step in run.steps] == [["add", "wait"]]
     assert run.steps[0].results == results
+    assert (run.termination_reason, run.trajectory["observation_0"], len(run.attempts)) == ("cancelled", 3, 1)
     agent.set_lm(player([submit(answer="done")]))
     assert (await agent.acall(history=run.history)).answer == "done"
 
@@ -371,7 +384,9 @@ def test_an_interrupt_in_a_tool_propagates_with_the_history() -> None:
     agent.set_lm(player([say(("stop", {}))]))
     with pytest.raises(KeyboardInterrupt) as caught:
         agent(question="?")
-    assert AgentRun.of(caught.value).history.messages[-1].tool_results[0].is_error  # type: ignore[union-attr]
+    run = AgentRun.of(caught.value)
+    assert run.termination_reason == "cancelled"
+    assert run.history.messages[-1].tool_results[0].is_error  # type: ignore[union-attr]
 
 
 async def test_a_tools_error_aborts_the_run_on_request() -> None:
@@ -429,7 +444,9 @@ def test_a_conversation_that_cannot_be_made_to_fit_ends_with_its_sizes() -> None
     agent, _ = reading(3, 3500)
     with pytest.raises(ContextWindowExceededError, match=r"characters \(the task: ") as caught:
         agent(question="Read." * 400)
-    assert isinstance(AgentRun.of(caught.value).history, History)
+    run = AgentRun.of(caught.value)
+    assert isinstance(run.history, History)
+    assert run.termination_reason == "context_window_exceeded"
 
 
 def test_without_extraction_a_conversation_that_is_too_long_says_so() -> None:
@@ -739,3 +756,46 @@ def test_the_number_of_turns_is_a_number(turns: Any) -> None:
     if turns is not None:  # not given
         with pytest.raises(ConfigurationError, match="max_iters is a number of turns"):
             ReAct("question -> answer")(question="?", max_iters=turns)
+
+
+LAID_OUT: list[tuple[Any, str, str, dict[str, Any] | None]] = [
+    (ChatAdapter(), "question -> answer", "[[ ## answer ## ]]\nThree.\n\n[[ ## completed ## ]]", {"answer": "Three."}),
+    (ChatAdapter(), "question -> answer", "So:\n\n[[ ## answer ## ]]\nThree.", {"answer": "Three."}),
+    (
+        ChatAdapter(),
+        "question -> n: int, unit",
+        "[[ ## n ## ]]\n3\n\n[[ ## unit ## ]]\nusd\n\n[[ ## completed ## ]]",
+        {"n": 3, "unit": "usd"},
+    ),
+    (JSONAdapter(), "question -> answer", '{"answer": "Three."}', {"answer": "Three."}),
+    (XMLAdapter(), "question -> answer", "<answer>\nThree.\n</answer>", {"answer": "Three."}),
+    (
+        ChatAdapter(),
+        "question -> n: int",
+        "[[ ## n ## ]]\nmany\n\n[[ ## completed ## ]]",
+        None,
+    ),  # unreadable: extracted
+]
+
+
+@pytest.mark.parametrize(
+    ("adapter", "signature", "text", "outputs"), LAID_OUT, ids=[text[:20] for _, _, text, _ in LAID_OUT]
+)
+async def test_outputs_in_the_adapters_form_are_read_without_a_submission(
+    adapter: Any, signature: str, text: str, outputs: dict[str, Any] | None
+) -> None:
+    agent = ReAct(signature, tools=[add], extract=False)
+    agent.set_lm(player([say(text=text)] * 2))
+    with context(adapter=adapter):
+        for ask in (agent, agent.acall):
+            if outputs is None:
+                with pytest.raises(AgentStopped):
+                    await _done(ask(question="?"))
+                continue
+            result = await _done(ask(question="?"))
+            assert {name: result[name] for name in outputs} == outputs
+            assert (result.termination_reason, len(result.attempts)) == ("no_calls", 1)
+
+
+async def _done(result: Any) -> Any:
+    return await result if inspect.isawaitable(result) else result

@@ -524,6 +524,12 @@ def test_tools_are_named_once_and_have_handlers() -> None:
     with pytest.raises(ToolDefinitionError, match="no handler"):
         Toolbox([Tool.from_schema("far", "Elsewhere.", {"type": "object", "properties": {}})])
     assert list(Toolbox([Tool.web_search(WebSearch())]).tools) == ["web_search"]
+
+
+async def test_a_call_of_a_tool_that_the_provider_runs_is_answered_with_who_runs_it() -> None:
+    (result,) = await both(Toolbox([Tool.web_search()]), call("web_search"))
+    assert result.is_error
+    assert result.content == "web_search is run by the provider, not here."
     assert list(Toolbox({"plus": add}).tools) == ["plus"]
     assert list(Toolbox(add).tools) == ["add"]
     assert list(Toolbox(None).tools) == []
@@ -539,7 +545,7 @@ def test_a_run_is_a_json_value() -> None:
 def test_only_the_toolbox_and_the_tool_itself_touch_a_handler() -> None:
     """The promise that nothing else runs a tool, read off the source."""
     package = Path(sigwire.__file__).parent
-    allowed = {"modules/toolbox.py", "core/tools.py", "core/function_tools.py"}
+    allowed = {"modules/toolbox.py", "core/tools.py", "core/function_tools.py", "core/foreign_tools.py"}
     touching = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StringConstraints
 
 from sigwire.errors import FieldDefinitionError, InputError, SignatureError, StateError
 from sigwire.signatures.fields import UNSET, InputField, OutputField
@@ -344,6 +344,49 @@ def test_an_edit_gives_a_new_class_and_leaves_the_old_one(edit: Any, expected: s
 def test_an_index_out_of_range_is_an_error(index: int) -> None:
     with pytest.raises(SignatureError, match=f"no place {index} among 2 inputs"):
         QA.insert(index, "x", InputField())
+
+
+UPDATES: list[tuple[dict[str, Any], str, list[Any], list[Any]]] = [
+    # what is changed of ge=1, le=9 and a length of the text; the limits in words; values that fit and that do not
+    ({"ge": 3}, "at most 9, at least 3", [3, 9], [2, 10]),
+    ({"ge": 0, "le": 5}, "at least 0, at most 5", [0, 5], [-1, 6]),
+    ({"gt": 4, "ge": None}, "at most 9, more than 4", [5], [4, 10]),
+    ({"ge": None, "le": None}, "", [-5, 50], []),
+    ({"multiple_of": 2}, "at least 1, at most 9, a multiple of 2", [2, 8], [3, 10]),
+    ({"desc": "how many"}, "at least 1, at most 9", [1], [0]),
+]
+
+
+@pytest.mark.parametrize(("changes", "words", "good", "bad"), UPDATES, ids=[str(changes) for changes, *_ in UPDATES])
+def test_an_updated_constraint_is_enforced_and_shown(
+    changes: dict[str, Any], words: str, good: list[Any], bad: list[Any]
+) -> None:
+    class Count(Signature):
+        text: str = InputField()
+        n: int = OutputField(ge=1, le=9, unit="kg", default=7)
+
+    spec = Count.with_updated_fields("n", **changes).spec.field("n")
+    assert (spec.constraints, spec.default, spec.info.json_schema_extra["unit"]) == (words, 7, "kg")
+    assert spec.info.json_schema_extra.get("constraints", "") == words
+    assert [spec.adapter.validate_python(value) for value in good] == good
+    for value in bad:
+        with pytest.raises(ValueError, match="Input should be"):
+            spec.adapter.validate_python(value)
+    assert Count.spec.field("n").constraints == "at least 1, at most 9"
+
+
+def test_an_update_leaves_the_rest_of_a_constraint_and_of_a_default_alone() -> None:
+    class Clean(Signature):
+        text: Annotated[str, StringConstraints(strip_whitespace=True, max_length=3)] = InputField(default_factory=str)
+        code: str = OutputField(pattern="^x", alias="the_code")
+
+    spec = Clean.with_updated_fields("text", max_length=5).spec.field("text")
+    assert spec.adapter.validate_python(" abcde ") == "abcde"
+    assert spec.default_value() == ""
+    assert Clean.with_updated_fields("text", default="x").spec.field("text").default_value() == "x"
+    code = Clean.with_updated_fields("code", pattern="^y").spec.field("code")
+    assert (code.constraints, code.info.alias) == ("matching the pattern ^y", "the_code")
+    assert code.adapter.validate_python("y") == "y"
 
 
 def test_a_field_is_updated_in_place() -> None:

@@ -262,6 +262,20 @@ def test_fences_that_never_close_are_read_in_one_pass(text: str) -> None:
     assert Code.read(text).code == text  # looking for each one's end would take minutes
 
 
+class Java(Code):
+    """A language as a class of its own, which every type checker reads."""
+
+    language = "java"
+
+
+def test_a_language_may_be_a_class() -> None:
+    value = Java.read("```python\nx\n```\n```java\ny\n```")
+    assert (type(value), value.code, repr(value)) == (Java, "y", "Java('y')")
+    assert type(pickle.loads(pickle.dumps(value))) is Java
+    assert copy.deepcopy(value) == value
+    assert TypeAdapter(Java).validate_python("y") == value
+
+
 def test_code_knows_its_language() -> None:
     java = Code["Java"]
     assert java is Code["java"]

@@ -28,12 +28,6 @@ MANUAL = {"automatic_function_calling": {"disable": True}}
 
 
 @pytest.fixture
-def provider() -> Iterator[FakeProvider]:
-    with FakeProvider() as provider:
-        yield provider
-
-
-@pytest.fixture
 def client(provider: FakeProvider) -> Iterator[Any]:
     client = genai.Client(api_key="secret", http_options={"base_url": provider.url("gemini")})
     yield client
@@ -181,8 +175,3 @@ def test_gemini_refuses(provider: FakeProvider, client: Any, body: dict[str, Any
         client._api_client.request("post", "models/gemini-3-pro:generateContent", body, {})
     assert (caught.value.code, caught.value.status) == (400, "INVALID_ARGUMENT")
     assert provider.requests[0].request is None
-
-
-def test_a_stream_is_refused(client: Any) -> None:
-    with pytest.raises(errors.ClientError, match="answers whole"):
-        list(client.models.generate_content_stream(model="m", contents="Hi"))

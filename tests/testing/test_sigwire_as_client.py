@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+from typing import Any
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import sigwire
-from sigwire.testing import FakeProvider
+from sigwire.core.events import collect
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
+from sigwire.core.response import Choice, Response, Usage
+from sigwire.core.tools import ToolCall
+from sigwire.errors import LMError
+from sigwire.testing import FakeProvider, Fault, Gate, Streamed
 
 MODELS = {
     "openai": "openai/gpt-4.1-mini",
@@ -27,14 +39,115 @@ def weather(city: str, days: int = 1) -> str:
     return f"rain in {city}"
 
 
+@pytest.mark.parametrize("how", ["called", "awaited"])
 @pytest.mark.parametrize("wire", MODELS)
-def test_an_agent_gives_the_same_calls_and_answer_on_every_wire(wire: str) -> None:
+async def test_an_agent_gives_the_same_calls_and_answer_on_every_wire(wire: str, how: str) -> None:
     question = "What will the weather in Oslo be for 3 days?"
     agent = sigwire.ReAct("question -> answer", tools=[weather])
     with FakeProvider(sigwire.LM("offline/lexical")) as provider:
         lm = sigwire.LM(MODELS[wire], base_url=provider.url(wire), api_key="any", **WIRES.get(wire, {}))
         agent.set_lm(lm)
-        result = agent(question=question)
+        result = agent(question=question) if how == "called" else await agent.acall(question=question)
     assert [call.arguments for call in result.steps[0].calls] == [{"city": "Oslo", "days": 3}]
     assert "rain" in result.answer
     assert {(sent.wire, sent.status) for sent in provider.requests} == {(wire, 200)}
+
+
+@pytest.mark.parametrize("wire", ["openai", "gemini"])
+def test_several_answers_come_in_one_trip(wire: str) -> None:
+    with FakeProvider(["one", "two", "three"]) as provider:
+        lm = sigwire.LM(MODELS[wire], base_url=provider.url(wire), api_key="any")
+        response = lm.respond(Request((Message.user("Hi"),), options={"n": 3}))
+    assert [choice.text for choice in response.choices] == ["one", "two", "three"]
+    assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize("wire", [wire for wire in MODELS if wire != "anthropic"])
+def test_probabilities_of_tokens_come_where_they_are_asked_for(wire: str) -> None:
+    token = {"token": "Hey", "logprob": -1.5, "bytes": [72, 101, 121], "top_logprobs": []}
+    with FakeProvider(["Hi you", Choice("Hey", logprobs={"content": [token]}), "Hi"]) as provider:
+        lm = sigwire.LM(MODELS[wire], base_url=provider.url(wire), api_key="any", **WIRES.get(wire, {}))
+        asked = Request((Message.user("Hi"),), options={"logprobs": True, "top_logprobs": 1})
+        made_up, scripted = (lm.respond(asked).choices[0].logprobs for _ in range(2))
+        assert lm.respond(Request((Message.user("Hi"),))).choices[0].logprobs is None
+    assert [(one["token"], one["logprob"]) for one in made_up["content"]] == [("Hi", -0.25), (" you", -0.25)]  # type: ignore[index,call-overload,union-attr]
+    assert len(made_up["content"][0]["top_logprobs"]) == 1  # type: ignore[index,call-overload]
+    assert [(one["token"], one["logprob"]) for one in scripted["content"]] == [("Hey", -1.5)]  # type: ignore[index,call-overload,union-attr]
+
+
+ASKED = Request(
+    (Message.user("Hi"),), ({"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}},)
+)
+CALLS = (ToolCall("call_a", "add", {"city": "Ōslo", "days": 3}), ToolCall("call_b", "add", {}))
+
+
+def model_at(provider: FakeProvider, wire: str) -> sigwire.LM:
+    return sigwire.LM(MODELS[wire], base_url=provider.url(wire), api_key="any", num_retries=0, **WIRES.get(wire, {}))
+
+
+def told(response: Response) -> list[Any]:
+    """All that an answer says, without what came over the wire."""
+    return [*(replace(choice, raw=None) for choice in response.choices), response.usage, response.model, response.id]
+
+
+@pytest.mark.parametrize("wire", MODELS)
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(), packets=st.integers(1, 400))
+def test_what_is_streamed_equals_what_comes_whole(wire: str, seed: int, packets: int) -> None:
+    answer = Response((Choice("Let me see.\nSo: 4", CALLS, "Two sums"),), Usage(10, 7, 4, None, 2))
+    with FakeProvider([answer]) as provider:
+        whole = model_at(provider, wire).respond(ASKED)
+    with FakeProvider([Streamed(answer, seed=seed, packets=packets)]) as provider:  # which counts its ids anew
+        streamed = collect(model_at(provider, wire).stream(ASKED))
+    assert told(streamed) == told(whole)
+
+
+@pytest.mark.parametrize("wire", MODELS)
+async def test_a_stream_that_is_awaited_equals_what_comes_whole(wire: str) -> None:
+    answer = Response((Choice("Let me see", CALLS),), Usage(10, 7))
+    async with FakeProvider([answer]) as provider:
+        whole = await model_at(provider, wire).arespond(ASKED)
+    async with FakeProvider([answer]) as provider:
+        streamed = collect([event async for event in model_at(provider, wire).astream(ASKED)])
+    assert told(streamed) == told(whole)
+
+
+HELLO = Request((Message.user("Hi"),))
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_leaving_a_stream_closes_the_connection(wire: str) -> None:
+    gate = Gate(6)
+    with FakeProvider([Streamed("one two three four five six seven eight", gate=gate)]) as provider:
+        events = model_at(provider, wire).stream(HELLO)
+        assert next(event for event in events if event.kind == "text_delta")
+        events.close()
+        progress = provider.requests[0].stream
+        assert progress is not None
+        assert progress.wait() == "client left"
+        assert progress.sent <= 6
+
+
+@pytest.mark.parametrize("wire", MODELS)
+async def test_leaving_a_stream_that_is_awaited_closes_the_connection(wire: str) -> None:
+    gate = Gate(6)
+    async with FakeProvider([Streamed("one two three four five six seven eight", gate=gate)]) as provider:
+        events = model_at(provider, wire).astream(HELLO)
+        async for event in events:
+            if event.kind == "text_delta":
+                break
+        await events.aclose()
+        progress = provider.requests[0].stream
+        assert progress is not None
+        assert await asyncio.to_thread(progress.wait) == "client left"
+
+
+@pytest.mark.parametrize("wire", MODELS)
+@pytest.mark.parametrize(
+    "how", [{}, {"clean": True}, {"fault": Fault("overloaded")}], ids=["broken off", "no end", "an error inside"]
+)
+def test_a_stream_that_does_not_end_well_is_an_error_that_may_be_tried_again(wire: str, how: dict[str, Any]) -> None:
+    answer = Streamed("one two three four five six seven eight", stop_after=4, **how)
+    with FakeProvider([answer]) as provider, pytest.raises(LMError) as caught:
+        list(model_at(provider, wire).stream(HELLO))
+    assert caught.value.retryable

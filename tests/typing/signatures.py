@@ -12,7 +12,7 @@ from sigwire.core.example import Example, Prediction
 from sigwire.modules.predict import Predict
 from sigwire.signatures.fields import InputField, OutputField
 from sigwire.signatures.signature import Signature, make_signature
-from sigwire.signatures.types import History, Image, Reasoning, Tool, ToolCalls
+from sigwire.signatures.types import Code, History, Image, Reasoning, Tool, ToolCalls
 
 
 class QA(Signature):
@@ -52,6 +52,21 @@ class Clashing(Signature):
     keys: dict[str, str] = OutputField()
 
 
+class Java(Code):
+    """Java source, in a way that every checker reads."""
+
+    language = "java"
+
+
+class Translate(Signature):
+    """Fields may have the names of what signature classes can do."""
+
+    instructions: str = InputField()
+    fields: list[str] = InputField()
+    signature: Java = OutputField()
+    append: int = OutputField()
+
+
 # --- outputs ---
 
 predict = Predict(QA)
@@ -71,6 +86,10 @@ assert_type(Predict(Agent)(question="?", tools=[]).calls, ToolCalls)
 assert_type(Predict(Agent)(question="?", tools=[]).reasoning, Reasoning)
 assert_type(Predict(Clashing)(items=["a"], copy="b").response, str)
 assert_type(Predict(Clashing)(items=["a"], copy="b").keys, dict[str, str])
+assert_type(Predict(Translate)(instructions="a", fields=[]).signature, Java)
+assert_type(Predict(Translate)(instructions="a", fields=[]).signature.code, str)
+assert_type(Predict(Translate)(instructions="a", fields=[]).append, int)
+Code["java"].language  # type: ignore[misc]  # mypy allows brackets behind generic classes only
 
 
 async def asynchronously() -> None:
@@ -99,6 +118,12 @@ assert_type(QA.equals(Careful), bool)
 dynamic = Predict("question, k: int -> answer")
 assert_type(dynamic(question="?", k=3).answer, Any)
 assert_type(Predict(Signature("question -> answer", "Be brief."))(question="?").answer, Any)
+edited = Signature("question -> answer").with_instructions("Be brief.").append_instructions("Be kind.")
+assert_type(edited, Signature)
+assert_type(Predict(edited)(question="?").answer, Any)
+assert_type(Predict(Signature("question -> answer").append("more", OutputField(), int))(question="?").more, Any)
+for name in Signature("question -> answer").insert(0, "hint", InputField()).delete("hint").output_fields:
+    print(name, Signature("a -> b").spec.name, Signature("a -> b").equals(edited), Signature("a -> b").instructions)
 assert_type(make_signature("question -> answer").instructions, Any)
 assert_type(QA.append("more", OutputField()), Any)
 

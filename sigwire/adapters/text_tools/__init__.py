@@ -1,31 +1,19 @@
-"""Tools for models that have none: calls and results as text.
+"""Tool calls as text: how a model without tools is taught to call, and how calls that any model writes as text are found.
 
-seed     the form the prompt teaches, and its reader      render   instructions, calls and results as text
-scanner  finds calls in a text; grammars are its table    read_calls: the one entry for adapters
+    seed, render     the form that the prompt teaches; instructions, calls and results as text
+    grammar          what a dialect is; the dialects stand in one table, the taught form first (``dialects``)
+    scanner, outbox  one scan of a text, fed whole or in pieces: position, quotation, reasoning; what goes out when
+    cursor, skim     the steps of readers through a text that still grows; where a bracketed value ends
+    calls, literals, tag_values   the three readers of values: JSON, Python's literals, text by schema
 
-Nothing here runs a tool, and nothing is read where no tools were offered.
+``read_calls`` reads a whole text, ``TextReader`` a text that arrives in pieces: the same code. Nothing here runs a tool, and
+nothing is read where no tools were offered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from sigwire.adapters.text_tools.dialects import dialects, register
+from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer
+from sigwire.adapters.text_tools.reader import Scan, TextReader, read_calls
 
-from sigwire.adapters.text_tools.scanner import Grammar, Scan, Scanner
-from sigwire.adapters.text_tools.seed import SEED
-
-__all__ = ["GRAMMARS", "Grammar", "Scan", "read_calls"]
-
-GRAMMARS: tuple[Grammar, ...] = (SEED,)
-"""Every form that is read, the taught one first."""
-
-_SCANNER = Scanner(GRAMMARS)
-
-
-def read_calls(text: str, names: Collection[str], *, strict: bool = False) -> Scan:
-    """The calls in a model's text, and the text without them. ``names`` are the offered tools; without any, no calls.
-
-    >>> found = read_calls('Sure.\\n~~~tool_call\\n{"name": "ping", "arguments": {}}\\n~~~', {"ping"})
-    >>> found.text, found.calls[0].name, found.dialect
-    ('Sure.', 'ping', 'seed')
-    """
-    return _SCANNER.scan(text, names, strict=strict) if names else Scan(text)
+__all__ = ["Block", "Grammar", "Offer", "Scan", "TextReader", "dialects", "read_calls", "register"]

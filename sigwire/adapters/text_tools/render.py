@@ -1,8 +1,4 @@
-"""What a model without native tools is told: how to call, which tools there are, what was called, what came back.
-
-Calls and results are JSON on one line, so no text in them can be taken for a fence. Ids are not shown: the model would
-imitate them, and the order says the same.
-"""
+"""What a model without native tools is told: how to call, and which tools there are."""
 
 from __future__ import annotations
 
@@ -11,41 +7,46 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from sigwire.adapters.narrow import is_mapping, is_sequence
-from sigwire.adapters.text_tools.seed import CALL_FENCE, FENCE, RESULT_FENCE
+from sigwire.adapters.text_tools.styles import TAUGHT, Style
 from sigwire.core.json import JsonObject
-from sigwire.core.tools import ToolCall, ToolResult
 
-__all__ = ["ToolSchemas", "call_text", "instructions", "result_text", "schema_text", "tool_line"]
+__all__ = ["ToolSchemas", "instructions", "schema_text", "tool_line"]
 
 ToolSchemas: TypeAlias = Literal["full", "compact"]
 
-_RULES = f"""\
-You can call tools. To call one, write a block of exactly this form, each fence alone on its line:
+_RULES = """\
+You can call tools. {lead}
 
-{CALL_FENCE}
-{{"name": "tool_name", "arguments": {{"argument": "value"}}}}
-{FENCE}
+{form}
 
-- A block holds one call as one strict JSON object; several blocks are several calls.
-- Arguments follow the tool's parameters. A tool without parameters takes {{}}.
-- After your last block, stop. The results come in the next message as {RESULT_FENCE} blocks, which you never write yourself.
-- When no tool is needed, write no block.
+- {several}
+- Arguments follow the tool's parameters. {empty}
+- After your last {call}, stop. The results come in the next message as {results}, which you never write yourself.
+- When no tool is needed, write no {call}.{alone}
 
 Tools:
 """
+_ALONE = "\n- A message with calls holds nothing else: no words before, between or after them."
 
 
-def instructions(specs: Sequence[JsonObject], schemas: ToolSchemas = "full") -> str:
-    """The part of the system message that teaches the protocol and lists the tools.
+def instructions(
+    specs: Sequence[JsonObject], schemas: ToolSchemas = "full", style: Style = TAUGHT, *, alone: bool = False
+) -> str:
+    """The part of the system message that teaches a form of calling and lists the tools.
 
     ``schemas``: "full" shows each tool's JSON Schema, "compact" a line such as ``add(a: integer, b?: integer)``.
+    ``alone``: calls count only in a message that is nothing else, and the model is told.
 
     >>> spec = {"type": "function", "function": {"name": "ping", "description": "Say hello.", "parameters": {}}}
     >>> instructions([spec]).splitlines()[-1]
     '{"name": "ping", "description": "Say hello.", "parameters": {}}'
     """
     write = tool_line if schemas == "compact" else _full
-    return _RULES + "\n".join(write(_function(spec)) for spec in specs)
+    rules = _RULES.format(
+        lead=style.lead, form=style.form(), several=style.several, empty=style.empty, results=style.results,
+        call="block" if style is TAUGHT else "call", alone=_ALONE if alone else "",
+    )  # fmt: skip
+    return rules + "\n".join(write(_function(spec)) for spec in specs)
 
 
 def _function(spec: JsonObject) -> Mapping[str, Any]:
@@ -59,30 +60,6 @@ def _full(function: Mapping[str, Any]) -> str:
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def call_text(call: ToolCall) -> str:
-    """A call as its block.
-
-    >>> print(call_text(ToolCall("call_0", "add", {"a": 1})))
-    ~~~tool_call
-    {"name": "add", "arguments": {"a": 1}}
-    ~~~
-    """
-    arguments = call.arguments if call.arguments is not None else call.raw_arguments or ""
-    return f"{CALL_FENCE}\n{_json({'name': call.name, 'arguments': arguments})}\n{FENCE}"
-
-
-def result_text(result: ToolResult) -> str:
-    """A result as its block.
-
-    >>> print(result_text(ToolResult("call_0", "add", 3)))
-    ~~~tool_result
-    {"name": "add", "result": 3}
-    ~~~
-    """
-    key = "error" if result.is_error else "result"
-    return f"{RESULT_FENCE}\n{_json({'name': result.name, key: result.content})}\n{FENCE}"
 
 
 # --- JSON Schema, briefly -------------------------------------------------------------------------

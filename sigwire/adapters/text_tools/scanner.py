@@ -1,97 +1,36 @@
-"""Find tool calls in a model's text: one left-to-right scan, asking a small table of grammars.
+"""Find tool calls in a model's text, fed whole or in pieces: one left-to-right scan, asking a table of grammars.
 
-The scanner owns position, quotation and reasoning; a ``Grammar`` owns one way of writing calls: how a call opens, how its
-payload is read, where the model starts to play the tool's side. What is quoted (block quotes, inline code, code fences) or
-reasoned (a closed thinking block) is never a call. One exception: a fence that ends the message and holds nothing but calls
-is a wrapped call, a frequent leak.
+The scanner owns position, quotation and reasoning; a ``Grammar`` owns one way of writing calls.
 
-Pure text work, linear in the length of the text: what was searched for once in vain is not searched for again.
+    quotation   inline code, block quotes and code fences are not looked into. One exception: fences that end the message and
+                hold nothing but calls are wrapped calls, a frequent leak.
+    reasoning   a closed thinking block hides what is in it; one that never closes hides nothing
+    strength    a form with a marker is read anywhere; a weak one (bare JSON, a bracketed list) only where its calls run to
+                the end of the message and no marked call was found
+    holding     text goes out as soon as it can no longer be part of a mark or of a call. Calls go out whole, and wait
+                while it may turn out that they were only thought
+
+Linear in the text: what was searched for in vain is not searched for again, and no weak form is tried inside a failed one.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
-from sigwire.core.tools import ToolCall
+from sigwire.adapters.text_tools.cursor import Cursor, Wait, now
+from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, broken
+from sigwire.adapters.text_tools.outbox import Outbox
+from sigwire.adapters.text_tools.skim import JSON, passing
+from sigwire.core.events import TextDelta
 
-__all__ = ["Block", "Grammar", "Scan", "Scanner"]
+__all__ = ["Scanner", "Scanning", "Thinking", "scanner_for"]
 
+Thinking: TypeAlias = Literal["unknown", "open", "over"]
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """What a grammar read at its opener: calls (those that do not read well carry an error), the block's end, remarks."""
-
-    calls: tuple[ToolCall, ...]
-    end: int
-    notes: tuple[str, ...] = ()
-
-
-BlockReader: TypeAlias = "Callable[[str, re.Match[str], bool], Block | None]"
-FenceReader: TypeAlias = Callable[[str, Collection[str]], tuple[ToolCall, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Grammar:
-    """One way of writing calls as text.
-
-    ``hints``: a text without any of these strings cannot hold such a call. ``opener``: a regular expression (multi-line) that
-    finds where one may begin. ``read(text, opener match, strict)``: the block that begins there, or ``None`` when it is
-    only prose about the markup. ``stop``: an expression for what the tool's side would write; after a call the text is
-    cut there. ``fences``: labels of a last fence in the message, such as ``~~~json``, whose content ``read_fence`` may take
-    for calls when nothing surer was found.
-    """
-
-    name: str
-    hints: tuple[str, ...]
-    opener: str
-    read: BlockReader
-    stop: str | None = None
-    fences: tuple[str, ...] = ()
-    read_fence: FenceReader | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """The calls of a text, the text without them, the grammar that read them, and what had to be forgiven."""
-
-    text: str
-    calls: tuple[ToolCall, ...] = ()
-    dialect: str | None = None
-    notes: tuple[str, ...] = ()
-
-
-class Scanner:
-    """Reads texts by the given grammars; the first grammar wins where two could begin."""
-
-    __slots__ = ("grammars", "hints", "pattern", "resume")
-
-    def __init__(self, grammars: tuple[Grammar, ...]) -> None:
-        self.grammars = grammars
-        self.hints = tuple(hint for grammar in grammars for hint in grammar.hints)
-        openers = [f"(?P<call{number}>{grammar.opener})" for number, grammar in enumerate(grammars)]
-        stops = [grammar.stop for grammar in grammars if grammar.stop]
-        if stops:
-            openers.append(f"(?P<stop>{'|'.join(stops)})")
-        self.pattern = re.compile("|".join([*openers, *_QUOTATION, *_THINKING]), re.MULTILINE)
-        self.resume = re.compile("|".join([*openers, _CLOSERS]), re.MULTILINE)
-
-    def scan(self, text: str, names: Collection[str] = (), *, strict: bool = False) -> Scan:
-        """Read one text. ``names`` are the declared tools, which weak forms must name; ``strict`` forgives nothing."""
-        for hint in self.hints:
-            if hint in text:
-                return _Reading(self, text, names, strict).finish()
-        return Scan(text)
-
-
-_QUOTATION = (
-    r"(?P<fence>^[ ]{0,3}(?P<marks>`{3,}|~{3,})(?P<label>[^\n]*)$)",
-    r"(?P<quote>^[ ]{0,3}>[^\n]*)",
-    r"(?P<code>`+[^`\n]+`+)",
-)
 _THOUGHTS: Mapping[str, str] = {
     "<think>": "</think>",
     "<thinking>": "</thinking>",
@@ -100,147 +39,633 @@ _THOUGHTS: Mapping[str, str] = {
     "<|START_THINKING|>": "<|END_THINKING|>",
     "<|channel>thought": "<channel|>",
 }
-_CLOSERS = f"(?P<unthink>{'|'.join(map(re.escape, _THOUGHTS.values()))})"
-_THINKING = (f"(?P<think>{'|'.join(map(re.escape, _THOUGHTS))})", _CLOSERS)
+_CLOSERS = frozenset(_THOUGHTS.values())
+_END_TOKENS = frozenset(
+    {
+        "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "<|end|>", "<|return|>", "<|call|>",
+        "<｜end▁of▁sentence｜>", "<|end▁of▁sentence|>", "<end_of_turn>", "<|END_OF_TURN_TOKEN|>", "</s>", "<|user|>",
+        "<|observation|>", "[e~[", "<turn|>",
+    }
+)  # fmt: skip
+_WRAPPERS = frozenset({"", "json", "xml", "text", "tool_call", "tool_code", "python"})
+_MARKS = {"`": re.compile(r"`*"), "~": re.compile(r"~*")}
+_FENCE_CHARACTERS = re.compile(r"[ \t\r`~]*")
+_LINE_REST = re.compile(r"[^\n]*")
+_TICKS = re.compile(r"`+")
+_NO_TICKS = re.compile(r"[^`\n]*")
+_PATTERNS_KEPT = 64
+_AFTER_CALLS = re.compile(r"[\s;]*")
 
-_WRAPPER_LABELS = frozenset({"", "json", "xml", "text", "tool_call", "tool_code"})
+
+class Scanner:
+    """A table of grammars, compiled. Holds nothing of any text."""
+
+    __slots__ = (
+        "_patterns", "by_opener", "by_start", "closers", "firsts", "named", "own_line", "prefixes", "stops", "token",
+        "tokens", "width",
+    )  # fmt: skip
+
+    def __init__(self, grammars: tuple[Grammar, ...]) -> None:
+        self.by_opener = _by_opener(grammar for grammar in grammars if not grammar.weak)
+        self.own_line = tuple(o for g in grammars if g.own_line for o in (*g.openers, *g.stops))
+        self.by_start = _by_opener(grammar for grammar in grammars if grammar.weak and grammar.openers)
+        self.named = tuple(grammar for grammar in grammars if grammar.weak and not grammar.openers)
+        self.stops = frozenset(stop for grammar in grammars for stop in grammar.stops)
+        self.closers = frozenset(closer for grammar in grammars for closer in grammar.closers)
+        openers = {opener for g in grammars if not (g.own_line or g.weak) for opener in g.openers}
+        stops = {stop for g in grammars if not g.own_line for stop in g.stops}
+        tokens = openers | stops | self.closers | _THOUGHTS.keys() | _CLOSERS | _END_TOKENS
+        self.tokens = tuple(sorted(tokens, key=len, reverse=True))
+        self.prefixes = frozenset(token[:cut] for token in self.tokens for cut in range(1, len(token)))
+        self.firsts = "".join(sorted({token[0] for token in self.tokens}))
+        self.width = max(map(len, self.tokens))
+        self.token = re.compile(_alternatives(self.tokens))
+        self._patterns: dict[str, re.Pattern[str]] = {}
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """The literals at which a call may begin anywhere in a line, the longest first."""
+        return tuple(token for token in self.tokens if token in self.by_opener)
+
+    def pattern(self, offer: Offer) -> re.Pattern[str]:
+        """Everything that may begin something, where these tools are on offer."""
+        found = self._patterns.get(offer.initials)
+        if found is None:
+            starts = {opener[0] for opener in (*self.own_line, *self.by_start)} | set("`~>")
+            starts |= set(offer.initials if self.named else "")
+            line = rf"(?P<line>\n[ \t]*(?=[{re.escape(''.join(sorted(starts)))}]))"
+            found = re.compile(rf"{line}|(?P<code>`)|(?P<token>{self.token.pattern})")
+            if len(self._patterns) >= _PATTERNS_KEPT:
+                self._patterns.clear()
+            self._patterns[offer.initials] = found
+        return found
 
 
-class _Reading:
-    """One text being read: where calls stood, which ones, and which searches are known to be vain."""
+def _by_opener(grammars: Iterable[Grammar]) -> dict[str, tuple[Grammar, ...]]:
+    table: dict[str, tuple[Grammar, ...]] = {}
+    for grammar in grammars:
+        for opener in grammar.openers:
+            table[opener] = (*table.get(opener, ()), grammar)
+    return table
 
-    __slots__ = ("calls", "dialect", "end", "names", "notes", "removed", "scanner", "strict", "text", "vain")
 
-    def __init__(self, scanner: Scanner, text: str, names: Collection[str], strict: bool) -> None:
-        self.scanner, self.text, self.names, self.strict = scanner, text, names, strict
-        self.calls: list[ToolCall] = []
-        self.removed: list[tuple[int, int]] = []
-        self.notes: list[str] = []
-        self.dialect: str | None = None
-        self.end = len(text)
-        self.vain: dict[str, int] = {}
+def _alternatives(tokens: tuple[str, ...]) -> str:
+    """The literals as an expression, grouped by their first character so that few are tried at each."""
+    by_first: dict[str, list[str]] = {}
+    for token in tokens:
+        by_first.setdefault(token[0], []).append(re.escape(token[1:]))
+    return "|".join(f"{re.escape(first)}(?:{'|'.join(rests)})" for first, rests in by_first.items())
 
-    def finish(self) -> Scan:
-        position = 0
-        while match := self.scanner.pattern.search(self.text, position, self.end):
-            position = max(self._step(match), match.start() + 1)
-        return Scan(self._remainder(), tuple(self.calls), self.dialect, tuple(self.notes))
 
-    def _step(self, match: re.Match[str]) -> int:
-        """Deal with what begins here; the answer is where to go on."""
-        kind = match.lastgroup or ""
-        if kind.startswith("call"):
-            return self._call(self.scanner.grammars[int(kind[4:])], match)
-        match kind:
-            case "fence":
-                return self._fence(match)
-            case "think":
-                return self._thinking(match)
-            case "unthink":
-                # The prompt had opened the thinking, so all that came before is thought, not said.
-                self._forget()
-            case "stop" if self.calls:
-                self.end = match.start()
-                self.notes.append("what the model wrote in the tool's place was cut off")
-            case _:
-                pass  # quoted: not looked into
-        return match.end()
+@functools.lru_cache(maxsize=8)
+def scanner_for(grammars: tuple[Grammar, ...]) -> Scanner:
+    """The compiled scanner of these grammars; the same one for the same grammars."""
+    return Scanner(grammars)
 
-    def _call(self, grammar: Grammar, match: re.Match[str]) -> int:
-        block = grammar.read(self.text, match, self.strict)
-        if block is None:
-            return match.end()
-        self._take(grammar, block.calls, match.start(), block.end, block.notes)
-        return block.end
 
-    def _take(
-        self, grammar: Grammar, calls: tuple[ToolCall, ...], start: int, end: int, notes: tuple[str, ...] = ()
+@dataclass(slots=True)
+class _Try:
+    """Blocks that were read on trial, with the grammar of each."""
+
+    found: list[tuple[Grammar, Block]]
+    notes: tuple[str, ...] = ()
+
+
+class Scanning:
+    """One text being scanned. ``program`` is the scan: it waits at every ``None``; what comes out is in ``out``."""
+
+    __slots__ = (
+        "after_call", "closers", "cursor", "done", "fences", "offer", "out", "pattern", "said", "scanner", "strong", "thinking",
+        "weak_from", "weak_off",
+    )  # fmt: skip
+
+    def __init__(
+        self, scanner: Scanner, offer: Offer, *, thinking: Thinking = "unknown", whole_message: bool = False
     ) -> None:
-        self.calls.extend(calls)
-        self.removed.append((start, end))
-        self.notes.extend(notes)
-        self.dialect = self.dialect or grammar.name
+        self.scanner, self.offer = scanner, offer
+        self.pattern = scanner.pattern(offer)
+        self.cursor = Cursor()
+        self.out = Outbox(whole_message=whole_message)
+        self.thinking = thinking
+        self.closers: frozenset[str] = _CLOSERS
+        self.said = 0  # up to here the text has been let out or taken as a call
+        self.strong = self.done = self.weak_off = self.after_call = False
+        self.weak_from = 0
+        self.fences: dict[str, int] = {}  # by mark: the shortest fence that is known never to close
 
-    def _forget(self) -> None:
-        self.calls.clear()
-        self.removed.clear()
-        self.notes.clear()
-        self.dialect = None
+    # --- the scan --------------------------------------------------------------------------------------
 
-    # --- reasoning -------------------------------------------------------------------------------
+    def program(self) -> Wait[None]:
+        """The whole scan."""
+        cursor = self.cursor
+        yield from self._line_start()
+        while not self.done:
+            match = self.pattern.search(cursor.text, cursor.position)
+            if match is not None:
+                cursor.position = match.start()
+                self._say()
+                yield from self._deal(match)
+                continue
+            cursor.position = len(cursor.text) if cursor.closed else self._tail()
+            self._say()
+            if cursor.closed:
+                break
+            self._compact()
+            yield None
+        while not cursor.closed:  # what follows invented results is worthless
+            cursor.text, cursor.position, self.said = "", 0, 0
+            yield None
+        self.out.finish()
 
-    def _thinking(self, match: re.Match[str]) -> int:
-        """The end of a thinking block; one that never closes hides nothing. A closer inside a call's text closes nothing."""
-        closer, position = _THOUGHTS[match.group()], match.end()
-        if closer in self.vain:
-            return position
-        while found := self.scanner.resume.search(self.text, position, self.end):
-            if found.group() == closer:
-                return found.end()
-            position = self._past(found)
-        self.vain[closer] = 0
-        return match.end()
+    def _say(self) -> None:
+        """Let out the text up to the cursor."""
+        if self.cursor.position > self.said:
+            text = self.cursor.text[self.said : self.cursor.position]
+            self.after_call = self.after_call and text.isspace()
+            self.out.say(TextDelta(text), thought=self.thinking == "open")
+        self.said = max(self.said, self.cursor.position)
 
-    def _past(self, found: re.Match[str]) -> int:
-        kind = found.lastgroup or ""
-        if not kind.startswith("call"):
-            return found.end()
-        block = self.scanner.grammars[int(kind[4:])].read(self.text, found, True)
-        whole = block is not None and not any(call.error for call in block.calls)
-        return block.end if block is not None and whole else found.end()
+    def _tail(self) -> int:
+        """From where on the text so far may still become a mark."""
+        text, position = self.cursor.text, self.cursor.position
+        start = max(position, len(text) - self.scanner.width)
+        for index in range(start, len(text)):
+            if text[index] in self.scanner.firsts and text[index:] in self.scanner.prefixes:
+                return self._line_tail(index)
+        return self._line_tail(len(text))
 
-    # --- quotation -------------------------------------------------------------------------------
+    def _line_tail(self, end: int) -> int:
+        text = self.cursor.text
+        blank = len(text.rstrip(" \t"))
+        at_line = blank > self.cursor.position and text[blank - 1] == "\n"
+        return min(end, blank - 1) if at_line else end
 
-    def _fence(self, match: re.Match[str]) -> int:
-        """The end of a code fence. One that never closes is no fence."""
-        marks = match["marks"]
-        close = self._fence_end(marks, match.end())
-        if close is None:
-            return match.end()
-        if not self.text[close.end() : self.end].strip():
-            self._last_fence(match, close)
-        return close.end()
+    @property
+    def held(self) -> int:
+        """How much text has come and was not let out."""
+        return len(self.cursor.text) - self.said
 
-    def _fence_end(self, marks: str, position: int) -> re.Match[str] | None:
-        character, length = marks[0], len(marks)
-        if length >= self.vain.get(character, length + 1):
-            return None
-        close = _closing_fence(character, length).search(self.text, position, self.end)
-        if close is None:
-            self.vain[character] = length
-        return close
+    def _compact(self) -> None:
+        """Forget the text that is done with, all but the character before. No one may hold a position over this."""
+        cut = self.said - 1
+        if cut > 4096 and cut > len(self.cursor.text) // 2:
+            self.cursor.text = self.cursor.text[cut:]
+            self.cursor.position -= cut
+            self.said -= cut
+            self.weak_from -= cut
 
-    def _last_fence(self, match: re.Match[str], close: re.Match[str]) -> None:
-        label, content = match["label"].strip(), self.text[match.end() + 1 : close.start()]
-        if match["marks"][0] == "`" and label in _WRAPPER_LABELS:
-            inner = self.scanner.scan(content, self.names, strict=self.strict)
-            if inner.calls and not inner.text.strip():
-                grammar = next(grammar for grammar in self.scanner.grammars if grammar.name == inner.dialect)
-                self._take(grammar, inner.calls, match.start(), close.end(), (*inner.notes, "calls in a code fence"))
-        elif not self.calls and not self.strict:
-            self._labelled(match, close, match["marks"] + label, content)
+    def _deal(self, match: re.Match[str]) -> Wait[None]:
+        """Deal with the mark at the cursor."""
+        match match.lastgroup:
+            case "line":
+                self.cursor.position += 1
+                yield from self._line_start()
+            case "code":
+                yield from self._code()
+            case _:
+                yield from self._token(match[0])
 
-    def _labelled(self, match: re.Match[str], close: re.Match[str], label: str, content: str) -> None:
-        for grammar in self.scanner.grammars:
-            calls = grammar.read_fence(content, self.names) if grammar.read_fence and label in grammar.fences else ()
-            if calls:
-                self._take(grammar, calls, match.start(), close.end(), (f"calls under the label {label}",))
+    def _token(self, token: str) -> Wait[None]:
+        cursor = self.cursor
+        start = cursor.position
+        if start and cursor.text[start - 1] == "\\":  # values are guarded so
+            cursor.position += len(token)
+        elif token in _THOUGHTS and self.thinking != "open":
+            self._begin_thinking(token)
+        elif token in self.closers and self.thinking != "over":
+            yield from self._end_thinking(token)
+        elif token in self.scanner.stops and self.out.has_calls:
+            self._stop()
+        elif self.after_call and token in self.scanner.closers:
+            cursor.position = self.said = start + len(token)
+        elif not (token in self.scanner.by_opener and (yield from self._open(token))):
+            yield from self._end_token(token, start)
+
+    def _stop(self) -> None:
+        self.done = True
+        self.out.note("what the model wrote in the tool's place was cut off")
+
+    def _end_token(self, token: str, start: int) -> Wait[None]:
+        """Leave out a token that ends the turn; anywhere else it is text."""
+        cursor = self.cursor
+        if token in _END_TOKENS and self.thinking != "open":
+            cursor.position = start + len(token)
+            if (yield from self._at_end(cursor)):
+                self.said = cursor.position
+            return
+        cursor.position = start + 1
+
+    def _at_end(self, cursor: Cursor) -> Wait[bool]:
+        """Whether nothing follows but space and tokens that end the turn."""
+        tokens = tuple(_END_TOKENS)
+        while True:
+            before = cursor.position
+            yield from cursor.run(_AFTER_CALLS)
+            if (yield from cursor.takes_any(tokens)) is None:
+                at_end = not (yield from cursor.has(1))
+                cursor.position = cursor.position if at_end else before
+                return at_end
+
+    # --- calls -----------------------------------------------------------------------------------------
+
+    def _open(self, opener: str) -> Wait[bool]:
+        """Ask the grammars of an opener; whether one of them read a block here."""
+        cursor = self.cursor
+        start = cursor.position
+        for grammar in self.scanner.by_opener[opener]:
+            cursor.position = start + len(opener)
+            block = yield from self._spoken(grammar.read(cursor, opener, self.offer))
+            if block is not None:
+                self._take(grammar, block, start)
+                return True
+        cursor.position = start
+        return False
+
+    def _spoken(self, reading: Wait[Block | None]) -> Wait[Block | None]:
+        """Let out what a reader says on its way."""
+        while True:
+            try:
+                said = next(reading)
+            except StopIteration as end:
+                block: Block | None = end.value
+                return block
+            if said is None:
+                yield None
+            else:
+                self.said = self.cursor.position
+                self.out.say(said)
+                self._compact()
+
+    def _take(self, grammar: Grammar, block: Block, start: int, notes: tuple[str, ...] = ()) -> None:
+        """Take a block out of the text."""
+        cursor = self.cursor
+        raw = cursor.text[max(start, self.said) : cursor.position]
+        if self.thinking == "open" and any(call.error for call in block.calls):
+            # What is only thought about need not be whole: the thought may end inside.
+            closer = next((raw.find(closer) for closer in self.closers if closer in raw), -1)
+            if closer >= 0:
+                cursor.position = max(start, self.said) + closer
+                return
+        self.said = cursor.position
+        if block.calls:
+            self.after_call = True
+            self.strong = self.strong or not grammar.weak
+            block = _strictly(block) if self.offer.strict else block
+            wait = self.thinking != "over"
+            self.out.call(raw, block.calls, (*block.notes, *notes), grammar.name, wait=wait)
+
+    # --- reasoning -------------------------------------------------------------------------------------
+
+    def _begin_thinking(self, opener: str) -> None:
+        if self.thinking == "unknown":
+            self.out.release()  # it begins here, so what came before was no thought
+        self.thinking, self.closers = "open", frozenset({_THOUGHTS[opener]})
+        self.cursor.position += len(opener)
+
+    def _end_thinking(self, closer: str) -> Wait[None]:
+        """All that was held was thought, not said."""
+        self.out.withdraw(everything=self.thinking == "unknown")
+        self.thinking = "open"
+        self.cursor.position += len(closer)
+        self._say()
+        self.thinking, self.strong = "over", self.out.has_calls
+        after = self.cursor.position
+        yield from self.cursor.space()
+        start = self.cursor.position
+        yield from self._weak((yield from self.cursor.peek()))
+        self.cursor.position = after if self.cursor.position == start else self.cursor.position
+
+    # --- lines -----------------------------------------------------------------------------------------
+
+    def _line_start(self) -> Wait[None]:
+        """What counts only at the start of a line; the cursor stands there, or goes past what was dealt with."""
+        cursor = self.cursor
+        start = cursor.position
+        own = yield from self._own_line()
+        if own is not None and own in self.scanner.stops and self.out.has_calls:
+            if (yield from self._alone(own)):
+                self._stop()
+                return
+        elif own in self.scanner.by_opener and (yield from self._open(own)):
+            return
+        if self.thinking == "open":
+            return
+        yield from cursor.blanks()
+        here = yield from cursor.peek()
+        if here == ">":
+            yield from self._quote()
+        elif here in _MARKS and here and cursor.position - start <= 3:
+            yield from self._fence()
+        elif here:
+            yield from self._weak(here)
+
+    def _quote(self) -> Wait[None]:
+        """A quoted line, unless it is ``>>>`` and a call."""
+        cursor = self.cursor
+        start = cursor.position
+        if (yield from cursor.peek(3)) == ">>>":
+            yield from self._weak(">")
+        if cursor.position == start:
+            yield from cursor.run(_LINE_REST)
+
+    def _own_line(self) -> Wait[str | None]:
+        """The opener or stop that begins this line, without passing it."""
+        start = self.cursor.position
+        found = yield from self.cursor.takes_any(self.scanner.own_line)
+        self.cursor.position = start
+        return found
+
+    def _alone(self, literal: str) -> Wait[bool]:
+        """Whether a literal stands alone on this line; nothing is passed."""
+        cursor = self.cursor
+        start = cursor.position
+        yield from cursor.takes(literal)
+        rest = yield from cursor.run(_LINE_REST)
+        cursor.position = start
+        return not rest.strip()
+
+    def _weak(self, here: str) -> Wait[None]:
+        """Calls without a marker, if they run to the end; and an answer that is JSON, whose strings are quotation."""
+        cursor = self.cursor
+        start = cursor.position
+        if self._reads_weak(start) and self._may_begin(here):
+            ending = yield from self._ending()
+            if self._settle(ending, start):
+                return
+        if here == "{" and not self.out.has_spoken and not cursor.text[self.said : start].strip():
+            yield from self._answer()
+
+    def _answer(self) -> Wait[None]:
+        """Pass an answer that is a JSON object, letting it out as it comes."""
+        cursor = self.cursor
+        start = cursor.position
+        cursor.position += 1
+        yield from cursor.space()
+        if (yield from cursor.peek()) != '"':
+            cursor.position = start
+            return
+        cursor.position = start
+        steps = passing(cursor, JSON)
+        while next(steps, self) is None:
+            self._say()
+            self._compact()
+            yield None
+
+    def _reads_weak(self, start: int) -> bool:
+        """Whether weak forms count here: after no marked call, and not inside what failed to be one."""
+        return not self.strong and not self.weak_off and start >= self.weak_from
+
+    def _may_begin(self, here: str) -> bool:
+        return here in self.scanner.by_start or (bool(self.scanner.named) and here in self.offer.initials)
+
+    def _settle(self, ending: _Try | None, start: int) -> bool:
+        """Take calls that were read on trial, or go back."""
+        cursor = self.cursor
+        if ending is None or not ending.found:
+            self.weak_from = max(self.weak_from, cursor.position)
+            self.weak_off = self.weak_off or (cursor.closed and cursor.position >= len(cursor.text))
+            cursor.position = start
+            return False
+        grammar, first = ending.found[0]
+        calls = tuple(call for _, block in ending.found for call in block.calls)
+        notes = tuple(note for _, block in ending.found for note in block.notes)
+        self._take(grammar, replace(first, calls=calls, notes=tuple(dict.fromkeys(notes))), start, ending.notes)
+        return True
+
+    def _ending(self) -> Wait[_Try | None]:
+        """Read weak calls and fences with nothing but calls, up to the end of the message."""
+        cursor, ending = self.cursor, _Try([])
+        while True:
+            if (yield from self._at_end(cursor)):
+                return ending
+            yield from cursor.run(_AFTER_CALLS)
+            here = yield from cursor.peek()
+            if here in _MARKS:
+                fenced = yield from self._fenced_calls()
+                if fenced is None:
+                    return None
+                ending.found += fenced.found
+                ending.notes = fenced.notes
+                continue
+            one = yield from self._weak_block(cursor)
+            if one is None:
+                return None
+            ending.found.append(one)
+            if not one[0].weak:
+                return ending
+
+    def _weak_block(self, cursor: Cursor) -> Wait[tuple[Grammar, Block] | None]:
+        """One block without a marker, or with the rest of one."""
+        start, furthest = cursor.position, cursor.position
+        here = yield from cursor.peek()
+        for grammar in (*self.scanner.by_start.get(here, ()), *self.scanner.named):
+            block = yield from grammar.read(cursor, here, self.offer)
+            if block is not None:
+                return (replace(grammar, weak=False) if block.sure else grammar), block
+            furthest, cursor.position = max(furthest, cursor.position), start
+        cursor.position = furthest
+        return None
+
+    # --- quotation -------------------------------------------------------------------------------------
+
+    def _code(self) -> Wait[None]:
+        """Pass inline code. Its text goes out at once; a mark inside waits until it is known whether the code closes."""
+        cursor = self.cursor
+        ticks = yield from cursor.run(_MARKS["`"])
+        if self.thinking == "open":
+            return
+        while True:
+            end, whole = self._line_end()
+            match = _TICKS.search(cursor.text, cursor.position, end)
+            token = self.scanner.token.search(cursor.text, cursor.position, match.start() if match else end)
+            if token is not None:
+                cursor.position = token.start()
+                self._say()
+                yield from self._quoted_mark(ticks)
+                return
+            if match is not None:
+                cursor.position = match.start()
+                if (yield from cursor.run(_MARKS["`"])) == ticks:
+                    return
+                continue
+            cursor.position = end if whole else max(cursor.position, self._tail())
+            self._say()
+            if whole:
+                return
+            yield None
+
+    def _line_end(self) -> tuple[int, bool]:
+        """Where this line ends, and whether it ends there for sure."""
+        cursor = self.cursor
+        end = cursor.text.find("\n", cursor.position)
+        return (end, True) if end >= 0 else (len(cursor.text), cursor.closed)
+
+    def _quoted_mark(self, ticks: str) -> Wait[None]:
+        """Pass the rest of inline code from a mark in it, if the code closes on this line; else the mark stands."""
+        cursor = self.cursor
+        start = cursor.position
+        while True:
+            yield from cursor.run(_NO_TICKS)
+            here = yield from cursor.peek()
+            if here != "`":
+                cursor.position = start
+                return
+            if (yield from cursor.run(_MARKS["`"])) == ticks:
                 return
 
-    # --- what is left ----------------------------------------------------------------------------
+    def _fence(self) -> Wait[None]:
+        """A code fence: calls, if it ends the message and holds nothing else, or quotation."""
+        cursor = self.cursor
+        start = cursor.position
+        marks, label = yield from self._fence_opening()
+        if not marks:
+            if cursor.text[start] == "`":
+                cursor.position = start
+                yield from self._code()
+            return
+        content = cursor.position
+        if self._reads_weak(start) and self._wraps(marks, label):
+            cursor.position = start
+            ending = yield from self._ending()
+            if self._settle(ending, start):
+                return
+            cursor.position = content
+        yield from self._quoted(marks)
 
-    def _remainder(self) -> str:
-        if not self.calls:
-            return self.text
-        pieces: list[str] = []
-        position = 0
-        for start, end in self.removed:
-            pieces.append(self.text[position:start])
-            position = end + 1 if self.text[end : end + 1] == "\n" else end
-        pieces.append(self.text[position : self.end])
-        return "".join(pieces).strip()
+    def _fence_opening(self) -> Wait[tuple[str, str]]:
+        """Pass a fence's first line; its marks and label. No marks where this is no fence: then only they are passed."""
+        cursor = self.cursor
+        here = yield from cursor.peek()
+        marks = yield from cursor.run(_MARKS[here])
+        after = cursor.position
+        if 3 <= len(marks) < self.fences.get(here, len(marks) + 1):
+            label = yield from cursor.run(_LINE_REST)
+            if not (here == "`" and here in label) and (yield from cursor.takes("\n")):
+                return marks, label.strip().lower()
+        cursor.position = after
+        return "", ""
+
+    def _wraps(self, marks: str, label: str) -> bool:
+        """Whether a fence of this kind may hold calls."""
+        if marks[0] == "~":
+            return marks == "~~~" and label == "json" and not self.offer.strict
+        return label in _WRAPPERS
+
+    def _quoted(self, marks: str) -> Wait[None]:
+        """Pass a fence. Its text goes out at once, but waits from a mark on until it is known that the fence closes."""
+        cursor, waits = self.cursor, False
+        self._say()
+        while not (yield from self._closes(marks)):
+            waits = waits or (yield from self._own_line()) is not None
+            waits = yield from self._pass_line(waits)
+            if not (yield from cursor.takes("\n")):
+                # It never closes, so it is no fence, and what it seemed to hold is looked at.
+                self.fences[marks[0]] = min(len(marks), self.fences.get(marks[0], len(marks)))
+                cursor.position = self.said
+                yield from self._line_start()
+                return
+
+    def _pass_line(self, waits: bool) -> Wait[bool]:
+        """Pass the rest of a line; whether text now waits."""
+        cursor = self.cursor
+        while True:
+            end, whole = self._line_end()
+            if not waits and (match := self.scanner.token.search(cursor.text, cursor.position, end)):
+                cursor.position, waits = match.start(), True
+                self._say()
+            cursor.position = end if waits or whole else max(cursor.position, self._tail())
+            if not waits:
+                self._say()
+                self._compact()
+            if whole:
+                return waits
+            yield None
+
+    def _closes(self, marks: str) -> Wait[bool]:
+        """Whether this line closes the fence; it is passed if so."""
+        cursor = self.cursor
+        start = cursor.position
+        line = yield from cursor.run(_FENCE_CHARACTERS)
+        here = yield from cursor.peek()
+        if _is_closing(line, marks) and (here in ("", "\n") or (yield from self._ends_turn())):
+            return True
+        cursor.position = start
+        return False
+
+    def _ends_turn(self) -> Wait[bool]:
+        """Whether a token that ends the turn stands here; nothing is passed."""
+        start = self.cursor.position
+        found = yield from self.cursor.takes_any(tuple(_END_TOKENS))
+        self.cursor.position = start
+        return found is not None
+
+    def _fenced_calls(self) -> Wait[_Try | None]:
+        """Pass a fence whose content is nothing but calls."""
+        cursor = self.cursor
+        marks, label = yield from self._fence_opening()
+        if not marks or not self._wraps(marks, label):
+            return None
+        start = end = cursor.position
+        if not (yield from self._begins_call(cursor)):
+            return None
+        cursor.position = start
+        while not (yield from self._closes(marks)):
+            yield from cursor.run(_LINE_REST)
+            end = cursor.position
+            if not (yield from cursor.takes("\n")):
+                break
+        found = self._only_calls(cursor.text[start:end])
+        if not found or (label == "python" and any(grammar.name != "pythonic" for grammar, _ in found)):
+            return None
+        what = "calls in a code fence" if marks[0] == "`" else f"calls under the label {marks}{label}"
+        return _Try(found, (what,))
+
+    def _begins_call(self, cursor: Cursor) -> Wait[bool]:
+        """Whether the first character of a fence's content can begin a call."""
+        yield from cursor.space()
+        here = yield from cursor.peek()
+        return here in self.scanner.firsts or here in "~`" or self._may_begin(here)
+
+    def _only_calls(self, text: str) -> list[tuple[Grammar, Block]] | None:
+        """The calls of a text that holds nothing else."""
+        inner = Cursor(text, closed=True)
+        found: list[tuple[Grammar, Block]] = []
+        openers = (*self.scanner.by_opener, *self.scanner.own_line)
+        while not now(self._at_end(inner)):
+            now(inner.run(_AFTER_CALLS))
+            start = inner.position
+            opener = now(inner.takes_any(openers))
+            one = self._block_at(inner, opener) if opener else None
+            if one is None:
+                inner.position = start
+                one = now(self._weak_block(inner))
+            if one is None or not one[1].calls:
+                return None
+            found.append(one)
+        return found
+
+    def _block_at(self, inner: Cursor, opener: str) -> tuple[Grammar, Block] | None:
+        start = inner.position
+        for grammar in self.scanner.by_opener.get(opener, ()):
+            inner.position = start
+            block = now(grammar.read(inner, opener, self.offer))
+            if block is not None:
+                return grammar, block
+        return None
 
 
-@functools.lru_cache(maxsize=32)
-def _closing_fence(character: str, length: int) -> re.Pattern[str]:
-    return re.compile(rf"^[ ]{{0,3}}{character}{{{length},}}[ \t]*\r?$", re.MULTILINE)
+def _is_closing(line: str, marks: str) -> bool:
+    body = line.rstrip(" \t\r")
+    indent = len(body) - len(body.lstrip(" "))
+    return indent <= 3 and len(body) - indent >= len(marks) and not body[indent:].strip(marks[0])
+
+
+def _strictly(block: Block) -> Block:
+    """The same block where nothing is forgiven."""
+    if not block.notes:
+        return block
+    what = f"The call needs a repair ({'; '.join(block.notes)})"
+    calls = tuple(
+        call if call.error else broken(call.arguments_text, what, call.name, id=call.id) for call in block.calls
+    )
+    return replace(block, calls=calls)

@@ -7,17 +7,18 @@
 Both fences stand alone on their lines. Because the prompt teaches the form, nothing inside a block is repaired: a block that
 is not exactly this becomes a call with an ``error`` which tells the model what to write, and its neighbours are read as if
 it were not there. Forgiven, and noted: a backtick fence with the same label, a missing last fence after complete JSON, and
-``~~~json`` at the end of the message.
+``~~~json`` at the end of the message (which the scanner sees to).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sigwire.adapters.narrow import is_mapping
-from sigwire.adapters.text_tools.scanner import Block, Grammar
+from sigwire.adapters.text_tools.cursor import Cursor, Wait
+from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer
 from sigwire.core.json import dumps, loads
 from sigwire.core.tools import CallError, CallErrorKind, ToolCall
 
@@ -27,30 +28,38 @@ FENCE = "~~~"
 CALL_FENCE = "~~~tool_call"
 RESULT_FENCE = "~~~tool_result"
 
-_LINE_END = r"[ \t]*\r?$"
-_OPENERS = rf"(?:{CALL_FENCE}|```tool_call)"
-_RESULTS = rf"(?:{RESULT_FENCE}|```tool_result)"
-_CLOSERS = {
-    mark: re.compile(rf"^(?:(?P<close>{mark})|{_OPENERS}|{_RESULTS}){_LINE_END}", re.MULTILINE)
-    for mark in ("~~~", "```")
-}
+_OPENERS = (CALL_FENCE, "```tool_call")
+_RESULTS = (RESULT_FENCE, "```tool_result")
+_LINE = re.compile(r"[^\n]*")
 _FORM = '{"name": "...", "arguments": {...}}'
 _KEYS = frozenset({"name", "arguments", "id", "type"})
 
 
-def _read(text: str, match: re.Match[str], strict: bool) -> Block | None:
-    start = match.end() + 1
-    close = _CLOSERS[text[match.start() : match.start() + 3]].search(text, start)
-    body = text[start : close.start() if close else len(text)]
-    if close and close["close"]:
-        return Block((read_block(body),), close.end())
+def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+    rest = yield from cursor.run(_LINE)
+    if rest.strip(" \t\r"):
+        return None
+    yield from cursor.takes("\n")
+    start = cursor.position
+    while True:
+        begin = cursor.position
+        line = (yield from cursor.run(_LINE)).rstrip(" \t\r")
+        if line == opener[:3]:
+            return Block((read_block(cursor.text[start:begin]),))
+        if line in _OPENERS or line in _RESULTS:
+            cursor.position = begin
+            return _unclosed(cursor.text[start:begin])
+        if not (yield from cursor.takes("\n")):
+            return _unclosed(cursor.text[start : cursor.position])
+
+
+def _unclosed(body: str) -> Block:
     # The fence is missing, as a stop sequence leaves it. Complete JSON on a finished line says that the model was done;
     # anything less may be half of another command.
-    end = close.start() if close else len(text)
     call = read_block(body)
-    if call.error is None and body.endswith("\n") and not strict:
-        return Block((call,), end, ("the closing fence of a tool_call block was missing",))
-    return Block((_broken(body, "malformed_json", "The tool_call block was not closed", call.name),), end)
+    if call.error is None and body.endswith("\n"):
+        return Block((call,), ("the closing fence of a tool_call block was missing",))
+    return Block((_broken(body, "malformed_json", "The tool_call block was not closed", call.name),))
 
 
 def read_block(body: str) -> ToolCall:
@@ -103,18 +112,4 @@ def _broken(raw: str, code: CallErrorKind, what: str, name: str = _NAMELESS, id:
     return ToolCall(id, name, None, raw, CallError(code, f"{what}. Write {_FORM} between {CALL_FENCE} and {FENCE}."))
 
 
-def _read_fence(content: str, names: Collection[str]) -> tuple[ToolCall, ...]:
-    call = read_block(content)
-    exact = call.error is None and call.name in names and '"arguments"' in content
-    return (call,) if exact else ()
-
-
-SEED = Grammar(
-    name="seed",
-    hints=("tool_call", "~~~json"),
-    opener=rf"^{_OPENERS}{_LINE_END}",
-    read=_read,
-    stop=rf"^{_RESULTS}{_LINE_END}",
-    fences=("~~~json",),
-    read_fence=_read_fence,
-)
+SEED = Grammar("seed", _OPENERS, _read, own_line=True, stops=_RESULTS)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sigwire.core.json import JsonObject, JsonValue, loads
+from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.errors import (
     ContextWindowExceededError,
     LMAuthenticationError,
@@ -32,9 +32,9 @@ from sigwire.errors import (
 )
 
 if TYPE_CHECKING:
-    from sigwire.lm.codecs.base import Dialect, Target
+    from sigwire.lm.codecs.shapes import Dialect, Target
 
-__all__ = ["CONTEXT_TEXTS", "STATUS_RULES", "Fault", "Rule", "lm_error", "read_body", "read_fault"]
+__all__ = ["CONTEXT_TEXTS", "STATUS_RULES", "Fault", "Rule", "lm_error", "no_answer", "read_body", "read_fault"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +137,17 @@ def lm_error(fault: Fault, rules: Iterable[Rule], target: Target[Dialect]) -> LM
     if retry is not None:
         error.retryable = retry
     return error
+
+
+def no_answer(what: str, body: JsonValue, target: Target[Dialect]) -> LMError:
+    """The error of a reply that came with status 200 and is none: without ``what`` ("choices"), and without an error.
+
+    A server that fails so is asked again; one that answers in plain words is not.
+    """
+    said = f"The reply holds no {what}: {read_fault(200, {}, body).message or dumps(body)[:200]}"
+    spoke = isinstance(body, str) and body.strip() and body.lstrip()[:1] != "<"
+    error = LMUnexpectedError if spoke else LMServerError
+    return error(said, model=target.model, provider=target.provider, status=200)
 
 
 # --- reading a reply -------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools import ToolCall, ToolResult, number_calls
 from sigwire.errors import InputError, LMUnexpectedError
+from sigwire.lm.codecs.media import data_url, split_data_url
 
 __all__ = [
     "decode_answer",
@@ -65,7 +66,7 @@ def _encode_content(parts: Sequence[Part]) -> JsonValue:
 
 
 def _encode_image(part: ImagePart) -> JsonObject:
-    url = part.url if part.url is not None else f"data:{part.media_type or 'image/png'};base64,{part.data}"
+    url = part.url if part.url is not None else data_url(part.data, part.media_type or "image/png")
     return {"type": "image_url", "image_url": {"url": url, **({"detail": part.detail} if part.detail else {})}}
 
 
@@ -73,7 +74,7 @@ def _encode_file(part: FilePart) -> JsonObject:
     names = {"file_data": "data", "file_url": "url", "file_id": "file_id", "filename": "filename"}
     given = {name: getattr(part, ours) for name, ours in names.items() if getattr(part, ours) is not None}
     if part.data is not None:
-        given["file_data"] = f"data:{part.media_type or 'application/octet-stream'};base64,{part.data}"
+        given["file_data"] = data_url(part.data, part.media_type or "application/octet-stream")
     return {"type": "file", "file": given}
 
 
@@ -206,7 +207,7 @@ def _decode_part(part: Any) -> Part:
 def _decode_image(part: Mapping[str, Any]) -> Part:
     image = part.get("image_url")
     url, detail = _get(image, "url", image), _get(image, "detail")
-    media_type, data = _split_data_url(str(url))
+    media_type, data = split_data_url(str(url))
     if data is None:
         return ImagePart(url=str(url), detail=detail)
     return ImagePart(data=data, media_type=media_type, detail=detail)
@@ -219,16 +220,11 @@ def _decode_audio(part: Mapping[str, Any]) -> Part:
 
 def _decode_file(part: Mapping[str, Any]) -> Part:
     file: Mapping[str, Any] = part.get("file") or {}
-    media_type, data = _split_data_url(str(file.get("file_data") or ""))
+    media_type, data = split_data_url(str(file.get("file_data") or ""))
     return FilePart(
         data=data, url=file.get("file_url"), file_id=file.get("file_id"), filename=file.get("filename"),
         media_type=media_type,
     )  # fmt: skip
-
-
-def _split_data_url(url: str) -> tuple[str | None, str | None]:
-    head, mark, data = url.partition(";base64,")
-    return (head.removeprefix("data:"), data) if mark and head.startswith("data:") else (None, None)
 
 
 _DECODE_PART: Mapping[str, Callable[[Mapping[str, Any]], Part]] = {

@@ -5,7 +5,8 @@
     text         lone surrogates replaced, empty text parts and empty turns left out
     foreign      thinking and opaque items of another provider left out (``rules.family`` is whose are kept)
     answers      after an assistant turn with calls stands exactly one tool turn: every call answered, in call order;
-                 a call nobody answered gets an error result, a result nobody asked for is left out
+                 a call nobody answered gets an error result, a result nobody asked for is left out. Calls of one turn
+                 that were written down as neighbouring turns are one turn
     ids          call ids that the wire refuses, or that repeat, are rewritten, the same for the call and its result
     media        images in results moved to a user turn after them, where the wire's results are text only
     turns        system turns gathered, same-role neighbours merged, a user turn put first, each where the wire wants it
@@ -131,11 +132,13 @@ def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
     (['user', 'assistant', 'tool', 'user'], 'tool was not executed')
     """
     warnings: list[LMWarning] = []
-    call_ids = frozenset(call.id for message in messages for call in message.tool_calls)
-    turns = _answered(_own(messages, rules, warnings), warnings)
-    turns = _with_fitting_ids(turns, rules.ids)
-    if rules.result_media == "user":
-        turns = _media_after_results(turns, warnings)
+    turns = _own(messages, rules, warnings)
+    call_ids = frozenset([call.id for turn in turns for call in turn.tool_calls])
+    if not _is_settled(turns, rules):
+        turns = _answered(_one_turn_of_calls(turns), warnings)
+        turns = _with_fitting_ids(turns, rules.ids)
+        if rules.result_media == "user":
+            turns = _media_after_results(turns, warnings)
     if rules.system == "front":
         turns = _system_first(turns, warnings)
     if rules.merge:
@@ -151,13 +154,24 @@ def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
 def _own(messages: Iterable[Message], rules: RepairRules, warnings: list[LMWarning]) -> list[Message]:
     kept: list[Message] = []
     for message in messages:
+        if _is_plain(message):
+            kept.append(message)
+            continue
         _check(message)
-        parts = tuple(part for part in map(_clean, message.parts) if _belongs(part, rules.family, warnings))
+        parts = tuple([part for part in map(_clean, message.parts) if _belongs(part, rules.family, warnings)])
         if parts:
             kept.append(message if parts == message.parts else Message(message.role, parts))
         elif message.role not in ("assistant", "tool"):
             warnings.append(LMWarning("messages", f"An empty {message.role} turn was left out."))
     return kept
+
+
+def _is_plain(message: Message) -> bool:
+    """Whether a turn is a text and nothing else, as most are; then there is nothing to look at more closely."""
+    if len(message.parts) != 1 or message.role == "tool":
+        return False
+    part = message.parts[0]
+    return isinstance(part, TextPart) and part.text.isascii() and part.text != ""
 
 
 _MISPLACED: Mapping[Role, tuple[type, ...]] = {
@@ -169,8 +183,9 @@ _MISPLACED: Mapping[Role, tuple[type, ...]] = {
 
 
 def _check(message: Message) -> None:
+    misplaced = _MISPLACED[message.role]
     for part in message.parts:
-        if isinstance(part, _MISPLACED[message.role]):
+        if isinstance(part, misplaced):
             raise InputError(
                 f"A {message.role!r} message cannot hold a {type(part).__name__}. "
                 "Calls and thinking belong to assistant messages, results to tool messages."
@@ -178,33 +193,30 @@ def _check(message: Message) -> None:
 
 
 def _belongs(part: Part, family: str, warnings: list[LMWarning]) -> bool:
-    match part:
-        case TextPart(text):
-            return bool(text)
-        case ThinkingPart(provider=provider):
-            return provider is None or provider == family
-        case OpaquePart(provider=provider) if provider != family:
-            warnings.append(LMWarning("opaque", f"An item that only {provider} understands was left out."))
-            return False
-        case _:
-            return True
+    if isinstance(part, TextPart):
+        return bool(part.text)
+    if isinstance(part, ThinkingPart):
+        return part.provider is None or part.provider == family
+    if isinstance(part, OpaquePart) and part.provider != family:
+        warnings.append(LMWarning("opaque", f"An item that only {part.provider} understands was left out."))
+        return False
+    return True
 
 
 def _clean(part: Part) -> Part:
-    match part:
-        case TextPart(text) if not _is_unicode(text):
-            return TextPart(_as_unicode(text))
-        case ToolCall(arguments=arguments, raw_arguments=raw):
-            whole = well_formed(arguments)
-            if whole is arguments and (raw is None or _is_unicode(raw)):
-                return part
-            arguments = whole if isinstance(whole, dict) else None
-            return replace(part, arguments=arguments, raw_arguments=None if raw is None else _as_unicode(raw))
-        case ToolResult(content=content):
-            whole = well_formed(content)
-            return part if whole is content else replace(part, content=whole)
-        case _:
+    if isinstance(part, TextPart):
+        return part if _is_unicode(part.text) else TextPart(_as_unicode(part.text))
+    if isinstance(part, ToolCall):
+        arguments, raw = part.arguments, part.raw_arguments
+        whole = well_formed(arguments)
+        if whole is arguments and (raw is None or _is_unicode(raw)):
             return part
+        arguments = whole if isinstance(whole, dict) else None
+        return replace(part, arguments=arguments, raw_arguments=None if raw is None else _as_unicode(raw))
+    if isinstance(part, ToolResult):
+        whole = well_formed(part.content)
+        return part if whole is part.content else replace(part, content=whole)
+    return part
 
 
 def well_formed(value: JsonValue) -> JsonValue:
@@ -213,21 +225,25 @@ def well_formed(value: JsonValue) -> JsonValue:
     >>> ascii(well_formed({"a": ["ok", "\\ud800"]}))
     "{'a': ['ok', '\\\\ufffd']}"
     """
+    if _is_well_formed(value):
+        return value
     match value:
         case str():
-            return value if _is_unicode(value) else _as_unicode(value)
+            return _as_unicode(value)
         case dict():
-            pairs = {_as_unicode(key): well_formed(child) for key, child in value.items()}
-            same = all(pairs.get(key, _MISSING) is child for key, child in value.items())
-            return value if same else pairs
+            return {_as_unicode(key): well_formed(child) for key, child in value.items()}
         case list():
-            items = [well_formed(child) for child in value]
-            return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+            return [well_formed(child) for child in value]
         case _:
             return value
 
 
-_MISSING = object()
+def _is_well_formed(value: JsonValue) -> bool:
+    if isinstance(value, str):
+        return value.isascii() or _is_unicode(value)
+    if isinstance(value, dict):
+        return all(map(_is_unicode, value)) and all(map(_is_well_formed, value.values()))
+    return not isinstance(value, list) or all(map(_is_well_formed, value))
 
 
 def _is_unicode(text: str) -> bool:
@@ -246,6 +262,47 @@ def _as_unicode(text: str) -> str:
 
 
 # --- calls and their results ---------------------------------------------------------------------------------
+
+
+def _is_settled(turns: Sequence[Message], rules: RepairRules) -> bool:
+    """Whether every call is answered right behind its turn, in order and by its own fitting id, as sigwire's own modules
+    write it: then the steps below, each a pass over the whole conversation, would change nothing."""
+    unanswered: tuple[ToolCall, ...] = ()
+    used: set[str] = set()
+    for turn in turns:
+        results = turn.tool_results
+        if not _are_answers(results, unanswered, rules) or (turn.role == "tool") != bool(results):
+            return False
+        if results and len(results) != len(turn.parts):
+            return False
+        unanswered = turn.tool_calls
+        for call in unanswered:
+            if call.id in used or not _fits(call.id, rules.ids):
+                return False
+            used.add(call.id)
+    return not unanswered
+
+
+def _are_answers(results: tuple[ToolResult, ...], calls: tuple[ToolCall, ...], rules: RepairRules) -> bool:
+    """Whether these are the results of these calls, one for each, and may keep their media."""
+    if len(results) != len(calls) or (rules.result_media == "user" and any(result.media for result in results)):
+        return False
+    return not results or [(result.id, result.name) for result in results] == [(call.id, call.name) for call in calls]
+
+
+def _fits(call_id: str, rules: IdRules | None) -> bool:
+    return bool(call_id) if rules is None else rules.fits(call_id)
+
+
+def _one_turn_of_calls(messages: Iterable[Message]) -> list[Message]:
+    """An assistant turn with calls, and the assistant turns right behind it, as one turn: its results follow them all."""
+    turns: list[Message] = []
+    for message in messages:
+        if turns and message.role == "assistant" == turns[-1].role and turns[-1].tool_calls:
+            turns[-1] = Message("assistant", turns[-1].parts + message.parts)
+        else:
+            turns.append(message)
+    return turns
 
 
 def _answered(messages: Sequence[Message], warnings: list[LMWarning]) -> list[Message]:
@@ -323,7 +380,7 @@ def _with_fitting_ids(turns: list[Message], rules: IdRules | None) -> list[Messa
 
 
 def _fitting_id(call_id: str, rules: IdRules | None, used: set[str]) -> str:
-    fits = bool(call_id) if rules is None else rules.fits(call_id)
+    fits = _fits(call_id, rules)
     chosen, attempt = call_id, 0
     while not fits or chosen in used:
         chosen = (rules or IdRules()).rewrite(call_id, attempt)

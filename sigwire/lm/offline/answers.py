@@ -191,8 +191,13 @@ def _best(facts: Sequence[Fact], reading: Reading, name: str = "") -> Fact:
 def _best_text(reading: Reading, facts: Sequence[Fact]) -> str:
     if not facts:
         failure = reading.steps[-1].result if reading.steps else None
-        return f"I could not find this out: {_as_text(failure)}" if failure is not None else ABSTAIN
+        return f"I could not find this out: {_unlabelled(_as_text(failure))}" if failure is not None else ABSTAIN
     return _as_text(_best(facts, reading).value)
+
+
+def _unlabelled(failure: str) -> str:
+    """Without the ``ERROR:`` that marks a failure where it can only be said in the text."""
+    return re.sub(r"^error:\s*", "", failure, flags=re.IGNORECASE)
 
 
 def _as_text(value: JsonValue) -> str:

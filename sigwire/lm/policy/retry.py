@@ -89,7 +89,8 @@ class RetryPolicy:
         return whole * (1.0 - self.jitter * self.random())
 
     def wait(self, error: LMError, number: int) -> float | None:
-        """Seconds to wait after failure ``number``, counted from 0; ``None`` where the error stands.
+        """Seconds to wait after failure ``number``, counted from 0; ``None`` where the error stands, as it does once a part
+        of the answer was shown.
 
         >>> from sigwire.errors import LMAuthenticationError, LMRateLimitError
         >>> RetryPolicy().wait(LMRateLimitError(retry_after=30.0), 0)
@@ -97,14 +98,16 @@ class RetryPolicy:
         >>> RetryPolicy().wait(LMRateLimitError(retry_after=3600.0), 0)
         >>> RetryPolicy().wait(LMAuthenticationError(), 0)
         """
-        if not error.retryable or number >= self._retries_for(error):
+        if not error.retryable or error.partial is not None or number >= self._retries_for(error):
             return None
         asked = error.retry_after or 0.0
         return max(asked, self.backoff(number)) if asked <= self.longest_wait else None
 
     def _retries_for(self, error: LMError) -> int:
-        # A success that holds no answer may be one broken reply; twice, it is a server that answers like this.
-        return min(self.retries, 1) if error.status is not None and 200 <= error.status < 300 else self.retries
+        # A success that holds no answer may be one broken reply; twice, it is a server that answers like this. An error that
+        # the provider names in it, by its code, is what it says.
+        empty = error.status is not None and 200 <= error.status < 300 and error.provider_code is None
+        return min(self.retries, 1) if empty else self.retries
 
 
 def retrying(

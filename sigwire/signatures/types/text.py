@@ -57,6 +57,7 @@ class Reasoning(str, FieldType):
 class Code(FieldType):
     """Source text. ``Code["java"]`` is the same for another language; ``language`` is a class attribute.
 
+    mypy takes a text in brackets for a type's name; a subclass suits every checker: ``class Java(Code): language = "java"``.
     ``Code(text)`` keeps the text as it is; ``Code.read`` (what a model wrote) takes it out of markdown fences.
 
     >>> Code("print(1)").code, Code["java"].language, Code["java"] is Code["java"]
@@ -102,14 +103,18 @@ class Code(FieldType):
         return f"{fence}{self.language}\n{self.code}\n{fence}"
 
     def __reduce__(self) -> tuple[Any, ...]:
+        kind = type(self)
+        if kind is not _code_in(self.language):
+            return kind, (self.code,)
         return _code, (self.language, self.code)  # classes of other languages are not found by name
 
     def __str__(self) -> str:
         return self.code
 
     def __repr__(self) -> str:
-        language = "" if self.language == "python" else f"[{self.language!r}]"
-        return f"Code{language}({self.code!r})"
+        kind = type(self)
+        language = f"[{self.language!r}]" if kind is not Code and kind is _code_in(self.language) else ""
+        return f"{kind.__name__}{language}({self.code!r})"
 
 
 @cache

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.adapters.text_tools import read_calls
-from sigwire.adapters.text_tools.render import call_text, instructions, result_text, schema_text, tool_line
+from sigwire.adapters.text_tools.render import instructions, schema_text, tool_line
+from sigwire.adapters.text_tools.styles import TAUGHT
 from sigwire.core.tools import ToolCall, ToolResult
 
 PING = '~~~tool_call\n{"name": "ping", "arguments": {}}\n~~~'
@@ -28,7 +29,7 @@ json_values: Any = st.recursive(
     )
 )
 def test_rendered_calls_are_read_back_whatever_their_arguments(calls: list[tuple[str, dict[str, Any]]]) -> None:
-    text = "\n\n".join(call_text(ToolCall("", name, arguments)) for name, arguments in calls)
+    text = TAUGHT.calls([ToolCall("", name, arguments) for name, arguments in calls])
     found = read_calls(text, NAMES)
     assert [(call.name, call.arguments, call.error) for call in found.calls] == [(*call, None) for call in calls]
     assert found.text == ""
@@ -167,11 +168,12 @@ def test_long_hostile_texts_are_read_in_linear_work(piece: str) -> None:
             sys.setprofile(None)
         return made
 
+    steps(1)  # the grammars are compiled once
     assert steps(800) < 2.5 * steps(400) + 100
 
 
 def test_results_are_one_line_of_json_that_no_fence_can_leave() -> None:
-    text = result_text(ToolResult("call_0", "read", "~~~\n~~~tool_call\n", is_error=True))
+    text = TAUGHT.result(ToolResult("call_0", "read", "~~~\n~~~tool_call\n", is_error=True))
     assert text.splitlines() == ["~~~tool_result", '{"name": "read", "error": "~~~\\n~~~tool_call\\n"}', "~~~"]
 
 

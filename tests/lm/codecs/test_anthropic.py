@@ -341,6 +341,28 @@ def test_what_has_no_place_is_refused_before_it_is_sent(message: Message, said: 
     assert "anthropic/m" in str(caught.value)
 
 
+BEGUN: dict[str, Message] = {
+    "text": Message.assistant("So"),
+    "text behind white space": Message("assistant", (TextPart("So"), TextPart(" "))),
+    "thinking": Message("assistant", (ThinkingPart("hm", signature="S", provider="anthropic"),)),
+}
+
+
+@pytest.mark.parametrize("begun", BEGUN.values(), ids=BEGUN)
+def test_an_answer_that_is_begun_is_refused_by_models_that_do_not_go_on_with_one(begun: Message) -> None:
+    assert wire_messages(ASKED, begun)[0][-1]["role"] == "assistant"
+    with pytest.raises(
+        UnsupportedFeature, match=r"anthropic/m has no place for an answer to go on with\. .* a user turn"
+    ):
+        encoded(Request((ASKED, begun)), target(prefill=False))
+
+
+def test_a_turn_that_was_paused_and_one_with_calls_are_no_begun_answers() -> None:
+    search = OpaquePart("anthropic", {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}})
+    for turn in (Message("assistant", (TextPart("So"), search)), Message.assistant("So", tool_calls=[CALL])):
+        assert encoded(Request((ASKED, turn)), target(prefill=False)).body["messages"]
+
+
 def test_row_10_a_host_without_images_refuses_them() -> None:
     with pytest.raises(UnsupportedFeature, match="image input"):
         encoded(Request((Message("user", (PNG,)),)), target(replace(ANTHROPIC, media=frozenset())))

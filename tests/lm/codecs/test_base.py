@@ -12,7 +12,7 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import FilePart, Message
 from sigwire.core.names import NameRules
 from sigwire.core.request import Request, ToolChoice
-from sigwire.core.response import FinishReason, Usage
+from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.base import (
@@ -35,15 +35,21 @@ from sigwire.lm.codecs.base import (
     fit_effort,
     headers_for,
     is_invented,
+    joined,
     merge,
     name_map,
+    object_of,
+    objects_of,
     offer,
     place_options,
     provider_data,
+    repeat_warning,
     settle,
+    string_of,
     supports,
     text_of_file,
     usage_of,
+    without,
 )
 from sigwire.lm.codecs.schema_rules import SchemaRules, const_to_enum
 
@@ -321,3 +327,32 @@ def test_invented_ids_are_told_from_given_ones() -> None:
 )
 def test_text_documents_can_be_sent_as_text(part: FilePart, text: str | None) -> None:
     assert text_of_file(part) == text
+
+
+def test_several_answers_to_one_request_are_one_response() -> None:
+    several = [
+        Response((Choice(text),), Usage(10, 7), "m", text, (LMWarning("n", "twice"),), (Attempt(),), {"id": text})
+        for text in "ab"
+    ]
+    assert joined(several) == Response(
+        (Choice("a"), Choice("b")),
+        Usage(20, 14),
+        "m",
+        "a",
+        (LMWarning("n", "twice"),),
+        (Attempt(), Attempt()),
+        [{"id": "a"}, {"id": "b"}],
+    )
+
+
+@pytest.mark.parametrize(("n", "warned"), [(None, False), (1, False), ("3", False), (3, True)])
+def test_sending_a_request_several_times_is_a_warning(n: JsonValue, warned: bool) -> None:
+    assert bool(repeat_warning(Request(options={"n": n}), TARGET)) is warned
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(), lambda of: st.lists(of) | st.dictionaries(st.text(), of)))
+def test_json_of_others_reads_as_nothing_where_it_is_of_another_kind(data: JsonValue) -> None:
+    assert all(type(found) is dict for found in objects_of(data))
+    assert object_of(data) == (data if isinstance(data, dict) else {})
+    assert string_of(data, "a") in (None, data.get("a") if isinstance(data, dict) else None)
+    assert all(value is not None for value in without(object_of(data), ("a",)).values())

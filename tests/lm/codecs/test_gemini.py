@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -103,6 +104,7 @@ PNG = ImagePart(data="iVBO", media_type="image/png")
 WIRE_PNG: JsonObject = {"inlineData": {"mimeType": "image/png", "data": "iVBO"}}
 FILES = "https://generativelanguage.googleapis.com/v1beta/files/a1"
 OK = Message.tool(ToolResult("c1", "f", "ok"))
+SECOND_OK = Message.tool(ToolResult("c2", "f", "ok"))
 WIRE_OK = result("c1", {"output": "ok"})
 CONVERSATIONS: dict[str, tuple[tuple[Message, ...], JsonObject]] = {
     "row 6 system": (
@@ -375,6 +377,7 @@ ONE_WAY: dict[str, tuple[Target[GeminiDialect], tuple[Message, ...], JsonObject,
             ASKED,
             Message.assistant(tool_calls=[replace(CALL, id="c0")]),
             Message.tool(ToolResult("c0", "f", "old")),
+            Message.assistant("a"),
             ASKED,
             Message.assistant(tool_calls=[CALL, SECOND]),
             Message.tool(ToolResult("c1", "f", "ok"), ToolResult("c2", "f", "ok")),
@@ -384,11 +387,25 @@ ONE_WAY: dict[str, tuple[Target[GeminiDialect], tuple[Message, ...], JsonObject,
         body(
             WIRE_ASKED,
             model({"functionCall": {"id": "c0", "name": "f", "args": {"x": 1}}}),
-            user(result("c0", {"output": "old"}), {"text": "q"}),
+            user(result("c0", {"output": "old"})),
+            model({"text": "a"}),
+            WIRE_ASKED,
             model({**WIRE_CALL, "thoughtSignature": UNSIGNED}, WIRE_SECOND),
             user(WIRE_OK, result("c2", {"output": "ok"})),
             model({"functionCall": {"id": "c3", "name": "f", "args": {"x": 1}}, "thoughtSignature": "AAEC"}),
             user(result("c3", {"output": "ok"})),
+        ),
+        [],
+    ),
+    "row 82 what is said right after results, row 23 in their content, begins no turn": (
+        target(signed_calls=True),
+        (ASKED, Message.assistant(tool_calls=[CALL]), OK, ASKED, Message.assistant(tool_calls=[SECOND]), SECOND_OK),
+        body(
+            WIRE_ASKED,
+            model({**WIRE_CALL, "thoughtSignature": UNSIGNED}),
+            user(WIRE_OK, {"text": "q"}),
+            model({**WIRE_SECOND, "thoughtSignature": UNSIGNED}),
+            user(result("c2", {"output": "ok"})),
         ),
         [],
     ),
@@ -719,13 +736,24 @@ def test_schemas(schema: JsonObject, sent: JsonObject, warned: list[str]) -> Non
     assert features(wire.warnings) == warned
 
 
-def test_recursion_is_sent_where_it_may_end_and_refused_with_its_path_where_it_may_not() -> None:
+def test_recursion_is_sent_where_it_may_end_and_told_in_words_with_its_path_where_it_may_not() -> None:
     sent = encoded(Request((ASKED,), response_format=ResponseFormat(TREE)))
     assert sent.body["generationConfig"] == {"responseMimeType": "application/json", "responseJsonSchema": TREE}
     endless = json.loads(json.dumps(TREE))
     endless["$defs"]["T"]["required"] = ["next"]
-    with pytest.raises(UnsupportedFeature, match=r"the output 'response'.*recursive in required properties"):
-        encoded(Request((ASKED,), response_format=ResponseFormat(endless)))
+    told = encoded(Request((ASKED,), response_format=ResponseFormat(endless)))
+    assert told.body["generationConfig"] == {"responseMimeType": "application/json"}
+    assert json.dumps(endless, separators=(",", ":")) in str(told.body["systemInstruction"])
+    (warning,) = told.warnings
+    assert re.search("the output 'response'.* at .*recursive in required properties.* in words", warning.detail)
+
+
+def test_a_tool_whose_arguments_are_endless_is_refused_with_the_path() -> None:
+    endless = json.loads(json.dumps(TREE))
+    endless["$defs"]["T"]["required"] = ["next"]
+    tool = Tool.from_schema("f", "d", {"type": "object", "properties": {"t": endless}, "$defs": endless["$defs"]})
+    with pytest.raises(UnsupportedFeature, match=r"tool 'f' .* at /properties/t"):
+        encoded(Request((ASKED,), tools=(tool.spec,)))
 
 
 def test_a_tools_arguments_are_an_object_and_an_output_may_be_anything() -> None:

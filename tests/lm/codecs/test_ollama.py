@@ -163,9 +163,9 @@ CONVERSATIONS: dict[str, tuple[tuple[Message, ...], list[JsonObject]]] = {
             Message(
                 "assistant",
                 (
-                    OpaquePart("ollama", {"mood": "good"}),
                     TextPart("a"),
                     replace(CALL, provider_data={"ollama": {"sig": "S", "function": {"note": 1}}}),
+                    OpaquePart("ollama", {"mood": "good"}),
                 ),
             ),
             Message.tool(ToolResult("call_ab12cd34", "f", "ok")),
@@ -752,7 +752,7 @@ REPLIES: dict[str, tuple[JsonObject, JsonValue, Choice]] = {
         {"content": "Hi", "mood": "good", "tool_calls": [{**WIRE_CALL, "sig": "S"}]},
         "stop",
         Choice.from_parts(
-            (OpaquePart("ollama", {"mood": "good"}), TextPart("Hi"), replace(CALL, provider_data={"ollama": {"sig": "S"}})),
+            (TextPart("Hi"), replace(CALL, provider_data={"ollama": {"sig": "S"}}), OpaquePart("ollama", {"mood": "good"})),
             finish_reason="tool_calls",
         ),
     ),

@@ -644,7 +644,7 @@ def test_the_callers_schema_is_sent_as_it_is() -> None:
 
 FORMAT: JsonObject = {"format": {"type": "json_schema", "name": "response", "schema": SCHEMA}}
 IN_WORDS = (
-    "Answer with one JSON object and nothing else. It must fit this JSON Schema:\n"
+    "Answer with one JSON value and nothing else. It must fit this JSON Schema:\n"
     '{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}'
 )
 REASONS = replace(ABLE, reasoning=True)

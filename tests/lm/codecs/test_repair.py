@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -68,9 +69,29 @@ WINDOWS: dict[str, tuple[list[Message], list[Message], int]] = {
     ),
     "a result nobody asked for is left out": ([ASKED, Message.tool(RA), ASKED], [ASKED, ASKED], 1),
     "a result of an earlier turn is left out": (
-        [ASKED, CALLED, Message.assistant("t"), Message.tool(RA)],
-        [ASKED, CALLED, Message.tool(MISSING), Message.assistant("t")],
+        [ASKED, CALLED, ASKED, Message.assistant("t"), Message.tool(RA)],
+        [ASKED, CALLED, Message.tool(MISSING), ASKED, Message.assistant("t")],
         2,
+    ),
+    "calls of neighbouring turns are answered together": (
+        [ASKED, CALLED, Message.assistant(tool_calls=[B]), Message.tool(RA, RB)],
+        [ASKED, CALLED_BOTH, Message.tool(RA, RB)],
+        0,
+    ),
+    "what is said right after a call belongs to its turn": (
+        [ASKED, CALLED, Message.assistant("t"), Message.tool(RA)],
+        [ASKED, Message("assistant", (A, TextPart("t"))), Message.tool(RA)],
+        0,
+    ),
+    "an answered call and the next one stay two turns": (
+        [ASKED, CALLED, Message.tool(RA), Message.assistant(tool_calls=[B]), Message.tool(RB)],
+        [ASKED, CALLED, Message.tool(RA), Message.assistant(tool_calls=[B]), Message.tool(RB)],
+        0,
+    ),
+    "turns without calls stay apart": (
+        [ASKED, Message.assistant("t"), CALLED, Message.tool(RA)],
+        [ASKED, Message.assistant("t"), CALLED, Message.tool(RA)],
+        0,
     ),
     "a result without an id answers by name": (
         [ASKED, CALLED, Message.tool(ToolResult("", "f", "1"))],
@@ -277,6 +298,37 @@ def test_repaired_history_is_fit_and_stays_the_same_when_repaired_again(
         results = [result.id for result in following.tool_results] if following else []
         assert calls == results or not calls
         assert bool(calls) == (following is not None and following.role == "tool")
+
+
+def exchange(ids: list[str], named: str, media: bool) -> list[Message]:
+    """A turn of calls and, right behind it, their results."""
+    shown = (ImagePart(url="https://example.com/i.png"),) if media else ()
+    return [
+        Message.assistant(tool_calls=[ToolCall(call_id, "f", {}) for call_id in ids]),
+        Message.tool(*(ToolResult(call_id, named, "1", media=shown) for call_id in ids)),
+    ]
+
+
+exchanges = st.builds(
+    exchange,
+    st.lists(st.sampled_from("abcdefgh.") | st.just(""), min_size=1, max_size=2),
+    st.sampled_from(["f", "f", "f", "g"]),
+    st.sampled_from([False, False, True]),
+)
+odd_turns = turns | st.sampled_from([Message("tool", (RA, OpaquePart("home", {}))), Message("user", (RA,))])
+
+
+@given(
+    st.lists(exchanges | odd_turns.map(lambda turn: [turn]) | st.just([Message.assistant("t")]), max_size=5),
+    st.sampled_from([PLAIN, RepairRules(family="home", ids=IdRules()), RepairRules(result_media="user")]),
+)
+def test_a_conversation_that_is_passed_over_would_have_stayed_as_it_is(
+    pieces: list[list[Message]], rules: RepairRules
+) -> None:
+    history = [message for piece in pieces for message in piece]
+    quickly = repair(history, rules)
+    with mock.patch("sigwire.lm.codecs.repair._is_settled", return_value=False):
+        assert repair(history, rules) == quickly
 
 
 @given(st.text(max_size=9), st.booleans())

@@ -145,6 +145,14 @@ def test_a_failure_is_reported_and_not_repeated() -> None:
     assert "the desk is closed" in made[-1][1]["answer"]
 
 
+def test_a_failure_is_reported_alike_whether_the_wire_flags_it_or_says_it() -> None:
+    call = ToolCall("c1", "weather", {"city": "Oslo"})
+    asked = (Message.user("What is the weather in Oslo?"), Message("assistant", (call,)))
+    told = [ToolResult("c1", "weather", "boom", is_error=True), ToolResult("c1", "weather", "ERROR: boom")]
+    answers = [LEXICAL.respond(Request((*asked, Message.tool(result)), (WEATHER,))).choices[0].text for result in told]
+    assert answers == ["I could not find this out: boom"] * 2
+
+
 def test_without_a_tool_for_it_the_answer_is_text() -> None:
     messages = (
         Message.user("What is the weather in Oslo?"),

@@ -136,6 +136,14 @@ def test_a_success_without_an_answer_in_it_is_tried_again_once_at_most(retries: 
     assert len(attempts) == min(retries, 1) + 1
 
 
+def test_an_error_that_a_success_names_is_tried_again_as_often_as_any() -> None:
+    errors = [LMServerError("slow down", status=200, provider_code="rate_limit_exceeded") for _ in range(3)]
+    attempts = list[Attempt]()
+    with pytest.raises(LMServerError):
+        run(retrying(trips(*errors), policy(retries=2), attempts))
+    assert len(attempts) == 3
+
+
 def test_anything_but_an_lm_error_passes_untouched() -> None:
     def trip() -> Program[str]:
         raise ZeroDivisionError

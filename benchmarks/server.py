@@ -1,0 +1,169 @@
+"""The provider of the HTTP jobs: a process of its own on loopback, written by hand so that it costs next to nothing.
+
+    POST /                              a prepared answer
+    POST /stream                        2,000 events, each in a chunk and a write of its own
+    POST /predict/chat/completions      OpenAI's shape: the answer of b1's Predict
+    POST /count/chat/completions        the same, and the answer is the number in the last "Question <number>?"
+    POST /agent/chat/completions        a call of look_up for each of five turns, then one of submit
+    GET  /requests                      how many were posted so far
+
+It reads no JSON, only bytes that it looks for. ``python -m benchmarks.server`` prints its port.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.stub import sections
+
+__all__ = ["ANSWER", "EVENT", "EVENTS", "TURNS", "answered", "posted", "serving"]
+
+ROOT = Path(__file__).resolve().parent.parent
+EVENTS, TURNS = 2_000, 5
+ANSWER = json.dumps(
+    {"choices": [{"message": {"role": "assistant", "content": "In 1932. " * 30}}], "usage": {}}
+).encode()
+EVENT = b'data: {"choices":[{"index":0,"delta":{"content":" bridge"}}]}\n\n'
+STREAM_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+REPLY_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-request-id: r\r\ncontent-length: %d\r\n\r\n%b"
+
+
+# --- what it answers -----------------------------------------------------------------------------------
+
+
+def reply(body: bytes) -> bytes:
+    return REPLY_HEAD % (len(body), body)
+
+
+def completion(message: Mapping[str, Any], finish_reason: str) -> bytes:
+    """An answer as OpenAI's chat completions write it."""
+    body = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1_760_000_000,
+        "model": "gpt-4o-mini-2024-07-18",
+        "choices": [{"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason}],
+        "usage": {"prompt_tokens": 180, "completion_tokens": 20, "total_tokens": 200},
+    }
+    return reply(json.dumps(body).encode())
+
+
+def said(answer: str) -> bytes:
+    return completion({"content": sections(answer=answer, confidence="0.9"), "refusal": None}, "stop")
+
+
+def called(number: int, name: str, **arguments: str) -> bytes:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    call = {"id": f"call_{number}", "type": "function", "function": function}
+    return completion({"content": None, "tool_calls": [call]}, "tool_calls")
+
+
+PREPARED = reply(ANSWER)
+BRIDGE = said("1932")
+NUMBERED = [said(str(number)) for number in range(1_000)]
+AGENT = [*(called(n, "look_up", key=f"key {n}") for n in range(TURNS)), called(TURNS, "submit", answer="1932")]
+QUESTION = re.compile(rb"Question (\d+)\?")
+
+ANSWERS: Mapping[bytes, Callable[[bytes], bytes]] = {
+    b"/": lambda body: PREPARED,
+    b"/predict/chat/completions": lambda body: BRIDGE,
+    b"/count/chat/completions": lambda body: NUMBERED[int(QUESTION.findall(body)[-1])],
+    b"/agent/chat/completions": lambda body: AGENT[body.count(b'"tool_call_id"')],
+}
+
+
+# --- the server ----------------------------------------------------------------------------------------
+
+
+class Answering(asyncio.Protocol):
+    """One connection. Requests come one after the other; only whole ones are answered."""
+
+    posted = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport: Any = transport
+        self.received = b""
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        end = self.received.find(b"\r\n\r\n") + 4
+        if end < 4:
+            return
+        head = self.received[:end]
+        whole = end + length_of(head)
+        if len(self.received) >= whole:
+            body, self.received = self.received[end:whole], self.received[whole:]
+            method, path, _ = head.split(b" ", 2)
+            self.answer(method, path, body)
+
+    def answer(self, method: bytes, path: bytes, body: bytes) -> None:
+        if method == b"GET":
+            self.transport.write(reply(b"%d" % Answering.posted))
+            return
+        Answering.posted += 1
+        if path == b"/stream":
+            self.stream()
+        else:
+            self.transport.write(ANSWERS[path](body))
+
+    def stream(self) -> None:
+        self.transport.write(STREAM_HEAD)
+        for _ in range(EVENTS):
+            self.transport.write(b"%x\r\n%b\r\n" % (len(EVENT), EVENT))
+        self.transport.write(b"0\r\n\r\n")
+
+
+def length_of(head: bytes) -> int:
+    head = head.lower()
+    start = head.find(b"content-length:") + 15
+    return int(head[start : head.index(b"\r\n", start)]) if start >= 15 else 0
+
+
+async def serve() -> None:
+    server = await asyncio.get_running_loop().create_server(Answering, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+# --- for the jobs --------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def serving() -> Generator[int]:
+    """The server in a process of its own; its port."""
+    command = [sys.executable, "-m", "benchmarks.server"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
+        assert server.stdout is not None
+        try:
+            yield int(server.stdout.readline())
+        finally:
+            server.terminate()
+
+
+def posted(port: int) -> int:
+    """How many requests the server has counted."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(f"http://127.0.0.1:{port}/requests") as answer:
+        return int(answer.read())
+
+
+def answered(port: int, contestant: Callable[[], object], expected: object, requests: int) -> Callable[[], object]:
+    """The contestant, once it was seen to give the right answer with so many requests."""
+    before = posted(port)
+    assert contestant() == expected
+    assert posted(port) - before == requests
+    return contestant
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(serve())

@@ -1,0 +1,166 @@
+"""The tables of README.md and docs/providers.md, made from ``sigwire.lm.providers``.
+
+    python docs/tables.py            writes them into the pages
+    python docs/tables.py --check    says which pages are stale; the exit code is 1 then
+
+A table stands between ``<!-- name -->`` and ``<!-- end -->``; what is around it is written by hand.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import cast
+
+from sigwire.lm.codecs.base import ModelFacts
+from sigwire.lm.providers import PROVIDERS, ModelRule, Provider
+
+__all__ = ["PAGES", "TABLES", "main", "stale", "written"]
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = (ROOT / "README.md", ROOT / "docs" / "providers.md")
+END = "<!-- end -->"
+
+ABILITIES: Mapping[str, str] = {
+    "native_tools": "tools",
+    "tool_choice": "forced",
+    "json_schema": "schema",
+    "tools_with_json_schema": "both",
+    "images": "images",
+    "audio": "audio",
+    "files": "files",
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write or check the pages; gives the exit code."""
+    pages = stale()
+    if "--check" in arguments:
+        for page in pages:
+            print(
+                f"{page.relative_to(ROOT)} does not show what sigwire/lm/providers.py says: run python docs/tables.py"
+            )
+        return 1 if pages else 0
+    for page in pages:
+        page.write_text(written(page), encoding="utf-8")
+        print(f"wrote {page.relative_to(ROOT)}")
+    return 0
+
+
+def stale() -> list[Path]:
+    """The pages whose tables are not as they would be written now."""
+    return [page for page in PAGES if written(page) != page.read_text(encoding="utf-8")]
+
+
+def written(page: Path) -> str:
+    """A page with its tables as they are now."""
+    text = page.read_text(encoding="utf-8")
+    for name, make in TABLES.items():
+        before, mark, rest = text.partition(f"<!-- {name} -->\n")
+        if mark:
+            text = f"{before}{mark}{make()}\n{rest[rest.index(END) :]}"
+    return text
+
+
+# --- the tables ----------------------------------------------------------------------------------------------------
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    head = list(head)
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+
+
+def models() -> str:
+    """For the front page: what a model string begins with, and the key it takes."""
+    rows = ([f'`LM("{row.prefix}/...")`', keys_of(row), address_of(row)] for row in over_http())
+    return table(("model", "key", "address"), rows)
+
+
+def addresses() -> str:
+    rows = (
+        [
+            codes((row.prefix, *row.aliases)),
+            address_of(row),
+            codes(row.base_variables),
+            keys_of(row),
+            ", ".join(f"{name} (`{wire.codec}`)" for name, wire in row.wires.items()),
+        ]
+        for row in over_http()
+    )
+    return table(("prefix", "address", "another one", "key", "wires"), rows)
+
+
+def abilities() -> str:
+    rows = (
+        [f"`{row.prefix}`", *("yes" if getattr(row.capabilities, name) else "" for name in ABILITIES)]
+        for row in PROVIDERS.values()
+    )
+    return table(("prefix", *ABILITIES.values()), rows)
+
+
+def rules() -> str:
+    """Rows with the same rules share their lines."""
+    ruled = sorted((row for row in PROVIDERS.values() if row.rules), key=lambda row: _first_with(row.rules))
+    rows = (
+        [prefixes, codes(rule.names), "; ".join(differences(rule))]
+        for same, group in groupby(ruled, key=lambda row: row.rules)
+        for prefixes in [codes(row.prefix for row in group)]
+        for rule in same
+    )
+    return table(("prefix", "models", "differ in"), rows)
+
+
+TABLES: Mapping[str, Callable[[], str]] = {
+    "abilities": abilities,
+    "models": models,
+    "rows": addresses,
+    "rules": rules,
+}
+
+
+# --- cells ---------------------------------------------------------------------------------------------------------
+
+
+def over_http() -> list[Provider]:
+    return [row for row in PROVIDERS.values() if not row.backend]
+
+
+def codes(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def keys_of(row: Provider) -> str:
+    return codes(key.variable for key in row.keys) + (" (optional)" if row.key == "optional" else "")
+
+
+def address_of(row: Provider) -> str:
+    filled = {name: f"{{{name}}}" for name in row.variables}
+    base = row.base_url(filled) if callable(row.base_url) else row.base_url
+    return f"`{base}`" if base else "yours"
+
+
+def differences(rule: ModelRule) -> list[str]:
+    """What a rule says that is not so for the rest of its row."""
+    usual = ModelFacts()
+    told = [f"{name}: {'yes' if value else 'no'}" for name, value in rule.capabilities.items()]
+    told += [
+        f"{name}: {_words(value)}"
+        for name in ModelFacts.__slots__
+        if (value := getattr(rule.facts, name)) != getattr(usual, name)
+    ]
+    told += [f"over {rule.wire}"] if rule.wire else []
+    return told + ([f"tools over {rule.tools_wire}"] if rule.tools_wire else [])
+
+
+def _words(value: object) -> str:
+    return ", ".join(map(str, cast("tuple[object, ...]", value))) if isinstance(value, tuple) else str(value)
+
+
+def _first_with(rules: tuple[ModelRule, ...]) -> int:
+    return next(number for number, row in enumerate(PROVIDERS.values()) if row.rules == rules)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

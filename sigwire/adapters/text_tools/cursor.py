@@ -1,0 +1,142 @@
+"""A text that arrives in pieces, and the steps that readers take through it.
+
+Every step is a generator that gives ``None`` when it needs more text than there is. A reader written with ``yield from``
+reads top to bottom like a parser of whole texts, and is incremental for free: it goes on where it stopped, so nothing is
+read twice. What a reader says on the way (events) passes through the same channel.
+
+    matched = yield from cursor.takes("</tool_call>")      True, False, or a wait while it can still be either
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterable
+from typing import TypeAlias, TypeVar
+
+from sigwire.core.events import ReasoningDelta, TextDelta
+
+__all__ = ["Cursor", "Finder", "Wait", "now"]
+
+T = TypeVar("T")
+Wait: TypeAlias = Generator[TextDelta | ReasoningDelta | None, None, T]
+
+_SPACE = re.compile(r"\s*")
+_BLANKS = re.compile(r"[ \t]*")
+
+
+def now(waiting: Wait[T]) -> T:
+    """The result of steps through a text that is all there.
+
+    >>> now(Cursor("abc", closed=True).takes("ab"))
+    True
+    """
+    while True:
+        try:
+            next(waiting)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+class Finder:
+    """Some literals to look for, compiled once.
+
+    >>> Finder(["</a>", "</b>"]).width
+    4
+    """
+
+    __slots__ = ("pattern", "width")
+
+    def __init__(self, literals: Iterable[str]) -> None:
+        ordered = sorted(set(literals), key=len, reverse=True)
+        self.pattern = re.compile("|".join(map(re.escape, ordered)))
+        self.width = max(map(len, ordered))
+
+
+class Cursor:
+    """Where reading stands in a text that still grows until it is ``closed``."""
+
+    __slots__ = ("closed", "position", "text", "vain")
+
+    def __init__(self, text: str = "", *, closed: bool = False) -> None:
+        self.text = text
+        self.position = 0
+        self.closed = closed
+        self.vain: dict[int, int] = {}  # what was looked for up to the end and not found, by its finder: from where on
+
+    # --- waiting ---------------------------------------------------------------------------------------
+
+    def has(self, count: int) -> Wait[bool]:
+        """Whether ``count`` more characters come."""
+        while len(self.text) - self.position < count:
+            if self.closed:
+                return False
+            yield None
+        return True
+
+    def peek(self, count: int = 1) -> Wait[str]:
+        """The next characters, fewer at the end."""
+        yield from self.has(count)
+        return self.text[self.position : self.position + count]
+
+    # --- moving ----------------------------------------------------------------------------------------
+
+    def space(self) -> Wait[None]:
+        """Pass blanks and line breaks."""
+        yield from self.run(_SPACE)
+
+    def blanks(self) -> Wait[None]:
+        """Pass blanks of this line."""
+        yield from self.run(_BLANKS)
+
+    def run(self, pattern: re.Pattern[str]) -> Wait[str]:
+        """Pass what a pattern of the form ``[...]*`` matches, and give it."""
+        start = self.position
+        while True:
+            match = pattern.match(self.text, self.position)
+            self.position = match.end() if match else self.position
+            if self.position < len(self.text) or self.closed:
+                return self.text[start : self.position]
+            yield None
+
+    def takes(self, literal: str) -> Wait[bool]:
+        """Pass a literal; whether it stood here."""
+        return (yield from self.takes_any((literal,))) is not None
+
+    def takes_any(self, literals: tuple[str, ...]) -> Wait[str | None]:
+        """Pass the longest of the literals that stands here, and give it."""
+        while True:
+            found, rest = None, len(self.text) - self.position
+            for literal in literals:
+                if self.text.startswith(literal, self.position):
+                    found = literal if found is None or len(literal) > len(found) else found
+                elif rest < len(literal) and not self.closed and literal.startswith(self.text[self.position :]):
+                    break  # it may still be this one
+            else:
+                self.position += len(found or "")
+                return found
+            yield None
+
+    def passes(self, literals: tuple[str, ...]) -> Wait[None]:
+        """Pass space, and literals that come once or doubled."""
+        for _ in range(2):
+            yield from self.space()
+            if (yield from self.takes_any(literals)) is None:
+                return
+        yield from self.space()
+
+    def find(self, finder: Finder, start: int | None = None) -> Wait[re.Match[str] | None]:
+        """Where one of the finder's literals stands next. Moves nothing; what is not there is looked for once only."""
+        start = self.position if start is None else start
+        if start >= self.vain.get(id(finder), len(self.text) + 1):
+            return None
+        searched = start
+        while True:
+            match = finder.pattern.search(self.text, searched)
+            if match:
+                return match
+            if self.closed:
+                self.vain[id(finder)] = min(start, self.vain.get(id(finder), start))
+                return None
+            searched = max(start, len(self.text) - finder.width + 1)
+            yield None

@@ -1,0 +1,43 @@
+"""The table of dialects, in the order in which they are asked, and the way to add one."""
+
+from __future__ import annotations
+
+from sigwire.adapters.text_tools.gemma import GEMMA
+from sigwire.adapters.text_tools.grammar import Grammar
+from sigwire.adapters.text_tools.harmony import HARMONY
+from sigwire.adapters.text_tools.named import NAMED
+from sigwire.adapters.text_tools.plain import PLAIN
+from sigwire.adapters.text_tools.pythonic import PYTHONIC
+from sigwire.adapters.text_tools.seed import SEED
+from sigwire.adapters.text_tools.tagged_json import TAGGED_JSON
+from sigwire.adapters.text_tools.tagged_values import TAGGED_VALUES
+from sigwire.errors import InputError
+
+__all__ = ["BUILT_IN", "dialects", "register"]
+
+BUILT_IN: tuple[Grammar, ...] = (SEED, *TAGGED_JSON, *NAMED, *TAGGED_VALUES, *PYTHONIC, *GEMMA, HARMONY, *PLAIN)
+
+_registered: tuple[Grammar, ...] = ()
+
+
+def dialects() -> tuple[Grammar, ...]:
+    """Every grammar that texts are read by: the ones that were registered, then the built-in ones."""
+    return (*_registered, *BUILT_IN)
+
+
+def register(grammar: Grammar) -> None:
+    """Read one more dialect from now on. It is asked before the built-in ones; one of the same name is replaced.
+
+    Raises ``InputError`` for a name of a built-in dialect, and for a marked grammar without openers.
+
+    >>> from sigwire.adapters.text_tools.tagged_json import tagged_json
+    >>> register(tagged_json("mine", ["<call>"], ["</call>"]))
+    >>> dialects()[0].name
+    'mine'
+    """
+    global _registered
+    if any(built_in.name == grammar.name for built_in in BUILT_IN):
+        raise InputError(f"The dialect {grammar.name!r} is built in. Give yours another name.")
+    if not grammar.openers and not grammar.weak:
+        raise InputError(f"The grammar {grammar.name!r} has no openers: name the markers at which its calls begin.")
+    _registered = (grammar, *(other for other in _registered if other.name != grammar.name))

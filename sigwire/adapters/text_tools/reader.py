@@ -1,0 +1,149 @@
+"""Texts in, calls and text out: ``TextReader`` for a text in pieces, ``read_calls`` for a whole one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sigwire.adapters.text_tools.dialects import dialects
+from sigwire.adapters.text_tools.grammar import Grammar, Offer
+from sigwire.adapters.text_tools.outbox import TextEvent
+from sigwire.adapters.text_tools.scanner import Scanning, Thinking, scanner_for
+from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
+from sigwire.core.tools import ToolCall, number_calls
+
+__all__ = ["Scan", "TextReader", "read_calls"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The calls of a text, the text without them, the dialect that they were read as, and what had to be forgiven.
+
+    ``reasoning`` is what the dialect itself sets apart as such; thinking blocks in tags stay in the text.
+    """
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    dialect: str | None = None
+    notes: tuple[str, ...] = ()
+    reasoning: str = ""
+
+
+class TextReader:
+    """Finds the calls in a text that arrives in pieces.
+
+    ``tools``: names, or parameter schemas by name; the schemas type the arguments of dialects that write them as plain text.
+    ``strict``: a call that needs a repair is an error. ``thinking``: whether the text begins inside a thinking block that the
+    prompt opened; while that is "unknown", calls wait until it shows or the text ends. ``whole_message``: calls count only in a
+    message that is nothing else. ``taken``: call ids that are already used; calls without an id get a free one.
+
+    ``feed`` and ``close`` give events: ``TextDelta`` for text that is surely text, ``ToolCallEnd`` for a whole call, never
+    taken back. However the text is cut, the same events come out but for where texts are divided.
+
+    >>> reader = TextReader(["ping"], thinking="over")
+    >>> [event.text for event in reader.feed("Sure.\\n<tool_c")]
+    ['Sure.']
+    >>> reader.feed('all>{"name": "ping"}</tool_call>')[0].call.name
+    'ping'
+    >>> reader.close(), reader.scan.dialect
+    ([], 'hermes')
+    """
+
+    __slots__ = ("_collected", "_pending", "_program", "_scanning", "_taken", "_waiting")
+
+    def __init__(
+        self,
+        tools: Offer | Mapping[str, Any] | Collection[str],
+        *,
+        strict: bool = False,
+        thinking: Thinking = "unknown",
+        whole_message: bool = False,
+        taken: Iterable[str] = (),
+        grammars: Iterable[Grammar] | None = None,
+    ) -> None:
+        offer = tools if isinstance(tools, Offer) else Offer.of(tools, strict=strict)
+        scanner = scanner_for(dialects() if grammars is None else tuple(grammars))
+        self._scanning = Scanning(scanner, offer, thinking=thinking, whole_message=whole_message)
+        self._program = self._scanning.program() if offer.tools else None
+        self._taken = set(taken)
+        self._collected: list[TextEvent] = []
+        self._pending: list[str] = []
+        self._waiting = 0
+
+    def feed(self, text: str) -> list[TextEvent]:
+        """What is sure once this text has come."""
+        if self._program is None:
+            return self._told([TextDelta(text)] if text else [])
+        self._pending.append(text)
+        self._waiting += len(text)
+        # A long text that is held is only joined to now and then, so that each of its characters is copied a few times at most.
+        if not text or self._waiting * 32 < self._scanning.held:
+            return []
+        return self._step()
+
+    def close(self) -> list[TextEvent]:
+        """What is left at the end of the text."""
+        if self._program is None:
+            return []
+        self._scanning.cursor.closed = True
+        return self._step()
+
+    def _step(self) -> list[TextEvent]:
+        scanning = self._scanning
+        scanning.cursor.text += "".join(self._pending)
+        self._pending, self._waiting = [], 0
+        if self._program is not None:
+            next(self._program, None)
+        events, scanning.out.events = scanning.out.events, []
+        return self._told(events)
+
+    def _told(self, events: list[TextEvent]) -> list[TextEvent]:
+        numbered = [self._numbered(event) if isinstance(event, ToolCallEnd) else event for event in events]
+        self._collected += numbered
+        return numbered
+
+    def _numbered(self, event: ToolCallEnd) -> ToolCallEnd:
+        call = event.call if event.call.id not in self._taken else replace(event.call, id="")
+        (call,) = number_calls([call], self._taken)
+        self._taken.add(call.id)
+        return replace(event, call=call)
+
+    @property
+    def scan(self) -> Scan:
+        """Everything so far, put together."""
+        out = self._scanning.out
+        return Scan(
+            "".join(event.text for event in self._collected if isinstance(event, TextDelta)),
+            tuple(event.call for event in self._collected if isinstance(event, ToolCallEnd)),
+            out.dialect,
+            tuple(dict.fromkeys(out.notes)),
+            "".join(event.text for event in self._collected if isinstance(event, ReasoningDelta)),
+        )
+
+
+def read_calls(
+    text: str,
+    tools: Offer | Mapping[str, Any] | Collection[str],
+    *,
+    strict: bool = False,
+    thinking: Thinking = "unknown",
+    whole_message: bool = False,
+    taken: Iterable[str] = (),
+    grammars: Iterable[Grammar] | None = None,
+) -> Scan:
+    """The calls in a model's text, and the text without them: ``TextReader``, fed once.
+
+    >>> found = read_calls('Sure.\\n~~~tool_call\\n{"name": "ping", "arguments": {}}\\n~~~', {"ping"})
+    >>> found.text, found.calls[0].name, found.dialect
+    ('Sure.', 'ping', 'seed')
+    """
+    offer = tools if isinstance(tools, Offer) else Offer.of(tools, strict=strict)
+    table = dialects() if grammars is None else tuple(grammars)
+    # Most texts have nothing in them that could begin a call, or that is left out beside one.
+    if not offer.tools or scanner_for(table).pattern(offer).search("\n" + text) is None:
+        return Scan(text)
+    reader = TextReader(offer, thinking=thinking, whole_message=whole_message, taken=taken, grammars=table)
+    reader.feed(text)
+    reader.close()
+    return reader.scan

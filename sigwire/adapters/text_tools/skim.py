@@ -1,0 +1,158 @@
+"""Where a bracketed value ends: one walk over brackets and strings, without reading what they mean.
+
+Outside strings only what the notation can hold is passed; at anything else the walk stops, which is how a missing bracket
+before a closing marker is seen. Depth is bounded, no character is looked at twice, and the walk may stop and go on anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sigwire.adapters.text_tools.cursor import Cursor, Wait
+
+__all__ = ["BARE", "JSON", "MAX_DEPTH", "PYTHON", "Extent", "Notation", "passing", "skim"]
+
+MAX_DEPTH = 100
+
+_CLOSING: Mapping[str, str] = {"{": "}", "[": "]", "(": ")"}
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """What stands outside strings (a character class), and what opens and closes a string.
+
+    In strings closed by a single character a backslash protects the next one; longer marks enclose text as it is.
+    """
+
+    plain: re.Pattern[str]
+    strings: Mapping[str, str]
+
+    def stops(self, mark: str) -> re.Pattern[str]:
+        """What a string of this mark is made of, up to where it may end."""
+        return _RUNS[self.strings[mark][0], len(mark) < 3 or mark in _TRIPLE]
+
+
+_TRIPLE = ("'''", '"""')
+_RUNS = {
+    (first, escapes): re.compile(rf"[^{re.escape(first)}\\]*" if escapes else rf"[^{re.escape(first)}]*")
+    for first in "\"'<"
+    for escapes in (True, False)
+}
+
+JSON = Notation(re.compile(r"[\s\ufeff\w:+\-.$]*"), {'"': '"', "'": "'"})
+PYTHON = Notation(re.compile(r"[\s\w:+\-.=]*"), {'"': '"', "'": "'", "'''": "'''", '"""': '"""'})
+BARE = Notation(re.compile(r"[^\[\]{},\"<]*"), {'"': '"', "<escape>": "<escape>", '<|"|>': '<|"|>'})
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """A value's place. ``missing`` are the brackets that were not closed; ``cut`` says that the text ended inside.
+
+    ``members`` are the places of what stood complete between the outermost brackets.
+    """
+
+    start: int
+    end: int
+    missing: str = ""
+    cut: bool = False
+    members: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every bracket was closed."""
+        return not self.missing
+
+
+def skim(cursor: Cursor, notation: Notation) -> Wait[Extent]:
+    """Pass the value that opens with a bracket here, as far as it goes."""
+    walk = _Walk(cursor, notation)
+    while (yield from walk.step()):
+        pass
+    return walk.extent()
+
+
+def passing(cursor: Cursor, notation: Notation) -> Wait[None]:
+    """Pass the value here without a look back: what was passed may be forgotten at every wait."""
+    walk = _Walk(cursor, notation, remembers=False)
+    while (yield from walk.step()):
+        pass
+
+
+class _Walk:
+    __slots__ = ("begin", "brackets", "cursor", "cut", "members", "notation", "remembers", "start")
+
+    def __init__(self, cursor: Cursor, notation: Notation, *, remembers: bool = True) -> None:
+        self.cursor, self.notation, self.remembers = cursor, notation, remembers
+        self.start = self.begin = cursor.position
+        self.brackets: list[str] = []
+        self.members: list[tuple[int, int]] = []
+        self.cut = False
+
+    def extent(self) -> Extent:
+        missing = "".join(reversed(self.brackets))
+        return Extent(self.start, self.cursor.position, missing, self.cut, tuple(self.members))
+
+    def step(self) -> Wait[bool]:
+        """Pass one token; whether the walk goes on."""
+        cursor = self.cursor
+        yield from cursor.run(self.notation.plain)
+        here = yield from cursor.peek()
+        if here in _CLOSING and here:
+            return self._open(here)
+        if here == ",":
+            self._member(cursor.position)
+            cursor.position += 1
+            if len(self.brackets) == 1:
+                self.begin = cursor.position
+            return True
+        if self.brackets and here == self.brackets[-1]:
+            return self._close()
+        mark = yield from cursor.takes_any(tuple(self.notation.strings))
+        if mark is None:
+            self.cut = not here
+            self._member(cursor.position)
+            return False
+        return (yield from self._string(mark))
+
+    def _open(self, bracket: str) -> bool:
+        if len(self.brackets) >= MAX_DEPTH:
+            return False
+        self.brackets.append(_CLOSING[bracket])
+        self.cursor.position += 1
+        if len(self.brackets) == 1:
+            self.begin = self.cursor.position
+        return True
+
+    def _close(self) -> bool:
+        self._member(self.cursor.position)
+        self.cursor.position += 1
+        self.brackets.pop()
+        return bool(self.brackets)
+
+    def _member(self, end: int) -> None:
+        """Note what stands between the outermost brackets, if it is complete."""
+        if (
+            self.remembers
+            and len(self.brackets) == 1
+            and not self.cursor.text[self.begin : end].isspace()
+            and end > self.begin
+        ):
+            self.members.append((self.begin, end))
+            self.begin = end
+
+    def _string(self, mark: str) -> Wait[bool]:
+        cursor, close = self.cursor, self.notation.strings[mark]
+        run = self.notation.stops(mark)
+        while True:
+            yield from cursor.run(run)
+            if (yield from cursor.takes(close)):
+                return True
+            here = yield from cursor.peek()
+            if not here:
+                self.cut = True
+                return False
+            # An escaped character, or the first one of a longer mark that is not there.
+            yield from cursor.has(2)
+            cursor.position = min(cursor.position + (2 if here == "\\" else 1), len(cursor.text))

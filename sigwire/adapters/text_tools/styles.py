@@ -1,0 +1,215 @@
+"""How calls and results are written for a model that takes no list of tools: the taught form, or its own family's.
+
+A ``Style`` writes what the dialect of the same name reads: the form that the system message teaches, the calls of a past turn,
+the results that came back. ``STYLES`` is the table. A model follows the form it was trained on more surely than a new one.
+
+Calls and results that are JSON stand on one line, so no text in them can be taken for a mark. Where arguments are tags and a
+value holds such a tag itself, the arguments are written as one JSON object, which those dialects read too. Ids are not shown:
+the model would imitate them, and the order says the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from sigwire.adapters.narrow import is_mapping, is_sequence
+from sigwire.adapters.text_tools.seed import CALL_FENCE, FENCE, RESULT_FENCE
+from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.errors import InputError
+
+__all__ = ["STYLES", "TAUGHT", "Style", "style_named"]
+
+_WriteCall: TypeAlias = Callable[[str, Any], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """One way of writing.
+
+    ``lead`` and ``several`` say in words what is to be written, ``empty`` how a call without arguments looks; ``results`` names
+    what comes back. ``dialects``: the names under which the scanner finds what is written so.
+    """
+
+    name: str
+    calls: Callable[[Sequence[ToolCall]], str] = field(repr=False)
+    result: Callable[[ToolResult], str] = field(repr=False)
+    results: str
+    lead: str = "To call one, write exactly this:"
+    several: str = "Several calls stand one after the other."
+    empty: str = "A tool without parameters takes {}."
+    dialects: tuple[str, ...] = ()
+
+    def form(self) -> str:
+        """The form with placeholders, as it is taught."""
+        return self.calls([ToolCall("", "tool_name", {"argument": "value"})])
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _arguments(call: ToolCall) -> Any:
+    """The arguments, or what the model wrote in their place."""
+    return call.arguments if call.arguments is not None else call.raw_arguments or ""
+
+
+def _result_json(result: ToolResult) -> str:
+    return _json({"name": result.name, "error" if result.is_error else "result": result.content})
+
+
+def _one_by_one(write: _WriteCall, between: str = "\n") -> Callable[[Sequence[ToolCall]], str]:
+    return lambda calls: between.join(write(call.name, _arguments(call)) for call in calls)
+
+
+def _results_in(before: str, after: str) -> Callable[[ToolResult], str]:
+    return lambda result: f"{before}{_result_json(result)}{after}"
+
+
+def _object(name: str, arguments: Any, key: str = "arguments") -> str:
+    return _json({"name": name, key: arguments})
+
+
+def _tagged(before: str, after: str) -> _WriteCall:
+    return lambda name, arguments: f"{before}{_object(name, arguments)}{after}"
+
+
+def _listed(before: str, after: str = "") -> Callable[[Sequence[ToolCall]], str]:
+    """All calls of a turn as one JSON list."""
+    return lambda calls: f"{before}[{', '.join(_object(call.name, _arguments(call)) for call in calls)}]{after}"
+
+
+# --- a tag for each argument ---------------------------------------------------------------------------------
+
+_KEY = re.compile(r"[\w.\-]+")
+
+
+def _in_tags(call: tuple[str, str], parameter: tuple[str, str], marks: Sequence[str], gap: str = "\n") -> _WriteCall:
+    """Calls as an opening and a closing text, parameters between; ``{}`` stands for the name. ``marks`` no value may hold."""
+
+    def write(name: str, arguments: Any) -> str:
+        opening, closing = call[0].format(name), call[1]
+        if not is_mapping(arguments) or any(_unfit(key, value, marks) for key, value in arguments.items()):
+            body = [arguments if isinstance(arguments, str) else _json(arguments)]
+        else:
+            body = [parameter[0].format(key) + _text(value) + parameter[1] for key, value in arguments.items()]
+        return gap.join([opening, *body, closing])
+
+    return write
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else _json(value)
+
+
+def _unfit(key: str, value: object, marks: Sequence[str]) -> bool:
+    text = _text(value)
+    return _KEY.fullmatch(key) is None or text.startswith("<![CDATA[") or any(mark in text for mark in marks)
+
+
+_QWEN = _in_tags(
+    ("<tool_call>\n<function={}>", "</function>\n</tool_call>"),
+    ("<parameter={}>\n", "\n</parameter>"),
+    ("</parameter>", "<parameter=", "</function>", "</tool_call>", "</seed:tool_call>", "\r"),
+)
+_GLM = _in_tags(
+    ("<tool_call>{}", "</tool_call>"),
+    ("<arg_key>{}</arg_key>\n<arg_value>", "</arg_value>"),
+    ("</arg_value>", "<arg_key>", "</tool_call>"),
+)
+_INVOKE_MARKS = ("</parameter>", "<parameter name=", "</invoke>", "</minimax:tool_call>", "</function_calls>")
+_INVOKE = _in_tags(
+    ('<invoke name="{}">', "</invoke>"), ('<parameter name="{}">', "</parameter>"), _INVOKE_MARKS
+)  # fmt: skip
+
+
+def _wrapped(before: str, after: str) -> Callable[[Sequence[ToolCall]], str]:
+    return lambda calls: "\n".join([before, *(_INVOKE(call.name, _arguments(call)) for call in calls), after])
+
+
+# --- Python's notation ---------------------------------------------------------------------------------------
+
+
+def _python_call(name: str, arguments: Any) -> str:
+    if not is_mapping(arguments):
+        return f"{name}({arguments})"
+    return f"{name}({', '.join(f'{key}={_literal(value)}' for key, value in arguments.items())})"
+
+
+def _literal(value: object) -> str:
+    """A JSON value as a Python literal."""
+    if is_sequence(value):
+        return f"[{', '.join(map(_literal, value))}]"
+    if is_mapping(value):
+        return f"{{{', '.join(f'{_json(key)}: {_literal(item)}' for key, item in value.items())}}}"
+    return str(value) if value is None or isinstance(value, bool) else _json(value)
+
+
+def _python_list(calls: Sequence[ToolCall]) -> str:
+    return f"[{', '.join(_python_call(call.name, _arguments(call)) for call in calls)}]"
+
+
+def _tool_code(calls: Sequence[ToolCall]) -> str:
+    return "\n".join(["```tool_code", *(_python_call(call.name, _arguments(call)) for call in calls), "```"])
+
+
+# --- the table -----------------------------------------------------------------------------------------------
+
+_RESPONSE = _results_in("<tool_response>\n", "\n</tool_response>")
+_RESPONSES = "<tool_response> blocks"
+_PLAIN_RESULTS = "JSON objects with the tool's name"
+_NO_BRACKETS = "A tool without parameters takes empty parentheses."
+_NO_TAGS = "A tool without parameters takes no such tags."
+
+TAUGHT = Style(
+    "seed",
+    _one_by_one(_tagged(f"{CALL_FENCE}\n", f"\n{FENCE}"), "\n\n"),
+    _results_in(f"{RESULT_FENCE}\n", f"\n{FENCE}"),
+    f"{RESULT_FENCE} blocks",
+    "To call one, write a block of exactly this form, each fence alone on its line:",
+    "A block holds one call as one strict JSON object; several blocks are several calls.",
+)
+"""The project's own form, and the default."""
+
+STYLES: Mapping[str, Style] = {
+    style.name: style
+    for style in (
+        TAUGHT,
+        Style("anthropic_legacy", _wrapped("<function_calls>", "</function_calls>"),
+              _results_in("<function_results>\n", "\n</function_results>"), "<function_results> blocks",
+              several="Several calls are several invoke elements.", empty=_NO_TAGS, dialects=("minimax",)),
+        Style("gemma", _tool_code, _results_in("```tool_output\n", "\n```"), "tool_output blocks", empty=_NO_BRACKETS,
+              several="Several calls are several lines. All arguments are named, and their values are literals."),
+        Style("glm45", _one_by_one(_GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
+        Style("granite", _listed("<|tool_call|>"), _RESPONSE, _RESPONSES, several="Several calls are several objects."),
+        Style("hermes", _one_by_one(_tagged("<tool_call>\n", "\n</tool_call>")), _RESPONSE, _RESPONSES),
+        Style("llama3_json", _one_by_one(lambda name, arguments: _object(name, arguments, "parameters")), _result_json,
+              _PLAIN_RESULTS, several="Several calls are several lines. Nothing follows them.", dialects=("bare_json",)),
+        Style("minimax", _wrapped("<minimax:tool_call>", "</minimax:tool_call>"), _RESPONSE, _RESPONSES,
+              several="Several calls are several invoke elements.", empty=_NO_TAGS),
+        Style("mistral", _listed("[TOOL_CALLS] "), _results_in("[TOOL_RESULTS] ", " [/TOOL_RESULTS]"), "[TOOL_RESULTS]",
+              several="Several calls are several objects.", dialects=("mistral_old", "mistral_v11")),
+        Style("phi4", _listed("functools"), _result_json, _PLAIN_RESULTS, several="Several calls are several objects."),
+        Style("pythonic", _python_list, _result_json, _PLAIN_RESULTS, empty=_NO_BRACKETS,
+              several="Several calls stand in one list. All arguments are named, their values are literals. Nothing follows."),
+        Style("qwen3_coder", _one_by_one(_QWEN), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
+        Style("xlam", _listed(""), _result_json, _PLAIN_RESULTS, dialects=("bare_json",),
+              several="Several calls are several objects. Nothing follows them."),
+    )
+}  # fmt: skip
+"""Every style by the name of its dialect."""
+
+
+def style_named(name: str) -> Style:
+    """A style by its name. Raises ``InputError`` for a name that is none.
+
+    >>> style_named("hermes").calls([ToolCall("", "ping", {})])
+    '<tool_call>\\n{"name": "ping", "arguments": {}}\\n</tool_call>'
+    """
+    style = STYLES.get(name)
+    if style is None:
+        raise InputError(f"There is no text form of tools called {name!r}. Choose one of {', '.join(sorted(STYLES))}.")
+    return style

@@ -1,0 +1,291 @@
+"""Messages: the parts of a turn as content blocks, and content blocks as parts, of replies and of requests."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias, cast
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import (
+    AudioPart,
+    FilePart,
+    ImagePart,
+    MediaPart,
+    Message,
+    OpaquePart,
+    Part,
+    Role,
+    TextPart,
+    ThinkingPart,
+)
+from sigwire.core.names import NameMap
+from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.errors import InputError
+from sigwire.lm.codecs.anthropic.dialects import NAMES, MessagesDialect
+from sigwire.lm.codecs.base import Target, needs_media, objects_of, provider_data, string_of, supports
+
+__all__ = [
+    "ANSWER_READERS",
+    "ASKING_READERS",
+    "NO_NAMES",
+    "TEXT",
+    "blocks_of",
+    "encode_blocks",
+    "is_left_out",
+    "is_native",
+    "kept_parts",
+    "plain_content",
+    "read_block",
+]
+
+
+NO_NAMES = NameMap((), NAMES)
+TEXT = {"type", "text"}
+
+
+def plain_content(blocks: list[JsonObject]) -> JsonValue:
+    return blocks[0]["text"] if len(blocks) == 1 and blocks[0].keys() == TEXT else cast(JsonValue, blocks)
+
+
+def kept_parts(parts: Iterable[Part], dialect: MessagesDialect) -> tuple[Part, ...]:
+    kept: list[Part] = []
+    last = False  # fields go with their block
+    for part in parts:
+        last = last if _fields(part) is not None else not is_left_out(part, dialect)
+        if last:
+            kept.append(part)
+    return tuple(kept)
+
+
+def _fields(part: Part) -> JsonObject | None:
+    """What a part says of the block before it; ``None`` where it is a block itself."""
+    data = part.data if isinstance(part, OpaquePart) else None
+    return data if isinstance(data, dict) and "type" not in data else None
+
+
+def is_left_out(part: Part, dialect: MessagesDialect) -> bool:
+    """Text of white space only, and thinking whose signature is missing (its stream was cut)."""
+    if isinstance(part, TextPart):
+        return not part.text.strip()
+    return isinstance(part, ThinkingPart) and part.redacted is None and not part.signature and dialect.signed_thinking
+
+
+def encode_blocks(message: Message, names: NameMap, target: Target[MessagesDialect]) -> list[JsonObject]:
+    """The parts as blocks, in order."""
+    blocks: list[JsonObject] = []
+    for part in message.parts:
+        fields = _fields(part)
+        if fields is None:
+            blocks.append(_encode_part(part, message.role, names, target))
+        else:
+            blocks[-1] = {**blocks[-1], **fields}
+    return blocks
+
+
+_PLACES: Mapping[Role, tuple[type, ...]] = {
+    "system": (TextPart, OpaquePart),
+    "user": (TextPart, ImagePart, AudioPart, FilePart, OpaquePart),
+    "assistant": (TextPart, ThinkingPart, ToolCall, OpaquePart),
+    "tool": (ToolResult, OpaquePart),
+}
+
+
+def _encode_part(part: Part, role: Role, names: NameMap, target: Target[MessagesDialect]) -> JsonObject:
+    feature = f"a {type(part).__name__} in {'an' if role == 'assistant' else 'a'} {role} turn"
+    supports(isinstance(part, _PLACES[role]), feature, target, "Move it to a user turn.")
+    match part:
+        case ToolCall():
+            return _encode_call(part, names, target.dialect)
+        case ToolResult():
+            return _encode_result(part, target)
+        case ThinkingPart():
+            return _encode_thinking(part)
+        case OpaquePart(data=data):
+            supports(isinstance(data, dict), "an opaque item that is no object", target, "Leave it out.")
+            return cast(JsonObject, data)
+        case _:
+            return _encode_media(part, target)
+
+
+def _encode_call(call: ToolCall, names: NameMap, dialect: MessagesDialect) -> JsonObject:
+    # The wire takes an object only; text that is none (another provider's broken call) goes as the object's value.
+    arguments: JsonObject = {"invalid_arguments": call.arguments_text} if call.arguments is None else call.arguments
+    wire: JsonObject = {"type": "tool_use", "id": call.id, "name": names.encode(call.name), "input": arguments}
+    return {**wire, **provider_data(call, dialect.family)}
+
+
+def _encode_thinking(part: ThinkingPart) -> JsonObject:
+    if part.redacted is not None:
+        return {"type": "redacted_thinking", "data": part.redacted}
+    signed: JsonObject = {} if part.signature is None else {"signature": part.signature}
+    return {"type": "thinking", "thinking": part.text, **signed}
+
+
+def _encode_result(result: ToolResult, target: Target[MessagesDialect]) -> JsonObject:
+    failed: JsonObject = {"is_error": True} if result.is_error else {}
+    content = _result_content(result, target)
+    return {"type": "tool_result", "tool_use_id": result.id, "content": content, **failed}
+
+
+def _result_content(result: ToolResult, target: Target[MessagesDialect]) -> JsonValue:
+    """Text, or blocks where there are media; an empty list would be refused."""
+    if is_native(result.content) and not result.media:
+        return result.content
+    parts: tuple[MediaPart, ...] = (TextPart(result.text), *result.media)
+    blocks = [_encode_media(part, target) for part in parts if not is_left_out(part, target.dialect)]
+    return plain_content(blocks) if result.media and blocks else result.text
+
+
+_NATIVE = frozenset({"tool_reference", "search_result"})
+
+
+def is_native(content: JsonValue) -> bool:
+    """Whether a result is in this wire's own blocks, for which there is no other part."""
+    if not isinstance(content, list) or not content:
+        return False
+    return all(isinstance(item, dict) and item.get("type") in _NATIVE for item in content)
+
+
+def _encode_media(part: MediaPart, target: Target[MessagesDialect]) -> JsonObject:
+    match part:
+        case TextPart(text):
+            return {"type": "text", "text": text}
+        case ImagePart():
+            needs_media("image", target.dialect.media, target)
+            return {"type": "image", "source": _image_source(part, target)}
+        case FilePart():
+            needs_media("file", target.dialect.media, target)
+            titled: JsonObject = {} if part.filename is None else {"title": part.filename}
+            return {"type": "document", "source": _document_source(part, target), **titled}
+        case AudioPart():
+            supports(False, "audio input", target, "Transcribe it first, or use a provider that takes sound.")
+            return {}
+
+
+_IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+_SPELLINGS: Mapping[str, str] = {"image/jpg": "image/jpeg"}
+
+
+def _image_source(part: ImagePart, target: Target[MessagesDialect]) -> JsonObject:
+    if part.url is not None:
+        return {"type": "url", "url": part.url}
+    if part.data is None:
+        raise InputError("An image needs a url or data.")
+    media_type = _SPELLINGS.get(part.media_type or "", part.media_type or "image/png")
+    supports(media_type in _IMAGE_TYPES, f"an image as {media_type!r}", target, "Convert it to PNG or JPEG.")
+    return {"type": "base64", "media_type": media_type, "data": part.data}
+
+
+def _document_source(part: FilePart, target: Target[MessagesDialect]) -> JsonObject:
+    if part.file_id is not None:
+        return {"type": "file", "file_id": part.file_id}
+    if part.url is not None:
+        return {"type": "url", "url": part.url}
+    if part.data is None:
+        raise InputError("A file needs data, a url or a file_id.")
+    media_type = part.media_type or "application/pdf"
+    if media_type.startswith("text/"):
+        return {"type": "text", "media_type": "text/plain", "data": _text_of(part.data, part.filename)}
+    supports(media_type == "application/pdf", f"a document as {media_type!r}", target, "Send it as PDF or as text.")
+    return {"type": "base64", "media_type": media_type, "data": part.data}
+
+
+def _text_of(data: str, filename: str | None) -> str:
+    try:
+        return base64.b64decode(data, validate=True).decode("utf-8", "replace")
+    except ValueError as fault:
+        raise InputError(f"The data of the file {filename or '(unnamed)'!r} are not base64: {fault}.") from fault
+
+
+def blocks_of(content: JsonValue) -> list[JsonObject]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return list(objects_of(content))
+
+
+# --- blocks in, of replies and of requests
+
+
+def read_block(block: JsonObject, family: str, names: NameMap, readers: _Readers) -> tuple[Part, ...]:
+    """The parts of a block: one of ours with its further fields behind it, or the block as it came."""
+    reader, known = readers.get(string_of(block, "type") or "", _AS_IT_CAME)
+    part = reader(block, family, names)
+    if part is None:
+        return (OpaquePart(family, block),)
+    if isinstance(part, TextPart) and not part.text:
+        return ()
+    further: JsonObject = {name: value for name, value in block.items() if name not in known and value}
+    return (part, OpaquePart(family, further)) if further and not isinstance(part, ToolCall) else (part,)
+
+
+def _read_text(block: JsonObject, family: str, names: NameMap) -> Part | None:
+    return TextPart(string_of(block, "text") or "")
+
+
+def _read_thinking(block: JsonObject, family: str, names: NameMap) -> Part | None:
+    signature = block.get("signature")
+    signed = signature if isinstance(signature, str) else None
+    return ThinkingPart(string_of(block, "thinking") or "", signature=signed, provider=family)
+
+
+def _read_redacted(block: JsonObject, family: str, names: NameMap) -> Part | None:
+    return ThinkingPart(redacted=string_of(block, "data") or "", provider=family)
+
+
+_CALL_FIELDS = frozenset({"type", "id", "name", "input"})
+
+
+def _read_call(block: JsonObject, family: str, names: NameMap) -> Part | None:
+    further: JsonObject = {name: block[name] for name in block if name not in _CALL_FIELDS and block[name] is not None}
+    return ToolCall.read(
+        string_of(block, "id") or "",
+        names.decode(string_of(block, "name") or ""),
+        block.get("input"),
+        provider_data={family: further} if further else None,
+    )
+
+
+def _read_image(block: JsonObject, family: str, names: NameMap) -> Part | None:
+    source = block.get("source")
+    match string_of(source, "type"):
+        case "url":
+            return ImagePart(url=string_of(source, "url"))
+        case "base64":
+            return ImagePart(data=string_of(source, "data"), media_type=string_of(source, "media_type"))
+        case _:
+            return None
+
+
+def _read_document(block: JsonObject, family: str, names: NameMap) -> Part | None:
+    source, title = block.get("source"), string_of(block, "title")
+    match string_of(source, "type"):
+        case "url":
+            return FilePart(url=string_of(source, "url"), filename=title)
+        case "file":
+            return FilePart(file_id=string_of(source, "file_id"), filename=title)
+        case "base64":
+            return FilePart(string_of(source, "data"), filename=title, media_type=string_of(source, "media_type"))
+        case "text":
+            data = base64.b64encode((string_of(source, "data") or "").encode("utf-8", "replace")).decode()
+            return FilePart(data, filename=title, media_type="text/plain")
+        case _:
+            return None
+
+
+_Reader: TypeAlias = Callable[[JsonObject, str, NameMap], Part | None]
+_Readers: TypeAlias = Mapping[str, tuple[_Reader, frozenset[str]]]
+"""By the block's type: its reader, and the fields that the reader knows."""
+
+_AS_IT_CAME: tuple[_Reader, frozenset[str]] = (lambda block, family, names: None, frozenset())
+ANSWER_READERS: _Readers = {
+    "text": (_read_text, frozenset({"type", "text"})),
+    "thinking": (_read_thinking, frozenset({"type", "thinking", "signature"})),
+    "redacted_thinking": (_read_redacted, frozenset({"type", "data"})),
+    "tool_use": (_read_call, _CALL_FIELDS),
+}
+ASKING_READERS: _Readers = {
+    "text": (_read_text, frozenset({"type", "text"})),
+    "image": (_read_image, frozenset({"type", "source"})),
+    "document": (_read_document, frozenset({"type", "source", "title"})),
+}

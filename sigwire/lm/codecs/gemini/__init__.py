@@ -1,0 +1,54 @@
+"""Gemini's generateContent wire, on the Gemini API and on Vertex AI: Request -> dict, dict -> Response.
+
+Pure: no network, clock or environment. What differs between the two hosts is a ``GeminiDialect``; what differs between
+models is in the target's facts.
+
+    dialects    the two hosts, and the JSON Schema they take                tables     options, reasons, counts, errors
+    encoding    encode(): options, reasoning, output, tools                 contents   the conversation
+    parts       a part of ours as one of the wire's, and back
+    decoding    decode(), decode_error()                                    citations  what an answer stands on
+    streaming   decoder()                                                   fragments  a call that comes in pieces
+    reading     read_request()
+
+Surprises of this wire:
+    - There is no tool role: results travel in a *user* content, all of a turn together and in the order of the calls,
+      and neighbouring contents of one role are written as one.
+    - A result is always wrapped ({"output": value} or {"error": value}): a bare object with such a key means another thing.
+    - There is no finish reason for calls; STOP with a call means a call. A blocked prompt is status 200 with no candidate.
+    - Signatures (``thoughtSignature``) sit on parts and must come back on the same part. On a call they are its provider
+      data. On text and media a ``ThinkingPart(redacted="", signature=...)`` follows, which seals the part before it; a
+      part that is nothing but a signature is ``ThinkingPart(redacted=...)``.
+    - Newer models refuse a call in the current turn that nobody signed: one made elsewhere gets a stand-in signature.
+    - Ids are optional. One that sigwire made up is never sent.
+    - Whatever else the model's turn holds (server-side calls, code and its output) is an ``OpaquePart``, the wire's part.
+
+A file's name has no place here and is not sent. URLs are sent as URLs: the provider fetches them, or says it cannot.
+"""
+
+from __future__ import annotations
+
+from sigwire.lm.codecs.gemini.decoding import decode, decode_error
+from sigwire.lm.codecs.gemini.dialects import GEMINI, VERTEX, GeminiDialect
+from sigwire.lm.codecs.gemini.encoding import encode
+from sigwire.lm.codecs.gemini.reading import read_request
+from sigwire.lm.codecs.gemini.streaming import FRAMING, decoder
+from sigwire.lm.codecs.gemini.tables import BUILTIN, ERRORS, FINISH_REASONS, OPTIONS, UNSIGNED, USAGE, USAGE_BESIDE
+
+__all__ = [
+    "BUILTIN",
+    "ERRORS",
+    "FINISH_REASONS",
+    "FRAMING",
+    "GEMINI",
+    "OPTIONS",
+    "UNSIGNED",
+    "USAGE",
+    "USAGE_BESIDE",
+    "VERTEX",
+    "GeminiDialect",
+    "decode",
+    "decode_error",
+    "decoder",
+    "encode",
+    "read_request",
+]

@@ -1,0 +1,79 @@
+"""generateContent: what a text stands on, flat, its place in the text counted in characters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.lm.codecs.base import at, objects_of, string_of
+
+__all__ = ["decode_citations"]
+
+
+def decode_citations(candidate: JsonObject, wires: Sequence[JsonObject]) -> Iterator[JsonObject]:
+    """Each supported piece of the text with each of its sources, sources of no piece, quotations, pages that were read."""
+    grounding = candidate.get("groundingMetadata")
+    chunks = objects_of(at(grounding, "groundingChunks"))
+    cited: set[int] = set()
+    for support in objects_of(at(grounding, "groundingSupports")):
+        indices = support.get("groundingChunkIndices")
+        for index in indices if isinstance(indices, list) else ():
+            if isinstance(index, int) and 0 <= index < len(chunks):
+                cited.add(index)
+                yield {**_source(chunks[index]), **_span(support.get("segment"), wires)}
+    yield from (_source(chunk) for number, chunk in enumerate(chunks) if number not in cited)
+    quoted = candidate.get("citationMetadata")
+    for citation in (*objects_of(at(quoted, "citations")), *objects_of(at(quoted, "citationSources"))):
+        yield {**_source({"web": citation}), **_span(citation, wires)}
+    for page in objects_of(at(candidate, "urlContextMetadata.urlMetadata")):
+        yield {"type": "url_citation", "url": page.get("retrievedUrl")}
+
+
+def _source(chunk: JsonObject) -> JsonObject:
+    kind, facts = next(((kind, chunk[kind]) for kind in _SOURCES if kind in chunk), ("web", None))
+    found: JsonObject = {
+        "url": string_of(facts, "uri") or string_of(facts, "sourceUri"),
+        "title": string_of(facts, "title"),
+    }
+    return {"type": _SOURCES[kind], **{name: value for name, value in found.items() if value is not None}}
+
+
+_SOURCES: Mapping[str, str] = {
+    "web": "url_citation",
+    "maps": "url_citation",
+    "image": "url_citation",
+    "retrievedContext": "file_citation",
+}
+
+
+def _span(segment: JsonValue, wires: Sequence[JsonObject]) -> JsonObject:
+    """The piece of the text, by characters of the whole text.
+
+    The wire counts UTF-8 bytes: of one part, it says, and after thoughts of the whole answer, recordings say. So an
+    offset counts only where it finds the words that are quoted, and words that stand only once need none.
+    """
+    quoted = string_of(segment, "text")
+    start, end, number = (_count(segment, name) for name in ("startIndex", "endIndex", "partIndex"))
+    texts = [_answer_text(wire) for wire in wires]
+    whole, ahead = "".join(texts), sum(map(len, texts[:number]))
+    for text, before in ((texts[number] if number < len(texts) else "", ahead), (whole, 0)):
+        encoded = text.encode("utf-8", "replace")
+        piece = encoded[start:end].decode("utf-8", "replace")
+        if piece and piece == (quoted or piece):
+            return _place(before + len(encoded[:start].decode("utf-8", "replace")), piece)
+    if quoted and whole.count(quoted) == 1:
+        return _place(whole.index(quoted), quoted)
+    return {"text": quoted} if quoted else {}
+
+
+def _place(start: int, piece: str) -> JsonObject:
+    return {"start_index": start, "end_index": start + len(piece), "text": piece}
+
+
+def _count(data: JsonValue, name: str) -> int:
+    value = data.get(name) if isinstance(data, dict) else None
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _answer_text(wire: JsonObject) -> str:
+    return "" if wire.get("thought") is True else string_of(wire, "text") or ""

@@ -1,0 +1,163 @@
+"""generateContent: the conversation as contents, signed where the model wants it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import cast
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import (
+    AudioPart,
+    FilePart,
+    ImagePart,
+    MediaPart,
+    Message,
+    OpaquePart,
+    Part,
+    TextPart,
+    ThinkingPart,
+)
+from sigwire.core.names import NameMap
+from sigwire.core.response import LMWarning
+from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.lm.codecs.base import Target, is_invented, provider_data, supports
+from sigwire.lm.codecs.gemini.dialects import GeminiDialect
+from sigwire.lm.codecs.gemini.parts import encode_part, inline_data
+from sigwire.lm.codecs.gemini.tables import SIGNATURE, UNSIGNED
+
+__all__ = ["encode_contents", "encode_system"]
+
+
+def encode_system(messages: Sequence[Message], instruction: str, target: Target[GeminiDialect]) -> JsonObject:
+    parts: list[JsonValue] = []
+    for part in (part for message in messages if message.role == "system" for part in message.parts):
+        supports(isinstance(part, TextPart | OpaquePart), f"a {type(part).__name__} in a system turn", target, _TO_USER)
+        parts.append(encode_part(part))
+    if instruction:
+        parts.append({"text": instruction})
+    return {"systemInstruction": {"parts": parts}} if parts else {}
+
+
+_TO_USER = "Move it to a user turn."
+
+
+def encode_contents(
+    messages: Sequence[Message], names: NameMap, target: Target[GeminiDialect]
+) -> tuple[list[JsonObject], tuple[LMWarning, ...]]:
+    """The turns, neighbours of one role as one content: a result and the user's next words belong together."""
+    contents: list[tuple[str, list[JsonObject]]] = []
+    for message in _signed(messages, target):
+        role, parts = _encode_turn(message, names, target)
+        if contents and contents[-1][0] == role:
+            contents[-1][1].extend(parts)
+        elif parts:
+            contents.append((role, parts))
+    warnings = _detail_warnings(messages)
+    if not contents:
+        contents.append(("user", [{"text": target.dialect.repair.first_user or ""}]))
+        warnings += (LMWarning("messages", "The request has no turn beside the system's; an empty one was sent."),)
+    return [{"role": role, "parts": cast(JsonValue, parts)} for role, parts in contents], warnings
+
+
+def _detail_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
+    images = (part for message in messages for part in message.parts if isinstance(part, ImagePart))
+    if any(image.detail not in (None, "auto") for image in images):
+        return (
+            LMWarning("detail", "An image's detail has no place here and was left out; mediaResolution is for all."),
+        )
+    return ()
+
+
+def _signed(messages: Sequence[Message], target: Target[GeminiDialect]) -> Iterator[Message]:
+    """The turns to write; in the current one, each step that nobody signed begins with a stand-in signature."""
+    start = _current_turn(messages)
+    for number, message in enumerate(messages):
+        if message.role == "system":
+            continue
+        calls = message.tool_calls
+        if target.facts.signed_calls and number > start and calls and not _is_signed(calls[0], target):
+            family = target.dialect.family
+            data: JsonObject = {**provider_data(calls[0], family), SIGNATURE: UNSIGNED}
+            first = replace(calls[0], provider_data={family: data})
+            yield replace(message, parts=tuple(first if part is calls[0] else part for part in message.parts))
+        else:
+            yield message
+
+
+def _current_turn(messages: Sequence[Message]) -> int:
+    """Where the current turn begins: at the user's last content.
+
+    What the user says right after results stands in one content with them, and begins nothing.
+    """
+    start, before = -1, ""
+    for number, message in enumerate(messages):
+        if message.role == "user" and before != "tool":
+            start = number
+        before = before if message.role == "system" else message.role
+    return start
+
+
+def _is_signed(call: ToolCall, target: Target[GeminiDialect]) -> bool:
+    return bool(provider_data(call, target.dialect.family).get(SIGNATURE))
+
+
+def _encode_turn(message: Message, names: NameMap, target: Target[GeminiDialect]) -> tuple[str, list[JsonObject]]:
+    if message.role == "assistant":
+        return "model", _encode_model(message.parts, names, target)
+    if message.role == "tool":
+        return "user", [_encode_result(result, names) for result in message.tool_results]
+    return "user", [encode_part(part) for part in message.parts]
+
+
+def _encode_model(parts: Iterable[Part], names: NameMap, target: Target[GeminiDialect]) -> list[JsonObject]:
+    wires: list[JsonObject] = []
+    before: Part | None = None
+    for part in parts:
+        if isinstance(part, ThinkingPart):
+            _encode_thinking(part, wires, sealing=isinstance(before, TextPart | ImagePart | AudioPart | FilePart))
+        elif isinstance(part, ToolCall):
+            wires.append(_encode_call(part, names, target.dialect.family))
+        else:
+            wires.append(encode_part(part))
+        before = part
+    return wires
+
+
+def _encode_thinking(part: ThinkingPart, wires: list[JsonObject], *, sealing: bool) -> None:
+    """Thinking as it came. What is not tagged as Gemini's is left out: as plain text it would be an answer."""
+    if part.provider is None:
+        return
+    if part.redacted is None:
+        signed: JsonObject = {SIGNATURE: part.signature} if part.signature is not None else {}
+        wires.append({"text": part.text, "thought": True, **signed})
+    elif part.signature is not None and sealing:
+        wires[-1] = {**wires[-1], SIGNATURE: part.signature}
+    else:
+        wires.append({"text": "", SIGNATURE: part.signature or part.redacted})
+
+
+def _encode_call(call: ToolCall, names: NameMap, family: str) -> JsonObject:
+    # Arguments are an object here; what a model of another provider wrote instead is shown as the text it was.
+    arguments: JsonObject = {"invalid_arguments": call.arguments_text} if call.arguments is None else call.arguments
+    function: JsonObject = {**_sent_id(call.id), "name": names.encode(call.name), "args": arguments}
+    return {"functionCall": function, **provider_data(call, family)}
+
+
+def _sent_id(call_id: str) -> JsonObject:
+    return {} if is_invented(call_id) else {"id": call_id}
+
+
+def _encode_result(result: ToolResult, names: NameMap) -> JsonObject:
+    response: JsonObject = {"error" if result.is_error else "output": result.content}
+    function: JsonObject = {**_sent_id(result.id), "name": names.encode(result.name), "response": response}
+    if result.media:
+        function["parts"] = [_encode_result_media(part) for part in result.media]
+    return {"functionResponse": function}
+
+
+def _encode_result_media(part: MediaPart) -> JsonObject:
+    if isinstance(part, TextPart):
+        return inline_data("text/plain", base64.b64encode(part.text.encode("utf-8", "replace")).decode())
+    return encode_part(part)

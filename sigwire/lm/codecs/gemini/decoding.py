@@ -1,0 +1,160 @@
+"""generateContent: body -> Response, and the error of a reply that is none."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.messages import TextPart
+from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
+from sigwire.core.tools import ToolCall, number_calls
+from sigwire.errors import LMError, LMServerError, LMUnexpectedError
+from sigwire.lm.codecs.base import Encoded, Target, at, objects_of, settle, string_of, usage_of
+from sigwire.lm.codecs.faults import Fault, Rule, lm_error, read_body, read_fault
+from sigwire.lm.codecs.gemini.citations import decode_citations
+from sigwire.lm.codecs.gemini.dialects import GeminiDialect
+from sigwire.lm.codecs.gemini.parts import decode_part
+from sigwire.lm.codecs.gemini.tables import ERRORS, FINISH_REASONS, USAGE, USAGE_BESIDE
+
+__all__ = ["candidate_index", "decode", "decode_error", "decode_usage", "failed_inside"]
+
+
+def decode(body: JsonValue, sent: Encoded, target: Target[GeminiDialect]) -> Response:
+    """The reply as a response; a blocked prompt is a choice that was filtered. Raises an ``LMError`` for a failure."""
+    if not isinstance(body, dict) or body.get("error"):
+        raise failed_inside(body, target)
+    blocked = string_of(body.get("promptFeedback"), "blockReason")
+    candidates = sorted(objects_of(body.get("candidates")), key=candidate_index)
+    if not candidates and not blocked:
+        raise failed_inside(body, target)
+    decoded = [_decode_candidate(candidate, sent, target) for candidate in candidates] or [_blocked(body)]
+    return Response(
+        tuple(choice for choice, _ in decoded),
+        decode_usage(body.get("usageMetadata")),
+        string_of(body, "modelVersion"),
+        string_of(body, "responseId"),
+        (*sent.warnings, *(warning for _, warnings in decoded for warning in warnings)),
+        raw=body,
+    )
+
+
+def candidate_index(candidate: JsonObject) -> int:
+    index = candidate.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def _blocked(body: JsonObject) -> tuple[Choice, tuple[LMWarning, ...]]:
+    feedback = body["promptFeedback"]
+    said = ": ".join(filter(None, (string_of(feedback, "blockReason"), string_of(feedback, "blockReasonMessage"))))
+    choice = Choice(finish_reason="content_filter", raw=feedback)
+    return choice, (LMWarning("content_filter", f"The prompt was blocked ({said})."),)
+
+
+def failed_inside(body: JsonValue, target: Target[GeminiDialect]) -> LMError:
+    """An error that came with status 200: its own code stands in for the status; without one the server failed."""
+    fault = _read_fault(200, {}, body)
+    if isinstance(body, dict) and body.get("error"):
+        code = next((int(code) for code in fault.codes if re.fullmatch(r"[45]\d\d", code)), 200)
+        return lm_error(replace(fault, status=code), (*ERRORS, Rule(LMServerError, frozenset({200}))), target)
+    said = f"The reply holds no candidates: {fault.message or dumps(body)[:200]}"
+    spoke = isinstance(body, str) and body.strip() and body.lstrip()[:1] != "<"
+    error = LMUnexpectedError if spoke else LMServerError
+    return error(said, model=target.model, provider=target.provider, status=200)
+
+
+def _decode_candidate(
+    candidate: JsonObject, sent: Encoded, target: Target[GeminiDialect]
+) -> tuple[Choice, tuple[LMWarning, ...]]:
+    wires = objects_of(at(candidate, "content.parts"))
+    parts = [part for wire in wires for part in decode_part(wire, sent.names, target.dialect.family)]
+    found = number_calls((part for part in parts if isinstance(part, ToolCall)), sent.call_ids)
+    text = "".join(part.text for part in parts if isinstance(part, TextPart))
+    reason, calls, warnings = settle(candidate.get("finishReason"), FINISH_REASONS, text=text, calls=found)
+    numbered = iter(found)
+    parts = [next(numbered) if isinstance(part, ToolCall) else part for part in parts]
+    parts = [part for part in parts if not isinstance(part, ToolCall) or part in calls]
+    rest: dict[str, Any] = {
+        "finish_reason": reason,
+        "logprobs": _decode_logprobs(candidate.get("logprobsResult")),
+        "citations": tuple(decode_citations(candidate, wires)),
+        "raw": candidate,
+    }
+    warnings += _finish_warnings(candidate, reason, bool(parts))
+    usual = tuple(parts) == (*((TextPart(text),) if text else ()), *calls)
+    return Choice(text, calls, **rest) if usual else Choice.from_parts(parts, **rest), warnings
+
+
+_GO_ON = (
+    "The answer is not complete. To go on, send the choice's message and, in extra_body, the continuationToken of its "
+    "raw data."
+)
+
+
+def _finish_warnings(candidate: JsonObject, reason: FinishReason, spoke: bool) -> tuple[LMWarning, ...]:
+    """What the finish reason in our words does not tell any more."""
+    native = string_of(candidate, "finishReason") or "no reason"
+    if reason in ("error", "content_filter"):
+        said = ": ".join(filter(None, (native, string_of(candidate, "finishMessage"))))
+        return (LMWarning("finish_reason", f"The provider ended the answer with {said}."),)
+    if native == "CONTINUATION":
+        return (LMWarning("continuation", _GO_ON),)
+    if reason == "stop" and not spoke:
+        return (LMWarning("content", "The model stopped without text and without calls."),)
+    return ()
+
+
+# --- what stands beside the parts
+
+
+def decode_usage(usage: JsonValue) -> Usage:
+    return usage_of(usage, USAGE) + usage_of(usage, USAGE_BESIDE)
+
+
+def _decode_logprobs(result: JsonValue) -> JsonValue:
+    """In OpenAI's shape: each token, and the likeliest in its place."""
+    if not isinstance(result, dict):
+        return None
+    tops = [objects_of(top.get("candidates")) for top in objects_of(result.get("topCandidates"))]
+    content: list[JsonValue] = []
+    for chosen, top in itertools.zip_longest(objects_of(result.get("chosenCandidates")), tops, fillvalue=None):
+        if isinstance(chosen, dict):
+            content.append({**_logprob(chosen), "top_logprobs": [_logprob(token) for token in top or ()]})
+    return {"content": content}
+
+
+def _logprob(token: JsonObject) -> JsonObject:
+    return {"token": token.get("token"), "logprob": token.get("logProbability")}
+
+
+# --- errors --------------------------------------------------------------------------------------------------
+
+
+def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[GeminiDialect]) -> LMError:
+    """The error of a reply that is no success.
+
+    >>> body = '{"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT", "details": [{'
+    >>> body += '"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}]}}'
+    >>> from sigwire.lm.codecs.gemini import GEMINI
+    >>> error = decode_error(400, {}, body, Target("gemini", "m", GEMINI))
+    >>> type(error).__name__, error.provider_code, error.retryable
+    ('LMAuthenticationError', 'api_key_invalid', False)
+    """
+    return lm_error(_read_fault(status, headers, read_body(body)), ERRORS, target)
+
+
+def _read_fault(status: int, headers: Mapping[str, str], body: JsonValue) -> Fault:
+    """The usual reading; then Google's reasons come first among the codes, and its words before its numbers."""
+    fault = read_fault(status, headers, body)
+    body = body[0] if isinstance(body, list) and body else body
+    details = objects_of(at(body, "error.details"))
+    reasons = [reason.lower() for detail in details if (reason := string_of(detail, "reason"))]
+    limits = [violation for detail in details for violation in objects_of(detail.get("violations"))]
+    if any("perday" in (string_of(limit, "quotaId") or "").lower() for limit in limits):
+        reasons.append("quota_per_day")
+    words = [code for code in fault.codes if not code.isdigit()]
+    numbers = [code for code in fault.codes if code.isdigit()]
+    return replace(fault, codes=tuple(dict.fromkeys((*reasons, *words, *numbers))))

@@ -1,0 +1,230 @@
+"""generateContent: Request -> body. Options, reasoning, structured output and tools; the turns are in ``contents``."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+from typing import cast
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.response import LMWarning
+from sigwire.errors import UnsupportedFeature
+from sigwire.lm.codecs.base import (
+    Encoded,
+    Offer,
+    OptionTable,
+    Target,
+    asked_reasoning,
+    budget_for,
+    can_force,
+    drop_options,
+    finish,
+    fit_effort,
+    headers_for,
+    in_words,
+    merge,
+    name_map,
+    offer,
+    place_options,
+    supports,
+)
+from sigwire.lm.codecs.gemini.contents import encode_contents, encode_system
+from sigwire.lm.codecs.gemini.dialects import GeminiDialect
+from sigwire.lm.codecs.gemini.tables import BUILTIN, JSON_TYPE, MODES, OPTIONS, SAMPLING
+from sigwire.lm.codecs.repair import repair
+from sigwire.lm.codecs.schema_rules import compile_schema
+
+__all__ = ["encode"]
+
+
+def encode(request: Request, target: Target[GeminiDialect], *, stream: bool = False) -> Encoded:
+    """The request as generateContent takes it. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
+
+    >>> from sigwire.core.messages import Message
+    >>> from sigwire.lm.codecs.gemini import GEMINI
+    >>> sent = encode(Request((Message.user("q"),)), Target("gemini", "gemini-x", GEMINI))
+    >>> sent.path, sent.body
+    ('/v1/models/gemini-x:generateContent', {'contents': [{'role': 'user', 'parts': [{'text': 'q'}]}]})
+    """
+    names = name_map(request, target.dialect.names)
+    history = repair(request.messages, target.repair)
+    tools = offer(request, names, target)
+    output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
+    thinking, thinks, thinking_warnings = _encode_reasoning(request, target)
+    options, option_warnings = place_options(request.options, _option_table(thinks, target), target)
+    chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, thinks, target)
+    contents, content_warnings = encode_contents(history.messages, names, target)
+    body: JsonObject = {
+        **encode_system(history.messages, instruction, target),
+        "contents": cast(JsonValue, contents),
+        **chosen,
+        **_with_generation(options, {**output, **thinking}),
+    }
+    lost = (history.warnings, content_warnings, tools.warnings, tool_warnings, format_warnings, thinking_warnings)
+    return Encoded(
+        _path(target, stream),
+        finish(body, request),
+        {"alt": "sse"} if stream else {},
+        headers_for(request, target.dialect),
+        (*itertools.chain(*lost), *option_warnings),
+        names,
+        history.call_ids,
+    )
+
+
+def _path(target: Target[GeminiDialect], stream: bool) -> str:
+    dialect, model = target.dialect, target.model
+    preview = not dialect.preview_names.isdisjoint(re.split(r"[-/]", model))
+    return dialect.path.format(
+        version=dialect.preview_version if preview else dialect.version,
+        model=model if model.startswith(("models/", "tunedModels/")) else f"models/{model}",
+        method="streamGenerateContent" if stream else "generateContent",
+    )
+
+
+def _with_generation(options: JsonObject, config: JsonObject) -> JsonObject:
+    return merge(options, {"generationConfig": config}) if config else options
+
+
+# --- options, reasoning, structured output
+
+
+def _option_table(thinks: bool, target: Target[GeminiDialect]) -> OptionTable:
+    facts = target.facts
+    table = {**OPTIONS, **target.dialect.options}
+    if facts.sampling == "never" or (facts.sampling == "unless_reasoning" and thinks):
+        table |= drop_options(SAMPLING, "a model that reasons takes no sampling options; it was left out.")
+    if not facts.stop:
+        table |= drop_options(["stop"], "the model takes no stop sequences; they were left out.")
+    return table
+
+
+def _encode_reasoning(
+    request: Request, target: Target[GeminiDialect]
+) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
+    """What asks for thinking, whether the model will think, and what could not be asked for."""
+    asked, facts = asked_reasoning(request), target.facts
+    if asked is None:
+        return {}, facts.default_effort not in (None, "off"), ()
+    if asked.off and facts.thinking == "none":
+        return {}, False, ()  # it does not reason anyway
+    if facts.thinking == "budget":
+        if asked.off and (facts.efforts is None or "off" in facts.efforts):
+            return {"thinkingConfig": {"thinkingBudget": 0}}, False, ()
+        budget, warnings = budget_for(replace(asked, effort=None, budget=0) if asked.off else asked, target)
+        return {"thinkingConfig": {"thinkingBudget": budget, "includeThoughts": True}}, True, warnings
+    efforts = target.dialect.efforts if facts.efforts is None else facts.efforts
+    levels = [effort for effort in efforts if effort != "off"] if facts.thinking == "effort" else []
+    level, warnings = fit_effort(asked, levels, target)
+    return {"thinkingConfig": {"thinkingLevel": level, "includeThoughts": True}}, True, warnings
+
+
+def _encode_output(
+    wanted: ResponseFormat | None, tools: bool, target: Target[GeminiDialect]
+) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
+    """The output format for ``generationConfig``, or what has to be said in words instead. Names have no place here."""
+    if wanted is None:
+        return {}, "", ()
+    able, schema = target.capabilities, wanted.schema
+    apart = tools and not able.tools_with_json_schema
+    native: JsonObject = {"responseMimeType": JSON_TYPE} if able.json_object and not apart else {}
+    if schema is None and native:
+        return native, "", ()
+    if schema is not None and able.json_schema and not apart:
+        try:
+            compiled, lost = compile_schema(schema, target.dialect.output_schema, f"the output {wanted.name!r}")
+        except UnsupportedFeature as refusal:
+            said = LMWarning("response_format", f"{refusal} It was asked for in words.")
+            return native, in_words(schema), (said,)
+        return {"responseMimeType": JSON_TYPE, "responseJsonSchema": compiled}, "", lost
+    why = "beside tools " if apart else ""
+    detail = (
+        f"{target.provider}/{target.model} has no structured output by schema {why}here; it was asked for in words."
+    )
+    return native, in_words(schema), (LMWarning("response_format", detail),)
+
+
+# --- tools
+
+
+def _encode_tools(
+    tools: Offer, parallel: bool | None, thinks: bool, target: Target[GeminiDialect]
+) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+    """``tools`` and ``toolConfig``. A choice speaks of functions only; where none may be called, nothing else may run."""
+    builtin = () if tools.choice == "none" else tools.builtin
+    both = bool(builtin and tools.functions)
+    supports(target.facts.builtin_with_functions or not both, "built-in tools beside functions", target, _NOT_BOTH)
+    choice, narrowed, warnings = _encode_choice(tools, thinks, target)
+    sent: list[JsonValue] = []
+    for kind, settings in builtin:
+        key, wire, lost = _encode_builtin(kind, settings, target)
+        sent.append({key: wire})
+        warnings += lost
+    if tools.functions:
+        functions = tools.only_allowed() if narrowed else tools.functions
+        sent.append({"functionDeclarations": [_encode_function(*function) for function in functions]})
+    config: JsonObject = {"functionCallingConfig": choice} if choice else {}
+    if both and target.dialect.announce_builtin:
+        config["includeServerSideToolInvocations"] = True
+    if parallel is False and tools.functions and tools.choice != "none":
+        detail = f"{target.provider}/{target.model} cannot be kept from calling several tools at once."
+        warnings += (LMWarning("parallel_tool_calls", detail),)
+    return {**({"tools": sent} if sent else {}), **({"toolConfig": config} if config else {})}, warnings
+
+
+_NOT_BOTH = "Offer one kind at a time, or use a newer model."
+
+
+def _encode_choice(
+    tools: Offer, thinks: bool, target: Target[GeminiDialect]
+) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
+    """``functionCallingConfig``, and whether the tools have to be narrowed to those it allows."""
+    mode = tools.choice
+    if mode is None or not tools.functions:
+        detail = f"{target.provider}/{target.model} cannot be made to use a built-in tool; it is left to the model."
+        return {}, False, (LMWarning("tool_choice", detail),) if mode == "required" else ()
+    if mode == "required" and not can_force(thinks, target):
+        detail = f"{target.provider}/{target.model} cannot be made to call a tool; the choice was left to the model."
+        return {"mode": "AUTO"}, bool(tools.allowed), (LMWarning("tool_choice", detail),)
+    if not tools.allowed or mode == "none":
+        return {"mode": MODES[mode]}, False, ()
+    # AUTO takes no names; VALIDATED is AUTO that keeps to the schemas, and takes them.
+    word = "ANY" if mode == "required" else "VALIDATED"
+    return {"mode": word, "allowedFunctionNames": list(tools.allowed)}, False, ()
+
+
+def _encode_function(name: str, description: str, parameters: JsonObject | None) -> JsonObject:
+    function: JsonObject = {"name": name, "description": description} if description else {"name": name}
+    if parameters is not None and not _says_nothing(parameters):
+        function["parametersJsonSchema"] = parameters
+    return function
+
+
+def _says_nothing(schema: JsonObject) -> bool:
+    """Whether the schema declares no argument; older models refuse an empty list of properties."""
+    told = {name for name, value in schema.items() if value}
+    return told <= {"type", "title"}
+
+
+def _encode_builtin(
+    kind: str, settings: JsonObject, target: Target[GeminiDialect]
+) -> tuple[str, JsonObject, tuple[LMWarning, ...]]:
+    key = BUILTIN.get(kind)
+    supports(key is not None, f"the built-in tool {kind!r}", target, f"It has {', '.join(sorted(BUILTIN))}.")
+    if kind != "web_search":
+        return cast(str, key), settings, ()
+    supports(
+        not settings.get("allowed_domains"), "a web search limited to domains", target, "Name them in the question."
+    )
+    blocked = settings.get("blocked_domains")
+    supports(
+        not blocked or target.dialect.exclude_domains, "a web search without some domains", target, "Vertex AI has one."
+    )
+    lost = [name for name in ("max_uses", "user_location") if settings.get(name)]
+    return (
+        cast(str, key),
+        {"excludeDomains": blocked} if blocked else {},
+        tuple(LMWarning("web_search", f"{target.provider} has no place for {name}; it was left out.") for name in lost),
+    )

@@ -1,0 +1,118 @@
+"""generateContent: a part of a turn in both directions, of answers and of history alike."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import cast
+
+from sigwire.core.json import JsonObject
+from sigwire.core.messages import AudioPart, FilePart, ImagePart, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.names import NameMap
+from sigwire.core.tools import ToolCall
+from sigwire.errors import InputError
+from sigwire.lm.codecs.base import at, string_of
+from sigwire.lm.codecs.gemini.tables import SIGNATURE
+
+__all__ = ["decode_media", "decode_part", "encode_part", "inline_data"]
+
+
+def encode_part(part: Part) -> JsonObject:
+    match part:
+        case TextPart(text):
+            return {"text": text}
+        case ImagePart(url=url, data=data, media_type=media_type):
+            return _encode_media(url, data, media_type, "image/png")
+        case AudioPart(data=data, format=format):
+            return inline_data(f"audio/{format}", data)
+        case FilePart(data=data, url=url, file_id=file_id, media_type=media_type):
+            return _encode_media(url or file_id, data, media_type, "application/pdf")
+        case OpaquePart(data=data):
+            return cast(JsonObject, data)
+        case _:
+            raise InputError(f"A {type(part).__name__} cannot stand in this turn.")
+
+
+def _encode_media(url: str | None, data: str | None, media_type: str | None, usual: str) -> JsonObject:
+    if data is not None:
+        return inline_data(media_type or usual, data)
+    if url is None:
+        raise InputError("An image needs a url or data, a file a url, data or the id of an uploaded file.")
+    inline = re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL)
+    if inline:
+        return inline_data(*inline.groups())
+    known = media_type or _TYPE_OF_ENDING.get(re.split(r"[?#]", url)[0].rsplit(".", 1)[-1].lower())
+    return {"fileData": {"fileUri": url, **({"mimeType": known} if known else {})}}
+
+
+def inline_data(media_type: str, data: str) -> JsonObject:
+    return {"inlineData": {"mimeType": media_type, "data": data}}
+
+
+_TYPE_OF_ENDING: Mapping[str, str] = {
+    **{ending: f"image/{ending}" for ending in ("png", "jpeg", "webp", "heic", "heif", "gif")},
+    **{ending: f"audio/{ending}" for ending in ("wav", "aac", "flac", "ogg", "aiff")},
+    **{ending: f"video/{ending}" for ending in ("mp4", "mpeg", "webm")},
+    "jpg": "image/jpeg",
+    "mp3": "audio/mpeg",
+    "mov": "video/quicktime",
+    "pdf": "application/pdf",
+    "txt": "text/plain",
+    "md": "text/markdown",
+    "csv": "text/csv",
+    "html": "text/html",
+}
+"""A URL needs its type beside it; where the caller did not say, the URL's ending does."""
+
+
+# --- parts, of answers and of history alike
+
+
+def decode_part(wire: JsonObject, names: NameMap, family: str) -> tuple[Part, ...]:
+    """The part, and what seals it. An empty text without a signature is nothing."""
+    wire = {name: value for name, value in wire.items() if value is not None}
+    if isinstance(wire.get("functionCall"), dict):
+        return (_decode_call(wire, names, family),)
+    text, signature = wire.get("text"), string_of(wire, SIGNATURE)
+    if isinstance(text, str):
+        return _decode_text(text, signature, wire.get("thought") is True, family)
+    media = decode_media(wire)
+    bare: JsonObject = {name: value for name, value in wire.items() if name != SIGNATURE}
+    if media is None or encode_part(media) != bare:
+        return (OpaquePart(family, wire),)  # it would not be written the same again
+    return (media, *_seal(signature, family))
+
+
+def _decode_text(text: str, signature: str | None, thought: bool, family: str) -> tuple[Part, ...]:
+    if thought:
+        return (ThinkingPart(text, signature=signature, provider=family),)
+    if text:
+        return (TextPart(text), *_seal(signature, family))
+    return (ThinkingPart(redacted=signature, provider=family),) if signature else ()
+
+
+def _seal(signature: str | None, family: str) -> tuple[ThinkingPart, ...]:
+    return (ThinkingPart(signature=signature, redacted="", provider=family),) if signature else ()
+
+
+def _decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
+    function = wire["functionCall"]
+    extra: JsonObject = {name: value for name, value in wire.items() if name != "functionCall"}
+    return ToolCall.read(
+        string_of(function, "id") or "",
+        names.decode(string_of(function, "name") or ""),
+        at(function, "args"),
+        provider_data={family: extra} if extra else None,
+    )
+
+
+def decode_media(wire: JsonObject) -> ImagePart | AudioPart | FilePart | None:
+    inline, file = wire.get("inlineData"), wire.get("fileData")
+    media_type = string_of(inline, "mimeType") or string_of(file, "mimeType")
+    data, url = string_of(inline, "data"), string_of(file, "fileUri")
+    kind, _, subtype = (media_type or "").partition("/")
+    if data is not None and kind == "audio":
+        return AudioPart(data, subtype)
+    if data is None and url is None:
+        return None
+    return ImagePart(url, data, media_type) if kind == "image" else FilePart(data=data, url=url, media_type=media_type)

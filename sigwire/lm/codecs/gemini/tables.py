@@ -1,0 +1,156 @@
+"""generateContent: every option, built-in tool, finish reason, count and error, by the wire's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sigwire.core.json import JsonValue
+from sigwire.core.response import FinishReason
+from sigwire.errors import (
+    LMAuthenticationError,
+    LMBillingError,
+    LMInvalidRequestError,
+    LMTimeoutError,
+    LMUnsupportedModelError,
+)
+from sigwire.lm.codecs.base import OptionTable, Place, Skip
+from sigwire.lm.codecs.faults import Rule
+
+__all__ = [
+    "BUILTIN",
+    "ERRORS",
+    "FINISH_REASONS",
+    "JSON_TYPE",
+    "MODES",
+    "OPTIONS",
+    "SAMPLING",
+    "SIGNATURE",
+    "UNSIGNED",
+    "USAGE",
+    "USAGE_BESIDE",
+]
+
+
+def _listed(value: JsonValue) -> JsonValue:
+    return value if isinstance(value, list) else [value]
+
+
+OPTIONS: OptionTable = {
+    "cache": Skip(),  # implicit; a stored prefix is named in extra_body: {"cachedContent": "cachedContents/..."}
+    "frequency_penalty": Place("generationConfig.frequencyPenalty"),
+    "logprobs": Place("generationConfig.responseLogprobs"),
+    "max_tokens": Place("generationConfig.maxOutputTokens"),
+    "n": Place("generationConfig.candidateCount"),
+    "presence_penalty": Place("generationConfig.presencePenalty"),
+    "reasoning": Skip(),
+    "seed": Place("generationConfig.seed"),
+    "service_tier": Place("serviceTier"),
+    "stop": Place("generationConfig.stopSequences", _listed),
+    "temperature": Place("generationConfig.temperature"),
+    "top_k": Place("generationConfig.topK"),
+    "top_logprobs": Place("generationConfig.logprobs"),
+    "top_p": Place("generationConfig.topP"),
+}
+SAMPLING = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty")
+
+BUILTIN: Mapping[str, str] = {
+    "web_search": "googleSearch",
+    **{
+        kind: kind
+        for kind in (
+            "codeExecution",
+            "computerUse",
+            "enterpriseWebSearch",
+            "fileSearch",
+            "googleMaps",
+            "googleSearch",
+            "googleSearchRetrieval",
+            "retrieval",
+            "urlContext",
+        )
+    },
+}
+"""Tools that the provider runs: our kind, or its own, to its key in ``tools``."""
+
+MODES: Mapping[str, str] = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
+
+_FILTERED = (
+    "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION "
+    "MODEL_ARMOR ESCALATION PUP_LIMITED_DISABLED"
+).split()
+_FAILED = (
+    "MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS MALFORMED_RESPONSE MISSING_THOUGHT_SIGNATURE "
+    "NO_IMAGE IMAGE_OTHER LANGUAGE"
+).split()
+FINISH_REASONS: Mapping[str, FinishReason] = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "length",
+    **dict.fromkeys(_FILTERED, "content_filter"),
+    **dict.fromkeys(_FAILED, "error"),
+}
+"""What is missing here (OTHER, unspecified, new words) is read off the content."""
+
+USAGE: Mapping[str, str | tuple[str, ...]] = {
+    "input_tokens": "promptTokenCount",
+    "output_tokens": "candidatesTokenCount",
+    "cached_tokens": "cachedContentTokenCount",
+    "reasoning_tokens": "thoughtsTokenCount",
+}
+USAGE_BESIDE: Mapping[str, str | tuple[str, ...]] = {
+    "input_tokens": "toolUsePromptTokenCount",
+    "output_tokens": "thoughtsTokenCount",
+}
+"""What the wire counts beside the prompt and the answer, and we count into them."""
+
+UNSIGNED = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
+"""The stand-in signature for calls that Gemini did not make: ``skip_thought_signature_validator``, as bytes are sent."""
+
+_KEY_HINT = "Check the API key and what it may do."
+ERRORS: tuple[Rule, ...] = (
+    Rule(LMAuthenticationError, codes=frozenset({"api_key_invalid"}), hint=_KEY_HINT),
+    Rule(LMAuthenticationError, frozenset({400}), texts=("api key not valid", "api key expired"), hint=_KEY_HINT),
+    Rule(
+        LMBillingError,
+        frozenset({429}),
+        codes=frozenset({"quota_per_day"}),
+        hint="The day's quota is used up; trying again before tomorrow does not help.",
+    ),
+    Rule(
+        LMBillingError,
+        frozenset({400}),
+        codes=frozenset({"failed_precondition"}),
+        texts=("billing",),
+        hint="Check the project's billing.",
+    ),
+    Rule(
+        LMAuthenticationError,
+        frozenset({400}),
+        codes=frozenset({"failed_precondition"}),
+        hint="The service is not open to this project or region as it is; billing may have to be enabled.",
+    ),
+    Rule(
+        LMInvalidRequestError,
+        frozenset({400}),
+        texts=("missing a thought_signature",),
+        hint="Put each answer into the history as it came (choice.message()), signatures and all.",
+    ),
+    Rule(
+        LMInvalidRequestError,
+        frozenset({400}),
+        texts=("thought signature", "thought_signature"),
+        hint="Signatures hold for the model, key and route that made them; leave those of others out of the history.",
+    ),
+    Rule(
+        LMUnsupportedModelError,
+        frozenset({404}),
+        hint="Check the model's name: {provider} does not serve {model!r} to this key under this version of the API.",
+    ),
+    Rule(LMTimeoutError, frozenset({504})),
+)
+
+
+JSON_TYPE = "application/json"
+
+
+SIGNATURE = "thoughtSignature"

@@ -1,0 +1,57 @@
+"""JSON that somebody else wrote, read without trust: what is missing or of another kind reads as nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sigwire.core.json import JsonObject, JsonValue
+
+__all__ = ["at", "object_of", "objects_of", "string_of", "without"]
+
+
+def string_of(data: JsonValue, name: str) -> str | None:
+    """The text in this field of an object; ``None`` for none, an empty one or anything else.
+
+    >>> string_of({"id": "a"}, "id"), string_of({"id": ""}, "id"), string_of("a", "id")
+    ('a', None, None)
+    """
+    value = data.get(name) if isinstance(data, dict) else None
+    return value if isinstance(value, str) and value else None
+
+
+def objects_of(value: JsonValue) -> tuple[JsonObject, ...]:
+    """The objects in a list; none where it is no list.
+
+    >>> objects_of([{"a": 1}, 2]), objects_of(None)
+    (({'a': 1},), ())
+    """
+    return tuple(item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
+
+
+def object_of(value: JsonValue) -> JsonObject:
+    """The object, or an empty one where it is none.
+
+    >>> object_of({"a": 1}), object_of(None)
+    ({'a': 1}, {})
+    """
+    return value if isinstance(value, dict) else {}
+
+
+def without(data: JsonObject, names: Collection[str]) -> JsonObject:
+    """The object without these fields, and without those that are ``null``.
+
+    >>> without({"a": 1, "b": 2, "c": None}, {"a"})
+    {'b': 2}
+    """
+    return {name: value for name, value in data.items() if name not in names and value is not None}
+
+
+def at(data: JsonValue, path: str) -> JsonValue:
+    """What stands at a dotted path, ``None`` where there is nothing."""
+    if "." not in path:
+        return data.get(path) if isinstance(data, dict) else None
+    for step in path.split("."):
+        if not isinstance(data, dict):
+            return None
+        data = data.get(step)
+    return data

@@ -1,0 +1,54 @@
+"""Media on a wire: data URLs both ways, text documents as text, and the refusal of what a host does not take."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Collection
+
+from sigwire.core.messages import FilePart
+from sigwire.lm.codecs.options import supports
+from sigwire.lm.codecs.shapes import Dialect, Target
+
+__all__ = ["data_url", "needs_media", "split_data_url", "text_of_file"]
+
+_DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
+
+
+def data_url(data: str | None, media_type: str) -> str:
+    """Base64 data as a URL.
+
+    >>> data_url("aGk=", "image/png")
+    'data:image/png;base64,aGk='
+    """
+    return f"data:{media_type};base64,{data or ''}"
+
+
+def split_data_url(url: str) -> tuple[str | None, str | None]:
+    """Media type and base64 data of a data URL; twice ``None`` for any other.
+
+    >>> split_data_url("data:image/png;base64,aGk="), split_data_url("https://a.example/b.png")
+    (('image/png', 'aGk='), (None, None))
+    """
+    matched = _DATA_URL.fullmatch(url)
+    return (matched[1], matched[2]) if matched else (None, None)
+
+
+def needs_media(kind: str, able: Collection[str], target: Target[Dialect]) -> None:
+    """Refuse a kind of input ("image") that is not among what the host takes."""
+    supports(kind in able, f"{kind} input", target, "Leave it out or use a provider that takes it.")
+
+
+def text_of_file(part: FilePart) -> str | None:
+    """The text of a text document that came as data, for wires that have no place for documents; ``None`` for others.
+
+    >>> text_of_file(FilePart(data="aGk=", media_type="text/plain", filename="a.txt"))
+    'a.txt:\\nhi'
+    """
+    if part.data is None or not (part.media_type or "").startswith("text/"):
+        return None
+    try:
+        text = base64.b64decode(part.data, validate=True).decode("utf-8", "replace")
+    except ValueError:
+        return None
+    return f"{part.filename}:\n{text}" if part.filename else text

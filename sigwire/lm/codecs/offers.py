@@ -1,0 +1,122 @@
+"""The tools of a request: offered, named for the wire, chosen; and what a provider left on a call.
+
+name_map(request, rules)           every tool name, mapped for the wire and back
+offer(request, names, target)      the tools compiled, and the choice checked against them
+can_force(thinks, target)          whether the model can be made to call
+provider_data(call, family)        what the provider wants to see again on a call
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from sigwire.core.json import JsonObject
+from sigwire.core.names import NameMap, NameRules
+from sigwire.core.request import Request, ToolChoice
+from sigwire.core.response import LMWarning
+from sigwire.core.tools import ToolCall
+from sigwire.errors import InputError
+from sigwire.lm.codecs.schema_rules import compile_schema
+from sigwire.lm.codecs.shapes import Dialect, Target
+
+__all__ = ["Offer", "can_force", "name_map", "offer", "provider_data", "tool_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The tools of a request, checked against its choice.
+
+    ``functions`` are (name on the wire, description, compiled parameters or ``None``); ``builtin`` are tools that the
+    provider runs, as (kind, settings). ``choice`` is ``None`` where the caller left it open or there is nothing to
+    choose; ``allowed`` are the names on the wire that the choice is limited to, empty for all. ``named`` is the one
+    that must be called.
+    """
+
+    functions: tuple[tuple[str, str, JsonObject | None], ...] = ()
+    builtin: tuple[tuple[str, JsonObject], ...] = ()
+    choice: Literal["auto", "required", "none"] | None = None
+    allowed: tuple[str, ...] = ()
+    warnings: tuple[LMWarning, ...] = ()
+
+    @property
+    def named(self) -> str | None:
+        """The one tool that must be called, by its name on the wire."""
+        return self.allowed[0] if self.choice == "required" and len(self.allowed) == 1 else None
+
+    def only_allowed(self) -> tuple[tuple[str, str, JsonObject | None], ...]:
+        """The functions without those that the choice leaves out, for wires that cannot say it otherwise."""
+        return tuple(tool for tool in self.functions if tool[0] in self.allowed) if self.allowed else self.functions
+
+
+def offer(request: Request, names: NameMap, target: Target[Dialect]) -> Offer:
+    """Read the tools and the choice. Raises ``InputError`` when the choice names a tool that is not offered."""
+    functions: list[tuple[str, str, JsonObject | None]] = []
+    builtin: list[tuple[str, JsonObject]] = []
+    warnings: list[LMWarning] = []
+    for tool in request.tools:
+        if tool.get("type", "function") != "function":
+            kind = str(tool["type"])
+            builtin.append((kind, cast(JsonObject, tool.get(kind) or {})))
+            continue
+        function = cast(JsonObject, tool.get("function") or {})
+        name, parameters = str(function.get("name")), function.get("parameters")
+        if isinstance(parameters, dict):
+            parameters, lost = compile_schema(parameters, target.dialect.tool_schema, f"tool {name!r}")
+            warnings.extend(lost)
+        else:
+            parameters = None
+        functions.append((names.encode(name), str(function.get("description") or ""), parameters))
+    choice = request.tool_choice or ToolChoice.AUTO
+    _check_allowed(choice, request)
+    if not functions and not builtin:
+        return Offer()
+    mode = request.tool_choice.mode if request.tool_choice else None
+    allowed = tuple(names.encode(name) for name in choice.allowed)
+    return Offer(tuple(functions), tuple(builtin), mode, allowed, tuple(warnings))
+
+
+def _check_allowed(choice: ToolChoice, request: Request) -> None:
+    offered = [name for tool in request.tools if (name := tool_name(tool))]
+    for name in choice.allowed:
+        if name not in offered:
+            raise InputError(
+                f"tool_choice allows {name!r}, which the request does not offer. "
+                f"Offered: {', '.join(offered) or 'no tools'}."
+            )
+
+
+def tool_name(tool: JsonObject) -> str:
+    """The name of an offered function, ``""`` for a built-in tool."""
+    function = tool.get("function")
+    return str(function.get("name") or "") if isinstance(function, dict) else ""
+
+
+def name_map(request: Request, rules: NameRules) -> NameMap:
+    """Every tool name of the request, of offered tools first and of old calls after, mapped for the wire and back."""
+    names = [tool_name(tool) for tool in request.tools]
+    for message in request.messages:
+        if message.role == "assistant":
+            names += [call.name for call in message.tool_calls]
+        elif message.role != "system":
+            names += [result.name for result in message.tool_results]
+    return _mapped(tuple(dict.fromkeys(filter(None, names))), rules)
+
+
+@functools.lru_cache(maxsize=256)
+def _mapped(names: tuple[str, ...], rules: NameRules) -> NameMap:
+    """The turns of a conversation have the same names, again and again."""
+    return NameMap(names, rules)
+
+
+def provider_data(call: ToolCall, family: str) -> JsonObject:
+    """What this family left on the call (``{family: {...}}``), ``{}`` for nothing or another's."""
+    data = call.provider_data.get(family) if isinstance(call.provider_data, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def can_force(thinks: bool, target: Target[Dialect]) -> bool:
+    """Whether the model takes a forced call; ``thinks``: whether it will reason."""
+    facts = target.facts
+    return facts.forced_choice and (facts.forced_choice_with_reasoning or not thinks)

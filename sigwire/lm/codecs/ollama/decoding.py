@@ -1,0 +1,115 @@
+"""``/api/chat``: body -> Response, and the error of a reply that is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.messages import ImagePart, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.names import NameMap
+from sigwire.core.response import Choice, LMWarning, Response
+from sigwire.core.tools import ToolCall, number_calls
+from sigwire.errors import LMError, LMTransportError
+from sigwire.lm.codecs.base import Encoded, Target, objects_of, settle, string_of, usage_of, without
+from sigwire.lm.codecs.faults import lm_error, read_fault
+from sigwire.lm.codecs.ollama.context import read_less
+from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, USAGE, OllamaDialect
+
+__all__ = ["decode", "decode_beside", "decode_call", "decode_calls", "decode_error", "decode_said", "failed_inside"]
+
+
+def decode(body: JsonValue, sent: Encoded, target: Target[OllamaDialect]) -> Response:
+    """The reply as a response. Raises an ``LMError`` for an error, half an answer or none inside status 200."""
+    message = body.get("message") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(message, dict) or body.get("error"):
+        raise failed_inside(body, target)
+    if body.get("done") is False:
+        raise LMTransportError(
+            "The reply was cut off before its end.", model=target.model, provider=target.provider, status=200
+        )
+    choice, warnings = _decode_choice(body, message, sent, target)
+    return Response(
+        (choice,),
+        usage_of(body, USAGE),
+        string_of(body, "model"),
+        None,
+        (*sent.warnings, *warnings, *read_less(body, sent)),
+        raw=body,
+    )
+
+
+def failed_inside(body: JsonValue, target: Target[OllamaDialect]) -> LMError:
+    fault = read_fault(200, {}, body)
+    if isinstance(body, dict) and body.get("error"):
+        return lm_error(fault, ERRORS, target)
+    return lm_error(replace(fault, message=f"The reply holds no message: {dumps(body)[:200]}"), ERRORS, target)
+
+
+def _decode_choice(
+    body: JsonObject, message: JsonObject, sent: Encoded, target: Target[OllamaDialect]
+) -> tuple[Choice, tuple[LMWarning, ...]]:
+    family = target.dialect.family
+    said, beside = decode_said(message, family), decode_beside(message, family)
+    text = string_of(message, "content") or ""
+    found = number_calls(decode_calls(message, sent.names, family), sent.call_ids)
+    reason, calls, warnings = settle(body.get("done_reason"), FINISH_REASONS, text=text, calls=found)
+    logprobs = body.get("logprobs")
+    rest: dict[str, Any] = {
+        "finish_reason": reason,
+        "logprobs": {"content": logprobs} if logprobs else None,
+        "raw": body,
+    }
+    if not beside and all(isinstance(part, TextPart) for part in said):
+        return Choice(text, calls, **rest), warnings
+    return Choice.from_parts((*said, *calls, *beside), **rest), warnings
+
+
+_TURN_FIELDS = frozenset({"role", "content", "thinking", "images", "tool_calls"})
+
+
+def decode_said(message: JsonObject, family: str) -> tuple[Part, ...]:
+    """Thinking and text. An empty field says nothing."""
+    thinking, text = string_of(message, "thinking"), string_of(message, "content")
+    thought = (ThinkingPart(thinking, provider=family),) if thinking else ()
+    return (*thought, *((TextPart(text),) if text else ()))
+
+
+def decode_beside(message: JsonObject, family: str) -> tuple[Part, ...]:
+    """Pictures, and what we have no word for."""
+    images = message.get("images")
+    extra: JsonObject = {name: value for name, value in message.items() if name not in _TURN_FIELDS and value}
+    return (
+        *(ImagePart(data=data) for data in (images if isinstance(images, list) else ()) if isinstance(data, str)),
+        *((OpaquePart(family, extra),) if extra else ()),
+    )
+
+
+def decode_calls(message: JsonObject, names: NameMap, family: str) -> list[ToolCall]:
+    return [decode_call(wire, names, family) for wire in objects_of(message.get("tool_calls"))]
+
+
+def decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
+    function = wire.get("function")
+    function = function if isinstance(function, dict) else {}
+    extra = without(wire, {"id", "type", "function"})
+    if inner := without(function, {"name", "arguments", "index"}):  # the index is the call's place
+        extra["function"] = inner
+    return ToolCall.read(
+        string_of(wire, "id") or "",
+        names.decode(string_of(function, "name") or ""),
+        function.get("arguments"),
+        provider_data={family: extra} if extra else None,
+    )
+
+
+def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[OllamaDialect]) -> LMError:
+    """The error of a reply that is no success.
+
+    >>> from sigwire.lm.codecs.ollama import OLLAMA
+    >>> error = decode_error(404, {}, b'{"error": "model not found"}', Target("ollama", "m", OLLAMA))
+    >>> type(error).__name__, error.message
+    ('LMUnsupportedModelError', 'model not found. Get it with `ollama pull m`, or use one that `ollama list` shows.')
+    """
+    return lm_error(read_fault(status, headers, body), ERRORS, target)

@@ -1,0 +1,91 @@
+"""``/api/chat``: body -> Request, for fakes and conformance: what ``encoding`` wrote is read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message, Role
+from sigwire.core.names import NameMap
+from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.tools import ToolCall, ToolResult, number_calls
+from sigwire.lm.codecs.base import Place, objects_of, string_of, without
+from sigwire.lm.codecs.ollama.decoding import decode_beside, decode_calls, decode_said
+from sigwire.lm.codecs.ollama.tables import OLLAMA, OPTIONS, THINK, OllamaDialect
+from sigwire.lm.codecs.repair import read_error_text
+
+__all__ = ["read_request"]
+
+
+def read_request(body: JsonObject, dialect: OllamaDialect = OLLAMA) -> Request:
+    """The request that this body is the encoding of. What is not modelled stays in opaque parts and ``extra_body``."""
+    known = {"model", "messages", "stream", "tools", "format"}
+    rest: JsonObject = {
+        name: value
+        for name, value in body.items()
+        if name not in known and dialect.defaults.get(name, _ABSENT) != value
+    }
+    return Request(
+        tuple(_read_messages(objects_of(body.get("messages")), dialect)),
+        objects_of(body.get("tools")),
+        None,
+        None,
+        _read_format(body.get("format")),
+        _read_options(rest, dialect),
+    )
+
+
+_ABSENT = object()
+
+
+def _read_format(wire: JsonValue) -> ResponseFormat | None:
+    if isinstance(wire, dict):
+        return ResponseFormat(wire)
+    return ResponseFormat() if wire == "json" else None
+
+
+def _read_options(rest: JsonObject, dialect: OllamaDialect) -> JsonObject:
+    places = {option.path: name for name, option in OPTIONS.items() if isinstance(option, Place)}
+    inner = rest.get("options")
+    inner = inner if isinstance(inner, dict) else {}
+    given = {**rest, **{f"options.{name}": value for name, value in inner.items()}}
+    options: JsonObject = {places[path]: value for path, value in given.items() if path in places}
+    efforts = [effort for effort in dialect.efforts if THINK[effort] == rest.get("think", _ABSENT)]
+    if efforts:
+        options["reasoning"] = efforts[0]
+    extra = without(rest, {*places, "options", *(["think"] if efforts else [])})
+    if unknown := {name: value for name, value in inner.items() if f"options.{name}" not in places}:
+        extra["options"] = unknown
+    return {**options, "extra_body": extra} if extra else options
+
+
+_ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
+
+
+def _read_messages(wires: Iterable[JsonObject], dialect: OllamaDialect) -> list[Message]:
+    messages: list[Message] = []
+    waiting: list[ToolCall] = []
+    for wire in wires:
+        role = string_of(wire, "role") or "user"
+        if role == "tool":
+            result = _read_result(wire, waiting)
+            together = messages[-1].tool_results if messages and messages[-1].role == "tool" else ()
+            messages[len(messages) - bool(together) :] = [Message.tool(*together, result)]
+            continue
+        taken = [call.id for message in messages for call in message.tool_calls]
+        calls = number_calls(decode_calls(wire, NameMap((), dialect.names), dialect.family), taken)
+        waiting = list(calls) or waiting
+        parts = (*decode_said(wire, dialect.family), *calls, *decode_beside(wire, dialect.family))
+        messages.append(Message(_ROLES.get(role, "user"), parts))
+    return messages
+
+
+def _read_result(wire: JsonObject, waiting: list[ToolCall]) -> ToolResult:
+    """A result belongs to the call with its id, else to the first open one of its tool, else to the first open one."""
+    call_id, name = string_of(wire, "tool_call_id"), string_of(wire, "tool_name")
+    fitting = ([c for c in waiting if c.id == call_id], [c for c in waiting if c.name == name], waiting)
+    call = next((calls[0] for calls in fitting if calls), None)
+    if call is not None:
+        waiting.remove(call)
+    value, failed = read_error_text(string_of(wire, "content") or "")
+    return ToolResult(call_id or (call.id if call else ""), name or (call.name if call else ""), value, failed)

@@ -1,0 +1,142 @@
+"""``/api/chat``: the hosts that speak it, and every option, finish reason, count and error, by the wire's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.names import NameRules
+from sigwire.core.response import FinishReason
+from sigwire.errors import (
+    ContextWindowExceededError,
+    LMAuthenticationError,
+    LMInvalidRequestError,
+    LMServerError,
+    LMUnsupportedModelError,
+)
+from sigwire.lm.codecs.base import EFFORTS, Dialect, OptionTable, Place, Skip
+from sigwire.lm.codecs.faults import CONTEXT_TEXTS, Rule
+from sigwire.lm.codecs.repair import RepairRules
+from sigwire.lm.codecs.schema_rules import SchemaRules, const_to_enum, merge_all_of, one_of_to_any_of
+
+__all__ = [
+    "ERRORS",
+    "FINISH_REASONS",
+    "OLLAMA",
+    "OLLAMA_CLOUD",
+    "OPTIONS",
+    "THINK",
+    "TOOL_SCHEMA",
+    "USAGE",
+    "OllamaDialect",
+]
+
+
+TOOL_SCHEMA = SchemaRules(
+    keep=frozenset({"type", "properties", "required", "items", "enum", "anyOf", "description"}),
+    rewrite=(const_to_enum, one_of_to_any_of, merge_all_of),
+    inline_refs=True,
+    recursion="open",
+    root="object",
+)
+"""What the server passes on to a model's template; it discards everything else."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OllamaDialect(Dialect):
+    """How one host speaks ``/api/chat``. The defaults are a server on one's own machine.
+
+    ``names``: a template takes any name; these are the characters that all of them get right. ``defaults``: fields of
+    every request, under the caller's options. ``asks_for_window``: whether the host opens a small context window unless a
+    request asks for a larger one. ``enforces_format``: whether the answer is held to ``format``.
+    ``efforts``: the words for thinking, weakest first.
+    """
+
+    family: str = "ollama"
+    path: str = "/api/chat"
+    names: NameRules = NameRules(allowed="a-zA-Z0-9_.-", max_length=128)
+    repair: RepairRules = RepairRules(result_media="user", system="front")
+    tool_schema: SchemaRules = TOOL_SCHEMA
+    defaults: JsonObject = field(default_factory=lambda: {"truncate": False, "shift": False})
+    asks_for_window: bool = True
+    enforces_format: bool = True
+    efforts: tuple[str, ...] = ("off", "low", "medium", "high", "max")
+
+
+OLLAMA = OllamaDialect()
+OLLAMA_CLOUD = OllamaDialect(asks_for_window=False, enforces_format=False)
+
+
+# --- tables ------------------------------------------------------------------------------------------------
+
+
+def _as_list(stop: JsonValue) -> JsonValue:
+    return [stop] if isinstance(stop, str) else stop
+
+
+OPTIONS: OptionTable = {
+    "cache": Skip(),  # the server reuses the prefix it has computed by itself
+    "frequency_penalty": Place("options.frequency_penalty"),
+    "keep_alive": Place("keep_alive"),
+    "logprobs": Place("logprobs"),
+    "max_tokens": Place("options.num_predict"),
+    "min_p": Place("options.min_p"),
+    "n": Skip(),  # one answer at a time; the client asks again
+    "num_ctx": Place("options.num_ctx"),
+    "presence_penalty": Place("options.presence_penalty"),
+    "reasoning": Skip(),
+    "repeat_penalty": Place("options.repeat_penalty"),
+    "seed": Place("options.seed"),
+    "shift": Place("shift"),
+    "stop": Place("options.stop", _as_list),
+    "temperature": Place("options.temperature"),
+    "top_k": Place("options.top_k"),
+    "top_logprobs": Place("top_logprobs"),
+    "top_p": Place("options.top_p"),
+    "truncate": Place("truncate"),
+}
+
+FINISH_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length", "load": "stop", "unload": "stop"}
+
+USAGE: Mapping[str, str | tuple[str, ...]] = {"input_tokens": "prompt_eval_count", "output_tokens": "eval_count"}
+"""A count of zero is left out by the server, so what is missing is unknown. Cached tokens are never told."""
+
+THINK: Mapping[str, JsonValue] = {**{effort: effort for effort in EFFORTS}, "off": False}
+
+_CONTEXT_TEXTS = (*CONTEXT_TEXTS, "exceeds the context length", "exceeds maximum context length")
+
+ERRORS: tuple[Rule, ...] = (
+    Rule(
+        ContextWindowExceededError,
+        texts=_CONTEXT_TEXTS,
+        hint="Raise the option num_ctx as far as the model and the memory allow, or shorten the request.",
+    ),
+    Rule(
+        LMInvalidRequestError,
+        texts=("does not support tools",),
+        hint="Use a model that has tools: `ollama show {model}` lists what one can do.",
+    ),
+    Rule(
+        LMInvalidRequestError,
+        texts=("does not support thinking",),
+        hint="Leave out the option reasoning, or use a model that thinks.",
+    ),
+    Rule(
+        LMInvalidRequestError,
+        frozenset({404}),
+        texts=("page not found",),
+        hint="Check the address: an Ollama server of today has /api/chat there, and its base URL does not end in /v1.",
+    ),
+    Rule(
+        LMUnsupportedModelError,
+        frozenset({404}),
+        hint="Get it with `ollama pull {model}`, or use one that `ollama list` shows.",
+    ),
+    Rule(
+        LMAuthenticationError,
+        frozenset({401, 403}),
+        hint="Sign in with `ollama signin`, or set OLLAMA_API_KEY to a key of ollama.com.",
+    ),
+    Rule(LMServerError, frozenset({200})),
+)

@@ -1,0 +1,296 @@
+"""Chat completions: Request -> body. Options, caching, reasoning, structured output, tools; turns are in ``messages``."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.response import LMWarning
+from sigwire.lm.codecs.base import (
+    Encoded,
+    Offer,
+    OptionTable,
+    Place,
+    Reasoning,
+    Skip,
+    Target,
+    asked_reasoning,
+    can_force,
+    drop_options,
+    finish,
+    fit_effort,
+    headers_for,
+    in_words,
+    merge,
+    name_map,
+    objects_of,
+    offer,
+    place_options,
+    put,
+    repeat_warning,
+    supports,
+    wanted_choices,
+)
+from sigwire.lm.codecs.dialects import ChatDialect
+from sigwire.lm.codecs.openai_chat.messages import encode_message
+from sigwire.lm.codecs.openai_chat.tables import OPTIONS, SAMPLING
+from sigwire.lm.codecs.repair import repair
+from sigwire.lm.codecs.schema_rules import compile_schema
+
+__all__ = ["encode"]
+
+
+def encode(request: Request, target: Target[ChatDialect], *, stream: bool = False) -> Encoded:
+    """The request as this host takes it. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
+
+    >>> from sigwire.core.messages import Message
+    >>> sent = encode(Request((Message.user("q"),)), Target("openai", "m", ChatDialect()))
+    >>> sent.path, sent.body
+    ('/chat/completions', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}]})
+    """
+    dialect = target.dialect
+    names = name_map(request, dialect.names)
+    history = repair(request.messages, dialect.repair)
+    tools = offer(request, names, target)
+    supports(not tools.builtin, "built-in tools such as web search", target, _NO_BUILTIN)
+    output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
+    thinking, thinks, thinking_warnings = _encode_reasoning(request, bool(tools.functions), target)
+    options, option_warnings = _encode_options(thinks, request, target)
+    chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, thinks, target)
+    messages = [wire for message in history.messages for wire in encode_message(message, names, target)]
+    body: JsonObject = {
+        "model": target.model,
+        "messages": cast(JsonValue, _with_cache_mark(_with_instruction(messages, instruction), request, target)),
+        **chosen,
+        **output,
+        **options,
+        **_cache_fields(request, target),
+        **thinking,
+        **(_stream_fields(dialect) if stream else {}),
+    }
+    lost = (history.warnings, tools.warnings, tool_warnings, format_warnings, thinking_warnings, option_warnings)
+    return Encoded(
+        dialect.path.format(model=target.model),
+        finish(body, request),
+        {},
+        headers_for(request, dialect),
+        (*itertools.chain(*lost), *(() if dialect.many else repeat_warning(request, target))),
+        names,
+        history.call_ids,
+        1 if dialect.many else wanted_choices(request),
+    )
+
+
+def _stream_fields(dialect: ChatDialect) -> JsonObject:
+    return {"stream": True, **({"stream_options": {"include_usage": True}} if dialect.usage_in_streams else {})}
+
+
+_NO_BUILTIN = (
+    "Use a model whose provider has it (OpenAI's Responses API, Anthropic, Gemini), or a function tool of your own."
+)
+
+
+# --- caching: automatic, but for a key and marks where they are taken
+
+
+def _cache_fields(request: Request, target: Target[ChatDialect]) -> JsonObject:
+    hints = request.options.get("cache")
+    fields: JsonObject = {}
+    if isinstance(hints, dict) and hints.get("key") is not None and target.dialect.cache_key:
+        fields["prompt_cache_key"] = hints["key"]
+    if hints and target.facts.cache_breakpoints and target.dialect.cache_mark in _CACHE_MODES:
+        fields |= _CACHE_MODES[target.dialect.cache_mark]
+    return fields
+
+
+_CACHE_MARKS: Mapping[str, JsonObject] = {
+    "prompt_cache_breakpoint": {"mode": "explicit"},
+    "cache_control": {"type": "ephemeral"},
+}
+_CACHE_MODES: Mapping[str, JsonObject] = {
+    "prompt_cache_breakpoint": {"prompt_cache_options": {"mode": "explicit"}},
+}
+
+
+def _with_cache_mark(messages: list[JsonObject], request: Request, target: Target[ChatDialect]) -> list[JsonObject]:
+    """The first system turn, which with the tools before it is the part that stays, ends with a mark."""
+    if not request.options.get("cache") or not target.facts.cache_breakpoints:
+        return messages
+    mark = target.dialect.cache_mark
+    first = messages[0] if messages else {}
+    if first.get("role") != "system":
+        return messages
+    content = first["content"]
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(objects_of(content))
+    marked = [*parts[:-1], {**parts[-1], mark: _CACHE_MARKS[mark]}]
+    return [{**first, "content": cast("JsonValue", marked)}, *messages[1:]]
+
+
+# --- options and reasoning
+
+
+def _encode_options(
+    thinks: bool, request: Request, target: Target[ChatDialect]
+) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+    if not request.options:
+        return {}, ()
+    return place_options(request.options, _option_table(thinks, request, target), target)
+
+
+def _option_table(thinks: bool, request: Request, target: Target[ChatDialect]) -> OptionTable:
+    """The wire's table with the host's and the model's own rows over it."""
+    facts, dialect = target.facts, target.dialect
+    table = {**OPTIONS, **dialect.options}
+    if facts.sampling == "never" or (facts.sampling == "unless_reasoning" and thinks):
+        table |= drop_options(SAMPLING, "a model that reasons takes no sampling options; it was left out.")
+    if not facts.stop:
+        table |= drop_options(["stop"], "a model that reasons takes no stop sequences; they were left out.")
+    if not dialect.many:
+        table["n"] = Skip() if wanted_choices(request) > 1 else Place("n")
+    return {name: option for name, option in table.items() if option is not None}
+
+
+def _encode_reasoning(
+    request: Request, tools: bool, target: Target[ChatDialect]
+) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
+    """What asks for thinking, whether the model will think, and what could not be asked for."""
+    words, facts = target.dialect.reasoning, target.facts
+    asked = asked_reasoning(request)
+    efforts = words.efforts if facts.efforts is None else facts.efforts
+    efforts = () if facts.thinking == "none" else efforts
+    if not facts.tools_with_reasoning and tools:
+        return _no_thinking_beside_tools(asked, efforts, target)
+    if asked is None:
+        return {}, facts.default_effort not in (None, "off"), ()
+    if asked.off and not efforts:
+        return {}, False, ()  # it does not reason anyway
+    if asked.budget is not None and words.budget:
+        body: JsonObject = {}
+        put(body, words.budget, asked.budget)
+        return merge(words.on, body), True, ()
+    effort, warnings = fit_effort(asked, efforts, target)
+    if effort == "off":
+        return words.off, False, warnings
+    body = {}
+    put(body, words.effort, effort)
+    return merge(words.on, body), True, warnings
+
+
+def _no_thinking_beside_tools(
+    asked: Reasoning | None, efforts: Sequence[str], target: Target[ChatDialect]
+) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
+    by_itself = target.facts.default_effort not in (None, "off")
+    if not by_itself and (asked is None or asked.off):
+        return {}, False, ()
+    supports(
+        "off" in efforts, "tools together with reasoning on this wire", target, "OpenAI's Responses API takes both."
+    )
+    detail = f"{target.provider}/{target.model} takes tools here only without reasoning; it was switched off."
+    off = target.dialect.reasoning.off if by_itself else {}
+    return off, False, () if asked is not None and asked.off else (LMWarning("reasoning", detail),)
+
+
+# --- structured output
+
+
+def _encode_output(
+    wanted: ResponseFormat | None, tools: bool, target: Target[ChatDialect]
+) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
+    """The output format for the body, or what has to be said in words instead."""
+    if wanted is None:
+        return {}, "", ()
+    schema, warnings = wanted.schema, _NONE_LOST
+    able = _output_modes(tools, target)
+    if schema is not None and "json_schema" in able:
+        schema, warnings = compile_schema(schema, target.dialect.output_schema, f"the output {wanted.name!r}")
+        return (
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": _output_name(wanted.name), "schema": schema},
+                }
+            },
+            "",
+            warnings,
+        )
+    native: JsonObject = {"response_format": {"type": "json_object"}} if "json_object" in able else {}
+    if schema is None and native:
+        return native, "", ()
+    lost = f"{target.provider}/{target.model} has no structured output by schema here; it was asked for in words."
+    return native, in_words(schema), (LMWarning("response_format", lost),)
+
+
+_NONE_LOST: tuple[LMWarning, ...] = ()
+
+
+def _output_modes(tools: bool, target: Target[ChatDialect]) -> tuple[str, ...]:
+    able, dialect = target.capabilities, target.dialect
+    if tools and not (dialect.structured_with_tools and able.tools_with_json_schema):
+        return ()
+    return tuple(mode for mode in dialect.structured if getattr(able, mode))
+
+
+def _output_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "response"
+
+
+def _with_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]:
+    """The instruction at the end of the first system turn, or as one."""
+    if not text:
+        return messages
+    if messages and messages[0]["role"] == "system" and isinstance(messages[0]["content"], str):
+        return [{**messages[0], "content": f"{messages[0]['content']}\n\n{text}"}, *messages[1:]]
+    return [{"role": "system", "content": text}, *messages]
+
+
+# --- tools
+
+
+def _encode_tools(
+    tools: Offer, parallel: bool | None, thinks: bool, target: Target[ChatDialect]
+) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+    """``tools``, ``tool_choice`` and ``parallel_tool_calls``; all three are left out where there is no tool to call."""
+    dialect = target.dialect
+    if not tools.functions or (tools.choice == "none" and dialect.none == "drop"):
+        return {}, ()
+    choice, narrowed, warnings = _encode_choice(tools, thinks, target)
+    sent = tools.only_allowed() if narrowed else tools.functions
+    body: JsonObject = {"tools": [_encode_tool(*tool) for tool in sent]}
+    if choice is not None:
+        body["tool_choice"] = choice
+    wanted = dialect.parallel if parallel is None else parallel
+    if wanted is not None:
+        body["parallel_tool_calls"] = wanted
+    return body, warnings
+
+
+def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> JsonObject:
+    function: JsonObject = {"name": name, "description": description} if description else {"name": name}
+    if parameters is not None:
+        function["parameters"] = parameters
+    return {"type": "function", "function": function}
+
+
+def _encode_choice(
+    tools: Offer, thinks: bool, target: Target[ChatDialect]
+) -> tuple[JsonValue, bool, tuple[LMWarning, ...]]:
+    """The choice's spelling, and whether the tools have to be narrowed to those it allows."""
+    dialect, mode = target.dialect, tools.choice
+    if mode is None or mode == "none":
+        return mode, False, ()
+    if mode == "required" and not (target.dialect.forced_choice and can_force(thinks, target)):
+        detail = f"{target.provider}/{target.model} cannot be made to call a tool; the choice was left to the model."
+        return "auto", bool(tools.allowed), (LMWarning("tool_choice", detail),)
+    if tools.named and len(tools.functions) > 0:
+        return {"type": "function", "function": {"name": tools.named}}, False, ()
+    word = dialect.required if mode == "required" else mode
+    if not tools.allowed:
+        return word, False, ()
+    if not dialect.allowed_tools:
+        return word, True, ()
+    references: list[JsonValue] = [{"type": "function", "function": {"name": name}} for name in tools.allowed]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": references}}, False, ()

@@ -1,0 +1,152 @@
+"""Chat completions: the conversation, turn by turn, as the wire's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.messages import (
+    AudioPart,
+    FilePart,
+    ImagePart,
+    Message,
+    OpaquePart,
+    Part,
+    TextPart,
+    ThinkingPart,
+)
+from sigwire.core.names import NameMap
+from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.errors import (
+    InputError,
+)
+from sigwire.lm.codecs.base import Target, data_url, needs_media, provider_data, supports, text_of_file
+from sigwire.lm.codecs.dialects import ChatDialect
+from sigwire.lm.codecs.repair import error_text
+
+__all__ = ["encode_message", "encode_part"]
+
+
+def encode_message(message: Message, names: NameMap, target: Target[ChatDialect]) -> list[JsonObject]:
+    """A turn as messages of the wire: one for each result, none for a turn in which nothing was said."""
+    if message.role == "assistant":
+        wire = _encode_assistant(message, names, target)
+        return [] if wire == _NOTHING_SAID else [wire]
+    if message.role == "tool":
+        return [_encode_result(result) for result in message.tool_results]
+    return [{"role": message.role, "content": _encode_content(message.parts, target)}]
+
+
+_NOTHING_SAID: JsonObject = {"role": "assistant", "content": ""}  # some hosts refuse such a turn
+
+
+def _encode_result(result: ToolResult) -> JsonObject:
+    return {"role": "tool", "tool_call_id": result.id, "content": error_text(result)}
+
+
+def _encode_content(parts: tuple[Part, ...], target: Target[ChatDialect]) -> JsonValue:
+    """Plain text where there is only text: weak servers refuse lists."""
+    texts = [part.text for part in parts if isinstance(part, TextPart)]
+    if len(texts) == len(parts) and (len(parts) == 1 or not target.dialect.text_lists):
+        return "".join(texts)
+    return [encode_part(part, target) for part in parts]
+
+
+def encode_part(part: Part, target: Target[ChatDialect]) -> JsonObject:
+    """A content part. Raises ``UnsupportedFeature`` for one that the host has no place for."""
+    encoder = _PARTS.get(type(part))
+    supports(encoder is not None, f"a {type(part).__name__} in this place", target, "Leave it out or send it as text.")
+    return cast("_PartEncoder", encoder)(part, target)
+
+
+def _encode_text(part: TextPart, target: Target[ChatDialect]) -> JsonObject:
+    return {"type": "text", "text": part.text}
+
+
+def _encode_image(part: ImagePart, target: Target[ChatDialect]) -> JsonObject:
+    needs_media("image", target.dialect.media, target)
+    if part.url is None and part.data is None:
+        raise InputError("An image needs a url or data.")
+    url = part.url or data_url(part.data, part.media_type or "image/png")
+    image: JsonObject = {"url": url}
+    if part.detail is not None:
+        image["detail"] = part.detail
+    return {"type": "image_url", "image_url": image}
+
+
+def _encode_audio(part: AudioPart, target: Target[ChatDialect]) -> JsonObject:
+    needs_media("audio", target.dialect.media, target)
+    supports(part.format in ("wav", "mp3"), f"audio as {part.format!r}", target, "Convert it to wav or mp3.")
+    return {"type": "input_audio", "input_audio": {"data": part.data, "format": part.format}}
+
+
+def _encode_file(part: FilePart, target: Target[ChatDialect]) -> JsonObject:
+    if (text := text_of_file(part)) is not None:
+        return {"type": "text", "text": text}
+    needs_media("file", target.dialect.media, target)
+    if part.file_id is not None:
+        return {"type": "file", "file": {"file_id": part.file_id}}
+    supports(part.data is not None, "a document by URL", target, "Download it and pass its data.")
+    file: JsonObject = {"file_data": data_url(part.data, part.media_type or "application/pdf")}
+    if part.filename is not None:
+        file["filename"] = part.filename
+    return {"type": "file", "file": file}
+
+
+def _encode_opaque(part: OpaquePart, target: Target[ChatDialect]) -> JsonObject:
+    return cast(JsonObject, part.data)
+
+
+_PartEncoder: TypeAlias = Callable[[Any, Target[ChatDialect]], JsonObject]
+_PARTS: Mapping[type, _PartEncoder] = {
+    TextPart: _encode_text,
+    ImagePart: _encode_image,
+    AudioPart: _encode_audio,
+    FilePart: _encode_file,
+    OpaquePart: _encode_opaque,
+}
+
+
+def _encode_assistant(message: Message, names: NameMap, target: Target[ChatDialect]) -> JsonObject:
+    """Text or ``null``, the calls, and what else the host left on the turn."""
+    fields: JsonObject = {}
+    for part in message.parts:
+        if isinstance(part, OpaquePart) and isinstance(part.data, dict):
+            fields |= part.data
+    calls = [_encode_call(call, names, target) for call in message.tool_calls]
+    wire: JsonObject = {"role": "assistant", "content": _assistant_content(message, calls, fields, target)}
+    if calls:
+        wire["tool_calls"] = cast(JsonValue, calls)
+    thinking = "".join([part.text for part in message.parts if isinstance(part, ThinkingPart)])
+    if thinking and target.dialect.replay in ("reasoning_content", "reasoning") and "reasoning_details" not in fields:
+        wire[target.dialect.replay] = thinking
+    return {**wire, **fields} if fields else wire
+
+
+def _assistant_content(
+    message: Message, calls: Sequence[JsonObject], fields: JsonObject, target: Target[ChatDialect]
+) -> JsonValue:
+    for part in message.parts:
+        if isinstance(part, ImagePart | FilePart) or (isinstance(part, AudioPart) and "audio" not in fields):
+            supports(False, f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn.")
+    chunks = [_thinking_chunk(part) for part in message.parts if isinstance(part, ThinkingPart)]
+    if chunks and target.dialect.replay == "chunk":
+        text: list[JsonObject] = [{"type": "text", "text": message.text}] if message.text else []
+        return cast(JsonValue, chunks + text)
+    if "audio" in fields:
+        return None  # its text is the transcript of what goes back by id
+    return message.text or (None if calls else "")
+
+
+def _thinking_chunk(part: ThinkingPart) -> JsonObject:
+    signed: JsonObject = {"signature": part.signature} if part.signature is not None else {}
+    return {"type": "thinking", "thinking": [{"type": "text", "text": part.text}], **signed, "closed": True}
+
+
+def _encode_call(call: ToolCall, names: NameMap, target: Target[ChatDialect]) -> JsonObject:
+    arguments = call.arguments_text
+    if call.arguments is None and not target.dialect.broken_arguments:
+        arguments = dumps({"invalid_arguments": arguments})  # its chat template would fail on text that is no JSON
+    function: JsonObject = {"name": names.encode(call.name), "arguments": arguments}
+    return {"id": call.id, "type": "function", "function": function, **provider_data(call, target.dialect.family)}

@@ -1,0 +1,267 @@
+"""Responses: Request -> body. Options, caching, reasoning, structured output, tools; items are in ``turns``."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable
+from typing import cast
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message, OpaquePart, Part
+from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.response import LMWarning
+from sigwire.core.tools import ToolResult
+from sigwire.lm.codecs.base import (
+    Encoded,
+    Offer,
+    OptionTable,
+    Skip,
+    Target,
+    asked_reasoning,
+    can_force,
+    drop_options,
+    finish,
+    fit_effort,
+    headers_for,
+    in_words,
+    name_map,
+    offer,
+    place_options,
+    repeat_warning,
+    supports,
+    wanted_choices,
+)
+from sigwire.lm.codecs.openai_responses.dialects import ResponsesDialect
+from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, JSON_MODE, LOGPROBS, MARK, OPTIONS, SAMPLING
+from sigwire.lm.codecs.openai_responses.turns import encode_messages, encode_result, is_text, marks_cache
+from sigwire.lm.codecs.repair import repair
+from sigwire.lm.codecs.schema_rules import compile_schema
+
+__all__ = ["encode"]
+
+
+def encode(request: Request, target: Target[ResponsesDialect], *, stream: bool = False) -> Encoded:
+    """The request as this host takes it. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
+
+    >>> sent = encode(Request((Message.system("S"), Message.user("q"))), Target("openai", "m", ResponsesDialect()))
+    >>> sent.path, sent.body
+    ('/responses', {'model': 'm', 'instructions': 'S', 'input': [{'role': 'user', 'content': 'q'}], 'store': False})
+    """
+    dialect = target.dialect
+    names = name_map(request, dialect.names)
+    history = repair(_without_server_results(request, target), target.repair)
+    tools = offer(request, names, target)
+    output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
+    thinking, thinks, thinking_warnings = _encode_reasoning(request, target)
+    table = _option_table(thinks, target)
+    options, option_warnings = place_options(request.options, table, target)
+    chosen, tool_warnings = _encode_tools(request, tools, thinks, target)
+    body: JsonObject = {
+        "model": target.model,
+        **encode_messages(_with_instruction(history.messages, instruction), output, request, names, target),
+        **chosen,
+        **output,
+        **options,
+        **_cache_fields(request, target),
+        **thinking,
+        **_encode_include(request, table, target),
+        **({} if dialect.store is None else {"store": dialect.store}),
+        **({"stream": True} if stream else {}),
+    }
+    lost = (history.warnings, tools.warnings, tool_warnings, format_warnings, thinking_warnings, option_warnings)
+    return Encoded(
+        dialect.path.format(model=target.model),
+        finish(body, request),
+        {},
+        headers_for(request, dialect),
+        (*itertools.chain(*lost), *repeat_warning(request, target)),
+        names,
+        history.call_ids,
+        wanted_choices(request),
+        _stop_texts(request),
+    )
+
+
+def _without_server_results(request: Request, target: Target[ResponsesDialect]) -> tuple[Message, ...]:
+    """Where the provider keeps the conversation it may hold the calls too: results are items then, not orphans."""
+    extra = request.options.get("extra_body")
+    if not isinstance(extra, dict) or not (extra.get("previous_response_id") or extra.get("conversation")):
+        return request.messages
+    here = {call.id for message in request.messages for call in message.tool_calls}
+
+    def kept(part: Part) -> Part:
+        if isinstance(part, ToolResult) and part.id not in here:
+            return OpaquePart(target.dialect.family, encode_result(part, target))
+        return part
+
+    return tuple(Message(message.role, tuple(map(kept, message.parts))) for message in request.messages)
+
+
+# --- options, caching, reasoning
+
+
+def _option_table(thinks: bool, target: Target[ResponsesDialect]) -> OptionTable:
+    """The wire's table with the host's and the model's own rows over it."""
+    table = {**OPTIONS, **target.dialect.options}
+    sampling = target.facts.sampling
+    if sampling == "never" or (sampling == "unless_reasoning" and thinks):
+        table |= drop_options(SAMPLING, "a model that reasons takes no sampling options; it was left out.")
+    return {name: option for name, option in table.items() if option is not None}
+
+
+def _stop_texts(request: Request) -> tuple[str, ...]:
+    stop = request.options.get("stop")
+    texts = stop if isinstance(stop, list) else [stop]
+    return tuple(text for text in texts if isinstance(text, str) and text)
+
+
+def _cache_fields(request: Request, target: Target[ResponsesDialect]) -> JsonObject:
+    hints = request.options.get("cache")
+    key = hints.get("key") if isinstance(hints, dict) else None
+    fields: JsonObject = {} if key is None else {"prompt_cache_key": key}
+    if marks_cache(request, target):
+        fields["prompt_cache_options"] = MARK
+    return fields
+
+
+def _encode_include(request: Request, table: OptionTable, target: Target[ResponsesDialect]) -> JsonObject:
+    """What the answer should hold beside the usual. A model that does not reason refuses to be asked for reasoning."""
+    reasons = target.capabilities.reasoning and target.facts.thinking != "none"
+    wanted: list[JsonValue] = [ENCRYPTED] if reasons and target.dialect.encrypted_reasoning else []
+    if request.options.get("logprobs") and isinstance(table.get("logprobs"), Skip):
+        wanted.append(LOGPROBS)
+    return {"include": wanted} if wanted else {}
+
+
+def _encode_reasoning(
+    request: Request, target: Target[ResponsesDialect]
+) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
+    """What asks for thinking, whether the model will think, and what could not be asked for."""
+    facts, asked = target.facts, asked_reasoning(request)
+    efforts = target.dialect.efforts if facts.efforts is None else facts.efforts
+    efforts = () if facts.thinking == "none" else efforts
+    if asked is None:
+        return {}, facts.default_effort not in (None, "off"), ()
+    if asked.off and not efforts:
+        return {}, False, ()  # it does not reason anyway
+    effort, warnings = fit_effort(asked, efforts, target)
+    return {"reasoning": {"effort": "none" if effort == "off" else effort}}, effort != "off", warnings
+
+
+# --- structured output
+
+
+def _encode_output(
+    wanted: ResponseFormat | None, tools: bool, target: Target[ResponsesDialect]
+) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
+    """The output format for the body, or what has to be said in words instead."""
+    if wanted is None:
+        return {}, "", ()
+    able, schema = _output_modes(tools, target), wanted.schema
+    if schema is not None and "json_schema" in able:
+        schema, warnings = compile_schema(schema, target.dialect.output_schema, f"the output {wanted.name!r}")
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "response"
+        return {"text": {"format": {"type": "json_schema", "name": name, "schema": schema}}}, "", warnings
+    native = JSON_MODE if "json_object" in able else {}
+    if schema is None and native:
+        return native, "", ()
+    lost = f"{target.provider}/{target.model} has no structured output by schema here; it was asked for in words."
+    return native, in_words(schema), (LMWarning("response_format", lost),)
+
+
+def _output_modes(tools: bool, target: Target[ResponsesDialect]) -> tuple[str, ...]:
+    able = target.capabilities
+    if tools and not able.tools_with_json_schema:
+        return ()
+    return tuple(mode for mode in target.dialect.structured if getattr(able, mode))
+
+
+def _with_instruction(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
+    """The instruction at the end of the first system turn, or as one."""
+    if not text:
+        return messages
+    if messages and messages[0].role == "system" and is_text(messages[0]):
+        return (Message.system(f"{messages[0].text}\n\n{text}"), *messages[1:])
+    return (Message.system(text), *messages)
+
+
+# --- tools
+
+
+def _encode_tools(
+    request: Request, tools: Offer, thinks: bool, target: Target[ResponsesDialect]
+) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+    """``tools``, in their own order, and how they may be called; nothing of it where there is no tool to call."""
+    if not tools.functions and not tools.builtin:
+        return {}, ()
+    choice, narrowed, warnings = _encode_choice(tools, thinks, target)
+    sent = tools.only_allowed() if narrowed else tools.functions
+    functions, builtin = iter(tools.functions), iter(tools.builtin)
+    wires: list[JsonValue] = []
+    for tool in request.tools:
+        if tool.get("type", "function") != "function":
+            wires.append(_encode_builtin(*next(builtin), target))
+        elif (function := next(functions)) in sent:
+            wires.append(_encode_tool(*function))
+    body: JsonObject = {"tools": wires}
+    if choice is not None:
+        body["tool_choice"] = choice
+    if request.parallel_tool_calls is not None:
+        body["parallel_tool_calls"] = request.parallel_tool_calls
+    limit, limit_warnings = _encode_use_limit(tools, target)
+    return {**body, **limit}, (*warnings, *limit_warnings)
+
+
+def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> JsonObject:
+    described: JsonObject = {"description": description} if description else {}
+    schema: JsonObject = {"type": "object", "properties": {}} if parameters is None else parameters
+    return {"type": "function", "name": name, **described, "parameters": schema, "strict": False}
+
+
+def _encode_builtin(kind: str, settings: JsonObject, target: Target[ResponsesDialect]) -> JsonObject:
+    """A tool that the host runs: its settings stand flat beside its type."""
+    supports(kind in target.dialect.builtin, f"the built-in tool {kind!r}", target, "Use a function tool of your own.")
+    return {"type": kind, **(_search_settings(settings, target) if kind == "web_search" else settings)}
+
+
+def _search_settings(settings: JsonObject, target: Target[ResponsesDialect]) -> JsonObject:
+    named = ("allowed_domains", "blocked_domains", "max_uses", "user_location")
+    fields: JsonObject = {name: value for name, value in settings.items() if name not in named}
+    supports(
+        not settings.get("blocked_domains"), "blocked domains in web search", target, "Name the allowed ones instead."
+    )
+    if domains := settings.get("allowed_domains"):
+        fields["filters"] = {"allowed_domains": list(cast("Iterable[JsonValue]", domains))}
+    if isinstance(location := settings.get("user_location"), dict):
+        fields["user_location"] = {"type": "approximate", **location}
+    return fields
+
+
+def _encode_use_limit(tools: Offer, target: Target[ResponsesDialect]) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+    """The wire's limit counts the calls of all built-in tools together: it is exact where there is one of them."""
+    limits = [limit for _, settings in tools.builtin if (limit := settings.get("max_uses")) is not None]
+    if not limits:
+        return {}, ()
+    if len(tools.builtin) == 1:
+        return {"max_tool_calls": limits[0]}, ()
+    detail = f"{target.provider} limits built-in tools only together; the limit of one of them was left out."
+    return {}, (LMWarning("max_uses", detail),)
+
+
+def _encode_choice(
+    tools: Offer, thinks: bool, target: Target[ResponsesDialect]
+) -> tuple[JsonValue, bool, tuple[LMWarning, ...]]:
+    """The choice's spelling, and whether the tools have to be narrowed to those it allows."""
+    mode = tools.choice
+    if mode is None or mode == "none":
+        return mode, False, ()
+    if mode == "required" and not (target.dialect.forced_choice and can_force(thinks, target)):
+        detail = f"{target.provider}/{target.model} cannot be made to call a tool; the choice was left to the model."
+        return "auto", bool(tools.allowed), (LMWarning("tool_choice", detail),)
+    if tools.named:
+        return {"type": "function", "name": tools.named}, False, ()
+    if not tools.allowed or not target.dialect.allowed_tools:
+        return mode, bool(tools.allowed), ()
+    references: list[JsonValue] = [{"type": "function", "name": name} for name in tools.allowed]
+    return {"type": "allowed_tools", "mode": mode, "tools": references}, False, ()

@@ -1,0 +1,286 @@
+"""Programs that tell things as they go, and the drivers that hand on what is told.
+
+A program says something with ``yield Emit(event)``. Under ``run`` and ``arun`` nobody hears it; these drivers hand it on:
+
+    for event in stream(program())            blocks; the program's value is the generator's
+    async for event in astream(program())     awaits; the last event is ``Returned(value)``
+
+What is told comes out before the program goes on: nothing is read ahead. Two kinds of effects are special here:
+
+- one that can be had in pieces has ``streamed()``, a program of the same value that emits; it is run instead;
+- one inside which other programs run has ``nests = True`` (``Gather``, a user's ``forward``, a tool). It is run beside the
+  stream, in a thread or a task of its own, and what is emitted there comes out too. Such an inner program is run by the plain
+  drivers; an effect of it that could emit asks ``listening()``.
+
+Who leaves a stream early raises ``StreamLeft`` at the program's yield, so that it can put away what it holds; what
+waits on a socket in another thread is woken by the function it gave to ``on_leave``.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+from sigwire.steps import Effect, Program, arun, run
+
+__all__ = ["Emit", "Returned", "StreamLeft", "astream", "listening", "on_leave", "stream"]
+
+T = TypeVar("T")
+
+
+class Emit:
+    """An effect: tell these events to whoever streams the program. Without a stream nobody hears them.
+
+    >>> def count() -> Program[str]:
+    ...     for number in range(2):
+    ...         yield Emit(number)
+    ...     return "done"
+    >>> list(stream(count())), run(count())
+    ([0, 1], 'done')
+    """
+
+    __slots__ = ("events",)
+
+    def __init__(self, *events: Any) -> None:
+        self.events = events
+
+    def run(self) -> None:
+        if (ear := _ear.get()) is not None:
+            for event in self.events:
+                ear.hear(event)
+
+    async def arun(self) -> None:
+        self.run()
+
+
+@dataclass(frozen=True, slots=True)
+class Returned(Generic[T]):
+    """The last item of ``astream``: the program's value. (Asynchronous generators return none.)"""
+
+    value: T
+
+
+class StreamLeft(BaseException):
+    """Raised at a program's yield when whoever streamed it has stopped reading. Programs clean up and let it pass."""
+
+
+def listening() -> bool:
+    """Whether what is run here is part of a stream that runs elsewhere: an effect that can emit should then.
+
+    >>> listening()
+    False
+    """
+    return _ear.get() is not None
+
+
+@contextmanager
+def on_leave(abort: Callable[[], None]) -> Generator[None]:
+    """While inside: when this is part of a stream that runs elsewhere, and that is left, ``abort`` is called there."""
+    ear = _ear.get()
+    if ear is None:
+        yield
+        return
+    ear.aborts.append(abort)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):
+            ear.aborts.remove(abort)
+
+
+def stream(program: Program[T], *, left: Callable[[StreamLeft], object] | None = None) -> Generator[Any, None, T]:
+    """Run a program, blocking, and yield what it emits as it comes; the generator's value is the program's.
+
+    Closing the generator early raises ``StreamLeft`` at the program's yield, waits until the program has cleaned up, and
+    hands that exception (with what programs put on it) to ``left``.
+    """
+    try:
+        effect = program.send(None)
+        while True:
+            try:
+                value = yield from _in_pieces(effect)
+            except GeneratorExit:
+                run(_leaving(program, left))
+                raise
+            except BaseException as error:
+                effect = program.throw(error)
+            else:
+                effect = program.send(value)
+    except StopIteration as stop:
+        return cast(T, stop.value)
+
+
+def _in_pieces(effect: Any) -> Generator[Any, None, Any]:
+    if type(effect) is Emit:
+        yield from effect.events
+        return None
+    if (streamed := getattr(effect, "streamed", None)) is not None:
+        return (yield from stream(streamed()))
+    if getattr(effect, "nests", False):
+        return (yield from _beside(effect))
+    value: Any = effect.run()
+    return value
+
+
+def _beside(effect: Effect[Any]) -> Generator[Any, None, Any]:
+    """Run an effect in a thread; yield what is emitted there."""
+    from concurrent.futures import Future
+    from queue import SimpleQueue
+
+    told: SimpleQueue[Any] = SimpleQueue()
+    future: Future[Any] = Future()
+    ear = _Ear(told.put)
+
+    def work() -> None:
+        _ear.set(ear)
+        try:
+            future.set_result(effect.run())
+        except BaseException as error:
+            future.set_exception(error)
+        told.put(future)
+
+    threading.Thread(target=contextvars.copy_context().run, args=(work,), name="sigwire-stream", daemon=True).start()
+    try:
+        while (event := told.get()) is not future:
+            yield event
+    finally:
+        ear.leave()
+    return future.result()
+
+
+async def astream(
+    program: Program[T], *, left: Callable[[StreamLeft], object] | None = None
+) -> AsyncGenerator[Any, None]:
+    """``stream``, awaited. The last item is ``Returned(value)``. Cancelling the task raises ``CancelledError`` at the
+    program's yield; closing the generator early raises ``StreamLeft`` there.
+
+    >>> async def last(program: Program[Any]) -> Any:
+    ...     return [event async for event in astream(program)][-1]
+    >>> def nothing() -> Program[str]:
+    ...     yield Emit("started")
+    ...     return "done"
+    >>> from sigwire.steps import block_on
+    >>> block_on(last(nothing()))
+    Returned(value='done')
+    """
+    value: Any
+    try:
+        effect: Any = program.send(None)
+        while True:
+            try:
+                value = None
+                if type(effect) is Emit:
+                    for event in effect.events:
+                        yield event
+                elif _has_pieces(effect):
+                    pieces = _apieces(effect)
+                    try:
+                        async for event in pieces:
+                            if type(event) is Returned:
+                                value = cast(Any, event).value
+                            else:
+                                yield event
+                    finally:
+                        await pieces.aclose()
+                else:
+                    value = await effect.arun()
+            except GeneratorExit:
+                await arun(_leaving(program, left))
+                raise
+            except BaseException as error:
+                effect = program.throw(error)
+            else:
+                effect = program.send(value)
+    except StopIteration as stop:
+        value = stop.value
+    yield Returned(value)
+
+
+def _has_pieces(effect: Any) -> bool:
+    return getattr(effect, "nests", False) or hasattr(effect, "streamed")
+
+
+def _apieces(effect: Any) -> AsyncGenerator[Any, None]:
+    return astream(effect.streamed()) if hasattr(effect, "streamed") else _abeside(effect)
+
+
+async def _abeside(effect: Effect[Any]) -> AsyncGenerator[Any, None]:
+    """Await an effect in a task; yield what is emitted there, last its value."""
+    import asyncio
+
+    loop, told = asyncio.get_running_loop(), asyncio.Queue[Any]()
+    here = threading.get_ident()
+
+    def tell(event: Any) -> None:
+        if threading.get_ident() == here:
+            told.put_nowait(event)
+        else:
+            loop.call_soon_threadsafe(told.put_nowait, event)
+
+    ear = _Ear(tell)
+
+    async def work() -> Any:
+        _ear.set(ear)
+        return await effect.arun()
+
+    task = asyncio.ensure_future(work())
+    task.add_done_callback(told.put_nowait)
+    try:
+        while (event := await told.get()) is not task:
+            yield event
+        yield Returned(task.result())
+    finally:
+        ear.leave()
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+
+
+def _leaving(program: Program[Any], left: Callable[[StreamLeft], object] | None) -> Program[None]:
+    """The rest of a program that nobody reads any more: it is told so, and cleans up."""
+    gone = StreamLeft("the stream was left before its end")
+    try:
+        effect = program.throw(gone)
+        while True:
+            try:
+                value = yield effect
+            except BaseException as error:
+                effect = program.throw(error)
+            else:
+                effect = program.send(value)
+    except StopIteration:
+        pass
+    except StreamLeft as error:
+        if error is not gone:
+            raise
+    finally:
+        if left is not None:
+            left(gone)
+
+
+class _Ear:
+    """Where programs that run beside a stream tell what they emit; ``StreamLeft`` once nobody reads."""
+
+    __slots__ = ("_gone", "_tell", "aborts")
+
+    def __init__(self, tell: Callable[[Any], None]) -> None:
+        self._tell, self._gone = tell, False
+        self.aborts: list[Callable[[], None]] = []
+
+    def hear(self, event: Any) -> None:
+        if self._gone:
+            raise StreamLeft("the stream was left before its end")
+        self._tell(event)
+
+    def leave(self) -> None:
+        self._gone = True
+        for abort in list(self.aborts):
+            abort()
+
+
+_ear: ContextVar[_Ear | None] = ContextVar("sigwire_ear", default=None)

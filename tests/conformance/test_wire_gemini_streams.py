@@ -1,0 +1,113 @@
+"""Recorded streams of the Gemini API and Vertex AI: they come to their recorded reading, and say as much as a whole reply."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sigwire.core.json import JsonObject
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
+from sigwire.core.response import Response
+from sigwire.errors import LMTransportError
+from sigwire.lm.codecs import gemini
+from tests.conformance.test_wire_gemini import (
+    builtin,
+    expected_calls,
+    expected_finish,
+    read_call,
+    sent_of,
+    target_of,
+    thoughts,
+    used,
+)
+from tests.conformance.wire_streams import Exchange, ids, read, recorded, told, wire_events
+
+EXCHANGES = recorded("gemini-stream.jsonl")
+CITED = [exchange for exchange in EXCHANGES if "citations" in exchange["features"]]
+
+pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set SIGWIRE_FIXTURES")
+
+
+def response_of(exchange: Exchange) -> Response:
+    return read(gemini, exchange, sent_of(exchange), target_of(exchange))
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
+def test_a_recorded_stream_comes_to_its_recorded_reading(exchange: Exchange) -> None:
+    expected, response = exchange["expected"], response_of(exchange)
+    assert len(response.choices) == expected["n_choices"] == 1
+    choice = response.choices[0]
+    assert choice.text == (expected["text"] or "")
+    assert "".join(thoughts(choice)) == (expected["reasoning"] or "")
+    assert choice.refusal == expected["refusal"]
+    assert [read_call(call) for call in choice.tool_calls] == expected_calls(expected["tool_calls"])
+    assert builtin(choice) == expected["builtin"]
+    assert choice.finish_reason == expected_finish(choice, expected)
+    assert (response.model, response.id) == (expected["response_model"], expected["response_id"])
+    assert used(response) == expected_usage(exchange)
+
+
+def expected_usage(exchange: Exchange) -> tuple[int | None, ...]:
+    """The recorded numbers are the wire's own: thoughts beside the output, results of built-in tools beside the input."""
+    counts = exchange["expected"]["usage"]
+    results = [event["usageMetadata"].get("toolUsePromptTokenCount", 0) for event in events_of(exchange)]
+    said, thought = counts["output"], counts["reasoning"]
+    output = None if said is None and thought is None else (said or 0) + (thought or 0)
+    return counts["input"] + results[-1], output, counts["cached_input"], thought, None
+
+
+def events_of(exchange: Exchange) -> list[Exchange]:
+    return [event for event in wire_events(gemini, exchange["response"]) if isinstance(event, dict)]
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
+def test_the_stream_is_the_same_answer_as_its_body_in_one_piece(exchange: Exchange) -> None:
+    response = response_of(exchange)
+    assert response == gemini.decode(response.raw, sent_of(exchange), target_of(exchange))
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
+def test_every_signature_goes_back_on_the_part_it_came_on(exchange: Exchange) -> None:
+    choice = response_of(exchange).choices[0]
+    sent = gemini.encode(Request((Message.user("q"), choice.message())), target_of(exchange))
+    assert signed(sent.body["contents"]) == signed(
+        [candidate["content"] for event in events_of(exchange) for candidate in event["candidates"]]
+    )
+
+
+def signed(contents: Any) -> list[JsonObject]:
+    return [part for content in contents for part in content["parts"] if "thoughtSignature" in part]
+
+
+@pytest.mark.parametrize("exchange", CITED, ids=ids(CITED))
+def test_a_recorded_citation_points_at_the_text_it_supports(exchange: Exchange) -> None:
+    choice = response_of(exchange).choices[0]
+    assert choice.citations
+    placed: list[Any] = [citation for citation in choice.citations if "start_index" in citation]
+    for citation in placed:
+        assert choice.text[citation["start_index"] : citation["end_index"]] == citation["text"]
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
+def test_a_stream_without_its_last_event_was_cut_off(exchange: Exchange) -> None:
+    events = wire_events(gemini, exchange["response"])
+    with pytest.raises(LMTransportError) as caught:
+        told(gemini, events[:-1], sent_of(exchange), target_of(exchange))
+    assert caught.value.retryable
+    so_far = "".join(choice.text for choice in (caught.value.partial or Response()).choices)
+    assert (exchange["expected"]["text"] or "").startswith(so_far)
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
+def test_the_events_as_one_array_are_the_same_answer(exchange: Exchange) -> None:
+    events = wire_events(gemini, exchange["response"])
+    whole = told(gemini, [events], sent_of(exchange), target_of(exchange))
+    assert whole == told(gemini, events, sent_of(exchange), target_of(exchange))
+
+
+def test_counts_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with capsys.disabled():
+        print(f"\ngemini streams: {len(EXCHANGES)} answers, no exceptions")
+    assert EXCHANGES

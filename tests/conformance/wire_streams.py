@@ -1,0 +1,46 @@
+"""Recorded streams, read as the client reads them: bytes -> events of the wire -> our events -> a response."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from sigwire.core.events import StreamEvent, collect
+from sigwire.core.json import JsonValue
+from sigwire.core.response import Response
+from sigwire.lm.codecs.base import Encoded, StreamingCodec, Target
+from sigwire.lm.sse import splitter_for
+
+FIXTURES = Path(os.environ.get("SIGWIRE_FIXTURES", Path(__file__).parents[3] / "shared" / "fixtures"))
+
+Exchange = dict[str, Any]
+
+
+def recorded(name: str) -> list[Exchange]:
+    """The exchanges of a file; none where there is no such file."""
+    file = FIXTURES / "wire" / name
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
+
+
+def ids(exchanges: list[Exchange]) -> list[str]:
+    return [f"{exchange['id']}-{exchange['provider']}" for exchange in exchanges]
+
+
+def wire_events(codec: StreamingCodec[Any], text: str, size: int = 100) -> list[JsonValue]:
+    """The events in the bytes of a reply, which come in pieces of this size."""
+    splitter, data = splitter_for(codec.FRAMING), text.encode()
+    pieces = (data[start : start + size] for start in range(0, len(data), size))
+    return [event for piece in pieces for event in splitter.feed(piece)] + splitter.close()
+
+
+def told(codec: StreamingCodec[Any], events: list[JsonValue], sent: Encoded, target: Target[Any]) -> list[StreamEvent]:
+    """What the decoder tells of these events, to the end."""
+    decoder = codec.decoder(sent, target)
+    return [*(ours for event in events for ours in decoder.feed(event)), *decoder.close()]
+
+
+def read(codec: StreamingCodec[Any], exchange: Exchange, sent: Encoded, target: Target[Any]) -> Response:
+    """The response that a recorded stream comes to."""
+    return collect(told(codec, wire_events(codec, exchange["response"]), sent, target))

@@ -1,0 +1,86 @@
+"""Ollama's context window: asked for where a prompt needs it, and a prompt that was cut is told of."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import ImagePart, Message, TextPart
+from sigwire.core.request import Request
+from sigwire.core.tools import Tool
+from sigwire.lm.codecs import ollama
+from sigwire.lm.codecs.base import Target, at
+from sigwire.lm.codecs.ollama import OLLAMA, OLLAMA_CLOUD
+
+TARGET = Target("ollama", "m", OLLAMA)
+TOOL = Tool.from_schema("f", "d" * 9000, {"type": "object", "properties": {}})
+PNG = ImagePart(data="iVBO", media_type="image/png")
+
+
+def asked(text: str, **options: JsonValue) -> Request:
+    return Request((Message.user(text),), options=options)
+
+
+def window(request: Request, target: Target[ollama.OllamaDialect] = TARGET) -> JsonValue:
+    return at(ollama.encode(request, target).body, "options.num_ctx")
+
+
+SMALL = Capabilities(context_window=8000)
+WINDOWS: dict[str, tuple[Request, Target[ollama.OllamaDialect], int | None]] = {
+    "a short request leaves it to the server": (asked("q"), TARGET, None),
+    "room for the answer is part of it": (asked("a" * 6147), TARGET, 8192),
+    "no more than the usual window": (asked("a" * 6144), TARGET, None),
+    "a long request asks for a window that holds it": (asked("a" * 30_000), TARGET, 16384),
+    "characters of several bytes count by their bytes": (asked("語" * 10_000), TARGET, 16384),
+    "an answer that may be long": (asked("q", max_tokens=6000), TARGET, 8192),
+    "an answer without an end": (asked("q", max_tokens=-1), TARGET, None),
+    "tools count": (Request((Message.user("q"),), tools=(TOOL.spec,)), TARGET, 8192),
+    "pictures count": (Request((Message("user", (TextPart("q"), PNG, PNG, PNG)),)), TARGET, 8192),
+    "not more than the model has": (asked("a" * 30_000), replace(TARGET, capabilities=SMALL), 8000),
+    "the caller's own window stays": (asked("a" * 30_000, num_ctx=5000), TARGET, 5000),
+    "and so does one beside the options": (
+        asked("a" * 30_000, extra_body={"options": {"num_ctx": 5001}}), TARGET, 5001,
+    ),
+    "the cloud chooses by itself": (asked("a" * 30_000), Target("ollama-cloud", "m", OLLAMA_CLOUD), None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows(name: str) -> None:
+    request, target, expected = WINDOWS[name]
+    assert window(request, target) == expected
+
+
+@given(st.text(max_size=50), st.integers(0, 400))
+def test_a_window_holds_the_text_and_changes_seldom(text: str, times: int) -> None:
+    tokens = len((text * times).encode("utf-8", "replace")) // 3
+    chosen = window(asked(text * times))
+    assert chosen is None or (isinstance(chosen, int) and chosen > tokens and chosen.bit_count() == 1)
+
+
+def reply(read: int | None) -> JsonObject:
+    counts: JsonObject = {} if read is None else {"prompt_eval_count": read}
+    return {"message": {"role": "assistant", "content": "a"}, "done": True, "done_reason": "stop", **counts}
+
+
+READ: list[tuple[int, int | None, list[str]]] = [
+    (40_000, 9_000, []),
+    (40_000, 1_200, ["context"]),
+    (40_000, None, []),
+    (100, 1, []),
+]
+
+
+@pytest.mark.parametrize(("size", "read", "warned"), READ)
+def test_row_75_a_server_that_reads_far_less_than_it_was_sent_is_told_of(
+    size: int, read: int | None, warned: list[str]
+) -> None:
+    sent = ollama.encode(asked("a" * size), TARGET)
+    response = ollama.decode(reply(read), sent, TARGET)
+    assert [warning.feature for warning in response.warnings] == warned
+    assert all("num_ctx" in warning.detail for warning in response.warnings)

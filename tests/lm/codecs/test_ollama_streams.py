@@ -1,0 +1,252 @@
+"""Ollama's ``/api/chat``, streamed: whole transcripts, every kind of line, and the same answer as in one piece."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigwire.core.events import (
+    ChoiceEnd,
+    PartEnd,
+    ReasoningDelta,
+    ResponseEnd,
+    ResponseStart,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    UsageUpdate,
+    collect,
+)
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import ImagePart, Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.request import Request
+from sigwire.core.response import Response, Usage
+from sigwire.core.tools import Tool, ToolCall
+from sigwire.errors import ContextWindowExceededError, LMError, LMServerError, LMTransportError
+from sigwire.lm.codecs import ollama
+from sigwire.lm.codecs.base import Target
+from sigwire.lm.codecs.ollama import OLLAMA
+from tests.lm.codecs.streaming import ASKED, cuts, damaged, hostile, only_our_errors, sent_to, streamed, told
+
+TARGET = Target("ollama", "m", OLLAMA)
+AT = "2026-11-20T00:00:00Z"
+
+
+# --- the wire's lines, written here by hand ------------------------------------------------------------------------
+
+
+def line(content: str = "", **fields: Any) -> JsonObject:
+    message: JsonObject = {"role": "assistant", "content": content, **fields}
+    return {"model": "m", "created_at": AT, "message": message, "done": False}
+
+
+def calling(name: str, arguments: Any = None, call_id: str | None = None) -> JsonObject:
+    function: JsonObject = {"name": name, "arguments": arguments}
+    return {**({"id": call_id} if call_id else {}), "function": function}
+
+
+def done(reason: str = "stop", **fields: Any) -> JsonObject:
+    counts: JsonObject = {"prompt_eval_count": 10, "eval_count": 7}
+    return {**line(), "done": True, "done_reason": reason, **counts, **fields}
+
+
+THOUGHT = ThinkingPart("hm", provider="ollama")
+F, G = ToolCall("call_aaaaaaaa", "f", {"x": 1}), ToolCall("call_bbbbbbbb", "g", {})
+
+TRANSCRIPT: list[JsonObject] = [
+    line(thinking="h"),
+    line(thinking="m"),
+    line("H"),
+    line("i"),
+    line(tool_calls=[calling("f", {"x": 1}, "call_aaaaaaaa")]),
+    line(tool_calls=[calling("g", {}, "call_bbbbbbbb")]),
+    done(),
+]
+
+
+def test_a_whole_transcript_is_told_line_by_line() -> None:
+    events = told(ollama, TARGET, TRANSCRIPT)
+    raw = events[-1].raw if isinstance(events[-1], ResponseEnd) else None
+    assert events == [
+        ResponseStart(None, "m"),
+        ReasoningDelta("h"),
+        ReasoningDelta("m"),
+        PartEnd(THOUGHT),
+        TextDelta("H"),
+        TextDelta("i"),
+        ToolCallStart(0, "call_aaaaaaaa", "f"),
+        ToolCallDelta(0, '{"x":1}'),
+        ToolCallStart(1, "call_bbbbbbbb", "g"),
+        ToolCallDelta(1, "{}"),
+        ToolCallEnd(0, F),
+        ToolCallEnd(1, G),
+        ChoiceEnd("tool_calls", ordered=True, raw=raw),
+        UsageUpdate(Usage(10, 7)),
+        ResponseEnd(raw=raw),
+    ]
+    assert raw == {
+        "model": "m", "created_at": AT, "done": True, "done_reason": "stop", "prompt_eval_count": 10, "eval_count": 7,
+        "message": {
+            "role": "assistant", "content": "Hi", "thinking": "hm",
+            "tool_calls": [calling("f", {"x": 1}, "call_aaaaaaaa"), calling("g", {}, "call_bbbbbbbb")],
+        },
+    }  # fmt: skip
+
+
+ANSWERS: dict[str, tuple[list[JsonObject], tuple[object, ...]]] = {
+    "row 66 a call without arguments": ([line(tool_calls=[calling("g")])], (ToolCall("call_0", "g", {}),)),
+    "two calls on one line, without ids": (
+        [line(tool_calls=[calling("g"), calling("g")])],
+        (ToolCall("call_0", "g", {}), ToolCall("call_1", "g", {})),
+    ),
+    "arguments as text": (
+        [line(tool_calls=[calling("f", '{"x": 1}')])],
+        (ToolCall("call_0", "f", {"x": 1}, '{"x": 1}'),),
+    ),
+    "text behind a call": (
+        [line(tool_calls=[calling("g")]), line("a")],
+        (TextPart("a"), ToolCall("call_0", "g", {})),
+    ),
+    "a picture and what we have no word for": (
+        [line("a", images=["iVBO"], mood="good"), line("b")],
+        (TextPart("ab"), ImagePart(data="iVBO"), OpaquePart("ollama", {"mood": "good"})),
+    ),
+    "row 71 lines in which nothing is said": (
+        [line(), {}, {"message": None}, line("a", images=None)],
+        (TextPart("a"),),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers(name: str) -> None:
+    lines, parts = ANSWERS[name]
+    response = streamed(ollama, TARGET, [*lines, done()])
+    (choice,) = response.choices
+    assert choice.message().parts == parts
+    assert response == ollama.decode(response.raw, sent_to(ollama, TARGET), TARGET)
+
+
+def test_the_names_of_tools_are_the_callers_own_and_ids_are_new_in_the_conversation() -> None:
+    tool = Tool.from_schema("look up", "d", {"type": "object", "properties": {}})
+    before = (Message.assistant(tool_calls=[ToolCall("call_0", "look up", {})]), Message.user("r"))
+    request = Request((*ASKED.messages, *before), tools=(tool.spec,))
+    events = told(ollama, TARGET, [line(tool_calls=[calling("look_up")]), done()], request)
+    assert ToolCallStart(0, "call_1", "look up") in events
+    assert collect(events).choices[0].tool_calls == (ToolCall("call_1", "look up", {}),)
+
+
+def test_log_probabilities_are_one_behind_the_other() -> None:
+    tokens: list[JsonValue] = [{"token": token, "logprob": -0.1} for token in "ab"]
+    lines: list[JsonObject] = [{**line("a"), "logprobs": tokens[:1]}, {**line("b"), "logprobs": tokens[1:]}, done()]
+    assert streamed(ollama, TARGET, lines).choices[0].logprobs == {"content": tokens}
+
+
+@pytest.mark.parametrize("count", range(len(TRANSCRIPT)))
+def test_row_68_a_stream_that_stops_before_it_is_done_was_cut_off(count: int) -> None:
+    with pytest.raises(LMTransportError, match="stopped before the end") as caught:
+        told(ollama, TARGET, TRANSCRIPT[:count])
+    assert caught.value.retryable
+    assert "".join(choice.text for choice in (caught.value.partial or Response()).choices) == "Hi"[: max(count - 2, 0)]
+
+
+FAULTS: list[tuple[str, type[LMError]]] = [
+    ("an error was encountered while running the model", LMServerError),
+    ("the prompt is longer than the context length", ContextWindowExceededError),
+]
+
+
+@pytest.mark.parametrize(("message", "error"), FAULTS)
+def test_row_70_an_error_line_is_an_error_that_keeps_what_came(message: str, error: type[LMError]) -> None:
+    with pytest.raises(error, match=message) as caught:
+        told(ollama, TARGET, [*TRANSCRIPT[:4], {"error": message}])
+    assert caught.value.partial.choices[0].parts == (THOUGHT, TextPart("Hi"))
+
+
+def test_row_69_a_reply_in_one_piece_or_in_an_array_is_the_same_answer() -> None:
+    whole: JsonObject = {**done(), "message": {"role": "assistant", "content": "Hi"}}
+    assert streamed(ollama, TARGET, [whole]) == ollama.decode(whole, sent_to(ollama, TARGET), TARGET)
+    assert streamed(ollama, TARGET, [[*TRANSCRIPT]]) == streamed(ollama, TARGET, TRANSCRIPT)
+
+
+def test_words_in_place_of_lines_are_an_error_that_shows_them() -> None:
+    with pytest.raises(LMServerError, match="Bad gateway"):
+        told(ollama, TARGET, ["<html><title>Bad gateway</title></html>"])
+
+
+# --- properties -----------------------------------------------------------------------------------------------------
+
+some = st.text(min_size=1, max_size=12)
+objects = st.dictionaries(some, st.integers() | some | st.none(), max_size=3)
+wire_calls = st.builds(calling, st.just("f"), objects, st.none() | some.map("call_x{}".format))
+messages = st.fixed_dictionaries(
+    {"role": st.just("assistant"), "content": st.text(max_size=12)},
+    optional={
+        "thinking": some, "tool_calls": st.lists(wire_calls, min_size=1, max_size=3),
+        "images": st.just(["iVBO"]), "mood": some,
+    },
+)  # fmt: skip
+bodies = st.fixed_dictionaries(
+    {"model": some, "created_at": some, "message": messages, "done": st.just(True),
+     "done_reason": st.sampled_from([*ollama.FINISH_REASONS, "later"])},
+    optional={"prompt_eval_count": st.integers(0, 99), "eval_count": st.integers(0, 99),
+              "logprobs": st.just([{"token": "a", "logprob": -1.0}])},
+)  # fmt: skip
+
+
+@st.composite
+def in_lines(draw: st.DrawFn, body: dict[str, Any]) -> list[JsonObject]:
+    """The body as the server would stream it: by a writer that knows nothing of the decoder."""
+    message: dict[str, Any] = body["message"]
+    told_first = {name: message[name] for name in ("images", "mood") if name in message}
+    lines = [line(**told_first)] if told_first else []
+    lines += [line(thinking=piece) for piece in draw(cuts(message.get("thinking", "")))]
+    lines += [line(piece) for piece in draw(cuts(message["content"]))]
+    calls = message.get("tool_calls", [])
+    at = draw(st.integers(0, len(calls)))
+    lines += [line(tool_calls=part) for part in (calls[:at], calls[at:]) if part]
+    last: JsonObject = {**body, "message": {"role": "assistant", "content": ""}}
+    return [*lines, last]
+
+
+@given(st.data(), bodies)
+def test_a_streamed_answer_is_the_same_as_in_one_piece(data: st.DataObject, body: dict[str, Any]) -> None:
+    came = streamed(ollama, TARGET, data.draw(in_lines(body)))
+    whole = ollama.decode(body, sent_to(ollama, TARGET), TARGET)
+    assert came.choices[0].message() == whole.choices[0].message()
+    assert (came.choices[0].finish_reason, came.choices[0].logprobs) == (
+        whole.choices[0].finish_reason, whole.choices[0].logprobs,
+    )  # fmt: skip
+    assert (came.usage, came.model, came.warnings) == (whole.usage, whole.model, whole.warnings)
+    assert without_nothing(came.raw) == without_nothing(body)
+    assert came == ollama.decode(came.raw, sent_to(ollama, TARGET), TARGET)
+
+
+def without_nothing(body: Any) -> dict[str, Any]:
+    """What a line can leave out and a body has, or the other way round: fields in which nothing is said."""
+    return {**body, "message": {name: value for name, value in body["message"].items() if value}}
+
+
+WORDS = (
+    "model", "message", "content", "thinking", "tool_calls", "function", "name", "arguments", "id", "images", "done",
+    "done_reason", "stop", "length", "error", "logprobs", "token", "prompt_eval_count", "eval_count", "role",
+)  # fmt: skip
+
+
+@given(hostile(WORDS))
+def test_whatever_comes_only_our_errors_come_out(events: list[Any]) -> None:
+    only_our_errors(ollama, TARGET, events)
+
+
+@given(st.lists(st.sampled_from([*TRANSCRIPT, {"error": "no"}]), max_size=10))
+def test_lines_in_any_order_give_only_our_errors(events: list[JsonObject]) -> None:
+    only_our_errors(ollama, TARGET, events)
+
+
+@given(damaged(TRANSCRIPT))
+def test_a_damaged_stream_gives_only_our_errors(events: list[Any]) -> None:
+    only_our_errors(ollama, TARGET, events)

@@ -1,0 +1,670 @@
+"""Chat completions, streamed: whole transcripts, everything that hosts get wrong, and the same answer as in one piece."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigwire.core.events import (
+    ChoiceEnd,
+    PartEnd,
+    ReasoningDelta,
+    ResponseEnd,
+    ResponseStart,
+    StreamEvent,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    UsageUpdate,
+    collect,
+)
+from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.messages import AudioPart, Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.request import Request
+from sigwire.core.response import Response, Usage
+from sigwire.core.tools import Tool, ToolCall
+from sigwire.errors import LMInvalidRequestError, LMRateLimitError, LMServerError, LMTransportError, LMUnexpectedError
+from sigwire.lm.codecs import openai_chat
+from sigwire.lm.codecs.base import StreamingCodec, Target
+from sigwire.lm.codecs.dialects import DEEPSEEK, GROQ, MISTRAL, OPENAI, OPENROUTER, VLLM, ChatDialect
+from sigwire.lm.sse import splitter_for
+from tests.lm.codecs.streaming import ASKED, cuts, hostile, only_our_errors, sent_to, streamed, told
+
+CODEC: StreamingCodec[ChatDialect] = openai_chat
+TARGET = Target("openai", "m", OPENAI)
+
+
+def at(dialect: ChatDialect) -> Target[ChatDialect]:
+    return Target(dialect.family, "m", dialect)
+
+
+# --- the wire's chunks, written here by hand ---------------------------------------------------------------------
+
+
+def chunk(delta: JsonObject | None = None, reason: str | None = None, index: int = 0, **fields: Any) -> JsonObject:
+    choice: JsonObject = {"index": index, "delta": delta or {}, "finish_reason": reason}
+    return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice], **fields}
+
+
+def fragment(arguments: JsonValue = None, name: str | None = None, **fields: Any) -> JsonObject:
+    """A fragment of a call, as a chunk."""
+    function: JsonObject = {"name": name} if name is not None else {}
+    if arguments is not None:
+        function["arguments"] = arguments
+    return chunk({"tool_calls": [{**fields, "function": function}]})
+
+
+def over(reason: str = "stop") -> JsonObject:
+    return chunk({}, reason)
+
+
+COUNTS: JsonObject = {
+    "prompt_tokens": 10,
+    "completion_tokens": 7,
+    "prompt_tokens_details": {"cached_tokens": 4},
+    "completion_tokens_details": {"reasoning_tokens": 2},
+}
+USED = Usage(10, 7, cached_tokens=4, reasoning_tokens=2)
+COUNTED: JsonObject = {"id": "c", "model": "m", "choices": [], "usage": COUNTS}
+F, G = ToolCall.read("call_a", "f", '{"x":1}'), ToolCall.read("call_b", "g", "")
+
+TRANSCRIPT: list[JsonObject] = [
+    chunk({"role": "assistant", "content": ""}, usage=None),
+    chunk({"content": "H"}, usage=None, obfuscation="x7"),
+    chunk({"content": "i"}, usage=None),
+    chunk(
+        {"tool_calls": [{"index": 0, "id": "call_a", "type": "function", "function": {"name": "f", "arguments": ""}}]}
+    ),
+    fragment('{"x"', index=0),
+    chunk(
+        {"tool_calls": [{"index": 1, "id": "call_b", "type": "function", "function": {"name": "g", "arguments": ""}}]}
+    ),
+    fragment(":1}", index=0),
+    over("tool_calls"),
+    COUNTED,
+]
+
+
+def test_a_whole_transcript_is_told_event_by_event_and_row_71_padding_is_not() -> None:
+    events = told(CODEC, TARGET, TRANSCRIPT)
+    assert isinstance(events[-1], ResponseEnd)
+    raw: Any = events[-1].raw
+    assert events == [
+        ResponseStart("c", "m"),
+        TextDelta("H"),
+        TextDelta("i"),
+        ToolCallStart(0, "call_a", "f"),
+        ToolCallDelta(0, '{"x"'),
+        ToolCallStart(1, "call_b", "g"),
+        ToolCallDelta(0, ":1}"),
+        UsageUpdate(USED),
+        ToolCallEnd(0, F),
+        ToolCallEnd(1, G),
+        ChoiceEnd("tool_calls", raw=raw["choices"][0]),
+        ResponseEnd(raw=raw),
+    ]
+    assert raw == {
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "usage": COUNTS,
+        "obfuscation": "x7",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "tool_calls",
+                "message": {
+                    "role": "assistant",
+                    "content": "Hi",
+                    "tool_calls": [
+                        {"id": "call_a", "type": "function", "function": {"name": "f", "arguments": '{"x":1}'}},
+                        {"id": "call_b", "type": "function", "function": {"name": "g", "arguments": ""}},
+                    ],
+                },
+            }
+        ],
+    }
+
+
+def test_each_event_is_told_before_the_next_one_is_read() -> None:
+    decoder = CODEC.decoder(sent_to(CODEC, TARGET), TARGET)
+    assert [len(decoder.feed(event)) for event in TRANSCRIPT] == [1, 1, 1, 1, 1, 1, 1, 0, 1]
+
+
+def test_row_64_a_stream_is_asked_for_with_its_counts_where_the_host_takes_that() -> None:
+    assert sent_to(CODEC, TARGET).body == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "q"}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    assert "stream_options" not in sent_to(CODEC, at(MISTRAL)).body
+
+
+# --- calls: what hosts get wrong -----------------------------------------------------------------------------------
+
+
+def call(call_id: str, name: str, arguments: object, **data: Any) -> ToolCall:
+    return ToolCall.read(call_id, name, arguments, provider_data={OPENAI.family: data} if data else None)
+
+
+CALLS: dict[str, tuple[list[JsonObject], list[ToolCall]]] = {
+    "row 65 interleaved by index": (
+        [fragment("", "f", index=0, id="a"), fragment("", "g", index=1, id="b"), fragment('{"x', index=0),
+         fragment('{"y"', index=1), fragment('":1}', index=0), fragment(":2}", index=1)],
+        [call("a", "f", '{"x":1}'), call("b", "g", '{"y":2}')],
+    ),
+    "row 65 one index for all, ids tell them apart": (
+        [fragment('{"x":', "f", index=0, id="a"), fragment("1}", index=0), fragment('{"x":', "f", index=0, id="b"),
+         fragment("2}", index=0)],
+        [call("a", "f", '{"x":1}'), call("b", "f", '{"x":2}')],
+    ),
+    "one index for all, without arguments": (
+        [fragment("", "f", index=0, id="a"), fragment("", "f", index=0, id="b")],
+        [call("a", "f", ""), call("b", "f", "")],
+    ),
+    "no index, each call in one fragment": (
+        [fragment('{"x":1}', "f", id="a"), fragment('{"x":2}', "f", id="b")],
+        [call("a", "f", '{"x":1}'), call("b", "f", '{"x":2}')],
+    ),
+    "no index, fragments go on with the last call": (
+        [fragment('{"x"', "f", id="a"), fragment(":1}"), fragment("", "g", id="b"), fragment("{}")],
+        [call("a", "f", '{"x":1}'), call("b", "g", "{}")],
+    ),
+    "no ids": (
+        [fragment("{}", "f", index=0), fragment("{}", "g", index=1)],
+        [call("call_0", "f", "{}"), call("call_1", "g", "{}")],
+    ),
+    "no ids, one index": (
+        [fragment("{}", "f", index=0), fragment("{}", "g", index=0), fragment("", "h", index=0)],
+        [call("call_0", "f", "{}"), call("call_1", "g", "{}"), call("call_2", "h", "")],
+    ),
+    "neither ids nor index": (
+        [fragment('{"x":1}', "f"), fragment('{"x":2}', "f")],
+        [call("call_0", "f", '{"x":1}'), call("call_1", "f", '{"x":2}')],
+    ),
+    "all in one delta": (
+        [chunk({"tool_calls": [{"function": {"name": "f", "arguments": "{}"}}, {"function": {"name": "g"}}]})],
+        [call("call_0", "f", "{}"), call("call_1", "g", None)],
+    ),
+    "two objects glued together": (
+        [fragment('{"x":1}', "f", index=0, id="a"), fragment('{"x":', index=0), fragment("2}", index=0)],
+        [call("a", "f", '{"x":1}'), call("call_0", "f", '{"x":2}')],
+    ),
+    "braces inside texts glue nothing": (
+        [fragment('{"x":"}', "f", index=0, id="a"), fragment('{\\"', index=0), fragment('{}{\\\\"}', index=0)],
+        [call("a", "f", '{"x":"}{\\"{}{\\\\"}')],
+    ),
+    "an escape at the end of a fragment": (
+        [fragment('{"x":"\\', "f", index=0, id="a"), fragment('"}', index=0), fragment('{"}', index=0)],
+        [call("a", "f", '{"x":"\\"}{"}')],
+    ),
+    "objects in objects glue nothing": (
+        [fragment('{"x":[{"y":1}', "f", index=0, id="a"), fragment(",", index=0), fragment('{"y":2}', index=0),
+         fragment("]}", index=0)],
+        [call("a", "f", '{"x":[{"y":1},{"y":2}]}')],
+    ),
+    "the id again with every fragment": (
+        [fragment('{"x"', "f", index=0, id="a"), fragment(":1}", index=0, id="a")],
+        [call("a", "f", '{"x":1}')],
+    ),
+    "the name again with every fragment": (
+        [fragment('{"x"', "f", index=0, id="a"), fragment(":", "f", index=0), fragment("1}", "", index=0)],
+        [call("a", "f", '{"x":1}')],
+    ),
+    "an empty id and null in later fragments": (
+        [fragment('{"x"', "f", index=0, id="a"), fragment(":1}", index=0, id=""), fragment("", index=0, id=None)],
+        [call("a", "f", '{"x":1}')],
+    ),
+    "the id after the name": (
+        [fragment("", "f", index=0), fragment("{}", index=0, id="a")],
+        [call("a", "f", "{}")],
+    ),
+    "the name after the arguments": (
+        [fragment("{", index=0, id="a"), fragment("}", "f", index=0)],
+        [call("a", "f", "{}")],
+    ),
+    "an id that is the word null": ([fragment("{}", "f", index=0, id="null")], [call("call_0", "f", "{}")]),
+    "row 66 no arguments at all": ([fragment(None, "f", index=0, id="a")], [call("a", "f", None)]),
+    "row 66 arguments that are null": (
+        [chunk({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": None}}]})],
+        [call("a", "f", None)],
+    ),
+    "arguments as an object": ([fragment({"x": 1}, "f", index=0, id="a")], [call("a", "f", {"x": 1})]),
+    "two objects": (
+        [fragment({"x": 1}, "f", id="a"), fragment({"x": 2}, "f")],
+        [call("a", "f", {"x": 1}), call("call_0", "f", {"x": 2})],
+    ),
+    "arguments that are no JSON": ([fragment('{"x"', "f", index=0, id="a")], [call("a", "f", '{"x"')]),
+    "the form before tool_calls": (
+        [chunk({"function_call": {"name": "f", "arguments": "{"}}), chunk({"function_call": {"arguments": "}"}})],
+        [call("call_0", "f", "{}")],
+    ),
+    "a custom tool": (
+        [chunk({"tool_calls": [{"index": 0, "id": "a", "type": "custom", "custom": {"name": "f", "input": "x "}}]}),
+         chunk({"tool_calls": [{"index": 0, "custom": {"input": "y"}}]})],
+        [call("a", "f", {"input": "x y"})],
+    ),
+    "what else the host leaves on a call": (
+        [fragment("{}", "f", index=0, id="a", extra_content={"google": {"thought_signature": "S"}})],
+        [call("a", "f", "{}", extra_content={"google": {"thought_signature": "S"}})],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("events", "calls"), CALLS.values(), ids=CALLS)
+def test_calls_are_told_apart(events: list[JsonObject], calls: list[ToolCall]) -> None:
+    ours = told(CODEC, TARGET, [*events, over("tool_calls")])
+    response = collect(ours)
+    assert list(response.choices[0].tool_calls) == calls
+    assert response.choices[0].finish_reason == "tool_calls"
+    assert as_told(ours) == [(call.name, shown(call)) for call in calls]
+    assert response == openai_chat.decode(response.raw, sent_to(CODEC, TARGET), TARGET)
+
+
+def as_told(events: list[StreamEvent]) -> list[tuple[str, str]]:
+    """Names and arguments of the calls, from starts and deltas."""
+    starts = [event for event in events if isinstance(event, ToolCallStart)]
+    assert [event.index for event in starts] == list(range(len(starts)))
+    deltas = [event for event in events if isinstance(event, ToolCallDelta)]
+    return [
+        (start.name, "".join(delta.arguments for delta in deltas if delta.index == start.index)) for start in starts
+    ]
+
+
+def shown(call: ToolCall) -> str:
+    if call.arguments and "input" in call.arguments:
+        return str(call.arguments["input"])
+    return call.raw_arguments if call.raw_arguments is not None else dumps(call.arguments) if call.arguments else ""
+
+
+def test_the_names_of_tools_are_the_callers_own() -> None:
+    tool = Tool.from_schema("a.b", "d", {"type": "object", "properties": {}})
+    request = Request(ASKED.messages, tools=(tool.spec,))
+    events = told(CODEC, TARGET, [fragment("{}", "a_b", index=0, id="c1"), over("tool_calls")], request)
+    assert ToolCallStart(0, "c1", "a.b") in events
+    assert collect(events).choices[0].tool_calls[0].name == "a.b"
+
+
+def test_row_60_a_call_that_was_cut_off_begins_and_never_ends() -> None:
+    events = told(CODEC, TARGET, [*TRANSCRIPT[:5], over("length")])
+    assert ToolCallStart(0, "call_a", "f") in events
+    assert not [event for event in events if isinstance(event, ToolCallEnd)]
+    (choice,) = collect(events).choices
+    assert (choice.finish_reason, choice.text, choice.tool_calls) == ("length", "Hi", ())
+
+
+def test_an_invented_id_is_new_in_the_conversation() -> None:
+    asked = Message("assistant", (ToolCall("call_0", "f", {}),))
+    request = Request((*ASKED.messages, asked))
+    events = told(CODEC, TARGET, [fragment("{}", "f", index=0), over("tool_calls")], request)
+    assert ToolCallStart(0, "call_1", "f") in events
+    assert collect(events).choices[0].tool_calls[0].id == "call_1"
+
+
+# --- what is said ------------------------------------------------------------------------------------------------
+
+HM: JsonObject = {"content": "ok"}
+OK = TextPart("ok")
+
+
+def thought(dialect: ChatDialect, text: str = "hm", signature: str | None = None) -> ThinkingPart:
+    return ThinkingPart(text, signature=signature, provider=dialect.family)
+
+
+def detail(kind: str = "reasoning.text", **fields: Any) -> JsonObject:
+    return {"reasoning_details": [{"type": kind, "index": 0, **fields}]}
+
+
+SAID: dict[str, tuple[ChatDialect, list[JsonObject], tuple[object, ...]]] = {
+    "text": (OPENAI, [{"content": "o"}, {"content": None}, {"content": ""}, {"content": "k"}], (OK,)),
+    "row 56 reasoning_content": (
+        DEEPSEEK, [{"reasoning_content": "h", "content": None}, {"reasoning_content": "m"}, HM],
+        (thought(DEEPSEEK), OK),
+    ),
+    "row 56 reasoning": (GROQ, [{"reasoning": "h"}, {"reasoning": "m", "channel": "analysis"}, HM], (thought(GROQ), OK)),
+    "row 56 both names say the same": (
+        VLLM, [{"reasoning": "h", "reasoning_content": "h"}, {"reasoning_content": "m", "reasoning": "m"}, HM],
+        (thought(VLLM), OK),
+    ),
+    "row 56 reasoning_details": (
+        OPENROUTER,
+        [{"reasoning": "h", **detail(text="h")}, {"reasoning": "m", **detail(text="m")}, detail(signature="S"), HM],
+        (
+            thought(OPENROUTER),
+            OpaquePart(OPENROUTER.family, {
+                "reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "hm", "signature": "S"}],
+            }),
+            OK,
+        ),
+    ),
+    "details of several blocks": (
+        OPENROUTER,
+        [detail(text="h", id="1"), detail(text="m", id="1", signature="S"), detail(text="!", id="2"),
+         detail("reasoning.encrypted", data="X"), detail("reasoning.encrypted", data="Y"), HM],
+        (
+            thought(OPENROUTER, "hm!"),
+            OpaquePart(OPENROUTER.family, {
+                "reasoning_details": [
+                    {"type": "reasoning.text", "index": 0, "text": "hm", "id": "1", "signature": "S"},
+                    {"type": "reasoning.text", "index": 0, "text": "!", "id": "2"},
+                    {"type": "reasoning.encrypted", "index": 0, "data": "X"},
+                    {"type": "reasoning.encrypted", "index": 0, "data": "Y"},
+                ],
+            }),
+            OK,
+        ),
+    ),
+    "row 56 thinking in the content": (
+        MISTRAL,
+        [{"content": ""}, {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "h"}]}]},
+         {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "m"}], "signature": "S"}]},
+         {"content": "o"}, {"content": [{"type": "text", "text": "k"}]}],
+        (thought(MISTRAL, signature="S"), OK),
+    ),
+    "row 56 thinking in tags": (
+        VLLM,
+        [{"content": "\n<thi"}, {"content": "nk>\nh"}, {"content": "m</"}, {"content": "think>"}, {"content": "\n\n"}, HM],
+        (thought(VLLM), OK),
+    ),
+    "tags that never end": (VLLM, [{"content": "<think>h"}, {"content": "m</thin"}], (thought(VLLM, "hm</thin"),)),
+    "what only looks like a tag": (VLLM, [{"content": " <thi"}, {"content": "ng> ok"}], (TextPart(" <thing> ok"),)),
+    "what only begins like a tag": (VLLM, [{"content": "<thin"}], (TextPart("<thin"),)),
+    "no tags behind other thinking": (
+        VLLM, [{"reasoning": "hm"}, {"content": "<think>"}], (thought(VLLM), TextPart("<think>")),
+    ),
+    "thinking and text in one delta": (DEEPSEEK, [{"content": "ok", "reasoning_content": "hm"}], (thought(DEEPSEEK), OK)),
+    "thinking after text": (
+        DEEPSEEK, [{"content": "o"}, {"reasoning_content": "h"}, {"content": "k"}, {"reasoning_content": "m"}],
+        (thought(DEEPSEEK), OK),
+    ),
+    "thinking and nothing else": (DEEPSEEK, [{"reasoning_content": "hm"}], (thought(DEEPSEEK),)),
+    "speech": (
+        OPENAI,
+        [{"audio": {"id": "au_1", "transcript": "o"}}, {"audio": {"data": "AA"}}, {"audio": {"transcript": "k", "data": "BB"}},
+         {"audio": {"expires_at": 9}}],
+        (AudioPart("AABB", "wav"), OpaquePart(OPENAI.family, {"audio": {"id": "au_1"}}), OK),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("dialect", "deltas", "parts"), SAID.values(), ids=SAID)
+def test_what_is_said(dialect: ChatDialect, deltas: list[JsonObject], parts: tuple[object, ...]) -> None:
+    response = streamed(CODEC, at(dialect), [*map(chunk, deltas), over()])
+    assert response.choices[0].message().parts == parts
+    assert response == openai_chat.decode(response.raw, sent_to(CODEC, at(dialect)), at(dialect))
+
+
+def test_thinking_ends_before_the_text_begins() -> None:
+    events = told(CODEC, at(DEEPSEEK), [chunk({"reasoning_content": "hm"}), chunk(HM), over()])
+    assert events[1:4] == [ReasoningDelta("hm"), PartEnd(thought(DEEPSEEK)), TextDelta("ok")]
+
+
+TAGGED = "\n<think>\nh</m <think> <\n</think> \n o<k</think> "
+
+
+@given(cuts(TAGGED))
+def test_any_cut_of_tags_tells_the_same_and_no_mark(pieces: list[str]) -> None:
+    events = told(CODEC, at(VLLM), [*(chunk({"content": piece}) for piece in pieces), over()])
+    assert "".join(event.text for event in events if isinstance(event, ReasoningDelta)) == "\nh</m <think> <\n"
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "o<k</think> "
+    assert collect(events).choices[0].parts == (thought(VLLM, "h</m <think> <"), TextPart("o<k</think> "))
+
+
+def test_row_57_a_refusal_comes_in_pieces_and_is_no_text() -> None:
+    events = told(CODEC, TARGET, [chunk({"refusal": "I c"}), chunk({"refusal": "annot."}), over()])
+    (choice,) = collect(events).choices
+    assert (choice.refusal, choice.text, choice.finish_reason) == ("I cannot.", "", "content_filter")
+
+
+def test_row_44_probabilities_and_row_58_citations_are_put_together() -> None:
+    tokens: list[JsonObject] = [{"token": token, "logprob": -1.0, "top_logprobs": []} for token in "ok"]
+    cited: JsonObject = {"type": "url_citation", "url_citation": {"url": "u", "start_index": 0, "end_index": 1}}
+    chunks: list[Any] = [chunk({"content": token["token"]}) for token in tokens]
+    for one, token in zip(chunks, tokens, strict=True):
+        one["choices"][0]["logprobs"] = {"content": [token], "refusal": None}
+    (choice,) = streamed(CODEC, TARGET, [*chunks, chunk({"annotations": [cited]}), over()]).choices
+    assert choice.logprobs == {"content": tokens}
+    assert choice.citations == ({"type": "url_citation", "url": "u", "start_index": 0, "end_index": 1},)
+
+
+def test_row_43_choices_interleave() -> None:
+    events = told(
+        CODEC,
+        TARGET,
+        [
+            chunk({"content": "b"}, index=1),
+            chunk({"content": "a"}),
+            fragment("{}", "f", index=0, id="x"),
+            chunk({"content": "B"}, index=1),
+            chunk({}, "length", index=1),
+            over("tool_calls"),
+        ],
+    )
+    first, second = collect(events).choices
+    assert (first.text, first.tool_calls, first.finish_reason) == ("a", (call("x", "f", "{}"),), "tool_calls")
+    assert (second.text, second.tool_calls, second.finish_reason) == ("bB", (), "length")
+    assert TextDelta("B", choice=1) in events
+
+
+# --- counts and names --------------------------------------------------------------------------------------------
+
+USAGES: dict[str, list[JsonObject]] = {
+    "row 72 alone, after the end": [chunk(HM), over(), COUNTED],
+    "with the end": [chunk(HM), chunk({}, "stop", usage=COUNTS)],
+    "null before and after": [chunk(HM, usage=None), chunk({}, "stop", usage=COUNTS), {"choices": [], "usage": None}],
+    "growing with every chunk": [
+        chunk(HM, usage={"prompt_tokens": 10, "completion_tokens": 1}),
+        chunk({}, "stop", usage={"prompt_tokens": 10, "completion_tokens": 3}),
+        COUNTED,
+    ],
+    "twice": [chunk(HM), over(), COUNTED, COUNTED],
+    "in Groq's field": [chunk(HM, x_groq={"id": "r"}), chunk({}, "stop", x_groq={"usage": COUNTS, "seed": 1})],
+    "in both": [chunk(HM), chunk({}, "stop", x_groq={"usage": COUNTS}, usage=COUNTS)],
+    "without choices": [chunk(HM), over(), {"choices": None, "usage": COUNTS}],
+}
+
+
+@pytest.mark.parametrize("events", USAGES.values(), ids=USAGES)
+def test_counts_wherever_and_how_often_they_come(events: list[JsonObject]) -> None:
+    ours = told(CODEC, TARGET, events)
+    assert collect(ours).usage == USED
+    seen = [event.usage for event in ours if isinstance(event, UsageUpdate)]
+    assert seen[-1] == USED
+    assert len(seen) == len(set(seen))
+
+
+def test_without_counts_nothing_is_known() -> None:
+    assert streamed(CODEC, TARGET, [chunk(HM), over()]).usage == Usage()
+
+
+def test_the_first_id_and_the_first_model_are_the_answers() -> None:
+    """Azure begins with a chunk of its own, without names; Groq's agents give each chunk another id."""
+    events: list[JsonObject] = [
+        {"id": "", "model": "", "choices": [], "prompt_filter_results": []},
+        chunk(HM, id="one"),
+        chunk({}, "stop", id="two", model="m2"),
+    ]
+    ours = told(CODEC, TARGET, events)
+    assert (collect(ours).id, collect(ours).model) == ("one", "m")
+    assert [event for event in ours if isinstance(event, ResponseStart)][-1] == ResponseStart("one", "m")
+
+
+# --- the end, and what is none ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", range(len(TRANSCRIPT) - 2))
+def test_row_68_a_stream_that_stops_before_a_finish_reason_was_cut_off(count: int) -> None:
+    with pytest.raises(LMTransportError, match="stopped before the end") as caught:
+        told(CODEC, TARGET, TRANSCRIPT[:count])
+    assert caught.value.retryable
+    assert (caught.value.provider, caught.value.model) == ("openai", "m")
+    assert (caught.value.partial is None) is (count < 2)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [[chunk(HM), chunk(HM, index=1), over()], [chunk(HM, index=1), chunk({}, "stop", index=1)], [COUNTED], [{}]],
+    ids=["one choice is not over", "the first choice never came", "nothing but counts", "nothing"],
+)
+def test_row_68_an_answer_that_is_not_all_there_was_cut_off(events: list[JsonObject]) -> None:
+    with pytest.raises(LMTransportError, match="stopped before the end"):
+        told(CODEC, TARGET, events)
+
+
+def test_a_host_that_gives_no_reasons_ends_with_its_counts() -> None:
+    (choice,) = streamed(CODEC, TARGET, [{"choices": [{"delta": HM}]}, COUNTED]).choices
+    assert (choice.text, choice.finish_reason) == ("ok", "stop")
+
+
+def failed(**error: Any) -> JsonObject:
+    return {"error": error}
+
+
+ERRORS: dict[str, tuple[JsonObject, type[Exception], bool]] = {
+    "row 70 a code in words": (failed(message="Slow", code="rate_limit_exceeded"), LMRateLimitError, True),
+    "row 70 a code in numbers": (failed(message="Slow", code=429), LMRateLimitError, True),
+    "row 70 a code that nobody knows": (failed(message="Oh"), LMServerError, True),
+    "a text": ({"error": "Oh"}, LMServerError, True),
+    "beside a choice": ({**chunk(HM, "error"), **failed(code=502, message="Oh")}, LMServerError, True),
+    "in a choice": ({"choices": [{"index": 0, "error": {"code": 400, "message": "No"}}]}, LMInvalidRequestError, False),
+    "without choices": ({"choices": None, **failed(code=429, message="Slow")}, LMRateLimitError, True),
+}
+
+
+@pytest.mark.parametrize(("event", "error", "retryable"), ERRORS.values(), ids=ERRORS)
+def test_errors_at_any_time_keep_what_came(event: JsonObject, error: type[Exception], retryable: bool) -> None:
+    for count in (0, 2, len(TRANSCRIPT)):
+        with pytest.raises(error) as caught:
+            told(CODEC, TARGET, [*TRANSCRIPT[:count], event])
+        assert getattr(caught.value, "retryable", None) is retryable
+        partial: Response = getattr(caught.value, "partial", None) or Response()
+        assert "".join(choice.text for choice in partial.choices) == {0: "", 2: "H"}.get(count, "Hi")
+
+
+def test_groqs_word_that_it_stopped_early_is_an_error() -> None:
+    with pytest.raises(LMServerError, match="over capacity"):
+        told(CODEC, at(GROQ), [chunk(HM), {"choices": [], "x_groq": {"error": "over capacity"}}])
+
+
+def test_a_call_that_the_host_refuses_in_the_stream_is_told_with_the_complaint() -> None:
+    refused = failed(message="x is missing", code="tool_use_failed", failed_generation='{"name":"f","arguments":{}}')
+    events = told(CODEC, at(GROQ), [chunk({"reasoning": "hm"}), refused])
+    (choice,) = collect(events).choices
+    (ours,) = choice.tool_calls
+    assert choice.parts == (thought(GROQ), ours)
+    assert (ours.name, ours.arguments, ours.error and ours.error.message) == ("f", {}, "x is missing")
+    assert [type(event) for event in events[-7:-3]] == [PartEnd, ToolCallStart, ToolCallDelta, ToolCallEnd]
+    assert [warning.feature for warning in collect(events).warnings] == ["tool_calls"]
+    assert collect(told(CODEC, at(GROQ), [refused])).choices[0].tool_calls == (ours,)
+
+
+BODY: JsonObject = {
+    "id": "c",
+    "model": "m",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
+}
+
+
+def test_row_69_a_reply_in_one_piece_is_read_as_it_is() -> None:
+    assert streamed(CODEC, TARGET, [BODY]) == openai_chat.decode(BODY, sent_to(CODEC, TARGET), TARGET)
+
+
+@pytest.mark.parametrize("mark", [b"data: [DONE]\n\n", b"data: [DONE]", b""])
+def test_row_67_the_end_mark_may_be_missing(mark: bytes) -> None:
+    splitter = splitter_for(openai_chat.FRAMING)
+    data = b"".join(b"data: " + dumps(event).encode() + b"\n\n" for event in TRANSCRIPT) + mark
+    events = [*splitter.feed(data), *splitter.close()]
+    assert streamed(CODEC, TARGET, events) == streamed(CODEC, TARGET, TRANSCRIPT)
+
+
+def test_the_chunks_in_one_array_are_the_same_answer() -> None:
+    assert streamed(CODEC, TARGET, [[*TRANSCRIPT]]) == streamed(CODEC, TARGET, TRANSCRIPT)
+
+
+def test_a_message_beside_the_delta_is_passed_over() -> None:
+    """Some hosts send the answer so far with every piece of it."""
+    events: list[Any] = [chunk({"content": piece}) for piece in "Hi"]
+    for one, so_far in zip(events, ("H", "Hi"), strict=True):
+        one["choices"][0]["message"] = {"content": so_far}
+    assert streamed(CODEC, TARGET, [*events, over()]).choices[0].text == "Hi"
+
+
+@pytest.mark.parametrize(
+    ("words", "error"), [("<html><title>Go away</title></html>", LMServerError), ("Go away", LMUnexpectedError)]
+)
+def test_words_in_place_of_chunks_are_an_error_that_shows_them(words: str, error: type[Exception]) -> None:
+    with pytest.raises(error, match="Go away"):
+        told(CODEC, TARGET, [words])
+
+
+# --- properties --------------------------------------------------------------------------------------------------
+
+TEXTS = st.text('ab {}<>\\"\n', max_size=12)
+NAMES = st.sampled_from(["f", "g"])
+WIRE_CALLS = st.lists(
+    st.tuples(NAMES, st.sampled_from(['{"x":"}{"}', '{"x":{"y":[1]}}', "{}", "", '{"x"'])), max_size=3
+)
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> tuple[JsonObject, list[JsonObject]]:
+    """A whole body, and the same as chunks, cut anywhere."""
+    text, thinking, refusal = draw(TEXTS), draw(st.none() | TEXTS), draw(st.none() | st.just("I cannot."))
+    calls = draw(WIRE_CALLS)
+    reason = draw(st.sampled_from(["stop", "length", "tool_calls", "content_filter", "eos", "never heard of"]))
+    wires: list[JsonValue] = [
+        {"id": f"id{n}", "type": "function", "function": {"name": name, "arguments": arguments}}
+        for n, (name, arguments) in enumerate(calls)
+    ]
+    message: JsonObject = {"role": "assistant", "content": text, "reasoning": thinking, "refusal": refusal}
+    message["tool_calls"] = wires
+    choice: JsonObject = {"index": 0, "message": message, "finish_reason": reason}
+    body: JsonObject = {**BODY, "choices": [choice], "usage": COUNTS}
+    chunks = [chunk({"role": "assistant"})]
+    chunks += [chunk({"reasoning": piece}) for piece in draw(cuts(thinking or ""))]
+    chunks += [chunk({"content": piece}) for piece in draw(cuts(text))]
+    chunks += [chunk({"refusal": piece}) for piece in draw(cuts(refusal or ""))]
+    streams = [
+        [fragment("", name, index=n, id=f"id{n}"), *(fragment(piece, index=n) for piece in draw(cuts(arguments)))]
+        for n, (name, arguments) in enumerate(calls)
+    ]
+    while any(streams):
+        chunks.append(draw(st.sampled_from([stream for stream in streams if stream])).pop(0))
+    return body, [*chunks, over(reason), COUNTED]
+
+
+def without_raw(response: Response) -> Response:
+    return replace(response, raw=None, choices=tuple(replace(choice, raw=None) for choice in response.choices))
+
+
+@given(answers(), st.sampled_from([GROQ, OPENAI, VLLM]))
+def test_a_streamed_answer_is_the_whole_answer(answer: tuple[JsonObject, list[JsonObject]], host: ChatDialect) -> None:
+    body, chunks = answer
+    sent = sent_to(CODEC, at(host))
+    events = told(CODEC, at(host), chunks)
+    response = collect(events)
+    # Calls that begin in another order than that of their index are in the order in which they began.
+    begun = [event.id for event in events if isinstance(event, ToolCallStart)]
+    choices: Any = body["choices"]
+    wires: list[dict[str, str]] = choices[0]["message"]["tool_calls"]
+    wires.sort(key=lambda wire: begun.index(wire["id"]))
+    assert without_raw(response) == without_raw(openai_chat.decode(body, sent, at(host)))
+    assert response == openai_chat.decode(response.raw, sent, at(host))
+
+
+@given(hostile([
+    "choices", "delta", "index", "content", "tool_calls", "function", "name", "arguments", "id", "finish_reason", "usage",
+    "stop", "error", "message", "reasoning", "reasoning_details", "thinking", "type", "text", "audio", "x_groq", "custom",
+    "logprobs", "model", "role", "thinking_blocks", "function_call", "code", "tool_use_failed", "failed_generation",
+]))  # fmt: skip
+def test_whatever_comes_gives_an_answer_or_our_own_error(events: list[Any]) -> None:
+    only_our_errors(CODEC, TARGET, events)
+    deltas: list[Any] = [{"choices": [{"delta": event}]} for event in events]
+    only_our_errors(CODEC, at(VLLM), [*deltas, over()])

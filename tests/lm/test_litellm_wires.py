@@ -1,0 +1,142 @@
+"""The real LiteLLM against ``FakeProvider``: the bridge over HTTP, to several upstreams, tools both ways, and its errors.
+
+Skipped with a message where LiteLLM is not installed; it is part of the extra ``test``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from sigwire.core.messages import Message
+from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.response import Choice
+from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.errors import (
+    ConfigurationError,
+    ContextWindowExceededError,
+    LMAuthenticationError,
+    LMError,
+    LMRateLimitError,
+    LMServerError,
+    LMUnsupportedModelError,
+)
+from sigwire.lm import litellm_bridge as bridge
+from sigwire.lm.client import LM
+from sigwire.testing import FakeProvider, Fault
+from tests.lm.asking import HELLO, HOWS, KEY, TOOL, Clock, ask, forget_keys, patient
+
+# A model of LiteLLM's, the wire that LiteLLM speaks for it, and what it wants at the end of the address.
+UPSTREAMS: Mapping[str, tuple[str, str]] = {
+    "litellm/openai/gpt-4.1": ("openai", ""),
+    "litellm/openai/responses/gpt-5.5": ("openai-responses", ""),
+    "litellm/anthropic/claude-opus-4-5": ("anthropic", ""),
+    "litellm/gemini/gemini-2.5-flash": ("gemini", "/v1beta"),
+    "litellm/mistral/mistral-large": ("openai", ""),
+    "hyperbolic/m": ("openai", ""),  # a prefix without a row of ours
+}
+EVERY_UPSTREAM = pytest.mark.parametrize("model", UPSTREAMS)
+
+
+@pytest.fixture(autouse=True)
+def theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_keys(monkeypatch)
+    try:
+        bridge.check_release()
+    except ConfigurationError as error:
+        pytest.skip(str(error))
+
+
+def model_at(provider: FakeProvider, model: str, **options: Any) -> LM:
+    wire, end = UPSTREAMS[model]
+    return LM(model, base_url=provider.url(wire) + end, api_key=KEY, **options)
+
+
+@HOWS
+@EVERY_UPSTREAM
+async def test_calls_come_back_and_go_out_again_with_their_results(how: str, model: str) -> None:
+    asked = [ToolCall("", "f", {"x": 1}), ToolCall("", "f", {})]
+    with FakeProvider([asked, "done"]) as provider:
+        lm = model_at(provider, model)
+        request = Request(HELLO.messages, (TOOL,), ToolChoice.AUTO)
+        (choice,) = (await ask(how, lm, request)).choices
+        results = [ToolResult(call.id, call.name, f"result {n}") for n, call in enumerate(choice.tool_calls)]
+        messages = (*request.messages, choice.message(), Message.tool(*results))
+        (last,) = (await ask(how, lm, Request(messages, (TOOL,)))).choices
+    assert [(call.name, call.arguments) for call in choice.tool_calls] == [("f", {"x": 1}), ("f", {})]
+    assert (choice.finish_reason, last.text, last.finish_reason) == ("tool_calls", "done", "stop")
+    first, second = provider.requests
+    assert {first.wire, second.wire} == {UPSTREAMS[model][0]}
+    assert first.request is not None
+    assert second.request is not None
+    assert [spec["function"]["name"] for spec in first.request.tools] == ["f"]
+    seen = [result for message in second.request.messages for result in message.tool_results]
+    for number, result in enumerate(seen):  # LiteLLM wraps what Gemini wants as an object
+        assert result.content in (f"result {number}", {"content": f"result {number}"})
+    made = [call for message in second.request.messages for call in message.tool_calls]
+    assert [call.id for call in made] == [result.id for result in seen]
+
+
+@EVERY_UPSTREAM
+def test_text_limits_and_usage(model: str) -> None:
+    with FakeProvider(["Hi"]) as provider:
+        response = model_at(provider, model, max_tokens=50).respond(HELLO)
+    assert response.choices[0].text == "Hi"
+    assert response.usage.input_tokens is not None
+    (sent,) = provider.requests
+    assert sent.request is not None
+    assert sent.request.options["max_tokens"] == 50
+
+
+def test_structured_output() -> None:
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}},
+        "required": ["n"],
+        "additionalProperties": False,
+    }
+    with FakeProvider([Choice('{"n": 1}')]) as provider:
+        lm = model_at(provider, "litellm/openai/gpt-4.1")
+        response = lm.respond(Request(HELLO.messages, response_format=ResponseFormat(schema)))
+    assert response.choices[0].text == '{"n": 1}'
+    (sent,) = provider.requests
+    assert sent.request is not None
+    assert sent.request.response_format is not None
+    assert sent.request.response_format.schema == schema
+
+
+@HOWS
+@pytest.mark.parametrize("model", ["litellm/openai/gpt-4.1", "litellm/anthropic/claude-opus-4-5"])
+async def test_row_5_without_a_key_nothing_is_sent(how: str, model: str) -> None:
+    with pytest.raises(LMAuthenticationError, match="Check the API key") as caught:
+        await ask(how, LM(model))
+    assert len(caught.value.attempts) == 1
+
+
+@HOWS
+async def test_row_73_a_wrong_key_is_not_shown(how: str) -> None:
+    with FakeProvider(["never"], key="another one") as provider, pytest.raises(LMAuthenticationError) as caught:
+        await ask(how, model_at(provider, "litellm/openai/gpt-4.1"))
+    assert KEY not in f"{caught.value} {caught.value!r}"
+    assert len(provider.requests) == 1
+
+
+FAULTS: Mapping[str, tuple[Fault, type[LMError], int]] = {
+    "row 74 model": (Fault("not_found"), LMUnsupportedModelError, 1),
+    "row 75 context": (Fault("context_length"), ContextWindowExceededError, 1),
+    "row 76 rate limit": (Fault("rate_limit"), LMRateLimitError, 3),
+    "row 77 overloaded": (Fault("overloaded"), LMServerError, 3),
+}
+
+
+@HOWS
+@pytest.mark.parametrize("model", ["litellm/openai/gpt-4.1", "litellm/anthropic/claude-opus-4-5"])
+@pytest.mark.parametrize("row", FAULTS)
+async def test_a_fault_is_ours_and_only_sigwire_tries_again(row: str, model: str, how: str) -> None:
+    fault, kind, requests = FAULTS[row]
+    with FakeProvider(lambda request: fault) as provider, pytest.raises(LMError) as caught:
+        await ask(how, model_at(provider, model, retry=patient(Clock(), 2)))
+    assert type(caught.value) is kind
+    assert len(provider.requests) == requests

@@ -1,0 +1,318 @@
+"""Streamed programs: what is told, by which module, and what is left of a stream that nobody reads to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from sigwire.core.events import (
+    AskStart,
+    Finished,
+    ProgramEvent,
+    ToolCallEnd,
+    ToolCallStart,
+    ToolDone,
+    UsageUpdate,
+)
+from sigwire.core.request import Request
+from sigwire.core.response import Choice, Response, Usage
+from sigwire.core.tools import ToolCall
+from sigwire.errors import ConfigurationError, LMServerError, RetryTool
+from sigwire.lm.fake import FakeLM
+from sigwire.modules.module import Module
+from sigwire.modules.predict import Predict
+from sigwire.modules.react import AgentRun, ReAct
+from sigwire.observe.callbacks import ACTIVE_CALL_ID, BaseCallback
+from sigwire.settings import context
+
+Read = Callable[..., list[ProgramEvent]]
+
+
+def _blocking(module: Module, **inputs: Any) -> list[ProgramEvent]:
+    return list(module.stream(**inputs))
+
+
+def _awaited(module: Module, **inputs: Any) -> list[ProgramEvent]:
+    async def read() -> list[ProgramEvent]:
+        return [event async for event in module.astream(**inputs)]
+
+    return asyncio.run(read())
+
+
+@pytest.fixture(params=[_blocking, _awaited], ids=["blocking", "awaited"])
+def read(request: pytest.FixtureRequest) -> Read:
+    reader: Read = request.param
+    return reader
+
+
+def predictor(*answers: str) -> Predict[..., Any]:
+    return Predict("question -> answer", lm=FakeLM([{"answer": answer} for answer in answers]))
+
+
+def double(n: int) -> int:
+    """Twice the number."""
+    return 2 * n
+
+
+def agent(*answers: Any, tools: Iterable[Any] = (double,)) -> ReAct[..., Any]:
+    made: ReAct[..., Any] = ReAct("question -> answer: int", tools=list(tools))
+    made.set_lm(FakeLM(list(answers)))
+    return made
+
+
+DOUBLE = ToolCall("a", "double", {"n": 21})
+SUBMIT = ToolCall("b", "submit", {"answer": 42})
+
+
+class Outer(Module):
+    """A user's program: two parts, one of them within another module."""
+
+    def __init__(self) -> None:
+        self.first = predictor("one", "one")
+        self.inner = Inner()
+
+    def forward(self, question: str) -> str:
+        return f"{self.first(question=question).answer} {self.inner(question=question)}"
+
+
+class Inner(Module):
+    def __init__(self) -> None:
+        self.parts = [predictor("two", "two")]
+
+    async def aforward(self, question: str) -> str:
+        prediction = await self.parts[0].acall(question=question)
+        return str(prediction.answer)
+
+
+def asked(events: Iterable[ProgramEvent]) -> list[str]:
+    return [event.path for event in events if isinstance(event, AskStart)]
+
+
+def test_a_stream_ends_with_what_the_call_gives(read: Read) -> None:
+    *_, last = read(predictor("Paris"), question="Capital of France?")
+    assert isinstance(last, Finished)
+    assert last.value == predictor("Paris")(question="Capital of France?")
+
+
+def test_events_name_the_module_they_come_from(read: Read) -> None:
+    program = Outer()
+    events = read(program, question="?")
+    assert asked(events) == ["first", "inner.parts[0]"]
+    assert {event.path for event in events} == {"first", "inner.parts[0]", "self"}
+    assert isinstance(events[-1], Finished)
+    assert events[-1].value == "one two"
+
+
+def test_the_second_stream_is_as_the_first(read: Read) -> None:
+    program = Outer()
+    assert read(program, question="?") == read(program, question="?")
+
+
+def test_a_module_that_the_program_does_not_hold_goes_by_its_class(read: Read) -> None:
+    class Making(Module):
+        def forward(self, question: str) -> str:
+            return str(predictor("made")(question=question).answer)
+
+    assert asked(read(Making(), question="?")) == ["Predict"]
+
+
+def test_an_agent_tells_its_turns_and_the_results_of_its_tools(read: Read) -> None:
+    events = read(agent(DOUBLE, SUBMIT), question="21 doubled?")
+    told = [(event.path, event.turn) for event in events if isinstance(event, AskStart)]
+    assert told == [("react", 0), ("react", 1)]
+    done = [(event.path, event.turn, event.result.content) for event in events if isinstance(event, ToolDone)]
+    assert done == [("self", 0, 42), ("self", 1, "Completed.")]
+    kinds = [type(event) for event in events if isinstance(event, ToolCallStart | ToolCallEnd | ToolDone)]
+    assert kinds == [ToolCallStart, ToolCallEnd, ToolDone] * 2
+
+
+def test_a_tool_that_fails_is_told_as_the_model_sees_it(read: Read) -> None:
+    def fail(n: int) -> int:
+        raise RetryTool("try another number")
+
+    events = read(agent(ToolCall("a", "fail", {"n": 1}), SUBMIT, tools=[fail]), question="?")
+    first = next(event for event in events if isinstance(event, ToolDone))
+    assert first.result.is_error
+    assert "try another number" in first.result.text
+
+
+def test_calls_that_cannot_run_are_told_too(read: Read) -> None:
+    events = read(agent(ToolCall("a", "nothing", {}), SUBMIT), question="?")
+    first = next(event for event in events if isinstance(event, ToolDone))
+    assert "There is no tool 'nothing'" in first.result.text
+
+
+def test_an_agent_in_a_tool_tells_its_own_turns(read: Read) -> None:
+    inner = agent(DOUBLE, SUBMIT)
+
+    class Team(Module):
+        def __init__(self) -> None:
+            self.helper = inner
+
+            def ask_helper(question: str) -> int:
+                return int(inner(question=question).answer)
+
+            self.lead = agent(ToolCall("a", "ask_helper", {"question": "?"}), SUBMIT, tools=[ask_helper])
+
+        def forward(self, question: str) -> int:
+            return int(self.lead(question=question).answer)
+
+    events = read(Team(), question="?")
+    told = [(event.path, event.turn) for event in events if isinstance(event, AskStart)]
+    assert told == [("lead.react", 0), ("helper.react", 0), ("helper.react", 1), ("lead.react", 1)]
+
+
+def test_what_runs_at_once_is_all_told(read: Read) -> None:
+    class Many(Module):
+        def __init__(self) -> None:
+            self.answer = Predict("question -> answer", lm=FakeLM(lambda request: {"answer": "same"}))
+
+        def forward(self, questions: list[str]) -> list[str]:
+            results = self.answer.batch([{"question": question} for question in questions], num_threads=3)
+            return [result.answer for result in results]
+
+    events = read(Many(), questions=["a", "b", "c", "d"])
+    assert asked(events) == ["answer"] * 4
+    assert isinstance(events[-1], Finished)
+    assert events[-1].value == ["same"] * 4
+
+
+async def test_streams_of_one_program_do_not_mix() -> None:
+    program = Predict(
+        "question -> answer", lm=FakeLM(lambda request: {"answer": request.messages[-1].text.splitlines()[1]})
+    )
+
+    async def one(number: int) -> str:
+        events = [event async for event in program.astream(question=f"number {number}")]
+        assert len(asked(events)) == 1
+        assert isinstance(events[-1], Finished)
+        return str(events[-1].value.answer)
+
+    answers = await asyncio.gather(*(one(number) for number in range(5)))
+    assert answers == [f"number {number}" for number in range(5)]
+
+
+def test_a_repair_is_another_question(read: Read) -> None:
+    program = Predict("question -> number: int", lm=FakeLM([{"number": "many"}, {"number": 3}]), max_repairs=1)
+    events = read(program, question="?")
+    assert asked(events) == ["self", "self"]
+    assert isinstance(events[-1], Finished)
+    assert [attempt.purpose for attempt in events[-1].value.attempts] == ["ask", "repair"]
+
+
+def test_a_model_that_only_answers_whole_is_streamed_whole(read: Read) -> None:
+    class Echo:
+        model = "echo"
+        capabilities = FakeLM().capabilities
+
+        def respond(self, request: Request) -> Response:
+            return Response((Choice("[[ ## answer ## ]]\nyes"),), Usage(output_tokens=3))
+
+        async def arespond(self, request: Request) -> Response:
+            return self.respond(request)
+
+    events = read(Predict("question -> answer", lm=Echo()), question="?")
+    assert [event.usage.output_tokens for event in events if isinstance(event, UsageUpdate)] == [3]
+    assert isinstance(events[-1], Finished)
+    assert events[-1].value.answer == "yes"
+
+
+def test_an_error_stands_in_the_place_of_the_end(read: Read) -> None:
+    with pytest.raises(LMServerError):
+        read(Predict("question -> answer", lm=FakeLM([LMServerError("busy")])), question="?")
+
+
+# --- the reader's side -------------------------------------------------------------------------------------
+
+
+def test_nothing_runs_before_the_first_event_is_read() -> None:
+    program = predictor("Paris")
+    stream = program.stream(question="?")
+    assert program.lm.requests == []
+    next(stream)
+    assert len(list(stream)) > 1
+
+
+def test_the_value_is_there_at_the_end_and_an_error_before() -> None:
+    stream = predictor("Paris").stream(question="?")
+    with pytest.raises(ConfigurationError, match="before its end"):
+        _ = stream.value
+    for _ in stream:
+        pass
+    assert stream.value.answer == "Paris"
+
+
+def test_who_leaves_a_stream_keeps_what_the_agent_did() -> None:
+    program = agent(DOUBLE, SUBMIT)
+    with program.stream(question="21 doubled?") as stream:
+        for event in stream:
+            if isinstance(event, ToolDone):
+                break
+    run = AgentRun.of(stream.left)
+    assert [result.content for step in run.steps for result in step.results] == [42]
+    assert program(history=run.history).answer == 42
+
+
+async def test_so_does_who_leaves_an_awaited_one() -> None:
+    program = agent(DOUBLE, SUBMIT)
+    async with program.astream(question="21 doubled?") as stream:
+        async for event in stream:
+            if isinstance(event, ToolCallEnd):
+                break
+    run = AgentRun.of(stream.left)
+    again = await program.acall(history=run.history)
+    assert again.answer == 42
+
+
+def test_a_stream_that_was_left_gives_nothing_more() -> None:
+    stream = predictor("Paris").stream(question="?")
+    next(stream)
+    stream.close()
+    stream.close()
+    assert list(stream) == []
+
+
+def test_what_the_program_sets_is_not_seen_by_the_reader() -> None:
+    seen: list[Any] = []
+
+    def reading(events: Iterator[ProgramEvent]) -> None:
+        for _ in events:
+            seen.append(ACTIVE_CALL_ID.get())
+
+    program = predictor("Paris")
+    program.callbacks = [BaseCallback()]
+    contextvars.copy_context().run(reading, program.stream(question="?"))
+    assert set(seen) == {None}
+
+
+async def test_nor_by_the_awaiting_one() -> None:
+    program = predictor("Paris")
+    program.callbacks = [BaseCallback()]
+    async for _ in program.astream(question="?"):
+        assert ACTIVE_CALL_ID.get() is None
+
+
+def test_the_settings_of_where_the_stream_was_made_hold() -> None:
+    program: Predict[..., Any] = Predict("question -> answer")
+    with context(lm=FakeLM([{"answer": "here"}])):
+        stream = program.stream(question="?")
+    *_, last = stream
+    assert isinstance(last, Finished)
+    assert last.value.answer == "here"
+
+
+async def test_awaiting_with_a_deadline_works_as_ever() -> None:
+    class Slow(Module):
+        async def aforward(self) -> None:
+            await asyncio.Event().wait()
+
+    async def read_all() -> list[ProgramEvent]:
+        async with asyncio.timeout(0.05):
+            return [event async for event in Slow().astream()]
+
+    with pytest.raises(TimeoutError):
+        await read_all()
