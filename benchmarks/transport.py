@@ -119,6 +119,12 @@ def standard_send(port: int) -> Callable[[], bytes]:
     return send
 
 
+def urllib3_send(port: int) -> Callable[[], bytes]:
+    pool: Any = importlib.import_module("urllib3").PoolManager()
+    options = {"body": BODY, "headers": HEADERS, "retries": False, "redirect": False}
+    return lambda: bytes(pool.request("POST", f"http://127.0.0.1:{port}/", **options).data)
+
+
 def pyreqwest_send(port: int) -> Callable[[], bytes]:
     client: Any = importlib.import_module("pyreqwest.client").SyncClientBuilder().build()
     return lambda: bytes(
@@ -170,7 +176,7 @@ async def aiohttp_asend(port: int) -> AsyncGenerator[Callable[[], Awaitable[byte
 @contextlib.asynccontextmanager
 async def aiohttp_astream(port: int) -> AsyncGenerator[Callable[[], Awaitable[bytes]]]:
     aiohttp: Any = importlib.import_module("aiohttp")
-    async with aiohttp.ClientSession() as session:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
         async def read() -> bytes:
             async with session.post(f"http://127.0.0.1:{port}/stream", data=BODY, headers=HEADERS) as answer:
@@ -184,6 +190,7 @@ CLIENTS = {
     OURS: Client(ours_send, ours_asend, ours_stream, ours_astream),
     "http.client": Client(standard_send),
     "aiohttp": Client(asend=aiohttp_asend, astream=aiohttp_astream),
+    "urllib3": Client(urllib3_send),
     "pyreqwest": Client(pyreqwest_send, pyreqwest_asend, astream=pyreqwest_astream),
 }
 

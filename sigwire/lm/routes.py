@@ -21,9 +21,8 @@ from typing import Any, TypeAlias
 from urllib.parse import quote, unquote, urlsplit
 
 from sigwire.errors import ConfigurationError
-from sigwire.lm.sockets import Proxy
 
-__all__ = ["Certificate", "Endpoint", "Origin", "endpoint", "proxy_from_env", "shown", "tls_context"]
+__all__ = ["Certificate", "Endpoint", "Origin", "Proxy", "endpoint", "proxy_from_env", "shown", "tls_context"]
 
 Certificate: TypeAlias = "str | os.PathLike[str] | tuple[str | os.PathLike[str], ...]"
 Origin: TypeAlias = "tuple[str, str, int]"
@@ -114,6 +113,67 @@ def shown(url: str) -> str:
     scheme, slashes, rest = before_query.rpartition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"
+
+
+# --- proxies -------------------------------------------------------------------------------------------
+
+_DEFAULT_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """Where requests go through. The proxy resolves the target's name, with SOCKS too; the repr has no password.
+
+    >>> Proxy.parse("socks5://me:secret@proxy.corp")
+    Proxy(socks5://proxy.corp:1080)
+    """
+
+    scheme: str
+    host: str
+    port: int
+    username: str = ""
+    password: str = ""
+
+    @classmethod
+    def parse(cls, url: str) -> Proxy:
+        """A proxy from its URL; without a scheme it is an HTTP proxy. Raises ``ConfigurationError``."""
+        try:
+            parts = urlsplit(url if "://" in url else f"http://{url}")
+            port = parts.port or _DEFAULT_PORTS[parts.scheme]
+            host = parts.hostname if parts.scheme in _DEFAULT_PORTS else None
+        except (KeyError, ValueError):
+            host, port, parts = None, 0, None
+        if not host or not parts:
+            raise ConfigurationError(
+                f"A proxy's URL cannot be used (opening a connection). Write scheme://host:port with one of the schemes "
+                f"{', '.join(_DEFAULT_PORTS)}, in proxy= or in the environment."
+            )
+        return cls(parts.scheme, host, port, unquote(parts.username or ""), unquote(parts.password or ""))
+
+    def __repr__(self) -> str:
+        return f"Proxy({self.scheme}://{self.host}:{self.port})"
+
+    @property
+    def authorization(self) -> dict[str, str]:
+        """The header for an HTTP proxy that wants to know who is asking."""
+        if not self.username:
+            return {}
+        pair = b64encode(f"{self.username}:{self.password}".encode()).decode()
+        return {"proxy-authorization": f"Basic {pair}"}
+
+    @property
+    def is_socks(self) -> bool:
+        """Whether it carries any bytes, and not HTTP requests."""
+        return self.scheme.startswith("socks")
+
+    def forwards(self, end: Endpoint) -> bool:
+        """Whether it reads the request itself, as HTTP proxies do without TLS, and is no mere line."""
+        return end.scheme == "http" and not self.is_socks
+
+    @property
+    def url(self) -> str:
+        """Without user and password."""
+        return f"{self.scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
 # --- the environment -----------------------------------------------------------------------------------
