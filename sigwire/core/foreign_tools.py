@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, TypeGuard, cast, get_args
 
 from sigwire.core.function_tools import Bound, argument_faults
@@ -154,10 +155,10 @@ def _mcp_block(block: JsonObject) -> Any:
 
 
 def _mcp_resource(block: JsonObject) -> dict[str, Any]:
-    resource = cast("dict[str, Any]", block["resource"])
-    if "blob" not in resource:
+    resource = dict(cast("Mapping[str, Any]", block["resource"]))
+    blob = resource.pop("blob", None)
+    if blob is None:
         return resource
-    blob = resource.pop("blob")
     return {**resource, "content": _media(_family(resource.get("mimeType")), data=blob, mime=resource.get("mimeType"))}
 
 
@@ -216,7 +217,9 @@ class _LangChainArguments:
         self._tool = tool
         self.hidden = _hidden(tool)
 
-    @property
+    # LangChain makes the model anew whenever it is asked for it, and a schema is compiled once for each object.
+
+    @cached_property
     def _model(self) -> Any:
         """The pydantic model (version 2) of what the model gives; ``None`` where there is only a schema."""
         if _has_plain_schema(self._tool) or _takes_one_text(self._tool):
@@ -226,6 +229,10 @@ class _LangChainArguments:
 
     def schema(self) -> JsonObject:
         """The JSON Schema of the arguments, an object."""
+        return self._schema
+
+    @cached_property
+    def _schema(self) -> JsonObject:
         if _has_plain_schema(self._tool):
             return cast("JsonObject", self._tool.args_schema)
         if _takes_one_text(self._tool):

@@ -85,7 +85,7 @@ class ToolCall(Value):
 
     @property
     def arguments_text(self) -> str:
-        """The arguments as the JSON text to send back: what the model wrote when it is known, else compact JSON."""
+        """The arguments as the text to send back: compact JSON; where they are no object, what the model wrote."""
         if self.arguments is None:
             return self.raw_arguments or ""
         return dumps(self.arguments)

@@ -213,6 +213,13 @@ class Scripted:
         return self.answer
 
 
+def test_reading_an_mcp_result_leaves_it_as_it_was() -> None:
+    answer = {"content": [{"type": "resource", "resource": {"uri": "file:///b.pdf", "blob": "cGRm"}}]}
+    tool = Tool.from_mcp_tool(Scripted(answer), {"name": "read", "inputSchema": {"type": "object"}})
+    assert tool() == tool()
+    assert answer["content"][0]["resource"] == {"uri": "file:///b.pdf", "blob": "cGRm"}
+
+
 def text(*said: str) -> list[dict[str, Any]]:
     return [{"type": "text", "text": words} for words in said]
 
