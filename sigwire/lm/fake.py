@@ -47,8 +47,8 @@ Answer: TypeAlias = (
 class FakeLM(BaseLM):
     """A model that answers from a script, one item per choice.
 
-    An item is a text; a dict of output fields; a ``ToolCall`` or a list of them (also ``{"name", "args"}`` dicts); a
-    ``Choice``; a ``Response`` or a list of texts, which answers all of a request's ``n`` choices at once; an
+    An item is a text; a dict of output fields (``ToolCalls`` among them are made as calls); a ``ToolCall`` or a list of them
+    (also ``{"name", "args"}`` dicts); a ``Choice``; a ``Response`` or a list of texts, which answers all of a request's ``n`` choices at once; an
     exception, which is raised; or a function of the request that gives any of these. A function in place of the
     script answers every request. ``usage`` is reported for each response. Streamed, texts come in the pieces that
     ``cut`` gives, word by word by default. ``requests`` holds every request, in order, also of copies. Raises
@@ -135,7 +135,7 @@ class FakeLM(BaseLM):
         if isinstance(answer, str):
             return Choice(answer)
         if isinstance(answer, Mapping):
-            return Choice(self._write(cast("Mapping[str, Any]", answer)))
+            return self._fields_choice(cast("Mapping[str, Any]", answer))
         if isinstance(answer, (ToolCall, ToolCalls, list, tuple)):
             calls = ToolCalls([answer] if isinstance(answer, ToolCall) else cast("Iterable[ToolCall]", answer))
             text = answer.text if isinstance(answer, ToolCalls) else ""
@@ -144,6 +144,16 @@ class FakeLM(BaseLM):
             f"{type(self).__name__} cannot answer with {type(cast(object, answer)).__name__} (reading the script). "
             "Use a text, a dict of fields, tool calls, a Choice, a Response, an exception or a function of the request."
         )
+
+    def _fields_choice(self, fields: Mapping[str, Any]) -> Choice:
+        """Fields as text; those that are tool calls as calls."""
+        called = [value for value in fields.values() if isinstance(value, ToolCalls)]
+        if not called:
+            return Choice(self._write(fields))
+        rest = {name: value for name, value in fields.items() if not isinstance(value, ToolCalls)}
+        text = self._write(rest) if rest else "\n".join(calls.text for calls in called)
+        calls = number_calls(call for calls in called for call in calls)
+        return Choice(text, calls, finish_reason="tool_calls" if calls else "stop")
 
 
 _Next: TypeAlias = Callable[[Request], Answer]
@@ -258,8 +268,10 @@ class DummyLM(FakeLM):
     def _dummy_answer(self, request: Request) -> Choice:
         text = _followed(request.messages) if self.follow_examples else None
         if text is None:
-            text = self._write(self._fields(request))
-        return Choice(text, reasoning="This is scripted reasoning." if self.reasoning else None)
+            choice = self._fields_choice(self._fields(request))
+        else:
+            choice = Choice(text)
+        return replace(choice, reasoning="This is scripted reasoning." if self.reasoning else None)
 
     def _fields(self, request: Request) -> Mapping[str, Any]:
         nothing = {"answer": "No more responses"}

@@ -24,6 +24,12 @@ CALL = ToolCall("call_0", "add", {"a": 1})
 ANSWERS: list[tuple[Any, Choice]] = [
     ("text", Choice("text")),
     ({"answer": "red"}, Choice("[[ ## answer ## ]]\nred\n\n[[ ## completed ## ]]\n")),
+    (
+        {"answer": "red", "calls": ToolCalls([CALL])},
+        Choice("[[ ## answer ## ]]\nred\n\n[[ ## completed ## ]]\n", (CALL,), finish_reason="tool_calls"),
+    ),
+    ({"calls": ToolCalls([CALL], "adding")}, Choice("adding", (CALL,), finish_reason="tool_calls")),
+    ({"answer": "red", "calls": ToolCalls()}, Choice("[[ ## answer ## ]]\nred\n\n[[ ## completed ## ]]\n")),
     (CALL, Choice(tool_calls=(CALL,), finish_reason="tool_calls")),
     ([CALL], Choice(tool_calls=(CALL,), finish_reason="tool_calls")),
     ([{"name": "add", "args": {"a": 1}}], Choice(tool_calls=(CALL,), finish_reason="tool_calls")),
@@ -128,6 +134,12 @@ def test_dummy_answers_are_used_up_then_say_that_none_are_left() -> None:
     assert "red" in lm("one")[0]
     assert "No more responses" in lm("two")[0]
     assert lm.model == "dummy"
+
+
+def test_calls_among_the_fields_of_a_dummy_answer_are_made_as_calls() -> None:
+    (choice,) = DummyLM([{"answer": "red", "calls": ToolCalls([CALL])}], reasoning=True).respond(ASK).choices
+    assert (choice.tool_calls, "calls" in choice.text) == ((CALL,), False)
+    assert choice.reasoning is not None
 
 
 def test_dummy_answers_by_substring_of_the_last_message() -> None:
