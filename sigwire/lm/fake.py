@@ -48,10 +48,10 @@ class FakeLM(BaseLM):
     """A model that answers from a script, one item per choice.
 
     An item is a text; a dict of output fields (``ToolCalls`` among them are made as calls); a ``ToolCall`` or a list of them
-    (also ``{"name", "args"}`` dicts); a ``Choice``; a ``Response`` or a list of texts, which answers all of a request's ``n`` choices at once; an
-    exception, which is raised; or a function of the request that gives any of these. A function in place of the
-    script answers every request. ``usage`` is reported for each response. Streamed, texts come in the pieces that
-    ``cut`` gives, word by word by default. ``requests`` holds every request, in order, also of copies. Raises
+    (also ``{"name", "args"}`` dicts); a ``Choice``; a ``Response`` or a list of texts, which answers all of a request's
+    ``n`` choices at once; an exception, which is raised; or a function of the request that gives any of these. A function
+    in place of the script answers every request. ``usage`` is reported for each response. Streamed, texts come in the
+    pieces that ``cut`` gives, word by word by default. ``requests`` holds every request, in order, also of copies. Raises
     ``ConfigurationError`` when the script has run out.
 
     >>> lm = FakeLM(["Hello", ToolCall("call_0", "add", {"a": 1})])
