@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from sigwire.adapters.text_tools.dialects import dialects
+from sigwire.adapters.text_tools.registry import dialects
 from sigwire.adapters.text_tools.scanner import scanner_for
 
 __all__ = ["HEADER_STEPS", "AnyGuard", "Guard", "GuardPair", "Mark", "line_guard", "tag_guard"]

@@ -6,14 +6,17 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sigwire.adapters.text_tools.dialects import dialects
 from sigwire.adapters.text_tools.grammar import Grammar, Offer
 from sigwire.adapters.text_tools.outbox import TextEvent
+from sigwire.adapters.text_tools.registry import dialects
 from sigwire.adapters.text_tools.scanner import Scanning, Thinking, scanner_for
 from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
 from sigwire.core.tools import ToolCall, number_calls
 
 __all__ = ["Scan", "TextReader", "read_calls"]
+
+
+_JOINED_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class TextReader:
         self._pending.append(text)
         self._waiting += len(text)
         # A long text that is held is only joined to now and then, so that each of its characters is copied a few times at most.
-        if not text or self._waiting * 32 < self._scanning.held:
+        if not text or self._waiting * 32 < self._scanning.held - _JOINED_AT_ONCE:
             return []
         return self._step()
 

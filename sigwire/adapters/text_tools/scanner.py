@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait, now
-from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, broken
+from sigwire.adapters.text_tools.grammar import END_TOKENS, Block, Grammar, Offer, broken
 from sigwire.adapters.text_tools.outbox import Outbox
 from sigwire.adapters.text_tools.skim import JSON, passing
 from sigwire.core.events import TextDelta
@@ -40,13 +40,6 @@ _THOUGHTS: Mapping[str, str] = {
     "<|channel>thought": "<channel|>",
 }
 _CLOSERS = frozenset(_THOUGHTS.values())
-_END_TOKENS = frozenset(
-    {
-        "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "<|end|>", "<|return|>", "<|call|>",
-        "<｜end▁of▁sentence｜>", "<|end▁of▁sentence|>", "<end_of_turn>", "<|END_OF_TURN_TOKEN|>", "</s>", "<|user|>",
-        "<|observation|>", "[e~[", "<turn|>",
-    }
-)  # fmt: skip
 _WRAPPERS = frozenset({"", "json", "xml", "text", "tool_call", "tool_code", "python"})
 _MARKS = {"`": re.compile(r"`*"), "~": re.compile(r"~*")}
 _FENCE_CHARACTERS = re.compile(r"[ \t\r`~]*")
@@ -74,7 +67,7 @@ class Scanner:
         self.closers = frozenset(closer for grammar in grammars for closer in grammar.closers)
         openers = {opener for g in grammars if not (g.own_line or g.weak) for opener in g.openers}
         stops = {stop for g in grammars if not g.own_line for stop in g.stops}
-        tokens = openers | stops | self.closers | _THOUGHTS.keys() | _CLOSERS | _END_TOKENS
+        tokens = openers | stops | self.closers | _THOUGHTS.keys() | _CLOSERS | END_TOKENS
         self.tokens = tuple(sorted(tokens, key=len, reverse=True))
         self.prefixes = frozenset(token[:cut] for token in self.tokens for cut in range(1, len(token)))
         self.firsts = "".join(sorted({token[0] for token in self.tokens}))
@@ -248,7 +241,7 @@ class Scanning:
     def _end_token(self, token: str, start: int) -> Wait[None]:
         """Leave out a token that ends the turn; anywhere else it is text."""
         cursor = self.cursor
-        if token in _END_TOKENS and self.thinking != "open":
+        if token in END_TOKENS and self.thinking != "open":
             cursor.position = start + len(token)
             if (yield from self._at_end(cursor)):
                 self.said = cursor.position
@@ -257,7 +250,7 @@ class Scanning:
 
     def _at_end(self, cursor: Cursor) -> Wait[bool]:
         """Whether nothing follows but space and tokens that end the turn."""
-        tokens = tuple(_END_TOKENS)
+        tokens = tuple(END_TOKENS)
         while True:
             before = cursor.position
             yield from cursor.run(_AFTER_CALLS)
@@ -365,8 +358,13 @@ class Scanning:
         start = cursor.position
         if (yield from cursor.peek(3)) == ">>>":
             yield from self._weak(">")
-        if cursor.position == start:
-            yield from cursor.run(_LINE_REST)
+        whole = cursor.position > start
+        while not whole:
+            cursor.position, whole = self._line_end()
+            self._say()
+            if not whole:
+                self._compact()
+                yield None
 
     def _own_line(self) -> Wait[str | None]:
         """The opener or stop that begins this line, without passing it."""
@@ -595,7 +593,7 @@ class Scanning:
     def _ends_turn(self) -> Wait[bool]:
         """Whether a token that ends the turn stands here; nothing is passed."""
         start = self.cursor.position
-        found = yield from self.cursor.takes_any(tuple(_END_TOKENS))
+        found = yield from self.cursor.takes_any(tuple(END_TOKENS))
         self.cursor.position = start
         return found is not None
 
