@@ -635,8 +635,8 @@ def _ends(response: Response) -> list[StreamEvent]:
 
 
 def _with_partial(error: E, told: Sequence[StreamEvent]) -> E:
-    """The error with the answer as far as it had come, if any of it was shown."""
-    if not all(isinstance(event, ResponseStart | UsageUpdate) for event in told):
+    """The error with the answer as far as it had come, if any of it was shown. A decoder's own word on that stands."""
+    if getattr(error, "partial", None) is None and not all(isinstance(e, ResponseStart | UsageUpdate) for e in told):
         error.partial = collect(told)  # type: ignore[attr-defined]  # of ours or not, an exception takes attributes
     return error
 
