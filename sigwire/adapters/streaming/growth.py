@@ -17,6 +17,7 @@ from sigwire.core.json import JsonValue, loads
 __all__ = ["JsonGrowth", "Strings"]
 
 _MAX_DEPTH = 200
+_CHARACTERS = 500  # so many are copied as fast as one item
 _SPACE = re.compile(r"[ \t\r\n]*")
 _PLAIN = re.compile(r'[^"\\]*')
 _TOKEN = re.compile(r"[-+.\w]*")
@@ -116,6 +117,7 @@ class JsonGrowth:
         "_expects",
         "_key",
         "_keys",
+        "_length",
         "_open",
         "_root",
         "_string",
@@ -131,7 +133,8 @@ class JsonGrowth:
         self._expects = "value"
         self._string: Strings | None = None
         self._key = False
-        self._chunks: list[str] = []
+        self._chunks: list[str] = []  # of the string that is open
+        self._length = 0
         self._token = ""
         self._root: Any = None
         self.changes = 0
@@ -161,11 +164,14 @@ class JsonGrowth:
     @property
     def cost(self) -> int:
         """About how much work ``so_far`` is."""
-        return sum(map(len, self._open)) + len(self._chunks)
+        return sum(map(len, self._open)) + len(self._chunks) + self._length // _CHARACTERS
 
     def so_far(self) -> JsonValue:
         """What there is of the value. What is closed is shared with later answers; do not change it."""
-        value: Any = "".join(self._chunks) if self._string is not None and not self._key else _NOTHING
+        value: Any = _NOTHING
+        if self._string is not None and not self._key:
+            value = "".join(self._chunks)
+            self._chunks = [value]
         for container, key in zip(reversed(self._open), reversed(self._keys), strict=True):
             value = _with(container, key, value)
         so_far: JsonValue = self._root if value is _NOTHING else value
@@ -214,13 +220,14 @@ class JsonGrowth:
     # --- what is under way -----------------------------------------------------------------------------
 
     def _begin_string(self, *, key: bool) -> None:
-        self._string, self._key, self._chunks = Strings(), key, []
+        self._string, self._key, self._chunks, self._length = Strings(), key, [], 0
         self.changes += not key
 
     def _in_string(self, string: Strings, text: str, at: int) -> int:
         piece, at = string.read(text, at)
         if piece:
             self._chunks.append(piece)
+            self._length += len(piece)
             self.changes += not self._key
         if string.closed:
             whole, self._string, self._chunks = "".join(self._chunks), None, []
