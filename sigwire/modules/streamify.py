@@ -23,8 +23,9 @@ from sigwire.modules.predict import Predict
 from sigwire.modules.streaming import AsyncProgramStream, ProgramStream, paths_of
 from sigwire.observe.callbacks import BaseCallback
 from sigwire.settings import context, current
-from sigwire.steps import Program, arun, run
+from sigwire.steps import Program, arun, block_on, run
 from sigwire.streams import Emit
+from sigwire.streams import stream as blocking_stream
 
 __all__ = [
     "SendStream",
@@ -32,6 +33,7 @@ __all__ = [
     "StatusMessageProvider",
     "StreamListener",
     "StreamResponse",
+    "apply_sync_streaming",
     "streamify",
     "streaming_response",
     "sync_send_to_stream",
@@ -269,7 +271,7 @@ def streamify(
     >>> ask = Predict("question -> answer", lm=FakeLM([{"answer": "In Oslo."}]))
     >>> stream = streamify(ask, stream_listeners=[StreamListener("answer")], async_streaming=False)
     >>> [item.chunk for item in stream(question="Where?") if isinstance(item, StreamResponse)]
-    ['In ', 'Oslo.', '']
+    ['In', ' Oslo.', '']
     """
     module = program if isinstance(program, Module) else _Function(program)
     listeners = list(stream_listeners or ())
@@ -354,6 +356,38 @@ class _Run:
                 for response in listener.hear(event):
                     self.heard = True
                     yield response
+
+
+def apply_sync_streaming(stream: AsyncIterable[Any]) -> Generator[Any]:
+    """An awaited stream as an ordinary generator, for blocking code. Its items are made in a thread of their own.
+
+    >>> async def count():
+    ...     for number in range(3):
+    ...         yield number
+    >>> list(apply_sync_streaming(count()))
+    [0, 1, 2]
+    """
+
+    def steps() -> Program[None]:
+        yield _Drained(stream)
+
+    return blocking_stream(steps())
+
+
+class _Drained:
+    """The effect of reading an awaited stream to its end, telling its items."""
+
+    nests = True
+
+    def __init__(self, items: AsyncIterable[Any]) -> None:
+        self._items = items
+
+    def run(self) -> None:
+        block_on(self.arun())
+
+    async def arun(self) -> None:
+        async for item in self._items:
+            Emit(item).run()
 
 
 # --- for a browser -----------------------------------------------------------------------------------------
