@@ -15,7 +15,6 @@ Linear in the text: what was searched for in vain is not searched for again, and
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from sigwire.adapters.text_tools.outbox import Outbox
 from sigwire.adapters.text_tools.skim import JSON, passing
 from sigwire.core.events import TextDelta
 
-__all__ = ["Scanner", "Scanning", "Thinking", "scanner_for"]
+__all__ = ["Scanner", "Scanning", "Thinking"]
 
 Thinking: TypeAlias = Literal["unknown", "open", "over"]
 
@@ -46,6 +45,8 @@ _FENCE_CHARACTERS = re.compile(r"[ \t\r`~]*")
 _LINE_REST = re.compile(r"[^\n]*")
 _TICKS = re.compile(r"`+")
 _NO_TICKS = re.compile(r"[^`\n]*")
+_END_LITERALS = tuple(END_TOKENS)
+_END_FIRSTS = frozenset(token[0] for token in END_TOKENS)
 _PATTERNS_KEPT = 64
 _AFTER_CALLS = re.compile(r"[\s;]*")
 
@@ -54,13 +55,14 @@ class Scanner:
     """A table of grammars, compiled. Holds nothing of any text."""
 
     __slots__ = (
-        "_patterns", "by_opener", "by_start", "closers", "firsts", "named", "own_line", "prefixes", "stops", "token",
-        "tokens", "width",
+        "_patterns", "by_opener", "by_start", "closers", "firsts", "named", "own_firsts", "own_line", "prefixes", "stops",
+        "token", "tokens", "width",
     )  # fmt: skip
 
     def __init__(self, grammars: tuple[Grammar, ...]) -> None:
         self.by_opener = _by_opener(grammar for grammar in grammars if not grammar.weak)
         self.own_line = tuple(o for g in grammars if g.own_line for o in (*g.openers, *g.stops))
+        self.own_firsts = frozenset(literal[0] for literal in self.own_line)
         self.by_start = _by_opener(grammar for grammar in grammars if grammar.weak and grammar.openers)
         self.named = tuple(grammar for grammar in grammars if grammar.weak and not grammar.openers)
         self.stops = frozenset(stop for grammar in grammars for stop in grammar.stops)
@@ -86,8 +88,9 @@ class Scanner:
         if found is None:
             starts = {opener[0] for opener in (*self.own_line, *self.by_start)} | set("`~>")
             starts |= set(offer.initials if self.named else "")
-            line = rf"(?P<line>\n[ \t]*(?=[{re.escape(''.join(sorted(starts)))}]))"
-            found = re.compile(rf"{line}|(?P<code>`)|(?P<token>{self.token.pattern})")
+            # No group around an alternative: it would keep the search from skipping to where one may begin.
+            line = rf"\n[ \t]*(?=[{re.escape(''.join(sorted(starts)))}])"
+            found = re.compile(rf"{line}|`|{self.token.pattern}")
             if len(self._patterns) >= _PATTERNS_KEPT:
                 self._patterns.clear()
             self._patterns[offer.initials] = found
@@ -108,12 +111,6 @@ def _alternatives(tokens: tuple[str, ...]) -> str:
     for token in tokens:
         by_first.setdefault(token[0], []).append(re.escape(token[1:]))
     return "|".join(f"{re.escape(first)}(?:{'|'.join(rests)})" for first, rests in by_first.items())
-
-
-@functools.lru_cache(maxsize=8)
-def scanner_for(grammars: tuple[Grammar, ...]) -> Scanner:
-    """The compiled scanner of these grammars; the same one for the same grammars."""
-    return Scanner(grammars)
 
 
 @dataclass(slots=True)
@@ -209,11 +206,11 @@ class Scanning:
 
     def _deal(self, match: re.Match[str]) -> Wait[None]:
         """Deal with the mark at the cursor."""
-        match match.lastgroup:
-            case "line":
+        match match[0][0]:
+            case "\n":
                 self.cursor.position += 1
                 yield from self._line_start()
-            case "code":
+            case "`":
                 yield from self._code()
             case _:
                 yield from self._token(match[0])
@@ -250,14 +247,13 @@ class Scanning:
 
     def _at_end(self, cursor: Cursor) -> Wait[bool]:
         """Whether nothing follows but space and tokens that end the turn."""
-        tokens = tuple(END_TOKENS)
         while True:
             before = cursor.position
             yield from cursor.run(_AFTER_CALLS)
-            if (yield from cursor.takes_any(tokens)) is None:
-                at_end = not (yield from cursor.has(1))
-                cursor.position = cursor.position if at_end else before
-                return at_end
+            here = yield from cursor.peek()
+            if here not in _END_FIRSTS or (yield from cursor.takes_any(_END_LITERALS)) is None:
+                cursor.position = before if here else cursor.position
+                return not here
 
     # --- calls -----------------------------------------------------------------------------------------
 
@@ -369,6 +365,8 @@ class Scanning:
     def _own_line(self) -> Wait[str | None]:
         """The opener or stop that begins this line, without passing it."""
         start = self.cursor.position
+        if (yield from self.cursor.peek()) not in self.scanner.own_firsts:
+            return None
         found = yield from self.cursor.takes_any(self.scanner.own_line)
         self.cursor.position = start
         return found
@@ -593,7 +591,7 @@ class Scanning:
     def _ends_turn(self) -> Wait[bool]:
         """Whether a token that ends the turn stands here; nothing is passed."""
         start = self.cursor.position
-        found = yield from self.cursor.takes_any(tuple(END_TOKENS))
+        found = yield from self.cursor.takes_any(_END_LITERALS)
         self.cursor.position = start
         return found is not None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -79,33 +80,26 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("dialect", "form"), FORMS)
-@pytest.mark.parametrize("before", ["", "One moment.\n", "<think>\nadd?\n</think>\n"])
-@pytest.mark.parametrize("after", ["", "\n", "<|im_end|>"])
-def test_each_form_is_read_alone_after_words_and_after_thought(
-    dialect: str, form: str, before: str, after: str
-) -> None:
-    found = read_calls(before + form + after, TOOLS)
-    assert [(call.name, call.arguments, call.error) for call in found.calls] == [("add", {"a": 1, "b": 2}, None)]
-    assert (found.dialect, found.text) == (dialect, before.strip())
+def test_each_form_is_read_alone_after_words_and_after_thought(dialect: str, form: str) -> None:
+    for before, after in product(["", "One moment.\n", "<think>\nadd?\n</think>\n"], ["", "\n", "<|im_end|>"]):
+        found = read_calls(before + form + after, TOOLS)
+        assert [(call.name, call.arguments, call.error) for call in found.calls] == [("add", {"a": 1, "b": 2}, None)]
+        assert (found.dialect, found.text) == (dialect, before.strip())
 
 
 @pytest.mark.parametrize(("dialect", "form"), FORMS)
-@pytest.mark.parametrize(
-    "quoted",
-    [
-        lambda form: f"`{form}`" if "\n" not in form and "`" not in form else None,
-        lambda form: "\n".join("> " + line for line in form.split("\n")) + "\nis how it looks.",
-        lambda form: f"~~~~\n{form}\n~~~~\nis how it looks.",
-        lambda form: f"````text\n{form}\n````\nis how it looks.",
-        lambda form: f"<think>I could write\n{form}\nbut need not.</think>No.",
-        lambda form: f"I could write\n{form}\nbut need not.</think>No.",
-    ],
-    ids=["inline", "block quote", "tilde fence", "fence", "thought", "thought from the prompt"],
-)
-def test_no_form_is_a_call_where_it_is_quoted_or_thought(dialect: str, form: str, quoted: Any) -> None:
-    text = quoted(form)
-    if text is not None:
-        assert read_calls(text, TOOLS).calls == ()
+def test_no_form_is_a_call_where_it_is_quoted_or_thought(dialect: str, form: str) -> None:
+    quotations = [
+        "> " + form.replace("\n", "\n> ") + "\nis how it looks.",
+        f"~~~~\n{form}\n~~~~\nis how it looks.",
+        f"````text\n{form}\n````\nis how it looks.",
+        f"<think>I could write\n{form}\nbut need not.</think>No.",
+        f"I could write\n{form}\nbut need not.</think>No.",
+    ]
+    if "\n" not in form and "`" not in form:
+        quotations.append(f"It is `{form}`")
+    for text in quotations:
+        assert read_calls(text, TOOLS).calls == (), text
 
 
 @pytest.mark.parametrize(("dialect", "form"), FORMS)
@@ -232,7 +226,7 @@ def test_where_calls_must_stand_alone_anything_said_beside_them_makes_them_text(
 
 @pytest.fixture
 def clean_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", ())
+    monkeypatch.setattr(registry, "_registered", registry._registered)
 
 
 def at_sign(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
