@@ -32,6 +32,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 from sigwire.errors import EventLoopError
+from sigwire.leaving import PATIENCE, Scope, StreamLeft, current_scope, enter, learn, on_leave
 
 if TYPE_CHECKING:
     import asyncio
@@ -161,28 +162,37 @@ class Gather(Generic[T]):
         import asyncio
 
         gate = asyncio.Semaphore(self._limit)
-        failed = False
+        failures: list[BaseException] = []
 
         async def one(program: Program[T]) -> T:
-            nonlocal failed
             async with gate:
-                if failed:  # the gate opens before the others can be cancelled
+                if failures:  # the gate opens before the others can be cancelled
                     raise asyncio.CancelledError
                 try:
                     return await arun(program)
-                except BaseException:
-                    failed = True
+                except BaseException as error:
+                    failures.append(error)
                     raise
 
         tasks = [asyncio.ensure_future(one(program)) for program in self._programs]
         try:
             if tasks:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        except asyncio.CancelledError as error:
+            await _cancelled(tasks)
+            learn(error, *failures)
+            raise
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await _cancelled(tasks)
         return _results(tasks)
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    import asyncio
+
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class _Job(Generic[T]):
@@ -244,8 +254,10 @@ def block_on(coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None)
             "Blocking code that was called by a coroutine of this same loop would wait for itself. "
             "Await the async form (acall, arun) there instead."
         )
+    scope = current_scope()
     with _holding_its_loop():
-        future = asyncio.run_coroutine_threadsafe(coroutine, loop.loop)
+        leavable = coroutine if scope is None else _cancelled_with(scope, coroutine)
+        future = asyncio.run_coroutine_threadsafe(leavable, loop.loop)
     try:
         return future.result(timeout)
     except BaseException:
@@ -253,8 +265,28 @@ def block_on(coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None)
         raise
 
 
-def off_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
+async def _cancelled_with(scope: Scope, coroutine: Coroutine[Any, Any, T]) -> T:
+    """Await it; cancelled when those for whom it is done leave. They may be in any thread."""
+    import asyncio
+
+    loop, task = asyncio.get_running_loop(), cast("asyncio.Task[T]", asyncio.current_task())
+    try:
+        with scope.watching(lambda: loop.call_soon_threadsafe(task.cancel)):
+            return await coroutine
+    except asyncio.CancelledError as error:
+        if not scope.gone:
+            raise
+        gone = StreamLeft()
+        learn(gone, error)
+        raise gone from None
+    finally:
+        coroutine.close()  # left before it began
+
+
+async def off_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Run blocking code in a thread with the caller's context, so that the event loop stays free.
+
+    Cancelling wakes what waits in the thread for a provider; the thread itself cannot be stopped.
 
     >>> import time
     >>> async def main() -> None:
@@ -263,15 +295,24 @@ def off_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> 
     """
     import asyncio
 
-    context = contextvars.copy_context()
+    context, scope, around = contextvars.copy_context(), Scope(), current_scope()
 
     def work() -> T:
+        enter(scope)
         try:
-            return context.run(function, *args, **kwargs)
+            return function(*args, **kwargs)
         except StopIteration as error:  # a future cannot hold it: on Python 3.11 whoever waits would wait forever
             raise RuntimeError("a function that was called in a thread raised StopIteration") from error
 
-    return asyncio.get_running_loop().run_in_executor(_blocking_pool(), work)
+    with on_leave(scope.leave):
+        future = asyncio.get_running_loop().run_in_executor(_blocking_pool(), context.run, work)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError as error:
+            if scope.leave() or (around is not None and around.gone):
+                await asyncio.wait([future], timeout=PATIENCE)
+                learn(error, future.exception() if future.done() and not future.cancelled() else None)
+            raise
 
 
 def is_blocking() -> bool:

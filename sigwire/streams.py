@@ -13,7 +13,8 @@ What is told comes out before the program goes on: nothing is read ahead. Two ki
   drivers; an effect of it that could emit asks ``listening()``.
 
 Who leaves a stream early raises ``StreamLeft`` at the program's yield, so that it can put away what it holds; what
-waits on a socket in another thread is woken by the function it gave to ``on_leave``.
+waits on a socket in another thread is woken (``leaving``). The same exception goes from the innermost program outwards, so
+that in the end it holds what each of them put on it.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import contextmanager, suppress
+from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
+from sigwire.leaving import PATIENCE, Scope, StreamLeft, enter, learn, on_leave
 from sigwire.steps import Effect, Program, arun, run
 
 __all__ = ["Emit", "Returned", "StreamLeft", "astream", "listening", "on_leave", "stream"]
@@ -65,10 +67,6 @@ class Returned(Generic[T]):
     value: T
 
 
-class StreamLeft(BaseException):
-    """Raised at a program's yield when whoever streamed it has stopped reading. Programs clean up and let it pass."""
-
-
 def listening() -> bool:
     """Whether what is run here is part of a stream that runs elsewhere: an effect that can emit should then.
 
@@ -78,34 +76,26 @@ def listening() -> bool:
     return _ear.get() is not None
 
 
-@contextmanager
-def on_leave(abort: Callable[[], None]) -> Generator[None]:
-    """While inside: when this is part of a stream that runs elsewhere, and that is left, ``abort`` is called there."""
-    ear = _ear.get()
-    if ear is None:
-        yield
-        return
-    ear.aborts.append(abort)
-    try:
-        yield
-    finally:
-        with suppress(ValueError):
-            ear.aborts.remove(abort)
-
-
 def stream(program: Program[T], *, left: Callable[[StreamLeft], object] | None = None) -> Generator[Any, None, T]:
     """Run a program, blocking, and yield what it emits as it comes; the generator's value is the program's.
 
     Closing the generator early raises ``StreamLeft`` at the program's yield, waits until the program has cleaned up, and
     hands that exception (with what programs put on it) to ``left``.
     """
+    return (yield from _streamed(program, StreamLeft(), left))
+
+
+def _streamed(
+    program: Program[T], gone: StreamLeft, left: Callable[[StreamLeft], object] | None = None
+) -> Generator[Any, None, T]:
+    """``gone`` is what programs hear when the stream is left, from the innermost one outwards."""
     try:
         effect = program.send(None)
         while True:
             try:
-                value = yield from _in_pieces(effect)
+                value = yield from _in_pieces(effect, gone)
             except GeneratorExit:
-                run(_leaving(program, left))
+                run(_leaving(program, gone, left))
                 raise
             except BaseException as error:
                 effect = program.throw(error)
@@ -115,19 +105,19 @@ def stream(program: Program[T], *, left: Callable[[StreamLeft], object] | None =
         return cast(T, stop.value)
 
 
-def _in_pieces(effect: Any) -> Generator[Any, None, Any]:
+def _in_pieces(effect: Any, gone: StreamLeft) -> Generator[Any, None, Any]:
     if type(effect) is Emit:
         yield from effect.events
         return None
     if (streamed := getattr(effect, "streamed", None)) is not None:
-        return (yield from stream(streamed()))
+        return (yield from _streamed(streamed(), gone))
     if getattr(effect, "nests", False):
-        return (yield from _beside(effect))
+        return (yield from _beside(effect, gone))
     value: Any = effect.run()
     return value
 
 
-def _beside(effect: Effect[Any]) -> Generator[Any, None, Any]:
+def _beside(effect: Effect[Any], gone: StreamLeft) -> Generator[Any, None, Any]:
     """Run an effect in a thread; yield what is emitted there."""
     from concurrent.futures import Future
     from queue import SimpleQueue
@@ -137,19 +127,26 @@ def _beside(effect: Effect[Any]) -> Generator[Any, None, Any]:
     ear = _Ear(told.put)
 
     def work() -> None:
-        _ear.set(ear)
+        ear.listen()
         try:
             future.set_result(effect.run())
         except BaseException as error:
             future.set_exception(error)
         told.put(future)
 
-    threading.Thread(target=contextvars.copy_context().run, args=(work,), name="sigwire-stream", daemon=True).start()
-    try:
-        while (event := told.get()) is not future:
-            yield event
-    finally:
-        ear.leave()
+    with on_leave(ear.scope.leave):
+        context = contextvars.copy_context()
+        threading.Thread(target=context.run, args=(work,), name="sigwire-stream", daemon=True).start()
+        try:
+            while (event := told.get()) is not future:
+                yield event
+        except GeneratorExit:
+            ear.scope.leave()
+            with suppress(TimeoutError):  # a thread cannot be stopped: what does not end soon goes on unheard
+                learn(gone, future.exception(PATIENCE))
+            raise
+        finally:
+            ear.scope.leave()
     return future.result()
 
 
@@ -168,6 +165,14 @@ async def astream(
     >>> block_on(last(nothing()))
     Returned(value='done')
     """
+    async with aclosing(_astreamed(program, StreamLeft(), left)) as events:
+        async for event in events:
+            yield event
+
+
+async def _astreamed(
+    program: Program[Any], gone: StreamLeft, left: Callable[[StreamLeft], object] | None = None
+) -> AsyncGenerator[Any, None]:
     value: Any
     try:
         effect: Any = program.send(None)
@@ -178,19 +183,16 @@ async def astream(
                     for event in effect.events:
                         yield event
                 elif _has_pieces(effect):
-                    pieces = _apieces(effect)
-                    try:
+                    async with aclosing(_apieces(effect, gone)) as pieces:
                         async for event in pieces:
                             if type(event) is Returned:
                                 value = cast(Any, event).value
                             else:
                                 yield event
-                    finally:
-                        await pieces.aclose()
                 else:
                     value = await effect.arun()
             except GeneratorExit:
-                await arun(_leaving(program, left))
+                await arun(_leaving(program, gone, left))
                 raise
             except BaseException as error:
                 effect = program.throw(error)
@@ -205,11 +207,11 @@ def _has_pieces(effect: Any) -> bool:
     return getattr(effect, "nests", False) or hasattr(effect, "streamed")
 
 
-def _apieces(effect: Any) -> AsyncGenerator[Any, None]:
-    return astream(effect.streamed()) if hasattr(effect, "streamed") else _abeside(effect)
+def _apieces(effect: Any, gone: StreamLeft) -> AsyncGenerator[Any, None]:
+    return _astreamed(effect.streamed(), gone) if hasattr(effect, "streamed") else _abeside(effect, gone)
 
 
-async def _abeside(effect: Effect[Any]) -> AsyncGenerator[Any, None]:
+async def _abeside(effect: Effect[Any], gone: StreamLeft) -> AsyncGenerator[Any, None]:
     """Await an effect in a task; yield what is emitted there, last its value."""
     import asyncio
 
@@ -223,27 +225,36 @@ async def _abeside(effect: Effect[Any]) -> AsyncGenerator[Any, None]:
             loop.call_soon_threadsafe(told.put_nowait, event)
 
     ear = _Ear(tell)
+    failures: list[BaseException] = []
 
     async def work() -> Any:
-        _ear.set(ear)
-        return await effect.arun()
+        ear.listen()
+        try:
+            return await effect.arun()
+        except BaseException as error:
+            failures.append(error)
+            raise
 
-    task = asyncio.ensure_future(work())
-    task.add_done_callback(told.put_nowait)
-    try:
-        while (event := await told.get()) is not task:
-            yield event
-        yield Returned(task.result())
-    finally:
-        ear.leave()
-        if not task.done():
-            task.cancel()
-            await asyncio.wait([task])
+    with on_leave(ear.scope.leave):
+        task = asyncio.ensure_future(work())
+        task.add_done_callback(told.put_nowait)
+        try:
+            while (event := await told.get()) is not task:
+                yield event
+            yield Returned(task.result())
+        except BaseException as error:
+            if not task.done():
+                ear.scope.leave()
+                task.cancel()
+                await asyncio.wait([task])
+                learn(gone if isinstance(error, GeneratorExit) else error, *failures)
+            raise
+        finally:
+            ear.scope.leave()
 
 
-def _leaving(program: Program[Any], left: Callable[[StreamLeft], object] | None) -> Program[None]:
+def _leaving(program: Program[Any], gone: StreamLeft, left: Callable[[StreamLeft], object] | None) -> Program[None]:
     """The rest of a program that nobody reads any more: it is told so, and cleans up."""
-    gone = StreamLeft("the stream was left before its end")
     try:
         effect = program.throw(gone)
         while True:
@@ -266,21 +277,20 @@ def _leaving(program: Program[Any], left: Callable[[StreamLeft], object] | None)
 class _Ear:
     """Where programs that run beside a stream tell what they emit; ``StreamLeft`` once nobody reads."""
 
-    __slots__ = ("_gone", "_tell", "aborts")
+    __slots__ = ("_tell", "scope")
 
     def __init__(self, tell: Callable[[Any], None]) -> None:
-        self._tell, self._gone = tell, False
-        self.aborts: list[Callable[[], None]] = []
+        self._tell, self.scope = tell, Scope()
+
+    def listen(self) -> None:
+        """What follows in this context is told here."""
+        _ear.set(self)
+        enter(self.scope)
 
     def hear(self, event: Any) -> None:
-        if self._gone:
-            raise StreamLeft("the stream was left before its end")
+        if self.scope.gone:
+            raise StreamLeft
         self._tell(event)
-
-    def leave(self) -> None:
-        self._gone = True
-        for abort in list(self.aborts):
-            abort()
 
 
 _ear: ContextVar[_Ear | None] = ContextVar("sigwire_ear", default=None)

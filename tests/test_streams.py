@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sigwire.leaving import StreamLeft, on_leave
 from sigwire.steps import Gather, Program, arun, block_on, off_loop, run
-from sigwire.streams import Emit, Returned, StreamLeft, astream, listening, on_leave, stream
+from sigwire.streams import Emit, Returned, astream, listening, stream
 
 
 class Give:

@@ -26,9 +26,9 @@ from http.client import HTTPException, HTTPResponse, IncompleteRead, RemoteDisco
 from typing import Any, NoReturn, cast
 
 from sigwire.errors import LMError
+from sigwire.leaving import StreamLeft, current_scope, on_leave
 from sigwire.lm.routes import Origin
 from sigwire.lm.trips import ProtocolError, Trip, Unpacker, configured, explained, read_head, time_left
-from sigwire.streams import StreamLeft, listening, on_leave
 
 __all__ = ["BlockingReply", "Lines"]
 
@@ -50,18 +50,19 @@ class _Line:
         self.since = 0.0
         self.ended = False  # the other side has closed
         self.has_more = False  # more came than belongs to the reply
-        self.left = False  # the stream that this was part of was left
+        self.left = False  # nobody waits for this any more
 
     @contextmanager
     def waiting(self) -> Generator[None]:
-        """Inside, who leaves the stream that this is part of ends all waiting. Raises ``StreamLeft`` then."""
+        """Inside, those for whom this is done end all waiting when they leave. Raises ``StreamLeft`` then."""
         try:
             with on_leave(self._leave):
                 yield
         except Exception:
-            if self.left:
-                raise StreamLeft("the stream was left before its end") from None
-            raise
+            if not self.left:
+                raise
+        if self.left:  # to http.client it may look as if the reply had come to its end
+            raise StreamLeft
 
     def _leave(self) -> None:
         self.left = True
@@ -191,7 +192,7 @@ class Lines:
             if line is None:
                 line = self._connect(trip)
             line.deadline = trip.deadline
-            if listening():
+            if current_scope() is not None:
                 with line.waiting():
                     reply = _exchange(line, trip)
             else:
@@ -320,7 +321,7 @@ class BlockingReply:
         return iter(self.next, b"")
 
     def _read_some(self) -> bytes:
-        if listening():
+        if current_scope() is not None:
             with self._line.waiting():
                 return self._checked_piece()
         return self._checked_piece()

@@ -16,9 +16,10 @@ from sigwire.core.events import StreamEvent, collect
 from sigwire.core.json import JsonValue
 from sigwire.core.response import Response
 from sigwire.errors import LMError
+from sigwire.leaving import on_leave
 from sigwire.lm.codecs.base import Decoder
 from sigwire.steps import Effect, Either, Program
-from sigwire.streams import Emit, on_leave
+from sigwire.streams import Emit
 
 __all__ = ["Chunks", "plain", "tell"]
 

@@ -1,0 +1,105 @@
+"""Leaving: who stops waiting wakes what still works for them elsewhere.
+
+What a program waits for may be at work in another thread, or on another event loop, where nothing reaches it. A ``Scope`` is
+whoever it works for; the threads and tasks that are begun for somebody have theirs in their context.
+
+    with on_leave(abort): ...       before waiting: ``abort`` is called when the scope is left, by whoever leaves it
+    scope.leave()                   wakes what waits, here and in the scopes within; who comes later hears ``StreamLeft``
+
+This file only passes it on: bridges between threads and loops (``steps``), streams and sockets say what waking means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+
+__all__ = ["PATIENCE", "Scope", "StreamLeft", "current_scope", "enter", "learn", "on_leave"]
+
+PATIENCE = 1.0  # seconds: how long who leaves waits for what was woken to put away what it holds
+
+
+class StreamLeft(BaseException):
+    """Raised in a program that nobody listens to any more, or waits for. Programs clean up and let it pass."""
+
+    def __init__(self, message: str = "the stream was left before its end") -> None:
+        super().__init__(message)
+
+
+def learn(error: BaseException, *failures: BaseException | None) -> None:
+    """Put on an exception what programs that were given up for it had put on theirs: what was said and done so far.
+
+    An ``Exception`` among them failed by itself, and tells nothing here. What the exception has already stays.
+
+    >>> inner, outer = StreamLeft(), StreamLeft()
+    >>> inner.partial = "so far"
+    >>> learn(outer, inner, None)
+    >>> outer.partial
+    'so far'
+    """
+    for failure in failures:
+        if failure is not None and not isinstance(failure, Exception):
+            for name, value in vars(failure).items():
+                error.__dict__.setdefault(name, value)
+
+
+class Scope:
+    """Somebody for whom work is done, until they leave."""
+
+    __slots__ = ("_aborts", "gone")
+
+    def __init__(self) -> None:
+        self.gone = False
+        self._aborts: list[Callable[[], object]] = []
+
+    def leave(self) -> bool:
+        """Wake what waits; whether anything did."""
+        self.gone = True
+        aborts, self._aborts = self._aborts, []
+        woke = [abort() is not False for abort in aborts]  # all of them
+        return any(woke)
+
+    @contextmanager
+    def watching(self, abort: Callable[[], object]) -> Generator[None]:
+        """While inside, leaving calls ``abort``. Raises ``StreamLeft`` where they have left already."""
+        self._aborts.append(abort)  # first this, then the look: whoever leaves in between finds it
+        try:
+            if self.gone:
+                raise StreamLeft
+            yield
+        finally:
+            with suppress(ValueError):
+                self._aborts.remove(abort)
+
+
+_scope: ContextVar[Scope | None] = ContextVar("sigwire_scope", default=None)
+
+
+def current_scope() -> Scope | None:
+    """Whose work this is; ``None`` where whoever waits for it waits right here."""
+    return _scope.get()
+
+
+def enter(scope: Scope) -> None:
+    """What follows in this context is done for ``scope``."""
+    _scope.set(scope)
+
+
+@contextmanager
+def on_leave(abort: Callable[[], object]) -> Generator[None]:
+    """While inside: when those for whom this is done leave, ``abort`` is called there. Raises ``StreamLeft`` if they have left.
+
+    >>> scope, woken = Scope(), []
+    >>> with scope.watching(lambda: woken.append("up")):
+    ...     scope.leave()
+    True
+    >>> woken
+    ['up']
+    """
+    scope = _scope.get()
+    if scope is None:
+        yield
+        return
+    with scope.watching(abort):
+        yield
