@@ -8,6 +8,7 @@
 The default model is `offline/lexical`: rules about words, not a language model. `SIGWIRE_LM=openai/gpt-5-mini make demo` runs
 steps 1 to 3 with another one (its key is read from OPENAI_API_KEY); step 4 compares wires and not models, so it keeps the
 embedded one, behind a provider on this machine. The exit code is 1 when a check fails, 2 when the model cannot be asked.
+`make demo` goes on with `examples/stream_agent.py`, which streams an agent.
 """
 
 from __future__ import annotations

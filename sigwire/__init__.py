@@ -20,6 +20,21 @@ if TYPE_CHECKING:
     from sigwire.adapters.two_step import TwoStepAdapter
     from sigwire.adapters.xml import XMLAdapter
     from sigwire.core.capabilities import Capabilities
+    from sigwire.core.events import (
+        AskStart,
+        FieldDelta,
+        FieldEnd,
+        FieldPartial,
+        Finished,
+        ProgramEvent,
+        ReasoningDelta,
+        TextDelta,
+        ToolCallDelta,
+        ToolCallEnd,
+        ToolCallStart,
+        ToolDone,
+        UsageUpdate,
+    )
     from sigwire.core.example import Completions, Example, Prediction
     from sigwire.core.messages import Message
     from sigwire.core.request import Request, ResponseFormat, ToolChoice
@@ -67,6 +82,13 @@ if TYPE_CHECKING:
     from sigwire.modules.module import Module
     from sigwire.modules.predict import Predict
     from sigwire.modules.react import AgentRun, ReAct, ReActStep
+    from sigwire.modules.streamify import (
+        StatusMessage,
+        StatusMessageProvider,
+        StreamListener,
+        StreamResponse,
+        streamify,
+    )
     from sigwire.modules.toolbox import Toolbox
     from sigwire.observe.callbacks import BaseCallback
     from sigwire.observe.usage import track_usage
@@ -77,12 +99,15 @@ if TYPE_CHECKING:
     from sigwire.signatures.types.media import Audio, File, Image
     from sigwire.signatures.types.text import Code, Reasoning
 
+    from . import streaming
+
 __all__ = [
     "LM",
     "Adapter",
     "AdapterParseError",
     "AgentRun",
     "AgentStopped",
+    "AskStart",
     "Audio",
     "BaseCallback",
     "BaseLM",
@@ -101,7 +126,11 @@ __all__ = [
     "EventLoopError",
     "Example",
     "FakeLM",
+    "FieldDelta",
+    "FieldEnd",
+    "FieldPartial",
     "File",
+    "Finished",
     "History",
     "Image",
     "InputError",
@@ -128,9 +157,11 @@ __all__ = [
     "OutputTruncated",
     "Predict",
     "Prediction",
+    "ProgramEvent",
     "ReAct",
     "ReActStep",
     "Reasoning",
+    "ReasoningDelta",
     "Refused",
     "Repair",
     "Request",
@@ -141,17 +172,27 @@ __all__ = [
     "SignatureError",
     "SigwireError",
     "StateError",
+    "StatusMessage",
+    "StatusMessageProvider",
+    "StreamListener",
+    "StreamResponse",
+    "TextDelta",
     "Tool",
     "ToolCall",
+    "ToolCallDelta",
+    "ToolCallEnd",
+    "ToolCallStart",
     "ToolCalls",
     "ToolChoice",
     "ToolDefinitionError",
+    "ToolDone",
     "ToolFailed",
     "ToolResult",
     "Toolbox",
     "TwoStepAdapter",
     "UnsupportedFeature",
     "Usage",
+    "UsageUpdate",
     "WebSearch",
     "XMLAdapter",
     "__version__",
@@ -162,17 +203,24 @@ __all__ = [
     "is_retryable_lm_error",
     "make_signature",
     "settings",
+    "streamify",
+    "streaming",
     "track_usage",
 ]
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
 _HOMES = {
+    "sigwire": "streaming",
     "sigwire.adapters.base": "Adapter",
     "sigwire.adapters.chat": "ChatAdapter",
     "sigwire.adapters.json": "JSONAdapter",
     "sigwire.adapters.two_step": "TwoStepAdapter",
     "sigwire.adapters.xml": "XMLAdapter",
     "sigwire.core.capabilities": "Capabilities",
+    "sigwire.core.events": (
+        "AskStart FieldDelta FieldEnd FieldPartial Finished ProgramEvent ReasoningDelta TextDelta ToolCallDelta ToolCallEnd "
+        "ToolCallStart ToolDone UsageUpdate"
+    ),
     "sigwire.core.example": "Completions Example Prediction",
     "sigwire.core.messages": "Message",
     "sigwire.core.request": "Request ResponseFormat ToolChoice",
@@ -193,6 +241,7 @@ _HOMES = {
     "sigwire.modules.module": "Module",
     "sigwire.modules.predict": "Predict",
     "sigwire.modules.react": "AgentRun ReAct ReActStep",
+    "sigwire.modules.streamify": "StatusMessage StatusMessageProvider StreamListener StreamResponse streamify",
     "sigwire.modules.toolbox": "Toolbox",
     "sigwire.observe.callbacks": "BaseCallback",
     "sigwire.observe.usage": "track_usage",
@@ -210,7 +259,7 @@ def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"sigwire has no public name {name!r}; dir(sigwire) lists them.")
-    value = getattr(import_module(home), name)
+    value = import_module(f"{home}.{name}") if home == __name__ else getattr(import_module(home), name)
     globals()[name] = value
     return value
 

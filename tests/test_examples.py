@@ -1,4 +1,4 @@
-"""The examples run: the quickstart ends well, over every wire too, and notices when an answer or a wire is wrong."""
+"""The examples run: the quickstart ends well, over every wire too, and the streamed agent; both notice what is wrong."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,13 @@ def ways() -> Sequence[Any]:
     return [way for way in runpy.run_path(str(path))["WAYS"] if way.is_open]
 
 
-def quickstart(tmp_path: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def quickstart(tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return example("quickstart.py", tmp_path, **environment)
+
+
+def example(name: str, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *options, str(ROOT / "examples" / "quickstart.py")],
+        [sys.executable, str(ROOT / "examples" / name)],
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -113,3 +118,46 @@ def test_the_quickstart_tells_a_right_answer_from_a_wrong_one(
 ) -> None:
     monkeypatch.syspath_prepend(ROOT / "examples")
     assert importlib.import_module("quickstart").says(answer, expected) is right
+
+
+# --- the streamed agent ----------------------------------------------------------------------------------
+
+
+def test_the_streamed_agent_comes_to_one_answer_over_every_wire_and_in_three_dialects(tmp_path: Path) -> None:
+    done = example("stream_agent.py", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Every stream came to the same answer." in done.stdout
+    assert "FAILED" not in done.stdout
+    wires = [f"{way.model} over {way.wire}" for way in ways() if way.needs is None]
+    lines = done.stdout.splitlines()
+    for title in [*wires, *(f"calls as text: {dialect}" for dialect in ("hermes", "mistral", "qwen3_coder"))]:
+        assert title in lines
+    assert (len(wires), lines.count("  ok")) == (5, 8)
+    assert lines.count('    convert_weight {"value":16.7,"from_unit":"kilograms","to_unit":"pounds"}') == 8
+
+
+def test_a_streamed_agent_that_differs_is_found_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    agent = importlib.import_module("stream_agent")
+    shop = importlib.import_module("shop").Shop(tmp_path / "shop.sqlite")
+    runs = [*agent.over_every_wire()][:2] + [*agent.in_dialects()][:1]
+    good, wrong = agent.stream_all(lambda: iter(runs[:1]), shop, None)
+    assert wrong == 0
+    others = [
+        (replace(good, answer="1"), "the answer is '1'"),
+        (replace(good, calls=()), "the calls are ()"),
+        (replace(good, told=()), "the stream told ()"),
+        (replace(good, requests=()), "not every answer was a whole stream"),
+        (replace(good, said="<tool_call>"), "the words told are '<tool_call>'"),
+    ]
+    for outcome, said in others:
+        monkeypatch.setattr(agent, "run", lambda *_, outcome=outcome: outcome)
+        assert agent.stream_all(lambda: iter(runs[:1]), shop, good)[1] == 1
+        assert said in capsys.readouterr().out
+    monkeypatch.setattr(agent, "run", lambda *_: good)
+    assert (
+        agent.stream_all(lambda: iter(runs[1:]), shop, good)[1] == 2
+    )  # another wire; tools that were offered natively
+    assert "tools were offered natively" in capsys.readouterr().out

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from sigwire.adapters.narrow import is_mapping
 from sigwire.adapters.turns import Speaker, read_calls_value, read_results
@@ -39,8 +39,8 @@ _KEPT = 1024
 class _Written:
     """A demo as it was written: for which state of it, and at which position if that matters."""
 
-    demo: object
-    state: object
+    demo: Any
+    state: Any
     position: int | None
     messages: tuple[Message, ...]
     complete: bool
@@ -125,10 +125,10 @@ def _state(demo: Any, values: Mapping[str, Any]) -> object:
 
 
 def _is_current(written: _Written, demo: Any, position: int) -> bool:
-    if written.demo is not demo or written.position not in (None, position):
+    if written.demo is not demo or (written.position is not None and written.position != position):
         return False
     state = written.state
-    if is_mapping(state):
-        fields = fields_of(demo)
-        return state.keys() == fields.keys() and all(fields[name] is value for name, value in state.items())
-    return state == getattr(demo, "_version", None)
+    if isinstance(state, dict):
+        kept, fields = cast("dict[str, Any]", state), fields_of(demo)
+        return kept.keys() == fields.keys() and all(fields[name] is value for name, value in kept.items())
+    return bool(state == demo._version)

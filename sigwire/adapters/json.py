@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.layout import Layout, Reading, Visible
@@ -22,6 +22,9 @@ from sigwire.core.json import JsonObject
 from sigwire.core.request import ResponseFormat
 from sigwire.errors import UnsupportedFeature
 from sigwire.signatures.fields import FieldSpec
+
+if TYPE_CHECKING:
+    from sigwire.adapters.streaming.told import Pieces, Told
 
 __all__ = ["JSONAdapter", "JSONLayout"]
 
@@ -99,6 +102,11 @@ class JSONLayout(Layout):
 
     def begins(self, text: str) -> bool:
         return text.startswith("{")
+
+    def pieces(self, told: Told) -> Pieces:
+        from sigwire.adapters.streaming.members import Members
+
+        return Members(self.outputs, told)
 
     def read(self, text: str, strict: bool) -> Reading:
         found = self._object.read(text, strict=strict)

@@ -47,7 +47,7 @@ from sigwire.errors import (
 if TYPE_CHECKING:
     from sigwire.adapters.base import Adapter
 
-__all__ = ["FollowUp", "Parsed", "Plan", "ToolsMode", "check_usable"]
+__all__ = ["FollowUp", "Parsed", "Plan", "ToolsMode", "check_usable", "ran_a_tool"]
 
 ToolsMode: TypeAlias = Literal["native", "text"]
 
@@ -301,15 +301,20 @@ class Plan:
         for note in notes:
             yield LMWarning("text_tools", note)
 
-    def text_reader(self, tools: Iterable[Tool] = (), *, taken: Iterable[str] = ()) -> TextReader | None:
+    def text_reader(
+        self, tools: Iterable[Tool] = (), *, taken: Iterable[str] = (), thought: bool = False
+    ) -> TextReader | None:
         """What finds calls in a choice's text while it streams; ``None`` where text is not read for calls.
 
-        It reads as ``normalize`` does, for a choice whose provider sends no calls of its own.
+        It reads as ``normalize`` does, for a choice whose provider sends no calls of its own. ``thought``: the provider has
+        sent the model's reasoning apart, so that the text holds none.
         """
         readable = self._readable(tuple(tools))
         if not self._scans or not readable.tools:
             return None
-        return TextReader(readable, whole_message=self.adapter.calls_alone, taken=taken)
+        return TextReader(
+            readable, thinking="over" if thought else "unknown", whole_message=self.adapter.calls_alone, taken=taken
+        )
 
     # --- parse ---------------------------------------------------------------------------------------
 
@@ -477,10 +482,10 @@ def _checked_call(call: ToolCall, tools: Mapping[str, Tool]) -> ToolCall:
 
 def _is_readable(choice: Choice) -> bool:
     """Whether a choice's text may be read for calls: it has none of its own, and its provider ran no tool in it."""
-    return bool(choice.text) and not choice.tool_calls and not any(map(_ran_a_tool, choice.parts))
+    return bool(choice.text) and not choice.tool_calls and not any(map(ran_a_tool, choice.parts))
 
 
-def _ran_a_tool(part: Part) -> bool:
+def ran_a_tool(part: Part) -> bool:
     """Whether a part is the trace of a tool that the provider ran. By its shape: every wire names such items so."""
     if not isinstance(part, OpaquePart):
         return isinstance(part, ToolResult)

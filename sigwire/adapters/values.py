@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from json.encoder import encode_basestring_ascii
-from typing import Annotated, Any, NotRequired, cast
+from typing import Annotated, Any, ClassVar, Literal, NotRequired, TypeAlias, cast
 
 from sigwire.adapters.edges import EDGES, guarded, null_guarded, null_unguarded, unguarded
 from sigwire.adapters.json_text import read_json, unwrapped
@@ -37,6 +37,9 @@ from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.types import Audio, Code, File, Image, Reasoning
 
 __all__ = ["FieldCodec", "ObjectCodec", "ObjectRead", "Read", "ValueReadError"]
+
+
+Form: TypeAlias = Literal["json", "mixed", "text", "whole"]
 
 
 class FieldCodec:
@@ -56,6 +59,8 @@ class FieldCodec:
 
     __slots__ = ("field",)
     has_media = False
+    form: ClassVar[Form] = "whole"
+    """What a piece of the text is: of text as it stands, of JSON, of either; or nothing before the whole is there."""
 
     def __new__(cls, field: FieldSpec) -> FieldCodec:
         return object.__new__(_codec_for(field) if cls is FieldCodec else cls)
@@ -159,6 +164,7 @@ class _StringCodec(_TextCodec):
     """``str`` and ``str | None``: never decoded, never validated but for constraints."""
 
     __slots__ = ("_validate",)
+    form = "text"
 
     def __init__(self, field: FieldSpec) -> None:
         super().__init__(field)
@@ -208,6 +214,7 @@ def _numbered(items: Sequence[Any]) -> str:
 
 class _ReasoningCodec(_TextCodec):
     __slots__ = ()
+    form = "text"
 
     def dump(self, value: Any) -> JsonValue:
         return str.__str__(value) if isinstance(value, str) else self._untyped(value)
@@ -325,6 +332,7 @@ class _JsonCodec(FieldCodec):
     """Types whose JSON is never a string."""
 
     __slots__ = ("typed",)
+    form: ClassVar[Form] = "json"
 
     def __init__(self, field: FieldSpec) -> None:
         super().__init__(field)
@@ -347,6 +355,7 @@ class _MixedCodec(_JsonCodec):
     """Types with strings among others: a string that would be read as JSON, or has blanks at its edges, is quoted."""
 
     __slots__ = ()
+    form = "mixed"
 
     def render(self, value: Any) -> str:
         text = self.typed.to_json(value)

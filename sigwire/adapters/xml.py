@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.guards import AnyGuard, GuardPair, line_guard, tag_guard
@@ -24,6 +24,9 @@ from sigwire.adapters.type_text import field_type_text
 from sigwire.adapters.values import ValueReadError
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Repair
+
+if TYPE_CHECKING:
+    from sigwire.adapters.streaming.told import Pieces, Told
 
 __all__ = ["XMLAdapter", "XMLLayout"]
 
@@ -95,6 +98,11 @@ class XMLLayout(Layout):
 
     def begins(self, text: str) -> bool:
         return self._opener is not None and self._opener.match(text) is not None
+
+    def pieces(self, told: Told) -> Pieces | None:
+        from sigwire.adapters.streaming.tags import Tags
+
+        return Tags(self.outputs, self.guard, told) if self.outputs else None
 
     def read(self, text: str, strict: bool) -> Reading:
         reading = Reading()

@@ -20,13 +20,15 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http.client import HTTPException, HTTPResponse, IncompleteRead, RemoteDisconnected
 from typing import Any, NoReturn, cast
 
 from sigwire.errors import LMError
 from sigwire.lm.routes import Origin
 from sigwire.lm.trips import ProtocolError, Trip, Unpacker, configured, explained, read_head, time_left
+from sigwire.streams import StreamLeft, listening, on_leave
 
 __all__ = ["BlockingReply", "Lines"]
 
@@ -40,7 +42,7 @@ _CONTROL = re.compile(r"[\r\n\0]")
 class _Line:
     """A connection to an origin. Every wait ends at ``deadline``."""
 
-    __slots__ = ("deadline", "ended", "generation", "has_more", "origin", "since", "socket")
+    __slots__ = ("deadline", "ended", "generation", "has_more", "left", "origin", "since", "socket")
 
     def __init__(self, connected: socket.socket, origin: Origin, generation: int) -> None:
         self.socket, self.origin, self.generation = connected, origin, generation
@@ -48,6 +50,25 @@ class _Line:
         self.since = 0.0
         self.ended = False  # the other side has closed
         self.has_more = False  # more came than belongs to the reply
+        self.left = False  # the stream that this was part of was left
+
+    @contextmanager
+    def waiting(self) -> Generator[None]:
+        """Inside, who leaves the stream that this is part of ends all waiting. Raises ``StreamLeft`` then."""
+        try:
+            with on_leave(self._leave):
+                yield
+        except Exception:
+            if self.left:
+                raise StreamLeft("the stream was left before its end") from None
+            raise
+
+    def _leave(self) -> None:
+        self.left = True
+        with suppress(OSError):
+            socket.socket.shutdown(
+                self.socket, socket.SHUT_RDWR
+            )  # an SSLSocket's own would pull the rug from under a read
 
     def send(self, head: bytes, body: bytes) -> ConnectionError | None:
         """A server may answer and close before it has read everything (too long, wrong key): its answer is worth reading."""
@@ -170,7 +191,11 @@ class Lines:
             if line is None:
                 line = self._connect(trip)
             line.deadline = trip.deadline
-            reply = _exchange(line, trip)
+            if listening():
+                with line.waiting():
+                    reply = _exchange(line, trip)
+            else:
+                reply = _exchange(line, trip)
         except BaseException as error:
             if line is not None:
                 line.close()
@@ -295,6 +320,12 @@ class BlockingReply:
         return iter(self.next, b"")
 
     def _read_some(self) -> bytes:
+        if listening():
+            with self._line.waiting():
+                return self._checked_piece()
+        return self._checked_piece()
+
+    def _checked_piece(self) -> bytes:
         piece = self._reply.read1(_PIECE)
         if not piece and self._reply.length:
             raise IncompleteRead(b"", self._reply.length)

@@ -48,7 +48,7 @@ from sigwire.lm.providers import PROVIDERS, Backend, Key, Provider, Wire
 from sigwire.lm.secrets import is_secret, without_secrets
 from sigwire.lm.sse import splitter_for
 from sigwire.steps import Either, Gather, Program
-from sigwire.streams import Emit, on_leave
+from sigwire.streams import Emit
 
 if TYPE_CHECKING:
     from sigwire.lm.transport import HttpReply, HttpRequest, Transport
@@ -384,23 +384,22 @@ class Endpoint:
     def _pieces(self, route: _Route, sent: Encoded, request: HttpRequest, told: list[StreamEvent]) -> Program[None]:
         """Open the reply and tell its events; ``told`` has them too."""
         reply = Pieces(self._transport(), request)
-        with on_leave(reply.abort):
-            try:
-                yield reply.open()
-                if 200 <= reply.status < 300:
-                    yield from _decoded(reply, cast("StreamingCodec[Any]", route.codec), sent, route.target, told)
-                else:
-                    body = yield from reply.rest()
-                    said = list(explode(_recovered(route, sent, reply.status, reply.headers, body)))
-                    told += said
-                    yield Emit(*(event for event in said if not _is_end(event)))
-            except GeneratorExit:  # nobody is left to wait
-                reply.abort()
-                raise
-            except BaseException:
-                yield reply.shut()
-                raise
+        try:
+            yield reply.open()
+            if 200 <= reply.status < 300:
+                yield from _decoded(reply, cast("StreamingCodec[Any]", route.codec), sent, route.target, told)
+            else:
+                body = yield from reply.rest()
+                said = list(explode(_recovered(route, sent, reply.status, reply.headers, body)))
+                told += said
+                yield Emit(*(event for event in said if not _is_end(event)))
+        except GeneratorExit:  # nobody is left to wait
+            reply.drop()
+            raise
+        except BaseException:
             yield reply.shut()
+            raise
+        yield reply.shut()
 
     # --- before the first byte
 
@@ -664,8 +663,8 @@ def _ends(response: Response) -> list[StreamEvent]:
 
 
 def _with_partial(error: E, told: Sequence[StreamEvent]) -> E:
-    """The error with the answer as far as it had come, if any of it was shown."""
-    if not all(isinstance(event, ResponseStart | UsageUpdate) for event in told):
+    """The error with the answer as far as it had come, if any of it was shown. A decoder's own word on that stands."""
+    if getattr(error, "partial", None) is None and not all(isinstance(e, ResponseStart | UsageUpdate) for e in told):
         error.partial = collect(told)  # type: ignore[attr-defined]  # of ours or not, an exception takes attributes
     return error
 

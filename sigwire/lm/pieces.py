@@ -10,7 +10,7 @@ Made for one driver: what was opened blocking is read blocking.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,6 @@ class Pieces:
         self._transport, self._request = transport, request
         self._blocking: AbstractContextManager[ReplyStream] | None = None
         self._awaited: AbstractAsyncContextManager[AsyncReplyStream] | None = None
-        self._reply: object = None
         self._pieces: Iterator[bytes] = iter(())
         self._apieces: AsyncIterator[bytes] | None = None
         self.status = 0
@@ -46,7 +45,7 @@ class Pieces:
 
     def shut(self) -> Either[None]:
         """Put the connection back, or close it if the body was not read to its end."""
-        return Either(self._shut, self._ashut)
+        return Either(self.drop, self._ashut)
 
     def rest(self) -> Program[bytes]:
         """The whole rest of the body."""
@@ -55,26 +54,21 @@ class Pieces:
             body += piece
         return bytes(body)
 
-    def abort(self) -> None:
-        """Close the connection from another thread, so that who waits for a piece waits no longer."""
-        close: Callable[[], None] | None = getattr(self._reply, "abort", None)
-        if close is not None:
-            close()
-
-    def _shut(self) -> None:
+    def drop(self) -> None:
+        """Put a blocking reply away, without waiting."""
         manager, self._blocking = self._blocking, None
         if manager is not None:
             manager.__exit__(None, None, None)
 
     def _open(self) -> None:
         manager = self._transport.stream(self._request)
-        self._reply = reply = manager.__enter__()
+        reply = manager.__enter__()
         self._blocking, self._pieces = manager, iter(reply)
         self.status, self.headers = reply.status, reply.headers
 
     async def _aopen(self) -> None:
         manager = self._transport.astream(self._request)
-        self._reply = reply = await manager.__aenter__()
+        reply = await manager.__aenter__()
         self._awaited, self._apieces = manager, aiter(reply)
         self.status, self.headers = reply.status, reply.headers
 

@@ -21,16 +21,18 @@ import os
 import ssl
 import threading
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from sigwire.errors import ConfigurationError
 from sigwire.lm.blocking import BlockingReply, Lines
 from sigwire.lm.routes import Certificate, Endpoint, Origin, Proxy, endpoint, proxy_from_env, shown, tls_context
 from sigwire.lm.trips import Trip, sendable
 from sigwire.steps import block_on
+from sigwire.streams import StreamLeft, listening, on_leave
 
 if TYPE_CHECKING:
     from sigwire.lm.awaiting import AwaitedReply, Sessions
@@ -43,6 +45,8 @@ __all__ = [
     "ReplyStream",
     "Transport",
 ]
+
+T = TypeVar("T")
 
 # --- what goes out, what comes back --------------------------------------------------------------------
 
@@ -328,7 +332,7 @@ class _Clients:
 
     def open(self, trip: Trip) -> BlockingReply | _Bridged:
         """Send the request and read the reply's head. What goes through a proxy is left to aiohttp, which knows them all."""
-        return self._blocking.open(trip) if trip.proxy is None else _Bridged(block_on(self.aopen(trip)))
+        return self._blocking.open(trip) if trip.proxy is None else _Bridged(_await(self.aopen(trip)))
 
     async def aopen(self, trip: Trip) -> AwaitedReply:
         """The same, awaited."""
@@ -367,13 +371,43 @@ class _Bridged:
         return self._reply.headers
 
     def read(self) -> bytes:
-        return block_on(self._reply.read())
+        return _await(self._reply.read())
 
     def __iter__(self) -> Iterator[bytes]:
-        return iter(lambda: block_on(self._reply.next()), b"")
+        return iter(lambda: _await(self._reply.next()), b"")
 
     def finish(self) -> None:
         async def finish() -> None:
             self._reply.finish()
 
         block_on(finish())
+
+
+def _await(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Wait for it on sigwire's own loop. Who leaves the stream that this is part of ends the waiting."""
+    if not listening():
+        return block_on(coroutine)
+    cancel: list[Callable[[], object]] = []
+    left = False
+
+    async def cancellable() -> T:
+        import asyncio  # a blocking program may never need it
+
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        if task is not None:
+            cancel.append(partial(loop.call_soon_threadsafe, task.cancel))
+        return await coroutine
+
+    def leave() -> None:
+        nonlocal left
+        left = True
+        for one in cancel:
+            one()
+
+    try:
+        with on_leave(leave):
+            return block_on(cancellable())
+    except BaseException:
+        if left:
+            raise StreamLeft("the stream was left before its end") from None
+        raise

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import uuid
+import sys
 from collections.abc import Callable, Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -84,13 +82,13 @@ def write(path: str | os.PathLike[str], state: JsonObject) -> None:
         raise StateError(
             f"A parameter named {_METADATA!r} cannot be saved: files keep their versions there. Rename it."
         )
-    versions = {"python": platform.python_version(), "sigwire": _version()}
+    versions = {"python": ".".join(map(str, sys.version_info[:3])), "sigwire": _version()}
     text = _text({**state, _METADATA: {"dependency_versions": versions}})
     if not target.parent.is_dir():
         raise FileNotFoundError(
             f"There is no directory {str(target.parent)!r} to save {target.name!r} in. Make it first."
         )
-    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    beside = target.with_name(f".{target.name}.{os.urandom(16).hex()}.tmp")
     try:
         beside.write_text(text + "\n", encoding="utf-8")
         beside.replace(target)
@@ -135,6 +133,8 @@ def _json_path(path: str | os.PathLike[str]) -> Path:
 
 
 def _version() -> str:
+    from importlib import metadata  # slow to import, and only for saving
+
     try:
         return metadata.version("sigwire")
     except metadata.PackageNotFoundError:

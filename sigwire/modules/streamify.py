@@ -16,15 +16,16 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, get_args, overload
 
 from sigwire.core.events import FieldDelta, FieldEnd, Finished, ProgramEvent
-from sigwire.core.example import Prediction
+from sigwire.core.example import Prediction, to_plain
 from sigwire.errors import ConfigurationError
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.modules.streaming import AsyncProgramStream, ProgramStream, paths_of
 from sigwire.observe.callbacks import BaseCallback
 from sigwire.settings import context, current
-from sigwire.steps import Program, arun, run
+from sigwire.steps import Program, arun, block_on, run
 from sigwire.streams import Emit
+from sigwire.streams import stream as blocking_stream
 
 __all__ = [
     "SendStream",
@@ -32,6 +33,7 @@ __all__ = [
     "StatusMessageProvider",
     "StreamListener",
     "StreamResponse",
+    "apply_sync_streaming",
     "streamify",
     "streaming_response",
     "sync_send_to_stream",
@@ -213,7 +215,7 @@ def _resolve(
         )
     ((name, predictor),) = found.items()
     spec = predictor.signature.spec.by_name[wanted]
-    if spec.annotation is not str and spec.role != "reasoning":
+    if spec.role != "reasoning" and spec.annotation not in (str, str | None):
         raise ConfigurationError(
             f"{wanted!r} of {name} is no text, and only text can be listened to (streamify). "
             "program.stream(...) gives partial values."
@@ -269,7 +271,7 @@ def streamify(
     >>> ask = Predict("question -> answer", lm=FakeLM([{"answer": "In Oslo."}]))
     >>> stream = streamify(ask, stream_listeners=[StreamListener("answer")], async_streaming=False)
     >>> [item.chunk for item in stream(question="Where?") if isinstance(item, StreamResponse)]
-    ['In ', 'Oslo.', '']
+    ['In', ' Oslo.', '']
     """
     module = program if isinstance(program, Module) else _Function(program)
     listeners = list(stream_listeners or ())
@@ -356,13 +358,45 @@ class _Run:
                     yield response
 
 
+def apply_sync_streaming(stream: AsyncIterable[Any]) -> Generator[Any]:
+    """An awaited stream as an ordinary generator, for blocking code. Its items are made in a thread of their own.
+
+    >>> async def count():
+    ...     for number in range(3):
+    ...         yield number
+    >>> list(apply_sync_streaming(count()))
+    [0, 1, 2]
+    """
+
+    def steps() -> Program[None]:
+        yield _Drained(stream)
+
+    return blocking_stream(steps())
+
+
+class _Drained:
+    """The effect of reading an awaited stream to its end, telling its items."""
+
+    nests = True
+
+    def __init__(self, items: AsyncIterable[Any]) -> None:
+        self._items = items
+
+    def run(self) -> None:
+        block_on(self.arun())
+
+    async def arun(self) -> None:
+        async for item in self._items:
+            Emit(item).run()
+
+
 # --- for a browser -----------------------------------------------------------------------------------------
 
 
 async def streaming_response(stream: AsyncIterable[Any]) -> AsyncGenerator[str, None]:
     """What a stream gives, as server-sent events: ``data: {...}`` for each item, ``data: [DONE]`` at the end.
 
-    A prediction is ``{"prediction": {...}}``, a ``StatusMessage`` ``{"status": "..."}``, a ``StreamResponse`` ``{"chunk":
+    A prediction is ``{"prediction": {its fields}}``, a ``StatusMessage`` ``{"status": "..."}``, a ``StreamResponse`` ``{"chunk":
     {...}}``, an event ``{"event": {...}}``; a text that is such a line already passes as it is. Raises ``TypeError`` for
     what is no JSON.
     """
@@ -374,7 +408,8 @@ async def streaming_response(stream: AsyncIterable[Any]) -> AsyncGenerator[str, 
 def _as_json(item: Any) -> str:
     match item:
         case Prediction():
-            data: Any = {"prediction": item.to_json()}
+            # The fields alone: how they came about (requests, what the provider sent) is not for a browser.
+            data: Any = {"prediction": {name: to_plain(value) for name, value in item.items()}}
         case StatusMessage():
             data = {"status": item.message}
         case StreamResponse():

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from sigwire.adapters.plan import ran_a_tool
 from sigwire.adapters.streaming.opening import Opening
-from sigwire.adapters.streaming.texts import is_text, tell
+from sigwire.adapters.streaming.texts import tell
 from sigwire.adapters.streaming.told import Told
-from sigwire.adapters.text_tools import TextReader
 from sigwire.core.events import (
     ChoiceEnd,
+    PartEnd,
     ProgramEvent,
     ReasoningDelta,
     StreamEvent,
@@ -32,6 +33,7 @@ from sigwire.errors import ModelError
 
 if TYPE_CHECKING:
     from sigwire.adapters.plan import Plan
+    from sigwire.adapters.text_tools import TextReader
 
 __all__ = ["FieldReader"]
 
@@ -84,18 +86,17 @@ class FieldReader:
 class _Choice:
     """One choice of a response."""
 
-    __slots__ = ("_calls", "_ended", "_free", "_opening", "_plan", "_scan", "_text", "_thinking", "_thought", "told")
+    __slots__ = ("_calls", "_ended", "_free", "_opening", "_plan", "_scan", "_start_scan", "_text", "_thought", "told")
 
     def __init__(self, plan: Plan, tools: tuple[Tool, ...], told: Told, taken: Iterable[str]) -> None:
         self._plan, self.told = plan, told
-        self._thinking = tuple(spec.name for spec in plan.thinking)
-        pieces = plan.layout.pieces(told)
         self._free = plan.layout.free or not plan.layout.outputs
+        pieces = None if self._free else plan.layout.pieces(told)
         self._opening = Opening(pieces, plan.thoughts) if pieces is not None else None
         self._scan: TextReader | None = None
-        if plan.layout.visible.calls and tools:
-            names = [tool.name for tool in tools]
-            self._scan = TextReader(names, strict=plan.adapter.strict, taken=taken)
+        self._start_scan: Callable[[], TextReader | None] | None = lambda: plan.text_reader(
+            tools, taken=taken, thought=bool(self._thought)
+        )
         self._text: list[str] = []
         self._thought: list[str] = []
         self._calls: list[ToolCall] = []
@@ -113,62 +114,84 @@ class _Choice:
         self._end(event)
         return self.told.take()
 
-    # --- one event after another -----------------------------------------------------------------------
+    # --- text ------------------------------------------------------------------------------------------
 
     def _read(self, event: TextDelta) -> None:
+        if self._start_scan is not None:
+            self._scan, self._start_scan = self._start_scan(), None
         self._text.append(event.text)
         if self._scan is None:
             self._say(event.text)
         else:
-            self._said(self._scan.feed(event.text))
+            self._tell_scanned(self._scan.feed(event.text))
 
-    def _said(self, events: Iterable[TextDelta | ReasoningDelta | ToolCallEnd]) -> None:
-        """What the scan for calls made of the text."""
+    def _say(self, text: str) -> None:
+        if self._opening is not None:
+            self._opening.feed(text)
+        elif self._free:
+            self.told.free_text(text)
+
+    def _tell_scanned(self, events: Iterable[TextDelta | ReasoningDelta | ToolCallEnd]) -> None:
+        """What the scan for calls made of the text. Calls are told as those that were not written as text."""
         for event in events:
             if isinstance(event, TextDelta):
                 self._say(event.text)
             elif isinstance(event, ReasoningDelta):
-                self.told.reasoning(event.text)
+                self._tell_thought(event.text)
             else:
-                self._tell_call(event.index, event.call)
+                index, call = event.index, event.call
+                arguments = call.raw_arguments if call.raw_arguments is not None else dumps(call.arguments)
+                self.told.call_start(index, call.id, call.name)
+                self.told.call_delta(index, arguments)
+                self.told.call_end(index, call)
 
-    def _tell_call(self, index: int, call: ToolCall) -> None:
-        """A call that was written as text, told as one that was not."""
-        self.told.call_start(index, call.id, call.name)
-        self.told.call_delta(index, call.raw_arguments if call.raw_arguments is not None else dumps(call.arguments))
-        self.told.call_end(index, call)
+    def _stop_scan(self) -> None:
+        """The provider makes calls of its own, so the text is only text: also what the scan still holds."""
+        self._start_scan = None
+        if self._scan is None or self._scan.scan.calls:
+            return
+        told, self._scan = self._scan.scan.text, None
+        if rest := "".join(self._text).removeprefix(told):
+            self._say(rest)
 
-    def _say(self, text: str) -> None:
-        if self._free:
-            self.told.free_text(text)
-        elif self._opening is not None:
-            self._opening.feed(text)
+    # --- beside it -------------------------------------------------------------------------------------
 
     def _think(self, event: ReasoningDelta) -> None:
         self._thought.append(event.text)
-        if not self._thinking:
-            self.told.reasoning(event.text)
-        for name in self._thinking:
-            self.told.text(name, event.text)
+        self._tell_thought(event.text)
+
+    def _tell_thought(self, text: str) -> None:
+        if not self._plan.thinking:
+            self.told.reasoning(text)
+        for spec in self._plan.thinking:
+            self.told.text(spec.name, text)
 
     def _begin_call(self, event: ToolCallStart) -> None:
+        self._stop_scan()
         self.told.call_start(event.index, event.id, event.name)
 
     def _grow_call(self, event: ToolCallDelta) -> None:
         self.told.call_delta(event.index, event.arguments)
 
     def _end_call(self, event: ToolCallEnd) -> None:
+        self._stop_scan()
         self._calls.append(event.call)
         self.told.call_end(event.index, event.call)
+
+    def _end_part(self, event: PartEnd) -> None:
+        if ran_a_tool(event.part):
+            self._stop_scan()
+
+    # --- the end ---------------------------------------------------------------------------------------
 
     def _end(self, event: ChoiceEnd) -> None:
         if self._ended:
             return
         self._ended = True
         if self._scan is not None:
-            self._said(self._scan.close())
-        for name in self._thinking:
-            self.told.end(name)
+            self._tell_scanned(self._scan.close())
+        for spec in self._plan.thinking:
+            self.told.end(spec.name)
         if self._opening is not None and event.refusal is None and event.finish_reason not in _CUT:
             self._opening.close()
         if any(name not in self.told.ended for name, _ in self._plan.layout.outputs):
@@ -176,11 +199,11 @@ class _Choice:
 
     def _choice(self, event: ChoiceEnd) -> Choice:
         """The choice as the plan will read it."""
-        scan = self._scan.scan if self._scan is not None and not self._calls else None
-        text = scan.text if scan is not None and scan.calls else "".join(self._text)
-        calls = scan.calls if scan is not None else tuple(self._calls)
-        thought = "".join(self._thought) if self._thought else None
-        return Choice(text, calls, thought, event.refusal, event.finish_reason)
+        text, calls, thought = "".join(self._text), tuple(self._calls), "".join(self._thought)
+        if self._scan is not None:
+            scan = self._scan.scan
+            text, calls, thought = scan.text, scan.calls, thought or scan.reasoning
+        return Choice(text, calls, thought or None, event.refusal, event.finish_reason)
 
     def _tell_rest(self, choice: Choice) -> None:
         """Tell the outputs that were not told yet, from the reading that the prediction is made of."""
@@ -189,11 +212,16 @@ class _Choice:
         except ModelError:
             return
         for name, codec in self._plan.layout.outputs:
-            if name in fields and name not in self.told.ended and not (is_text(codec) and name in self.told.begun):
+            if (
+                name in fields
+                and name not in self.told.ended
+                and not (codec.form == "text" and name in self.told.begun)
+            ):
                 tell(codec, fields[name], self.told)
 
     _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
         ChoiceEnd: _end,
+        PartEnd: _end_part,
         ReasoningDelta: _think,
         TextDelta: _read,
         ToolCallDelta: _grow_call,

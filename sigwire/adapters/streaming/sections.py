@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from sigwire.adapters.guards import HEADER_STEPS, AnyGuard, Mark
 from sigwire.adapters.streaming.guarded import Unguarded
 from sigwire.adapters.streaming.held import Held
-from sigwire.adapters.streaming.texts import sink_of
+from sigwire.adapters.streaming.sinks import sink_of
 from sigwire.adapters.streaming.told import Sink, Told
 from sigwire.adapters.values import FieldCodec
 

@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 
 from sigwire.adapters.edges import EDGES, unguarded
-from sigwire.adapters.streaming.told import Sink, Told
+from sigwire.adapters.streaming.told import Told
 from sigwire.adapters.values import FieldCodec, ValueReadError
 
-__all__ = ["GrowingText", "WholeField", "is_text", "sink_of", "tell"]
+__all__ = ["GrowingText", "WholeField", "tell", "tell_text", "text_grows"]
 
 
 _EDGE = "".join(sorted(EDGES))
@@ -25,20 +25,9 @@ _UNDECIDED: Mapping[bool, re.Pattern[str]] = {  # by whether the field may be No
 }
 
 
-def is_text(codec: FieldCodec) -> bool:
-    """Whether the values of an output are texts, told as such; everything else is told as JSON."""
-    spec = codec.field
-    return spec.role == "reasoning" or spec.annotation is str or spec.annotation == (str | None)
-
-
-def sink_of(codec: FieldCodec, told: Told) -> Sink:
-    """What takes the text of an output."""
-    return GrowingText(codec, told) if _grows(codec) else WholeField(codec, told)
-
-
-def _grows(codec: FieldCodec) -> bool:
+def text_grows(codec: FieldCodec) -> bool:
     """Whether the beginning of an output's text is the beginning of its value: no constraint of it changes the text."""
-    return is_text(codec) and all(map(_only_checks, codec.field.metadata))
+    return codec.form == "text" and all(map(_only_checks, codec.field.metadata))
 
 
 _CHECKS = frozenset({"Len", "MaxLen", "MinLen", "PydanticGeneralMetadata", "StringConstraints"})
@@ -87,7 +76,7 @@ class GrowingText:
     def close(self) -> None:
         """The end of it."""
         if not self._started:
-            _tell_text(self._codec, "".join(self._head), self._told)
+            tell_text(self._codec, "".join(self._head), self._told)
             return
         if self._held:
             # What is held begins with a blank, so that a guard at its end is seen as one.
@@ -139,10 +128,10 @@ class WholeField:
 
     def close(self) -> None:
         """The end of it."""
-        _tell_text(self._codec, "".join(self._pieces), self._told)
+        tell_text(self._codec, "".join(self._pieces), self._told)
 
 
-def _tell_text(codec: FieldCodec, text: str, told: Told) -> None:
+def tell_text(codec: FieldCodec, text: str, told: Told) -> None:
     """Tell what a field's whole text says. What cannot be read is told by nobody: the answer's reader says what is wrong."""
     try:
         value = codec.read(text).value
@@ -154,9 +143,8 @@ def _tell_text(codec: FieldCodec, text: str, told: Told) -> None:
 def tell(codec: FieldCodec, value: object, told: Told) -> None:
     """Tell a value that is whole: text as text, anything else as JSON."""
     name = codec.field.name
-    if isinstance(value, str) and is_text(codec):
-        if value:
-            told.text(name, str.__str__(value))
-    elif value is not None or not is_text(codec):
+    if codec.form != "text":
         told.partial(name, codec.dump(value))
+    elif isinstance(value, str) and value:
+        told.text(name, str.__str__(value))
     told.end(name)

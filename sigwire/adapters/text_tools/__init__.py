@@ -1,8 +1,9 @@
 """Tool calls as text: how a model without tools is taught to call, and how calls that any model writes as text are found.
 
-    seed, render     the form that the prompt teaches; instructions, calls and results as text
-    grammar          what a dialect is; the dialects stand in one table, the taught form first (``dialects``)
-    scanner, outbox  one scan of a text, fed whole or in pieces: position, quotation, reasoning; what goes out when
+    styles, render   how calls and results are written, and how a model is taught to
+    grammar          what a dialect is; registry has their table, and the way to add one
+    seed, tagged_json, tagged_values, named, pythonic, gemma, harmony, plain   the dialects, by how they write arguments
+    scanner, passage, scanning, outbox   one scan of a text: position, quotation, reasoning; what goes out when
     cursor, skim     the steps of readers through a text that still grows; where a bracketed value ends
     calls, literals, tag_values   the three readers of values: JSON, Python's literals, text by schema
 
@@ -12,8 +13,8 @@ nothing is read where no tools were offered.
 
 from __future__ import annotations
 
-from sigwire.adapters.text_tools.dialects import dialects, register
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer
 from sigwire.adapters.text_tools.reader import Scan, TextReader, read_calls
+from sigwire.adapters.text_tools.registry import dialects, register
 
 __all__ = ["Block", "Grammar", "Offer", "Scan", "TextReader", "dialects", "read_calls", "register"]

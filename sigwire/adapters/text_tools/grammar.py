@@ -19,7 +19,16 @@ from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.core.json import dumps
 from sigwire.core.tools import CallError, CallErrorKind, ToolCall
 
-__all__ = ["Block", "Grammar", "Offer", "Reader", "broken", "unknown"]
+__all__ = ["END_TOKENS", "Block", "Grammar", "Offer", "Reader", "broken", "closes_fence", "unknown"]
+
+END_TOKENS = frozenset(
+    {
+        "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "<|end|>", "<|return|>", "<|call|>",
+        "<｜end▁of▁sentence｜>", "<|end▁of▁sentence|>", "<end_of_turn>", "<|END_OF_TURN_TOKEN|>", "</s>", "<|user|>",
+        "<|observation|>", "[e~[", "<turn|>",
+    }
+)  # fmt: skip
+"""What ends a turn, where a server leaves it in the text."""
 
 _PREFIXES = ("functions.", "default_api.")
 
@@ -119,3 +128,13 @@ def unknown(name: str, arguments: object, offer: Offer, id: str = "") -> ToolCal
     names = ", ".join(sorted(offer.tools))
     error = CallError("unknown_tool", f"There is no tool {name!r}. The tools are: {names}.")
     return ToolCall(id, name, None, arguments if isinstance(arguments, str) else dumps(arguments), error)
+
+
+def closes_fence(line: str, mark: str) -> bool:
+    """Whether a line is a fence's last: its mark alone, or a token that ends the turn after it.
+
+    >>> closes_fence("~~~ ", "~~~"), closes_fence("~~~<|im_end|>", "~~~"), closes_fence("~~~a", "~~~")
+    (True, True, False)
+    """
+    after = line.removeprefix(mark).strip(" \t\r") if line.startswith(mark) else "no mark"
+    return not after or after in END_TOKENS

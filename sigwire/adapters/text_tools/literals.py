@@ -32,7 +32,7 @@ class NoKeywords(LiteralError):
 
 _SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"[^\W\d]\w*")
-_BARE_KEY = re.compile(r"[\w$][\w$.-]*")
+_BARE_KEY = re.compile(r"[^\W\d][\w$.-]*")
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
 _MAX_DIGITS = 4000
 _STRINGS = ("'''", '"""', "<escape>", '<|"|>', "'", '"')

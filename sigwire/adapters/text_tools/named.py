@@ -161,7 +161,7 @@ def _functionary(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None
 
 
 NAMED: tuple[Grammar, ...] = (
-    tagged_json("mistral_old", _MISTRAL, ["[/TOOL_CALLS]"], stops=["[TOOL_RESULTS]"]),
+    tagged_json("mistral_old", _MISTRAL, ["[/TOOL_CALLS]"], open_ended=True, stops=["[TOOL_RESULTS]"]),
     Grammar("mistral_v11", _MISTRAL, _mistral, closers=("[/TOOL_CALLS]",)),
     Grammar("kimi_k2", (*_KIMI_SECTION, _KIMI_CALL), _kimi, closers=_KIMI_CLOSING.literals),
     Grammar("deepseek_v3", (*_SECTION, *_CALL), _deepseek_v3, closers=_DEEPSEEK_CLOSING.literals, stops=_OUTPUTS),

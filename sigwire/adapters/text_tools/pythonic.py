@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from sigwire.adapters.text_tools.calls import Closers, calls_in, opens_object, payload
 from sigwire.adapters.text_tools.cursor import Cursor, Wait, now
-from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader, broken, unknown
+from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader, broken, closes_fence, unknown
 from sigwire.adapters.text_tools.literals import LiteralError, NoKeywords, read_arguments
 from sigwire.adapters.text_tools.skim import PYTHON, Extent, skim
 from sigwire.adapters.text_tools.tagged_json import closing
@@ -26,7 +26,7 @@ from sigwire.core.tools import ToolCall
 __all__ = ["PYTHONIC", "PYTHON_LISTS", "read_call"]
 
 _PREFIXES = ("default_api.", "functions.")
-_NAME = re.compile(r"[A-Za-z_][\w.\-]{0,200}")
+_NAME = re.compile(r"[\w.\-]*")
 _LINE = re.compile(r"[^\n]*")
 _SEPARATORS = re.compile(r"[\s,;]*")
 _CUT = "The text ended inside the call"
@@ -77,11 +77,11 @@ def _name(cursor: Cursor, offer: Offer) -> Wait[str | None]:
         if (yield from cursor.peek()) == "(":
             return name
     cursor.position = start
-    match = _NAME.match(cursor.text, start) if (yield from cursor.has(201)) or cursor.closed else None
-    if match is None or not cursor.text.startswith("(", match.end()):
-        return None
-    cursor.position = match.end()
-    return match[0]
+    name = yield from cursor.run(_NAME)
+    if name and not name[0].isdigit() and (yield from cursor.peek()) == "(":
+        return name
+    cursor.position = start
+    return None
 
 
 def _now_name(cursor: Cursor, offer: Offer) -> str | None:
@@ -204,9 +204,9 @@ def _tool_code(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
         fence = line.lstrip().startswith("```")
         if fence or not (yield from cursor.takes("\n")):
             break
-    closed = fence and line.strip() == "```"
-    if fence and not closed:
-        cursor.position = begin
+    closed = fence and closes_fence(line.lstrip(), "```")
+    if fence:
+        cursor.position = begin + (line.index("`") + 3 if closed else 0)
     calls = _code_calls(Cursor(cursor.text[start : begin if fence else cursor.position], closed=True), offer)
     notes = () if closed else ("the closing fence was missing",)
     return Block(tuple(calls), notes) if calls else None

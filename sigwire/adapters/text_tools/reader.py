@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sigwire.adapters.text_tools.dialects import dialects
 from sigwire.adapters.text_tools.grammar import Grammar, Offer
 from sigwire.adapters.text_tools.outbox import TextEvent
-from sigwire.adapters.text_tools.scanner import Scanning, Thinking, scanner_for
+from sigwire.adapters.text_tools.passage import Thinking
+from sigwire.adapters.text_tools.registry import current_scanner
+from sigwire.adapters.text_tools.scanner import Scanner
+from sigwire.adapters.text_tools.scanning import Scanning
 from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
 from sigwire.core.tools import ToolCall, number_calls
 
 __all__ = ["Scan", "TextReader", "read_calls"]
+
+
+_JOINED_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +65,10 @@ class TextReader:
         thinking: Thinking = "unknown",
         whole_message: bool = False,
         taken: Iterable[str] = (),
-        grammars: Iterable[Grammar] | None = None,
+        grammars: Sequence[Grammar] | None = None,
     ) -> None:
         offer = tools if isinstance(tools, Offer) else Offer.of(tools, strict=strict)
-        scanner = scanner_for(dialects() if grammars is None else tuple(grammars))
-        self._scanning = Scanning(scanner, offer, thinking=thinking, whole_message=whole_message)
+        self._scanning = Scanning(_scanner(grammars), offer, thinking=thinking, whole_message=whole_message)
         self._program = self._scanning.program() if offer.tools else None
         self._taken = set(taken)
         self._collected: list[TextEvent] = []
@@ -78,7 +82,7 @@ class TextReader:
         self._pending.append(text)
         self._waiting += len(text)
         # A long text that is held is only joined to now and then, so that each of its characters is copied a few times at most.
-        if not text or self._waiting * 32 < self._scanning.held:
+        if not text or self._waiting * 32 < self._scanning.held - _JOINED_AT_ONCE:
             return []
         return self._step()
 
@@ -130,7 +134,7 @@ def read_calls(
     thinking: Thinking = "unknown",
     whole_message: bool = False,
     taken: Iterable[str] = (),
-    grammars: Iterable[Grammar] | None = None,
+    grammars: Sequence[Grammar] | None = None,
 ) -> Scan:
     """The calls in a model's text, and the text without them: ``TextReader``, fed once.
 
@@ -139,11 +143,14 @@ def read_calls(
     ('Sure.', 'ping', 'seed')
     """
     offer = tools if isinstance(tools, Offer) else Offer.of(tools, strict=strict)
-    table = dialects() if grammars is None else tuple(grammars)
     # Most texts have nothing in them that could begin a call, or that is left out beside one.
-    if not offer.tools or scanner_for(table).pattern(offer).search("\n" + text) is None:
+    if not offer.tools or _scanner(grammars).pattern(offer).search("\n" + text) is None:
         return Scan(text)
-    reader = TextReader(offer, thinking=thinking, whole_message=whole_message, taken=taken, grammars=table)
+    reader = TextReader(offer, thinking=thinking, whole_message=whole_message, taken=taken, grammars=grammars)
     reader.feed(text)
     reader.close()
     return reader.scan
+
+
+def _scanner(grammars: Sequence[Grammar] | None) -> Scanner:
+    return current_scanner() if grammars is None else Scanner(tuple(grammars))

@@ -18,7 +18,7 @@ from typing import Any
 
 from sigwire.adapters.narrow import is_mapping
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer
+from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, closes_fence
 from sigwire.core.json import dumps, loads
 from sigwire.core.tools import CallError, CallErrorKind, ToolCall
 
@@ -44,7 +44,8 @@ def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
     while True:
         begin = cursor.position
         line = (yield from cursor.run(_LINE)).rstrip(" \t\r")
-        if line == opener[:3]:
+        if closes_fence(line, opener[:3]):
+            cursor.position = begin + 3
             return Block((read_block(cursor.text[start:begin]),))
         if line in _OPENERS or line in _RESULTS:
             cursor.position = begin

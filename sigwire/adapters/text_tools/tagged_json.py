@@ -31,23 +31,25 @@ def tagged_json(
     *,
     between: Sequence[str] = (),
     own_line: bool = False,
+    open_ended: bool = False,
     stops: Sequence[str] = (),
 ) -> Grammar:
     """A grammar of calls as JSON between markers.
 
     ``between``: markers that may follow the opener. ``own_line``: the opener counts at the start of a line only.
-    ``stops``: what tool results begin with, should the model invent some.
+    ``open_ended``: the closing marker is as good as never there. ``stops``: what tool results begin with, should the model
+    invent some.
 
     >>> from sigwire.adapters.text_tools import read_calls
     >>> mine = tagged_json("mine", ["<call>"], ["</call>"])
     >>> read_calls('<call>{"name": "ping"}</call>', ["ping"], grammars=[mine]).calls[0].name
     'ping'
     """
-    reader = _reader((*openers, *between), Closers(*closers))
+    reader = _reader((*openers, *between), Closers(*closers), open_ended)
     return Grammar(name, tuple(openers), reader, own_line=own_line, closers=tuple(closers), stops=tuple(stops))
 
 
-def _reader(markers: tuple[str, ...], closers: Closers) -> Reader:
+def _reader(markers: tuple[str, ...], closers: Closers, open_ended: bool) -> Reader:
     def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
         yield from cursor.passes(markers)
         fence = yield from cursor.takes_any(_FENCES)
@@ -57,7 +59,9 @@ def _reader(markers: tuple[str, ...], closers: Closers) -> Reader:
         calls = tuple(call for one in read for call in calls_in(one, offer))
         if fence is not None:
             yield from _passing(cursor, "```")
-        return Block(calls, (*notes, *(yield from closing(cursor, closers))))
+        unclosed = yield from closing(cursor, closers)
+        ends_itself = open_ended or read[-1].raw.startswith("[")  # a list that stands in a tag needs no closing one
+        return Block(calls, (*notes, *(() if ends_itself else unclosed)))
 
     return read
 
@@ -169,8 +173,8 @@ _ANSWER_MARKS = (
 
 TAGGED_JSON: tuple[Grammar, ...] = (
     tagged_json("hermes", ["<tool_call>"], ["</tool_call>"], stops=["<tool_response>"]),
-    tagged_json("granite", ["<|tool_call|>"], ["<|/tool_call|>", "</tool_call>"]),
-    tagged_json("granite", ["<function_call>"], ["</function_call>"]),
+    tagged_json("granite", ["<|tool_call|>"], ["<|/tool_call|>", "</tool_call>"], open_ended=True),
+    tagged_json("granite", ["<function_call>"], ["</function_call>"], open_ended=True),
     tagged_json("phi4", ["functools"]),
     tagged_json("internlm", ["<|action_start|>"], ["<|action_end|>"], between=["<|plugin|>", "<|interpreter|>"]),
     tagged_json("jamba", ["<tool_calls>"], ["</tool_calls>"]),

@@ -8,21 +8,31 @@ from sigwire.adapters.text_tools.harmony import HARMONY
 from sigwire.adapters.text_tools.named import NAMED
 from sigwire.adapters.text_tools.plain import PLAIN
 from sigwire.adapters.text_tools.pythonic import PYTHONIC
+from sigwire.adapters.text_tools.scanner import Scanner
 from sigwire.adapters.text_tools.seed import SEED
 from sigwire.adapters.text_tools.tagged_json import TAGGED_JSON
 from sigwire.adapters.text_tools.tagged_values import TAGGED_VALUES
 from sigwire.errors import InputError
 
-__all__ = ["BUILT_IN", "dialects", "register"]
+__all__ = ["BUILT_IN", "current_scanner", "dialects", "register"]
 
 BUILT_IN: tuple[Grammar, ...] = (SEED, *TAGGED_JSON, *NAMED, *TAGGED_VALUES, *PYTHONIC, *GEMMA, HARMONY, *PLAIN)
 
 _registered: tuple[Grammar, ...] = ()
+_scanner: tuple[tuple[Grammar, ...], Scanner] | None = None
 
 
 def dialects() -> tuple[Grammar, ...]:
     """Every grammar that texts are read by: the ones that were registered, then the built-in ones."""
     return (*_registered, *BUILT_IN)
+
+
+def current_scanner() -> Scanner:
+    """The table, compiled; anew once a dialect was registered."""
+    global _scanner
+    if _scanner is None or _scanner[0] is not _registered:
+        _scanner = (_registered, Scanner(dialects()))
+    return _scanner[1]
 
 
 def register(grammar: Grammar) -> None:

@@ -1,0 +1,298 @@
+r"""``JsonGrowth``: a JSON value that is read as it comes, and what there is of it at any time.
+
+Strings may have raw line breaks and unknown escapes, as ``json_text`` forgives them; with anything else that is no JSON the
+value has ``failed`` and grows no more. Numbers and words are there once they are whole, strings as far as they have come.
+
+    text -> read(text, at) -> where the value ended, or the end of the text
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from sigwire.core.json import JsonValue, loads
+
+__all__ = ["JsonGrowth", "Strings"]
+
+_MAX_DEPTH = 200
+_CHARACTERS = 500  # so many are copied as fast as one item
+_SPACE = re.compile(r"[ \t\r\n]*")
+_PLAIN = re.compile(r'[^"\\]*')
+_TOKEN = re.compile(r"[-+.\w]*")
+_HEX = re.compile(r"[0-9a-fA-F]{4}")
+_HEX_BEGUN = re.compile(r"[0-9a-fA-F]{0,3}\Z")
+_ESCAPES: Mapping[str, str] = {
+    '"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "'": "'",
+}  # fmt: skip
+
+
+class Strings:
+    r"""The inside of one JSON string in pieces: escapes undone, wherever they are cut.
+
+    >>> string = Strings()
+    >>> string.read('caf\\u00', 0), string.read('e9", "next"', 0)
+    (('caf', 7), ('é', 3))
+    >>> string.closed
+    True
+    """
+
+    __slots__ = ("_escape", "closed")
+
+    def __init__(self) -> None:
+        self._escape = ""  # an escape that is not whole yet
+        self.closed = False
+
+    def read(self, text: str, at: int) -> tuple[str, int]:
+        """The text up to the closing quote or the end of the piece, and the position after."""
+        pieces: list[str] = []
+        before = 0  # what is put before the text: the beginning of an escape
+        if self._escape:
+            before, text = at - len(self._escape), self._escape + text[at:]
+            at, self._escape = 0, ""
+        while at < len(text):
+            plain = _PLAIN.match(text, at)
+            assert plain is not None
+            if plain[0]:
+                pieces.append(plain[0])
+            at = plain.end()
+            if at == len(text):
+                break
+            if text[at] == '"':
+                self.closed = True
+                at += 1
+                break
+            character, after = self._unescape(text, at)
+            if character is None:
+                self._escape = text[at:]
+                at = len(text)
+                break
+            pieces.append(character)
+            at = after
+        return "".join(pieces), before + at
+
+    def _unescape(self, text: str, at: int) -> tuple[str | None, int]:
+        """The character of an escape, and the position after; ``None`` while it is not whole."""
+        if at + 1 == len(text):
+            return None, at
+        mark = text[at + 1]
+        if mark in _ESCAPES:
+            return _ESCAPES[mark], at + 2
+        if mark != "u":
+            return "\\" + mark, at + 2
+        unit = _HEX.match(text, at + 2)
+        if unit is None:
+            return (None, at) if _HEX_BEGUN.match(text, at + 2) else ("\\u", at + 2)
+        return self._joined(int(unit[0], 16), text, unit.end())
+
+    def _joined(self, unit: int, text: str, at: int) -> tuple[str | None, int]:
+        """A character of one UTF-16 unit, or of two."""
+        if not 0xD800 <= unit < 0xDC00:
+            return chr(unit), at
+        following = text[at : at + 6]
+        low = _HEX.match(following, 2) if following.startswith("\\u") else None
+        if low is not None and 0xDC00 <= int(low[0], 16) < 0xE000:
+            return chr(0x10000 + ((unit - 0xD800) << 10) + (int(low[0], 16) - 0xDC00)), at + 6
+        begun = at + len(following) == len(text) and (
+            "\\u".startswith(following) or (following.startswith("\\u") and _HEX_BEGUN.match(following, 2))
+        )
+        return (None, at) if begun else (chr(unit), at)
+
+
+class JsonGrowth:
+    """One JSON value.
+
+    >>> value = JsonGrowth()
+    >>> value.read('{"name": "Ad', 0), value.so_far()
+    (12, {'name': 'Ad'})
+    >>> value.read('a", "age": 3', 0), value.so_far()
+    (12, {'name': 'Ada'})
+    >>> value.read("6}", 0), value.so_far(), value.done
+    (2, {'name': 'Ada', 'age': 36}, True)
+    """
+
+    __slots__ = (
+        "_chunks",
+        "_expects",
+        "_key",
+        "_keys",
+        "_length",
+        "_open",
+        "_root",
+        "_string",
+        "_token",
+        "changes",
+        "done",
+        "failed",
+    )
+
+    def __init__(self) -> None:
+        self._open: list[list[Any] | dict[str, Any]] = []  # what is not closed, outermost first
+        self._keys: list[str] = []  # for each of them the member that comes
+        self._expects = "value"
+        self._string: Strings | None = None
+        self._key = False
+        self._chunks: list[str] = []  # of the string that is open
+        self._length = 0
+        self._token = ""
+        self._root: Any = None
+        self.changes = 0
+        self.done = self.failed = False
+
+    def read(self, text: str, at: int) -> int:
+        """Read on, from a position; gives the one after the value, or the end of the text."""
+        end = len(text)
+        while at < end and not self.done and not self.failed:
+            if self._string is not None:
+                at = self._in_string(self._string, text, at)
+            elif self._token:
+                at = self._in_token(text, at)
+            else:
+                space = _SPACE.match(text, at)
+                at = space.end() if space else at
+                if at < end:
+                    at = self._EXPECTED[self._expects](self, text, at)
+        return at
+
+    def close(self) -> None:
+        """The end of the text: a number by itself is whole now."""
+        if self._token and not self._open:
+            self._end_token()
+        self.failed = self.failed or not self.done
+
+    @property
+    def cost(self) -> int:
+        """About how much work ``so_far`` is."""
+        return sum(map(len, self._open)) + len(self._chunks) + self._length // _CHARACTERS
+
+    def so_far(self) -> JsonValue:
+        """What there is of the value. What is closed is shared with later answers; do not change it."""
+        value: Any = _NOTHING
+        if self._string is not None and not self._key:
+            value = "".join(self._chunks)
+            self._chunks = [value]
+        for container, key in zip(reversed(self._open), reversed(self._keys), strict=True):
+            value = _with(container, key, value)
+        so_far: JsonValue = self._root if value is _NOTHING else value
+        return so_far
+
+    # --- what may come ---------------------------------------------------------------------------------
+
+    def _value(self, text: str, at: int) -> int:
+        character = text[at]
+        if character == '"':
+            self._begin_string(key=False)
+            return at + 1
+        if character in "{[":
+            return self._enter({} if character == "{" else [], at)
+        if character == "]" and self._open and self._open[-1] == []:
+            return self._leave("]", at)
+        return self._in_token(text, at)
+
+    def _name(self, text: str, at: int) -> int:
+        """A member's name; right after the opening brace the closing one."""
+        if text[at] == '"':
+            self._begin_string(key=True)
+            return at + 1
+        return self._leave("}", at) if text[at] == "}" and not self._open[-1] else self._fail(at)
+
+    def _colon(self, text: str, at: int) -> int:
+        self._expects = "value"
+        return at + 1 if text[at] == ":" else self._fail(at)
+
+    def _separator(self, text: str, at: int) -> int:
+        is_object = isinstance(self._open[-1], dict)
+        if text[at] == ",":
+            self._expects = "name" if is_object else "item"
+            return at + 1
+        closing = "}" if is_object else "]"
+        return self._leave(closing, at) if text[at] == closing else self._fail(at)
+
+    def _item(self, text: str, at: int) -> int:
+        """After a comma there must be a value."""
+        return self._fail(at) if text[at] == "]" else self._value(text, at)
+
+    _EXPECTED: ClassVar[Mapping[str, Callable[[Any, str, int], int]]] = {
+        "value": _value, "name": _name, "colon": _colon, "separator": _separator, "item": _item,
+    }  # fmt: skip
+
+    # --- what is under way -----------------------------------------------------------------------------
+
+    def _begin_string(self, *, key: bool) -> None:
+        self._string, self._key, self._chunks, self._length = Strings(), key, [], 0
+        self.changes += not key
+
+    def _in_string(self, string: Strings, text: str, at: int) -> int:
+        piece, at = string.read(text, at)
+        if piece:
+            self._chunks.append(piece)
+            self._length += len(piece)
+            self.changes += not self._key
+        if string.closed:
+            whole, self._string, self._chunks = "".join(self._chunks), None, []
+            if self._key:
+                self._keys[-1], self._expects = whole, "colon"
+            else:
+                self._put(whole)
+        return at
+
+    def _in_token(self, text: str, at: int) -> int:
+        match = _TOKEN.match(text, at)
+        end = match.end() if match else at
+        self._token += text[at:end]
+        if not self._token:
+            return self._fail(at)
+        if end < len(text):
+            self._end_token()
+        return end
+
+    def _end_token(self) -> None:
+        token, self._token = self._token, ""
+        try:
+            self._put(loads(token))
+        except ValueError:
+            self._fail(0)
+
+    # --- building --------------------------------------------------------------------------------------
+
+    def _enter(self, container: Any, at: int) -> int:
+        if len(self._open) >= _MAX_DEPTH:
+            return self._fail(at)
+        self._open.append(container)
+        self._keys.append("")
+        self._expects = "name" if isinstance(container, dict) else "value"
+        self.changes += 1
+        return at + 1
+
+    def _leave(self, closing: str, at: int) -> int:
+        container = self._open.pop()
+        self._keys.pop()
+        self._put(container)
+        return at + 1
+
+    def _put(self, value: Any) -> None:
+        self.changes += 1
+        if not self._open:
+            self._root, self.done = value, True
+            return
+        container = self._open[-1]
+        if isinstance(container, dict):
+            container[self._keys[-1]] = value
+        else:
+            container.append(value)
+        self._expects = "separator"
+
+    def _fail(self, at: int) -> int:
+        self.failed = True
+        return at
+
+
+_NOTHING: Any = object()
+
+
+def _with(container: list[Any] | dict[str, Any], key: str, value: Any) -> JsonValue:
+    """A copy of a container with one item more, if there is one."""
+    if value is _NOTHING:
+        return container.copy()
+    return {**container, key: value} if isinstance(container, dict) else [*container, value]

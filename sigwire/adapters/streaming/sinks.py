@@ -1,0 +1,17 @@
+"""What takes the text of an output, by the output's type."""
+
+from __future__ import annotations
+
+from sigwire.adapters.streaming.objects import GrowingJson
+from sigwire.adapters.streaming.texts import GrowingText, WholeField, text_grows
+from sigwire.adapters.streaming.told import Sink, Told
+from sigwire.adapters.values import FieldCodec
+
+__all__ = ["sink_of"]
+
+
+def sink_of(codec: FieldCodec, told: Told) -> Sink:
+    """What takes the text of an output."""
+    if codec.form == "json":
+        return GrowingJson(codec, told)
+    return GrowingText(codec, told) if text_grows(codec) else WholeField(codec, told)

@@ -1,0 +1,140 @@
+"""Field streaming: what is told of an answer in pieces is what the whole answer says, whatever the cut."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from sigwire.adapters.base import Adapter, Plan
+from sigwire.adapters.chat import ChatAdapter
+from sigwire.adapters.json import JSONAdapter
+from sigwire.adapters.xml import XMLAdapter
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.tools import Tool, ToolCalls
+from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.signature import Signature
+from tests.adapters.streaming.telling import Told, cuts, pieces_of, read_whole, tell
+
+
+class Person(BaseModel):
+    name: str
+    age: int | None = None
+    friends: list[Person] = []
+
+
+class Everything(Signature):
+    """Say everything."""
+
+    question: str = InputField()
+    text: str = OutputField()
+    maybe: str | None = OutputField()
+    other: str = OutputField()
+    short: str = OutputField(max_length=200)
+    names: list[str] = OutputField()
+    person: Person = OutputField()
+    number: float = OutputField()
+    kind: Literal["a", "b"] = OutputField()
+
+
+class Texts(Signature):
+    """Say two things."""
+
+    question: str = InputField()
+    text: str = OutputField()
+    other: str | None = OutputField(default=None)
+
+
+class WithTools(Texts):
+    """Say two things, or call."""
+
+    tools: list[Tool] = InputField()
+    calls: ToolCalls = OutputField()
+
+
+def ping(text: str = "") -> str:
+    """Answer."""
+    return text
+
+
+PING = Tool(ping)
+ADAPTERS: list[Adapter] = [ChatAdapter(), JSONAdapter(), XMLAdapter()]
+each_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
+
+MARKS = [
+    "[[ ## text ## ]]", "[[ ## other ## ]]", "[[ ## completed ## ]]", "[[ ## nobody ## ]]", "[[##text##]]", "[[", "\\",
+    "\\\\", "[[ ##", "<text>", "</text>", "<\\text>", "</other>", "<nobody>", "<text", ">", "~~~tool_call", "~~~",
+    "~~~tool_result", "```tool_call", "```", "```json", "<think>", "</think>", "<thinking>", "</thinking>", "null", "None",
+    "nul", "{}", '{"text": "x"}', '{"text": "', '"', "'", "&lt;", '~~~tool_call\n{"name": "ping", "arguments": {}}\n~~~',
+    "<tool_call>ping</tool_call>", "[TOOL_CALLS]", "Action:", "Action: [", "<|im_end|>", '{"name": "ping", "arguments": {}}',
+    '", "', '"}', '": ', "\\u00e9", "\\ud83d\\ude00", "\\ud83d", "\\n", "\\x", "[1, 2", "{'text': 'x'}", "😀", "\ud83d",
+    "\n", "\n\n", "\r\n", "\t", " ", "\u2028", "\x00", "\x0b", "a", "Paris",
+]  # fmt: skip
+texts = st.lists(st.sampled_from(MARKS), max_size=8).map("".join) | st.text(max_size=12)
+json_people: Any = st.recursive(
+    st.builds(Person, name=texts, age=st.none() | st.integers()),
+    lambda people: st.builds(Person, name=texts, friends=st.lists(people, max_size=2)),
+    max_leaves=3,
+)
+
+
+def plan_of(adapter: Adapter, signature: Any = Everything, native: bool = False) -> Plan:
+    return adapter.plan(signature, Capabilities(native_tools=native))
+
+
+def check(plan: Plan, text: str, pieces: list[str], tools: tuple[Tool, ...] = ()) -> Told:
+    """Told in pieces is told whole: each text is the value, each last partial too; nothing of what cannot be read is wrong."""
+    told = tell(plan, pieces, tools)
+    parsed, choice = read_whole(plan, text, tools)
+    assert told.calls == list(choice.tool_calls)
+    if parsed is None:
+        return told
+    for name, codec in plan.layout.outputs:
+        if name not in parsed.fields:
+            continue  # an output beside calls that could not be read
+        value = parsed.fields[name]
+        assert name in told.ended
+        if codec.form == "text":
+            assert told.texts.get(name, "") == ("" if value is None else value), name
+        else:
+            assert codec.load(told.partials[name][-1]).value == value
+    return told
+
+
+@each_adapter
+@given(
+    st.fixed_dictionaries(
+        {
+            "text": texts,
+            "maybe": st.none() | texts,
+            "other": texts,
+            "short": texts,
+            "names": st.lists(texts, max_size=3),
+            "person": json_people,
+            "number": st.floats(allow_nan=False, allow_infinity=False),
+            "kind": st.sampled_from(["a", "b"]),
+        }
+    ),
+    cuts,
+)
+def test_what_is_written_is_told(adapter: Adapter, values: dict[str, Any], at: list[int]) -> None:
+    plan = plan_of(adapter)
+    text = plan.layout.write(values)
+    told = check(plan, text, pieces_of(text, at))
+    assert told.ended == [name for name, _ in plan.layout.outputs]
+    assert all(told.texts.get(name, "") == (values[name] or "") for name in ("text", "maybe", "other", "short"))
+
+
+@each_adapter
+@given(st.lists(st.sampled_from(MARKS), max_size=12).map("".join), cuts)
+def test_of_any_answer_nothing_wrong_is_told(adapter: Adapter, text: str, at: list[int]) -> None:
+    check(plan_of(adapter, Texts), text, pieces_of(text, at))
+
+
+@each_adapter
+@given(st.lists(st.sampled_from(MARKS), max_size=12).map("".join), cuts)
+def test_nor_where_calls_may_stand_in_it(adapter: Adapter, text: str, at: list[int]) -> None:
+    check(plan_of(adapter, WithTools), text, pieces_of(text, at), (PING,))

@@ -1,0 +1,275 @@
+"""Calls written as text, through adapters and modules: read by the shape of the response, told in its warnings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sigwire.adapters.base import Adapter
+from sigwire.adapters.chat import ChatAdapter
+from sigwire.adapters.json import JSONAdapter
+from sigwire.adapters.text_tools.styles import STYLES
+from sigwire.adapters.xml import XMLAdapter
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.messages import Message, OpaquePart, TextPart
+from sigwire.core.parts import ImagePart
+from sigwire.core.response import Choice, LMWarning, Response, Usage
+from sigwire.core.tools import Tool, ToolCall, ToolResult
+from sigwire.errors import InputError
+from sigwire.lm.fake import FakeLM
+from sigwire.modules.predict import Predict
+from sigwire.modules.react import ReAct
+from sigwire.settings import context
+from sigwire.signatures.signature import Signature
+from sigwire.signatures.types import History
+
+NATIVE = Capabilities(native_tools=True)
+TEXT = Capabilities()
+Choose = Signature("question, tools: list[Tool], history: History -> answer, calls: ToolCalls")
+HERMES = '<tool_call>\n{"name": "double", "arguments": {"n": 21}}\n</tool_call>'
+QWEN = "<tool_call>\n<function=double>\n<parameter=n>\n21\n</parameter>\n</function>\n</tool_call>"
+ADAPTERS: list[type[Adapter]] = [ChatAdapter, JSONAdapter, XMLAdapter]
+
+
+def double(n: int) -> int:
+    """Double a number."""
+    return 2 * n
+
+
+DOUBLE = Tool(double)
+
+
+def normalized(choice: Choice, able: Capabilities = NATIVE, adapter: Adapter | None = None) -> Response:
+    plan = (adapter or ChatAdapter()).plan(Choose, able)
+    return plan.normalize(Response((choice,)), [DOUBLE])
+
+
+# --- which text is read ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize(
+    ("text", "dialect"), [(HERMES, "hermes"), (QWEN, "qwen3_coder"), ("[double(n=21)]", "pythonic")]
+)
+def test_a_model_with_native_tools_that_writes_its_calls_is_read_and_the_dialect_is_named(
+    adapter: type[Adapter], text: str, dialect: str
+) -> None:
+    response = normalized(Choice(text=f"Let me see.\n{text}"), adapter=adapter())
+    (choice,) = response.choices
+    assert [(call.name, call.arguments) for call in choice.tool_calls] == [("double", {"n": 21})]
+    assert (choice.text, choice.finish_reason) == ("Let me see.", "tool_calls")
+    told = LMWarning("native_tools", f"the model wrote its calls as text; they were read as {dialect}")
+    assert [warning for warning in response.warnings if warning.feature != "structured_output"] == [told]
+
+
+def test_another_form_than_the_taught_one_is_told() -> None:
+    assert normalized(Choice(text=QWEN), TEXT).warnings == (
+        LMWarning("text_tools", "the calls were not written in the form that was taught, but as qwen3_coder"),
+    )
+    assert normalized(Choice(text=QWEN), TEXT, ChatAdapter(text_tools="qwen3_coder")).warnings == ()
+
+
+def test_text_beside_native_calls_is_text() -> None:
+    call = ToolCall("a", "double", {"n": 1})
+    choice = Choice(text=HERMES, tool_calls=(call,))
+    assert normalized(choice).choices == (choice,)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        ToolResult("a", "search", "found"),
+        OpaquePart("p", {"type": "server_tool_use", "id": "a"}),
+        OpaquePart("p", {"type": "web_search_tool_result"}),
+        OpaquePart("p", {"type": "web_search_call"}),
+    ],
+)
+def test_a_provider_that_ran_a_tool_of_its_own_is_taken_at_its_word(part: Any) -> None:
+    choice = Choice.from_parts([part, TextPart(HERMES)])
+    assert normalized(choice).choices == (choice,)
+    assert (
+        normalized(Choice(text=HERMES), Capabilities(native_tools=True, runs_own_tools=True)).choices[0].tool_calls
+        == ()
+    )
+
+
+def test_other_items_of_a_provider_hide_no_call() -> None:
+    choice = Choice.from_parts([OpaquePart("p", {"type": "reasoning"}), OpaquePart("p", [1]), TextPart(HERMES)])
+    assert len(normalized(choice).choices[0].tool_calls) == 1
+
+
+def test_prose_that_shows_a_call_is_the_answer() -> None:
+    text = f"[[ ## answer ## ]]\nWrite it so:\n```\n{HERMES}\n```\nor like `[double(n=1)]`.\n\n[[ ## completed ## ]]"
+    plan = ChatAdapter().plan(Choose, NATIVE)
+    response = plan.normalize(Response((Choice(text=text),)), [DOUBLE])
+    assert response.warnings == ()
+    assert HERMES in plan.parse(response.choices[0]).fields["answer"]
+
+
+def test_arguments_that_are_plain_text_are_typed_by_the_tools_schema() -> None:
+    (call,) = normalized(Choice(text=QWEN)).choices[0].tool_calls
+    assert call.arguments == {"n": 21}
+
+
+def test_reasoning_in_the_text_becomes_the_choices_reasoning() -> None:
+    text = "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Paris"
+    (choice,) = normalized(Choice(text=text)).choices
+    assert (choice.text, choice.reasoning, choice.tool_calls) == ("Paris", "hm", ())
+
+
+def test_a_call_that_the_token_limit_cut_is_left_out_and_told() -> None:
+    text = HERMES + '<tool_call>{"name": "double", "arguments": {"n": 2'
+    response = normalized(Choice(text=text, finish_reason="length"))
+    assert [call.arguments for call in response.choices[0].tool_calls] == [{"n": 21}]
+    assert "cut off" in response.warnings[-1].detail
+
+
+# --- calls that must stand alone -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("able", [NATIVE, TEXT], ids=["native", "text"])
+def test_calls_that_must_stand_alone_are_text_beside_words(able: Capabilities) -> None:
+    adapter = ChatAdapter(calls_alone=True)
+    for text in (f"For example:\n{HERMES}", f"{HERMES}\nshows it.", '{"name": "double", "arguments": {"n": 1}} or so'):
+        choice = normalized(Choice(text=text), able, adapter).choices[0]
+        assert (choice.tool_calls, choice.text) == ((), text)
+    assert len(normalized(Choice(text=f"<think>so</think>\n{HERMES}\n"), able, adapter).choices[0].tool_calls) == 1
+
+
+def test_a_model_is_told_that_calls_stand_alone() -> None:
+    told, untold = (
+        ChatAdapter(calls_alone=alone).format(Choose, {"question": "Q?", "tools": [DOUBLE]}, capabilities=TEXT)
+        for alone in (True, False)
+    )
+    assert "holds nothing else" in told.messages[0].text
+    assert "holds nothing else" not in untold.messages[0].text
+
+
+# --- a model family's own form -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", STYLES)
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_a_style_teaches_its_form_and_shows_calls_and_results_in_it(adapter: type[Adapter], name: str) -> None:
+    style = STYLES[name]
+    calls = [ToolCall("a", "double", {"n": 1}), ToolCall("b", "double", {"n": 2})]
+    results = [ToolResult("a", "double", 2), ToolResult("b", "double", "no", is_error=True)]
+    history = History([Message("assistant", (TextPart("Both."), *calls)), Message.tool(*results)])
+    request = adapter(text_tools=name).format(
+        Choose, {"question": "Q?", "tools": [DOUBLE]}, history=history, capabilities=TEXT
+    )
+    system, said, answered, _ = request.messages
+    assert style.form() in system.text
+    assert style.results in system.text
+    assert said.text == f"Both.\n\n{style.calls(calls)}"
+    assert answered.text == "\n\n".join(map(style.result, results))
+    assert ("~~~" in system.text) == (name == "seed")
+
+
+def test_media_in_results_keeps_its_place_in_every_style() -> None:
+    picture = ImagePart(url="https://example.org/a.png")
+    results = Message.tool(ToolResult("a", "double", 2, media=(picture,)), ToolResult("b", "double", 4))
+    request = ChatAdapter(text_tools="hermes").format(
+        Choose, {"question": "Q?", "tools": [DOUBLE]}, history=History([results]), capabilities=TEXT
+    )
+    first, image, second = request.messages[1].parts
+    assert image == picture
+    assert [isinstance(part, TextPart) and "<tool_response>" in part.text for part in (first, second)] == [True, True]
+
+
+def test_a_form_that_is_none_is_refused_where_the_adapter_is_made() -> None:
+    with pytest.raises(InputError, match="no text form of tools called 'hermès'"):
+        ChatAdapter(text_tools="hermès")
+
+
+@pytest.mark.parametrize("name", STYLES)
+async def test_an_agent_speaks_every_form_sync_and_async(name: str) -> None:
+    style = STYLES[name]
+    answers = [
+        "Let me see.\n" + style.calls([ToolCall("", "double", {"n": 21})]),
+        style.calls([ToolCall("", "submit", {"answer": 42})]),
+    ]
+    for sync in (True, False):
+        lm = FakeLM(answers, capabilities=TEXT)
+        agent = ReAct("question -> answer: int", tools=[double])
+        agent.set_lm(lm)
+        with context(adapter=ChatAdapter(text_tools=name)):
+            result = agent(question="21?") if sync else await agent.acall(question="21?")
+        assert (result.answer, result.termination_reason, result.warnings) == (42, "submit", ())
+        assert result.trajectory["observation_0"] == 42
+        assert style.result(ToolResult("", "double", 42)) in lm.requests[1].messages[-1].text
+
+
+# --- asking again --------------------------------------------------------------------------------------------
+
+
+WRONG = [
+    (ToolCall("a", "double", {"n": "many"}), "schema_mismatch", "n: "),
+    (ToolCall("a", "treble", {"n": 1}), "unknown_tool", "There is no tool 'treble'"),
+    (ToolCall.read("a", "double", '{"n": '), "malformed_json", "not valid JSON"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "code", "told"), WRONG)
+async def test_a_wrong_call_goes_back_as_the_error_result_of_its_id(wrong: ToolCall, code: str, told: str) -> None:
+    for sync in (True, False):
+        lm = FakeLM([wrong, ToolCall("b", "double", {"n": 2})], usage=Usage(10, 5))
+        predict = Predict("q, tools: list[Tool] -> calls: ToolCalls", lm=lm, max_repairs=1)
+        result = predict(q="?", tools=[double]) if sync else await predict.acall(q="?", tools=[double])
+        assert [call.arguments for call in result.calls] == [{"n": 2}]
+        said, answer = lm.requests[1].messages[-2:]
+        assert said.tool_calls[0].id == "a"
+        (sent,) = answer.tool_results
+        assert (sent.id, sent.is_error) == ("a", True)
+        assert told in str(sent.content)
+        assert [(attempt.purpose, attempt.usage.total_tokens) for attempt in result.attempts] == [
+            ("ask", 15),
+            ("repair", 15),
+        ]
+        assert result.usage.total_tokens == 30
+
+
+@pytest.mark.parametrize(("wrong", "code", "told"), WRONG)
+def test_repairs_are_bounded_and_what_stays_wrong_says_so(wrong: ToolCall, code: str, told: str) -> None:
+    lm = FakeLM([wrong] * 3)
+    result = Predict("q, tools: list[Tool] -> calls: ToolCalls", lm=lm, max_repairs=2)(q="?", tools=[double])
+    assert len(lm.requests) == 3
+    assert result.calls[0].error.code == code
+    assert result.calls[0].arguments == wrong.arguments
+
+
+def test_without_repairs_calls_are_given_as_they_came() -> None:
+    lm = FakeLM([ToolCall("a", "double", {"n": "many"})])
+    result = Predict("q, tools: list[Tool] -> calls: ToolCalls", lm=lm)(q="?", tools=[double])
+    assert (result.calls[0].error, len(lm.requests)) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    "wrong", [HERMES.replace("21", '"many"'), HERMES.replace("21", ""), HERMES.replace("double", "treble")]
+)
+def test_a_wrong_call_in_text_is_asked_for_again_in_the_same_form(wrong: str) -> None:
+    lm = FakeLM([wrong, HERMES], capabilities=TEXT)
+    with context(adapter=ChatAdapter(text_tools="hermes")):
+        result = Predict("q, tools: list[Tool] -> calls: ToolCalls", lm=lm, max_repairs=1)(q="?", tools=[double])
+    assert result.calls[0].arguments == {"n": 21}
+    said, answer = lm.requests[1].messages[-2:]
+    assert said.text.startswith("<tool_call>")
+    assert (answer.role, answer.text.startswith("<tool_response>")) == ("user", True)
+    assert '"error"' in answer.text
+
+
+# --- while it streams ----------------------------------------------------------------------------------------
+
+
+def test_a_plan_gives_the_reader_that_reads_as_it_does() -> None:
+    plan = ChatAdapter(calls_alone=True).plan(Choose, NATIVE)
+    reader = plan.text_reader([DOUBLE], taken=["call_0"])
+    assert reader is not None
+    for character in QWEN:
+        reader.feed(character)
+    reader.close()
+    assert [(call.id, call.arguments) for call in reader.scan.calls] == [("call_1", {"n": 21})]
+    assert plan.text_reader([]) is None
+    assert ChatAdapter().plan(Choose, Capabilities(runs_own_tools=True)).text_reader([DOUBLE]) is None
+    assert ChatAdapter().plan(Signature("q -> a")).text_reader([DOUBLE]) is None

@@ -1,0 +1,237 @@
+"""Texts in pieces: what goes out at once, what waits, what is never taken back; and hostile texts."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigwire.adapters.text_tools import Scan, TextReader, dialects, read_calls
+from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
+
+TOOLS: dict[str, Any] = {"ping": {"properties": {"a": {"type": "string"}, "n": {"type": "integer"}}}, "add": {}}
+CALL = '<tool_call>{"name": "ping", "arguments": {"a": "x"}}</tool_call>'
+
+
+def steps(text: str, **options: Any) -> list[str]:
+    """What goes out after each character, calls as their names in brackets; the last item is what comes at the end."""
+    reader = TextReader(TOOLS, **options)
+    return ["".join(map(shown, reader.feed(character))) for character in text] + ["".join(map(shown, reader.close()))]
+
+
+def shown(event: TextDelta | ReasoningDelta | ToolCallEnd) -> str:
+    return f"({event.call.name})" if isinstance(event, ToolCallEnd) else event.text
+
+
+def scan(pieces: Any, **options: Any) -> Scan:
+    reader = TextReader(TOOLS, **options)
+    for piece in pieces:
+        reader.feed(piece)
+    reader.close()
+    return reader.scan
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is mild; 3 of 3 done. (See [the list] and *this*.)",
+        "Let me explain: a - b, x = y {z}",
+        "```python\nresults = get(1)\nfor x in results:\n    print(x)\n```",
+        "> quoted words\n\nand others",
+        '{"answer": "a long text that is an answer", "n": [1, 2]}',
+        "Use `x = 1` and `y`, then go on",
+        "[[ ## answer ## ]]\nParis\n",
+    ],
+)
+def test_prose_goes_out_as_it_comes(text: str) -> None:
+    """No more than a few characters wait at any time: space, and what may still become a mark."""
+    out, waiting = "", 0
+    for number, said in enumerate(steps(text), 1):
+        out += said
+        waiting = max(waiting, min(number, len(text)) - len(out))
+    assert out == text
+    assert waiting <= 10
+
+
+def test_a_marker_waits_until_it_is_none() -> None:
+    assert steps("x <tool_b") == ["x", "", "", "", "", "", "", "", " <tool_b", ""]
+
+
+def test_a_call_goes_out_whole_at_its_end_and_its_markup_never() -> None:
+    said = steps(f"Hi {CALL} there", thinking="over")
+    assert "".join(said) == "Hi(ping) there"
+    assert said.index("(ping)") == len(f"Hi {CALL}") - 1
+
+
+def test_while_the_model_may_still_think_calls_wait_for_the_end() -> None:
+    said = steps(f"Hi {CALL}")
+    assert (said[-1], "".join(said)) == ("(ping)", "Hi(ping)")
+
+
+def test_after_a_thinking_block_calls_go_out_at_once() -> None:
+    text = f"<think>hm</think>{CALL}"
+    assert steps(text)[len(text) - 1] == "(ping)"
+
+
+def test_a_call_in_a_thought_is_text_once_the_thought_ends_and_a_call_if_it_never_does() -> None:
+    assert "".join(steps(f"<think>{CALL} no</think>ok")) == f"<think>{CALL} no</think>ok"
+    assert "".join(steps(f"{CALL} no</think>ok")) == f"{CALL} no</think>ok"
+    assert "".join(steps(f"<think>so {CALL}")) == "<think>so(ping)"
+    assert scan([f"so {CALL}"], thinking="open").calls[0].name == "ping"
+    assert scan([f"so {CALL}</think>"], thinking="open").calls == ()
+
+
+def test_a_thought_that_a_call_holds_ends_nothing() -> None:
+    text = '<think>\n<tool_call>{"name": "ping", "arguments": {"a": "</think>"}}</tool_call>'
+    assert [call.arguments for call in scan(text).calls] == [{"a": "</think>"}]
+
+
+def test_a_weak_call_waits_and_is_text_when_something_follows() -> None:
+    call = '{"name": "ping", "arguments": {"a": "x"}}'
+    said = steps(f"Sure.\n{call}\nDone.")
+    assert "".join(said) == f"Sure.\n{call}\nDone."
+    assert said[6:48] == [""] * 42
+    assert "".join(steps(f"Sure.\n{call}")) == "Sure.(ping)"
+
+
+@pytest.mark.parametrize(
+    "answer", ['{"name": "Alice", "age": 3}', '{"city": 1}', "[1, 2]", "{x}", "[add(x) for x in y]"]
+)
+def test_what_cannot_be_a_call_any_more_goes_out_early(answer: str) -> None:
+    said = steps(f"{answer} {'and so on ' * 3}")
+    assert any(said[: len(answer) + 1])
+
+
+def test_reasoning_that_a_dialect_sets_apart_is_told_as_such() -> None:
+    reader = TextReader(TOOLS)
+    events = [
+        event
+        for c in "<|channel|>analysis<|message|>hm<|end|><|channel|>final<|message|>Hi"
+        for event in reader.feed(c)
+    ]
+    events += reader.close()
+    assert "".join(event.text for event in events if isinstance(event, ReasoningDelta)) == "hm"
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Hi"
+
+
+def test_calls_are_numbered_and_get_free_ids_as_they_come() -> None:
+    reader = TextReader(TOOLS, thinking="over", taken=["call_0"])
+    ends = [event for event in [*reader.feed(f"{CALL}\n{CALL}"), *reader.close()] if isinstance(event, ToolCallEnd)]
+    assert [(event.index, event.call.id) for event in ends] == [(0, "call_1"), (1, "call_2")]
+
+
+def test_without_tools_everything_is_text() -> None:
+    reader = TextReader([])
+    assert [event.text for event in reader.feed(CALL) if isinstance(event, TextDelta)] == [CALL]
+    assert reader.close() == []
+    assert reader.scan == Scan(CALL)
+
+
+def test_nothing_comes_after_what_was_written_in_the_tools_place() -> None:
+    text = f"{CALL}\n<tool_response>1</tool_response>\nIt is 1. {CALL}"
+    assert "".join(steps(text, thinking="over")) == "(ping)"
+
+
+# --- any text ---------------------------------------------------------------------------------------------
+
+MARKS = sorted({opener for grammar in dialects() for opener in (*grammar.openers, *grammar.closers, *grammar.stops)})
+PAYLOADS = [
+    '{"name": "ping", "arguments": {"a": "x"}}', '{"name": "ping", "arguments": {"a": "', '[{"name": "ping"', "ping", "ping\n",
+    '{"a": "x"}', "{", "}", "[", "]", "(", ")", '"', "'", "\\", "`", "```", "```json\n", "~~~", "\n", "\n\n", " ", ">", "=",
+    "ping(a='x')", "[ping(a='x')]", "[ping(a=", "<parameter=a>", "</parameter>", "<parameter name=\"a\">", '"ping">',
+    "<arg_key>a</arg_key><arg_value>x</arg_value>", "call:ping{a:<escape>x<escape>}", "functions.ping:0",
+    "<|tool_call_argument_begin|>", "<|message|>", "commentary to=functions.ping", "final", "<think>", "</think>", "[/THINK]",
+    "<｜tool▁sep｜>", "function<｜tool▁sep｜>ping\n```json\n", "<tool_name>ping</tool_name>", "<parameters>", "[ARGS]",
+    "<|im_end|>", "</s>", "> ", "Action:", "print(", "\ud83d", "é", "\x00", "_", "x", "1e999", ".call", "\r\n",
+]  # fmt: skip
+soups = st.lists(st.sampled_from(MARKS) | st.sampled_from(PAYLOADS), max_size=14).map("".join)
+
+
+@given(soups, st.sampled_from(["unknown", "open", "over"]), st.booleans(), st.booleans(), st.data())
+def test_any_soup_of_marks_is_read_the_same_however_it_is_cut(
+    text: str, thinking: Any, strict: bool, alone: bool, data: st.DataObject
+) -> None:
+    options: dict[str, Any] = {"thinking": thinking, "strict": strict, "whole_message": alone}
+    whole = scan([text], **options)
+    assert scan(text, **options) == whole
+    cut = data.draw(st.integers(0, len(text)))
+    assert scan([text[:cut], text[cut:]], **options) == whole
+    assert read_calls(text, TOOLS, **options) == whole
+
+
+@given(soups)
+def test_any_soup_gives_only_calls_of_declared_tools_with_objects_or_errors(text: str) -> None:
+    found = read_calls(text, TOOLS)
+    for call in found.calls:
+        assert (call.arguments is None) == (call.error is not None)
+        assert call.error or call.name in TOOLS or '"name"' in text
+    assert found.calls or found.notes == ()
+
+
+@given(st.text(max_size=40), st.sampled_from(MARKS), st.text(max_size=40))
+def test_any_text_around_a_marker_is_read_without_an_exception(before: str, mark: str, after: str) -> None:
+    text = before + mark + after
+    assert scan(text) == scan([text])
+
+
+@given(st.text(max_size=80))
+def test_text_without_marks_is_left_as_it_is(text: str) -> None:
+    if not any(mark in text for mark in ("<", "[", "{", "|", "to=", "TOOL", "functools")):
+        assert scan(text).text == text
+
+
+# --- bounded ------------------------------------------------------------------------------------------------
+
+HOSTILE = [
+    *(mark + end for mark in MARKS[::3] for end in ("", "\n", "ping\n")),
+    '<tool_call>{"name": "ping", "arguments": {"a": "', "<tool_call>{'a': '", "<tool_call>[{", "[" * 8, "{" * 8,
+    '\n{"name": "ping"',
+    '\n{"name": "ping", "arguments": {"a": "x"}}', "\n[ping(a=", "\n[ping(a='", "<function=ping><parameter=a>",
+    "<tool_call>ping<arg_key>a</arg_key><arg_value>", "<function_calls><invoke><tool_name>ping</tool_name><parameters><a>",
+    "<|tool_call>call:ping{a:<escape>", "<|channel|>commentary to=functions.ping<|message|>", "<|channel|>final<|message|>",
+    "```json\n", "\n```json\n{}\n```\n", "\n```tool_code\nping()\n", "~~~~\n", "`" * 12 + "\n", "`<tool_call>", "<think>",
+    "</think>", "<think><tool_call>{", "\n> ~~~tool_call", "<|im_end|>", '\\"', "\n" + " " * 12, "~~~tool_call\n",
+]  # fmt: skip
+
+
+def work(text: str, size: int) -> int:
+    """How many calls of functions a reading makes: what a quadratic reader would square."""
+    made = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal made
+        made += event in ("call", "c_call")
+
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    sys.setprofile(count)
+    try:
+        scan(pieces)
+    finally:
+        sys.setprofile(None)
+    return made
+
+
+@pytest.mark.parametrize(("head", "tail"), [("", ""), ("<think>", "x"), ("", "</think>")])
+def test_hostile_texts_are_read_in_linear_work_whole_and_in_pieces(head: str, tail: str) -> None:
+    scan("<")  # the grammars are compiled once
+    for piece in HOSTILE:
+        for size in (100_000, 5):
+            small, large = (work(head + piece * count + tail, size) for count in (30, 60))
+            assert large < 2.6 * small + 300, (piece, size, small, large)
+
+
+@pytest.mark.parametrize("opening", ['{"a": ', "[", "{a: {", "[ping(a=["])
+@pytest.mark.parametrize("before", ["<tool_call>", "<|python_start|>", "<|tool_call>call:ping", ""])
+def test_depth_is_bounded(before: str, opening: str) -> None:
+    for call in scan([before + opening * 50_000]).calls:
+        assert call.arguments is None
+
+
+def test_what_was_let_out_is_not_kept() -> None:
+    reader = TextReader(TOOLS)
+    for _ in range(400):
+        reader.feed("Some words, a `code` and 1 < 2.\n")
+    assert len(reader._scanning.cursor.text) < 10_000

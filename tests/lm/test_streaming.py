@@ -1,0 +1,282 @@
+"""Models streamed over HTTP: what is streamed equals what is returned whole, on every wire; and what stops halfway."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sigwire.core.events import (
+    AskStart,
+    FieldDelta,
+    ResponseEnd,
+    StreamEvent,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallEnd,
+    collect,
+)
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
+from sigwire.core.response import Choice, Response
+from sigwire.core.tools import Tool, ToolCall
+from sigwire.errors import LMAuthenticationError, LMError, LMServerError, LMTransportError
+from sigwire.lm.client import LM
+from sigwire.lm.policy.retry import RetryPolicy
+from sigwire.modules.module import Module
+from sigwire.modules.predict import Predict
+from sigwire.testing import FakeProvider, Fault, Gate, Streamed
+
+MODELS = {
+    "openai": "openai/gpt-4.1-mini",
+    "openai-responses": "openai/gpt-4.1-mini",
+    "anthropic": "anthropic/claude-haiku-4-5",
+    "gemini": "gemini/gemini-3-flash",
+    "ollama": "ollama/qwen3",
+}
+WIRES: dict[str, Any] = {"openai-responses": {"wire": "responses"}}
+HI = Request((Message.user("Hi"),))
+
+
+class _NoWaiting:
+    def sleep(self, seconds: float) -> None: ...
+
+    async def asleep(self, seconds: float) -> None: ...
+
+
+def model(provider: FakeProvider, wire: str, **more: Any) -> LM:
+    at_once = RetryPolicy(retries=2, clock=_NoWaiting())
+    given = {"base_url": provider.url(wire), "api_key": "any", "retry": at_once, **WIRES.get(wire, {}), **more}
+    return LM(MODELS[wire], **given)
+
+
+def add(a: int, b: int) -> int:
+    """The sum."""
+    return a + b
+
+
+TOOLS = replace(HI, tools=(Tool(add).spec,))
+CALL = ToolCall("call_a1", "add", {"a": 1, "b": 2})
+OTHER = ToolCall("call_a2", "add", {"a": -3, "b": 40})
+
+Read = Callable[[LM, Request], list[StreamEvent]]
+
+
+def _blocking(lm: LM, request: Request) -> list[StreamEvent]:
+    return list(lm.stream(request))
+
+
+def _awaited(lm: LM, request: Request) -> list[StreamEvent]:
+    async def read() -> list[StreamEvent]:
+        return [event async for event in lm.astream(request)]
+
+    return asyncio.run(read())
+
+
+@pytest.fixture(params=[_blocking, _awaited], ids=["blocking", "awaited"])
+def read(request: pytest.FixtureRequest) -> Read:
+    reader: Read = request.param
+    return reader
+
+
+def essence(response: Response) -> list[Any]:
+    """What does not change from request to request: ids do, and the bodies as they came."""
+    choices = [
+        (
+            choice.text,
+            [(call.name, call.arguments) for call in choice.tool_calls],
+            choice.reasoning,
+            choice.finish_reason,
+        )
+        for choice in response.choices
+    ]
+    return [choices, response.usage, response.model, response.warnings]
+
+
+ANSWERS = {
+    "text": (HI, "Hello there, how are you? Ä🙂\n\n\u2028 fine"),
+    "one call": (TOOLS, CALL),
+    "two calls": (TOOLS, [CALL, OTHER]),
+    "a call after text": (TOOLS, Choice("Let me add.", (CALL,), finish_reason="tool_calls")),
+    "cut off": (HI, Choice("Hello the", finish_reason="length")),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("wire", MODELS)
+def test_what_is_streamed_equals_what_is_returned_whole(wire: str, answer: str, read: Read) -> None:
+    request, said = ANSWERS[answer]
+    with FakeProvider([said, Streamed(said, cut=3, packets=7)]) as provider:
+        lm = model(provider, wire)
+        whole = lm.respond(request)
+        events = read(lm, request)
+    assert essence(collect(events)) == essence(whole)
+    assert isinstance(events[-1], ResponseEnd)
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_texts_and_arguments_come_in_pieces(wire: str) -> None:
+    said = Choice("one two three", (CALL,), finish_reason="tool_calls")
+    with FakeProvider([Streamed(said, cut=4)]) as provider:
+        events = list(model(provider, wire).stream(TOOLS))
+    texts = [event.text for event in events if isinstance(event, TextDelta)]
+    assert "".join(texts) == "one two three"
+    assert len(texts) > 2
+    ended = [event.call.arguments for event in events if isinstance(event, ToolCallEnd)]
+    assert ended == [CALL.arguments]
+    if any(isinstance(event, ToolCallDelta) for event in events):
+        before = [type(event) for event in events]
+        assert before.index(ToolCallDelta) < before.index(ToolCallEnd)
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_the_first_text_is_told_before_more_is_sent(wire: str) -> None:
+    gate = Gate()
+    text = "one two three four five six seven"
+    with FakeProvider([Streamed(text, gate=gate)]) as provider:
+        events = model(provider, wire).stream(HI)
+        gate.release(5)  # what the wires send around and in the first piece
+        first = next(event for event in events if isinstance(event, TextDelta))
+        (sent,) = provider.requests
+        assert sent.stream is not None
+        assert sent.stream.sent <= 5 < sent.stream.total
+        gate.open()
+        rest = [event.text for event in events if isinstance(event, TextDelta)]
+    assert first.text + "".join(rest) == text
+
+
+# --- what goes wrong -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_what_fails_before_the_first_word_is_tried_again(wire: str, read: Read) -> None:
+    with FakeProvider([Fault("rate_limit"), Fault("server"), "Hello"]) as provider:
+        response = collect(read(model(provider, wire), HI))
+        assert response.choices[0].text == "Hello"
+        assert [sent.status // 100 for sent in provider.requests] == [4, 5, 2]
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_a_stream_that_breaks_off_is_an_error_that_keeps_what_was_told(wire: str, read: Read) -> None:
+    with FakeProvider([Streamed("one two three four five six", stop_after=5), "never asked"]) as provider:
+        with pytest.raises(LMTransportError) as caught:
+            read(model(provider, wire), HI)
+        assert len(provider.requests) == 1
+    assert caught.value.retryable
+    assert caught.value.partial.choices[0].text.startswith("one")
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_a_stream_that_ends_without_its_end_is_no_answer(wire: str, read: Read) -> None:
+    ending = Streamed("one two three four five six", stop_after=5, clean=True)
+    with FakeProvider([ending]) as provider, pytest.raises(LMError) as caught:
+        read(model(provider, wire), HI)
+    assert caught.value.retryable
+    assert "one" in caught.value.partial.choices[0].text
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_an_error_inside_a_stream_is_that_error(wire: str, read: Read) -> None:
+    broken = Streamed("one two three four five six", stop_after=5, fault=Fault("overloaded"))
+    with FakeProvider([broken, "never asked"]) as provider:
+        with pytest.raises(LMServerError) as caught:
+            read(model(provider, wire), HI)
+        assert len(provider.requests) == 1
+    assert caught.value.partial.choices[0].text.startswith("one")
+
+
+@pytest.mark.parametrize("wire", [wire for wire in MODELS if wire != "ollama"])
+def test_a_wrong_key_is_the_same_error_as_ever(wire: str, read: Read) -> None:
+    with FakeProvider(["Hello"], key="right") as provider:
+        lm = model(provider, wire, api_key="wrong-key-of-mine")
+        with pytest.raises(LMAuthenticationError) as caught:
+            read(lm, HI)
+    assert "wrong-key-of-mine" not in str(caught.value)
+
+
+# --- leaving -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_who_leaves_a_stream_closes_the_connection(wire: str) -> None:
+    gate = Gate(5)
+    with FakeProvider([Streamed("one two three four five six", gate=gate)]) as provider:
+        events = model(provider, wire).stream(HI)
+        next(event for event in events if isinstance(event, TextDelta))
+        events.close()
+        (sent,) = provider.requests
+        assert sent.stream is not None
+        assert sent.stream.wait(5) == "client left"
+
+
+@pytest.mark.parametrize("wire", MODELS)
+async def test_who_leaves_an_awaited_stream_closes_the_connection(wire: str) -> None:
+    gate = Gate(5)
+    with FakeProvider([Streamed("one two three four five six", gate=gate)]) as provider:
+        async with aclosing(model(provider, wire).astream(HI)) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    break
+        (sent,) = provider.requests
+        assert sent.stream is not None
+        assert await asyncio.to_thread(sent.stream.wait, 5) == "client left"
+
+
+@pytest.mark.parametrize("wire", MODELS)
+async def test_a_task_that_is_cancelled_in_a_stream_closes_the_connection(wire: str) -> None:
+    gate, began = Gate(5), asyncio.Event()
+
+    async def reading(lm: LM) -> None:
+        async for event in lm.astream(HI):
+            if isinstance(event, TextDelta):
+                began.set()
+
+    with FakeProvider([Streamed("one two three four five six", gate=gate)]) as provider:
+        task = asyncio.ensure_future(reading(model(provider, wire)))
+        await began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        (sent,) = provider.requests
+        assert sent.stream is not None
+        assert await asyncio.to_thread(sent.stream.wait, 5) == "client left"
+
+
+class Around(Module):
+    """A user's blocking code around a predictor."""
+
+    def __init__(self, lm: LM) -> None:
+        self.predict = Predict("question -> answer", lm=lm)
+
+    def forward(self, question: str) -> str:
+        return str(self.predict(question=question).answer)
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_so_does_who_leaves_the_stream_of_a_program_that_waits_in_a_thread(wire: str) -> None:
+    gate, answer = Gate(6), "[[ ## answer ## ]]\none two three" + " and so on" * 30
+    with FakeProvider([Streamed(answer, cut=30, gate=gate)]) as provider:
+        with Around(model(provider, wire)).stream(question="?") as events:
+            next(event for event in events if isinstance(event, FieldDelta))
+        (sent,) = provider.requests
+        assert sent.stream is not None
+        assert sent.stream.wait(5) == "client left"
+        assert len(provider.requests) == 1  # leaving is no failure that another try could mend
+
+
+@pytest.mark.parametrize("wire", MODELS)
+def test_who_leaves_before_the_first_word_does_not_wait_for_it(wire: str) -> None:
+    gate = Gate()
+    with FakeProvider([Streamed("never sent", gate=gate)]) as provider:
+        with Around(model(provider, wire)).stream(question="?") as events:
+            assert isinstance(next(events), AskStart)
+            while not provider.requests:
+                time.sleep(0.01)
+        (sent,) = provider.requests
+        assert sent.stream is not None
+        assert sent.stream.wait(5) == "client left"
