@@ -2,7 +2,7 @@
 
 python -m benchmarks                  everything, about five minutes
 python -m benchmarks b1 j2            these jobs only
-python -m benchmarks http             a group of jobs: http (a2 c1 c2 d i1) or transport (t1 to t4)
+python -m benchmarks http             a group of jobs: http (a2 c1 c2 d g1 g2 i1) or transport (t1 to t4)
 python -m benchmarks --rounds 5       fewer rounds (default 15; wall-clock jobs take as many)
 python -m benchmarks --profile b1     where the time of sigwire's side goes
 """
@@ -13,9 +13,10 @@ import argparse
 import cProfile
 import pstats
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 
-from benchmarks import growth, imports, memory, over_http, parsing, predict, tools, transport
+from benchmarks import growth, imports, memory, over_http, parsing, predict, streaming, tools, transport
 from benchmarks.timing import OURS, Job, Line, measure, table
 
 SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
@@ -27,15 +28,16 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     memory.jobs: frozenset({"i2"}),
     imports.over_http: frozenset({"a2"}),
     over_http.jobs: frozenset({"c1", "c2", "d", "i1"}),
+    streaming.jobs: frozenset({"g1", "g2"}),
     memory.over_http: frozenset({"i2h"}),
     transport.jobs: frozenset({"t1", "t2", "t3", "t4"}),
 }
 NAMES = frozenset[str]().union(*SOURCES.values())
 GROUPS: Mapping[str, frozenset[str]] = {
-    "http": SOURCES[imports.over_http] | SOURCES[over_http.jobs],
+    "http": SOURCES[imports.over_http] | SOURCES[over_http.jobs] | SOURCES[streaming.jobs],
     "transport": SOURCES[transport.jobs],
 }
-PROFILED_CALLS = 2_000
+PROFILED_SECONDS = 3.0
 
 
 def main() -> None:
@@ -73,7 +75,8 @@ def profile(job: Job) -> None:
     contestant()
     profiler = cProfile.Profile()
     profiler.enable()
-    for _ in range(PROFILED_CALLS // job.per or 1):
+    until = time.process_time() + PROFILED_SECONDS
+    while time.process_time() < until:
         contestant()
     profiler.disable()
     print(f"{job.name}: {job.what}")

@@ -2,6 +2,8 @@
 
     POST /                              a prepared answer
     POST /stream                        2,000 events, each in a chunk and a write of its own
+    POST /fields/chat/completions       OpenAI's shape, streamed so: an answer in 2,000 pieces, in the chat adapter's sections
+    POST /object/<n>/chat/completions   the same: a JSON object with n pieces
     POST /predict/chat/completions      OpenAI's shape: the answer of b1's Predict
     POST /count/chat/completions        the same, and the answer is the number in the last "Question <number>?"
     POST /agent/chat/completions        a call of look_up for each of five turns, then one of submit
@@ -19,13 +21,14 @@ import re
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from benchmarks.stub import sections
+from sigwire.core.json import JsonValue
 
-__all__ = ["ANSWER", "EVENT", "EVENTS", "TURNS", "answered", "posted", "serving"]
+__all__ = ["ANSWER", "EVENT", "EVENTS", "OBJECTS", "TURNS", "WORDS", "answered", "notes", "posted", "serving"]
 
 ROOT = Path(__file__).resolve().parent.parent
 EVENTS, TURNS = 2_000, 5
@@ -71,6 +74,7 @@ PREPARED = reply(ANSWER)
 BRIDGE = said("1932")
 NUMBERED = [said(str(number)) for number in range(1_000)]
 AGENT = [*(called(n, "look_up", key=f"key {n}") for n in range(TURNS)), called(TURNS, "submit", answer="1932")]
+WORDS = [f" word {number}," for number in range(EVENTS)]
 QUESTION = re.compile(rb"Question (\d+)\?")
 
 ANSWERS: Mapping[bytes, Callable[[bytes], bytes]] = {
@@ -78,6 +82,50 @@ ANSWERS: Mapping[bytes, Callable[[bytes], bytes]] = {
     b"/predict/chat/completions": lambda body: BRIDGE,
     b"/count/chat/completions": lambda body: NUMBERED[int(QUESTION.findall(body)[-1])],
     b"/agent/chat/completions": lambda body: AGENT[body.count(b'"tool_call_id"')],
+}
+
+
+def streamed(texts: Iterable[str]) -> list[bytes]:
+    """An answer in pieces as OpenAI's chat completions write it: events, each in a chunk of HTTP's own."""
+    deltas = [{"role": "assistant", "content": ""}, *({"content": text} for text in texts)]
+    events = [_event([{"index": 0, "delta": delta, "logprobs": None, "finish_reason": None}]) for delta in deltas]
+    end = _event([{"index": 0, "delta": {}, "logprobs": None, "finish_reason": "stop"}])
+    counted = _event([], usage={"prompt_tokens": 180, "completion_tokens": 2_000, "total_tokens": 2_180})
+    return [b"%x\r\n%b\r\n" % (len(event), event) for event in [*events, end, counted, b"data: [DONE]\n\n"]]
+
+
+def _event(choices: list[dict[str, Any]], **more: Any) -> bytes:
+    event = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "created": 1_760_000_000,
+        "model": "gpt-4o-mini-2024-07-18",
+        "service_tier": "default",
+        "system_fingerprint": "fp_1",
+        "choices": choices,
+    }
+    return b"data: " + json.dumps({**event, **more}).encode() + b"\n\n"
+
+
+def notes(pieces: int) -> list[JsonValue]:
+    """The list in an object whose JSON has about so many pieces of twelve characters."""
+    return [
+        {"number": number, "title": f"Note {number:05}", "tags": ["a tag", "another"], "done": number % 2 == 0}
+        for number in range(pieces // 7)
+    ]
+
+
+def in_pieces(text: str, size: int = 12) -> list[str]:
+    return [text[at : at + size] for at in range(0, len(text), size)]
+
+
+OBJECTS = (1_000, 4_000)
+STREAMS: Mapping[bytes, list[bytes]] = {
+    b"/fields/chat/completions": streamed(["[[ ##", " answer", " ## ]]\n", *WORDS, "\n\n[[ ## completed ## ]]"]),
+    **{
+        b"/object/%d/chat/completions" % size: streamed(in_pieces(json.dumps({"notes": notes(size)})))
+        for size in OBJECTS
+    },
 }
 
 
@@ -111,14 +159,16 @@ class Answering(asyncio.Protocol):
             return
         Answering.posted += 1
         if path == b"/stream":
-            self.stream()
+            self.stream([b"%x\r\n%b\r\n" % (len(EVENT), EVENT)] * EVENTS)
+        elif path in STREAMS:
+            self.stream(STREAMS[path])
         else:
             self.transport.write(ANSWERS[path](body))
 
-    def stream(self) -> None:
+    def stream(self, chunks: Iterable[bytes]) -> None:
         self.transport.write(STREAM_HEAD)
-        for _ in range(EVENTS):
-            self.transport.write(b"%x\r\n%b\r\n" % (len(EVENT), EVENT))
+        for chunk in chunks:
+            self.transport.write(chunk)
         self.transport.write(b"0\r\n\r\n")
 
 

@@ -178,8 +178,9 @@ def faults(streaming: Streaming, outcome: Outcome, reference: Outcome, expected:
     offered = any(sent.request is not None and sent.request.tools for sent in outcome.requests)
     if offered is (streaming.dialect is not None):
         yield "tools were offered natively" if offered else "no tools were offered natively"
-    if any(mark in outcome.said for mark in "{}[]<>"):
-        yield f"a mark of the dialect was told as text: {outcome.said!r}"
+    words = "".join(f"I use {name}." for name, _ in outcome.calls) if streaming.dialect is not None else ""
+    if outcome.said.replace("\n", "") != words:
+        yield f"the words told are {outcome.said!r}, and the model's are {words!r}"
 
 
 def stream_all(runs: Callable[[], Iterator[Streaming]], shop: Shop, reference: Outcome | None) -> tuple[Outcome, int]:

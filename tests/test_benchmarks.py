@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from benchmarks import growth, imports, over_http, parsing, peers, predict, server, tools
+from benchmarks import growth, imports, over_http, parsing, peers, predict, server, streaming, tools
 from benchmarks.by_hand import Sender
 from benchmarks.timing import FLOOR, OURS, Job, Line, measure, table
+from sigwire.core.json import JsonValue
 
 SOURCES = (imports.jobs, predict.jobs, growth.jobs, tools.jobs, parsing.jobs)
 
@@ -21,7 +22,9 @@ def test_every_job_runs_on_both_sides(source: Callable[[], Iterator[Job]]) -> No
         assert list(job.contestants)[:2] == [FLOOR, OURS]
 
 
-@pytest.mark.parametrize("source", [imports.over_http, over_http.jobs], ids=lambda source: source.__module__)
+@pytest.mark.parametrize(
+    "source", [imports.over_http, over_http.jobs, streaming.jobs], ids=lambda source: source.__module__
+)
 def test_every_job_over_http_runs_on_both_sides(
     source: Callable[[], Iterator[Job]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -44,6 +47,21 @@ def test_an_answer_that_took_too_many_requests_is_not_timed() -> None:
         with pytest.raises(AssertionError):
             server.answered(port, lambda: send(b"{}"), b"something else", 1)
         send.close()
+
+
+@pytest.mark.parametrize(
+    ("beginning", "whole", "is_one"),
+    [
+        ([], [{"a": 1}], True),
+        ([{"a": "wo"}], [{"a": "word", "b": 2}, 3], True),
+        ([{"b": 2}], [{"a": "word", "b": 2}], False),
+        ([{"a": 1}], [{"a": 12}], False),
+        ([1, 2], [1], False),
+        ("x", ["x"], False),
+    ],
+)
+def test_a_partial_value_is_told_from_a_wrong_one(beginning: JsonValue, whole: JsonValue, is_one: bool) -> None:
+    assert streaming.begins(beginning, whole) is is_one
 
 
 def test_contestants_take_turns_and_a_line_has_every_sample() -> None:

@@ -150,7 +150,7 @@ def test_a_streamed_agent_that_differs_is_found_out(
         (replace(good, calls=()), "the calls are ()"),
         (replace(good, told=()), "the stream told ()"),
         (replace(good, requests=()), "not every answer was a whole stream"),
-        (replace(good, said="<tool_call>"), "a mark of the dialect"),
+        (replace(good, said="<tool_call>"), "the words told are '<tool_call>'"),
     ]
     for outcome, said in others:
         monkeypatch.setattr(agent, "run", lambda *_, outcome=outcome: outcome)

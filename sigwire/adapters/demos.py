@@ -39,8 +39,8 @@ _KEPT = 1024
 class _Written:
     """A demo as it was written: for which state of it, and at which position if that matters."""
 
-    demo: object
-    state: object
+    demo: Any
+    state: Any
     position: int | None
     messages: tuple[Message, ...]
     complete: bool
@@ -131,4 +131,4 @@ def _is_current(written: _Written, demo: Any, position: int) -> bool:
     if isinstance(state, dict):
         kept, fields = cast("dict[str, Any]", state), fields_of(demo)
         return kept.keys() == fields.keys() and all(fields[name] is value for name, value in kept.items())
-    return state == demo._version
+    return bool(state == demo._version)

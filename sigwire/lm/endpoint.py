@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import quote, urlsplit
 
 from sigwire.core.capabilities import Capabilities
@@ -232,6 +232,15 @@ def _found(place: Key, key: str, origin: str) -> _Found:
     return _Found(key, place.headers(key), f"It was {origin}.")
 
 
+_Tools: TypeAlias = Literal["none", "functions", "builtin"]
+
+
+def _tools_of(request: Request) -> _Tools:
+    if not request.tools:
+        return "none"
+    return "functions" if all(tool.get("type", "function") == "function" for tool in request.tools) else "builtin"
+
+
 _JSON = "application/json"
 _AT_ONCE = 8  # requests for the choices of one call, where a wire gives one at a time
 _CONTINUATIONS = 32  # of a turn that the provider pauses; more is a turn that does not end
@@ -251,7 +260,9 @@ class Endpoint:
         self._provider, self._name, self._connection = provider, name, connection
         self._capabilities = capabilities
         self._model = model or f"{provider.prefix}/{name}"
-        self._routes: dict[bool, _Route] = {}  # by whether there are tools
+        self._known = provider.knows(name)
+        self._wires: dict[_Tools, Wire] = {}
+        self._routes: dict[tuple[_Tools, bool], _Route] = {}  # by the tools, and whether it is spoken elsewhere
         if connection.wire is not None and connection.wire not in provider.wires:
             raise ConfigurationError(
                 f"{provider.prefix} is not spoken to over {connection.wire!r} (making an LM). "
@@ -274,7 +285,7 @@ class Endpoint:
 
         Raises ``CallerError`` before anything is sent where the request cannot be, and ``LMError`` where no answer came.
         """
-        route = self._route(bool(request.tools))
+        route = self._route(_tools_of(request))
         self._check_tools(request)
         sent = route.codec.encode(request, route.target)
         if sent.repeat == 1:
@@ -332,7 +343,7 @@ class Endpoint:
 
         Where an answer takes several requests for its choices, or the codec reads no streams, it is told when it is whole.
         """
-        route = self._route(bool(request.tools))
+        route = self._route(_tools_of(request))
         self._check_tools(request)
         sent = route.codec.encode(request, route.target, stream=True)
         if sent.repeat != 1 or not hasattr(route.codec, "decoder"):
@@ -392,16 +403,27 @@ class Endpoint:
 
     # --- before the first byte
 
-    def _route(self, tools: bool) -> _Route:
-        route = self._routes.get(tools)
+    def _route(self, tools: _Tools) -> _Route:
+        wire = self._wires.get(tools) or self._wire(tools)
+        elsewhere = self._is_elsewhere(wire)
+        route = self._routes.get((tools, elsewhere))
         if route is None:
-            row = self._provider
-            wire = row.wires[self._connection.wire or row.wire_for(self._name, tools=tools)]
-            codec, dialect = wire.load()
-            facts = row.rule_for(self._name).facts
-            target: Target[Dialect] = Target(row.prefix, self._name, dialect, self._capabilities, facts)
-            route = self._routes[tools] = _Route(codec, target, wire)
+            codec, dialect = wire.load(elsewhere=elsewhere)
+            row, name = self._provider, self._name
+            target: Target[Dialect] = Target(row.prefix, name, dialect, self._capabilities, row.rule_for(name).facts)
+            route = self._routes[tools, elsewhere] = _Route(codec, target, wire)
         return route
+
+    def _wire(self, tools: _Tools) -> Wire:
+        row, builtin = self._provider, tools == "builtin"
+        name = self._connection.wire or row.wire_for(self._name, tools=tools != "none", builtin=builtin)
+        return self._wires.setdefault(tools, row.wires[name])
+
+    def _is_elsewhere(self, wire: Wire) -> bool:
+        """Whether the wire's other dialect is spoken: to somebody else's model at somebody else's host."""
+        if wire.elsewhere is None or self._known:
+            return False
+        return not self._is_home(self._base()[0])
 
     def _check_tools(self, request: Request) -> None:
         if request.tools and not self._capabilities.native_tools:
@@ -496,7 +518,7 @@ class Endpoint:
         if there:
             variable = next(iter(there)).variable
             return _Found(
-                about=f"The key in {variable} was not sent, as it is not {_host(base)}'s. Pass api_key=... for that host."
+                about=f"The key in {variable} was not sent, as it is not {_place(base)}'s. Pass api_key=... for that host."
             )
         if row.key == "needed" and (row.own_host or self._is_home(base)):
             raise self._no_key()
@@ -586,6 +608,12 @@ def _host(url: str) -> str:
     return (urlsplit(url).hostname or "").lower()
 
 
+def _place(url: str) -> str:
+    """A host as errors name it, with the scheme where that says that nothing is encrypted."""
+    return _host(url) if urlsplit(url).scheme == "https" or _host(url) in _HERE else f"http://{_host(url)}"
+
+
+@functools.lru_cache(maxsize=256)
 def _is_host(url: str, home: str) -> bool:
     """Whether a URL is at a host or below it. One for TLS is not met by a URL without it."""
     host = _host(url)

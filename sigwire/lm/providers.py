@@ -87,7 +87,8 @@ class Wire:
     """A codec and a dialect of it, as objects or by name.
 
     ``codec`` is a module with a codec's functions, by name one of ``sigwire.lm.codecs``. ``dialect`` by name is
-    ``module:NAME`` there. ``path`` replaces the dialect's path; ``query`` goes onto the URL, with ``{variables}``.
+    ``module:NAME`` there; ``elsewhere`` is the dialect for models that no rule of the row names, at hosts that are not the
+    row's own. ``path`` replaces the dialect's path; ``query`` goes onto the URL, with ``{variables}``.
 
     >>> codec, dialect = Wire("openai_chat", "dialects:GROQ").load()
     >>> dialect.family, dialect.path
@@ -96,13 +97,14 @@ class Wire:
 
     codec: str | Codec[Any] = "openai_chat"
     dialect: str | Dialect = "dialects:COMPATIBLE"
+    elsewhere: str | Dialect | None = None
     path: str | None = None
     query: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def load(self) -> tuple[Codec[Any], Dialect]:
+    def load(self, *, elsewhere: bool = False) -> tuple[Codec[Any], Dialect]:
         """Both as objects."""
         codec = _codec_module(self.codec) if isinstance(self.codec, str) else self.codec
-        dialect = self.dialect
+        dialect = (self.elsewhere if elsewhere else None) or self.dialect
         if isinstance(dialect, str):
             module, _, name = dialect.partition(":")
             dialect = cast(Dialect, getattr(_codec_module(module), name))
@@ -167,8 +169,9 @@ class Provider:
     where the base URL does not say (``*`` first for any beginning). ``header_variables``: further headers from the
     environment.
 
-    What: ``wires`` by name, the first is the usual one; ``capabilities`` of the models, ``rules`` for those that differ;
-    ``hints``: the last sentence of an error; ``aliases``: other prefixes for the row.
+    What: ``wires`` by name, the first is the usual one, ``builtin_wire`` the one for requests with tools that the provider
+    runs (web search); ``capabilities`` of the models, ``rules`` for those that differ; ``hints``: the last sentence of an
+    error; ``aliases``: other prefixes for the row.
 
     Instead of all of this ``backend``: ``module:function`` that makes a ``Backend`` from a model's name and a
     ``Connection``. ``needs``: a package that must be installed for it, which is also the name of sigwire's extra.
@@ -186,6 +189,7 @@ class Provider:
     hosts: tuple[str, ...] = ()
     header_variables: Mapping[str, str] = field(default_factory=dict[str, str])
     wires: Mapping[str, Wire] = field(default_factory=lambda: {"chat": Wire()})
+    builtin_wire: str | None = None
     capabilities: Capabilities = Capabilities(
         native_tools=True, parallel_tool_calls=True, tool_choice=True, json_schema=True, json_object=True,
         tools_with_json_schema=True, images=True,
@@ -212,6 +216,14 @@ class Provider:
         """The rule that counts for a model."""
         return next((rule for rule in self.rules if rule.fits(model)), _OTHERWISE)
 
+    def knows(self, model: str) -> bool:
+        """Whether a rule names the model.
+
+        >>> PROVIDERS["openai"].knows("gpt-5-mini"), PROVIDERS["openai"].knows("llama-4-scout")
+        (True, False)
+        """
+        return any(rule.fits(model) for rule in self.rules)
+
     def capabilities_of(self, model: str) -> Capabilities:
         """What a model can do.
 
@@ -221,10 +233,15 @@ class Provider:
         known = self.models.get(model)
         return known if known is not None else replace(self.capabilities, **self.rule_for(model).capabilities)
 
-    def wire_for(self, model: str, *, tools: bool) -> str:
-        """The name of the wire for a request to a model, with or without tools."""
+    def wire_for(self, model: str, *, tools: bool, builtin: bool = False) -> str:
+        """The name of the wire for a request to a model, with or without tools, built-in ones among them.
+
+        >>> [PROVIDERS["openai"].wire_for("gpt-4.1", tools=True, builtin=builtin) for builtin in (False, True)]
+        ['chat', 'responses']
+        """
         rule = self.rule_for(model)
-        return (rule.tools_wire if tools else None) or rule.wire or next(iter(self.wires))
+        special = (self.builtin_wire if builtin else None) or (rule.tools_wire if tools else None)
+        return special or rule.wire or next(iter(self.wires))
 
     def connect(self, name: str, connection: Connection) -> Backend:
         """A backend of the row's own (``backend``) for a model."""
@@ -370,9 +387,11 @@ _OPENAI = Provider(
     keys=(Key("OPENAI_API_KEY"),),
     header_variables={"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"},
     wires={
-        "chat": Wire("openai_chat", "dialects:OPENAI"),
-        "responses": Wire("openai_responses", "openai_responses:OPENAI"),
+        # ``LM("openai/some-model", base_url=...)`` is how hosts without a row are asked; a gateway has OpenAI's own models.
+        "chat": Wire("openai_chat", "dialects:OPENAI", elsewhere="dialects:COMPATIBLE"),
+        "responses": Wire("openai_responses", "openai_responses:OPENAI", elsewhere="openai_responses:COMPATIBLE"),
     },
+    builtin_wire="responses",
     rules=_OPENAI_RULES,
 )
 
@@ -390,6 +409,7 @@ _AZURE = Provider(
         "chat": Wire("openai_chat", "dialects:AZURE", query={"api-version": "{api_version}"}),
         "responses": Wire("openai_responses", "openai_responses:AZURE", path="/openai/v1/responses"),
     },
+    builtin_wire="responses",
     rules=_OPENAI_RULES,
 )
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, get_args, overload
 
 from sigwire.core.events import FieldDelta, FieldEnd, Finished, ProgramEvent
-from sigwire.core.example import Prediction
+from sigwire.core.example import Prediction, to_plain
 from sigwire.errors import ConfigurationError
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
@@ -215,7 +215,7 @@ def _resolve(
         )
     ((name, predictor),) = found.items()
     spec = predictor.signature.spec.by_name[wanted]
-    if spec.annotation is not str and spec.role != "reasoning":
+    if spec.role != "reasoning" and spec.annotation not in (str, str | None):
         raise ConfigurationError(
             f"{wanted!r} of {name} is no text, and only text can be listened to (streamify). "
             "program.stream(...) gives partial values."
@@ -396,7 +396,7 @@ class _Drained:
 async def streaming_response(stream: AsyncIterable[Any]) -> AsyncGenerator[str, None]:
     """What a stream gives, as server-sent events: ``data: {...}`` for each item, ``data: [DONE]`` at the end.
 
-    A prediction is ``{"prediction": {...}}``, a ``StatusMessage`` ``{"status": "..."}``, a ``StreamResponse`` ``{"chunk":
+    A prediction is ``{"prediction": {its fields}}``, a ``StatusMessage`` ``{"status": "..."}``, a ``StreamResponse`` ``{"chunk":
     {...}}``, an event ``{"event": {...}}``; a text that is such a line already passes as it is. Raises ``TypeError`` for
     what is no JSON.
     """
@@ -408,7 +408,8 @@ async def streaming_response(stream: AsyncIterable[Any]) -> AsyncGenerator[str, 
 def _as_json(item: Any) -> str:
     match item:
         case Prediction():
-            data: Any = {"prediction": item.to_json()}
+            # The fields alone: how they came about (requests, what the provider sent) is not for a browser.
+            data: Any = {"prediction": {name: to_plain(value) for name, value in item.items()}}
         case StatusMessage():
             data = {"status": item.message}
         case StreamResponse():

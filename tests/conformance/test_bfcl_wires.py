@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import pytest
 
 from sigwire.adapters.text_tools import read_calls
-from sigwire.adapters.text_tools.render import call_text
+from sigwire.adapters.text_tools.styles import TAUGHT
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message
@@ -171,7 +171,7 @@ def as_text(case: Case) -> None:
     assert plain(list(prediction.calls)) == plain(calls)
     (request,) = lm.requests
     assert all(json.dumps(name) in request.messages[0].text for name in tools)
-    shown = read_calls("\n".join(map(call_text, calls)), tools)
+    shown = read_calls(TAUGHT.calls(calls), tools)
     assert plain(shown.calls) == plain(calls)
 
 

@@ -6,12 +6,16 @@ send, and some do, are raw bodies.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
 
-from sigwire.core.json import JsonValue
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.request import Request, ToolChoice
+from sigwire.core.tools import Tool, WebSearch
 from sigwire.errors import (
     ContextWindowExceededError,
     LMAuthenticationError,
@@ -23,12 +27,13 @@ from sigwire.errors import (
     LMServerError,
     LMTransportError,
     LMUnsupportedModelError,
+    UnsupportedFeature,
 )
 from sigwire.lm.client import LM
 from sigwire.lm.providers import Key, Provider, register
 from sigwire.lm.transport import HttpReply, HttpRequest
 from sigwire.testing import Answer, FakeProvider, Fault, Raw
-from tests.lm.asking import HELLO, HOWS, KEY, Clock, ask, forget_keys, patient
+from tests.lm.asking import HELLO, HOWS, KEY, TOOL, Clock, ask, forget_keys, patient
 
 # The wire of the fake provider, a model, and what makes it speak that wire.
 MODELS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -95,10 +100,10 @@ class Double:
     async def aclose(self) -> None: ...
 
 
-def taken(model: str, **options: Any) -> HttpRequest:
+def taken(model: str, request: Request = HELLO, **options: Any) -> HttpRequest:
     double = Double()
     with pytest.raises(Taken):
-        LM(model, transport=double, **options).respond(HELLO)
+        LM(model, transport=double, **options).respond(request)
     return double.requests[0]
 
 
@@ -219,6 +224,83 @@ def test_row_5_without_a_key_a_host_of_ones_own_is_asked_without_one(wire: str) 
     model, options = MODELS[wire]
     headers = taken(model, base_url="http://localhost:9/v1", **options).headers
     assert PLACES[wire].auth[0] not in headers
+
+
+# --- rows 31, 38 and 49: what depends on where the model is -------------------------------------------------------------
+
+ANOTHER: JsonObject = {
+    "type": "function",
+    "function": {"name": "g", "parameters": {"type": "object", "properties": {}}},
+}
+LIMITED = replace(HELLO, tools=(TOOL, ANOTHER), tool_choice=ToolChoice("auto", ("f",)), options={"max_tokens": 50})
+
+
+def body_sent(model: str, request: Request, **options: Any) -> Any:
+    return json.loads(taken(model, request, api_key=KEY, **options).body)
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "own"),
+    [
+        ("openai/gpt-4.1", None, True),
+        ("openai/some-model", None, True),  # newer than the table
+        ("openai/some-model", "https://us.api.openai.com/v1", True),
+        ("openai/gpt-4.1", "https://gateway.example/v1", True),
+        ("openai/ft:gpt-4o-mini:acme", "https://gateway.example/v1", True),
+        ("openai/some-model", "http://localhost:8000/v1", False),
+        ("openai/gpt-oss-20b", "https://gateway.example/v1", False),
+        ("openai/some-model", "http://api.openai.com/v1", False),
+    ],
+)
+def test_rows_31_and_38_openais_words_go_to_its_models_and_its_host_and_the_usual_words_elsewhere(
+    model: str, base_url: str | None, own: bool
+) -> None:
+    body = body_sent(model, LIMITED, base_url=base_url)
+    assert body.get("max_completion_tokens" if own else "max_tokens") == 50
+    assert len(body["tools"]) == (2 if own else 1)
+    assert body["tool_choice"] == (ALLOWED if own else "auto")
+
+
+ALLOWED = {
+    "type": "allowed_tools",
+    "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "f"}}]},
+}
+
+
+def test_row_38_the_environment_may_name_the_other_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    lm = LM("openai/some-model", transport=(double := Double()), api_key=KEY)
+    for url in ("http://localhost:8000/v1", "https://api.openai.com/v1"):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        with pytest.raises(Taken):
+            lm.respond(LIMITED)
+    bodies = [json.loads(request.body) for request in double.requests]
+    assert [body.get("max_tokens") for body in bodies] == [50, None]
+    assert [body.get("max_completion_tokens") for body in bodies] == [None, 50]
+
+
+SEARCHING = replace(HELLO, tools=(Tool.web_search(WebSearch()).spec, TOOL))
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-4.1", "openai/gpt-5.5", "openai/newer"])
+def test_row_49_web_search_takes_the_wire_that_has_it(model: str) -> None:
+    assert [tool["type"] for tool in body_sent(model, SEARCHING)["tools"]] == ["web_search", "function"]
+    assert taken(model, SEARCHING, api_key=KEY).url == PLACES["openai-responses"].url
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("openai/gpt-4.1", {"wire": "chat"}),
+        ("openai/some-model", {"base_url": "http://localhost:9/v1"}),
+        ("ollama/qwen3", {}),
+        ("groq/llama-3.3-70b", {"api_key": KEY}),
+    ],
+)
+def test_row_49_where_there_is_no_web_search_nothing_is_sent(model: str, options: Mapping[str, Any]) -> None:
+    double = Double()
+    with pytest.raises(UnsupportedFeature, match="no place for"):
+        LM(model, transport=double, **options).respond(SEARCHING)
+    assert double.requests == []
 
 
 # --- rows 73 to 80: what becomes of errors ---------------------------------------------------------------------------

@@ -49,6 +49,9 @@ from sigwire.lm.endpoint import Connection
 SCHEMA: JsonObject = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 TOOL: JsonObject = {"type": "function", "function": {"name": "f", "description": "d", "parameters": SCHEMA}}
 OTHER: JsonObject = {"type": "function", "function": {"name": "g", "description": "e", "parameters": SCHEMA}}
+# litellm's own models, built when they are first used.
+pytestmark = pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning")
+
 CALL = ToolCall.read("c1", "f", '{"x":1}')
 SECOND = ToolCall.read("c2", "f", '{"x":2}')
 WIRE_CALL: JsonObject = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"x":1}'}}

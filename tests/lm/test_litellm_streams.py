@@ -22,6 +22,9 @@ from sigwire.lm.litellm_streams import Chunks, tell
 from sigwire.steps import Program
 from sigwire.streams import Returned, astream, stream
 
+# litellm's own models, built when they are first used.
+pytestmark = pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning")
+
 HOWS = pytest.mark.parametrize("how", ["blocking", "awaited"])
 ASKED = Request((Message.user("q"),))
 CLAUDE = bridge.target_for("anthropic/c", None)

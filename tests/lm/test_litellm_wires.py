@@ -28,6 +28,9 @@ from sigwire.lm.client import LM
 from sigwire.testing import FakeProvider, Fault
 from tests.lm.asking import HELLO, HOWS, KEY, TOOL, Clock, ask, forget_keys, patient
 
+# litellm's own models, built when they are first used.
+pytestmark = pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning")
+
 # A model of LiteLLM's, the wire that LiteLLM speaks for it, and what it wants at the end of the address.
 UPSTREAMS: Mapping[str, tuple[str, str]] = {
     "litellm/openai/gpt-4.1": ("openai", ""),

@@ -86,11 +86,12 @@ class FieldReader:
 class _Choice:
     """One choice of a response."""
 
-    __slots__ = ("_calls", "_ended", "_opening", "_plan", "_scan", "_start_scan", "_text", "_thought", "told")
+    __slots__ = ("_calls", "_ended", "_free", "_opening", "_plan", "_scan", "_start_scan", "_text", "_thought", "told")
 
     def __init__(self, plan: Plan, tools: tuple[Tool, ...], told: Told, taken: Iterable[str]) -> None:
         self._plan, self.told = plan, told
-        pieces = None if plan.layout.free else plan.layout.pieces(told)
+        self._free = plan.layout.free or not plan.layout.outputs
+        pieces = None if self._free else plan.layout.pieces(told)
         self._opening = Opening(pieces, plan.thoughts) if pieces is not None else None
         self._scan: TextReader | None = None
         self._start_scan: Callable[[], TextReader | None] | None = lambda: plan.text_reader(
@@ -127,7 +128,7 @@ class _Choice:
     def _say(self, text: str) -> None:
         if self._opening is not None:
             self._opening.feed(text)
-        elif self._plan.layout.free or not self._plan.layout.outputs:
+        elif self._free:
             self.told.free_text(text)
 
     def _tell_scanned(self, events: Iterable[TextDelta | ReasoningDelta | ToolCallEnd]) -> None:

@@ -3,7 +3,7 @@
     styles, render   how calls and results are written, and how a model is taught to
     grammar          what a dialect is; registry has their table, and the way to add one
     seed, tagged_json, tagged_values, named, pythonic, gemma, harmony, plain   the dialects, by how they write arguments
-    scanner, outbox  one scan of a text: position, quotation, reasoning; what goes out when
+    scanner, passage, scanning, outbox   one scan of a text: position, quotation, reasoning; what goes out when
     cursor, skim     the steps of readers through a text that still grows; where a bracketed value ends
     calls, literals, tag_values   the three readers of values: JSON, Python's literals, text by schema
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from sigwire.adapters.text_tools.grammar import Grammar, Offer
 from sigwire.adapters.text_tools.outbox import TextEvent
+from sigwire.adapters.text_tools.passage import Thinking
 from sigwire.adapters.text_tools.registry import current_scanner
-from sigwire.adapters.text_tools.scanner import Scanner, Scanning, Thinking
+from sigwire.adapters.text_tools.scanner import Scanner
+from sigwire.adapters.text_tools.scanning import Scanning
 from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
 from sigwire.core.tools import ToolCall, number_calls
 

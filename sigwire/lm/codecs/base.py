@@ -38,6 +38,7 @@ from sigwire.lm.codecs.loose import (
 )
 from sigwire.lm.codecs.media import (
     data_url,
+    encoded_by,
     needs_media,
     split_data_url,
     text_of_file,
@@ -45,6 +46,7 @@ from sigwire.lm.codecs.media import (
 from sigwire.lm.codecs.offers import (
     Offer,
     can_force,
+    functions_only,
     name_map,
     offer,
     provider_data,
@@ -118,8 +120,10 @@ __all__ = [
     "data_url",
     "drop_options",
     "effort_for_budget",
+    "encoded_by",
     "finish",
     "fit_effort",
+    "functions_only",
     "headers_for",
     "in_words",
     "is_invented",

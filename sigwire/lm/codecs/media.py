@@ -1,16 +1,20 @@
-"""Media on a wire: data URLs both ways, text documents as text, and the refusal of what a host does not take."""
+"""Parts on a wire: data URLs both ways, text documents as text, and the refusal of what a host or a wire does not take."""
 
 from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar
 
-from sigwire.core.messages import FilePart
-from sigwire.lm.codecs.options import supports
+from sigwire.core.json import JsonObject
+from sigwire.core.messages import AudioPart, FilePart, Part
+from sigwire.lm.codecs.options import refusal, supports
 from sigwire.lm.codecs.shapes import Dialect, Target
 
-__all__ = ["data_url", "needs_media", "split_data_url", "text_of_file"]
+__all__ = ["data_url", "encoded_by", "needs_media", "split_data_url", "text_of_file"]
+
+D = TypeVar("D", bound=Dialect)
 
 _DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 
@@ -37,6 +41,18 @@ def split_data_url(url: str) -> tuple[str | None, str | None]:
 def needs_media(kind: str, able: Collection[str], target: Target[Dialect]) -> None:
     """Refuse a kind of input ("image") that is not among what the host takes."""
     supports(kind in able, f"{kind} input", target, "Leave it out or use a provider that takes it.")
+
+
+def encoded_by(
+    table: Mapping[type, Callable[[Any, Target[D]], JsonObject]], part: Part, target: Target[D]
+) -> JsonObject:
+    """A part by its wire's table. Raises ``UnsupportedFeature`` for a kind that the table does not have."""
+    encoder = table.get(type(part))
+    if encoder is not None:
+        return encoder(part, target)
+    if isinstance(part, AudioPart):
+        raise refusal("audio input", target, "Transcribe it first, or use a provider that takes sound.")
+    raise refusal(f"a part of kind {part.kind!r} in this place", target, "Leave it out or send it as text.")
 
 
 def text_of_file(part: FilePart) -> str | None:

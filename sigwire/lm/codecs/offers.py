@@ -3,6 +3,7 @@
 name_map(request, rules)           every tool name, mapped for the wire and back
 offer(request, names, target)      the tools compiled, and the choice checked against them
 can_force(thinks, target)          whether the model can be made to call
+functions_only(tools, target)      the refusal of built-in tools, on wires without them
 provider_data(call, family)        what the provider wants to see again on a call
 """
 
@@ -18,10 +19,11 @@ from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import LMWarning
 from sigwire.core.tools import ToolCall
 from sigwire.errors import InputError
+from sigwire.lm.codecs.options import supports
 from sigwire.lm.codecs.schema_rules import compile_schema
 from sigwire.lm.codecs.shapes import Dialect, Target
 
-__all__ = ["Offer", "can_force", "name_map", "offer", "provider_data", "tool_name"]
+__all__ = ["Offer", "can_force", "functions_only", "name_map", "offer", "provider_data", "tool_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +122,9 @@ def can_force(thinks: bool, target: Target[Dialect]) -> bool:
     """Whether the model takes a forced call; ``thinks``: whether it will reason."""
     facts = target.facts
     return facts.forced_choice and (facts.forced_choice_with_reasoning or not thinks)
+
+
+def functions_only(tools: Offer, target: Target[Dialect]) -> None:
+    """Refuse tools that the provider would run itself, on wires that have none."""
+    instead = "Use a wire or a provider that has them (OpenAI's Responses API, Anthropic, Gemini), or a function tool."
+    supports(not tools.builtin, "built-in tools such as web search", target, instead)

@@ -127,7 +127,7 @@ def _encode_tool_choice(choice: ToolChoice) -> JsonValue:
 def _encode_response_format(wanted: ResponseFormat) -> JsonObject:
     if wanted.schema is None:
         return {"type": "json_object"}
-    return {"type": "json_schema", "json_schema": {"name": wanted.name, "schema": wanted.schema, "strict": True}}
+    return {"type": "json_schema", "json_schema": {"name": wanted.name, "schema": wanted.schema}}
 
 
 # --- messages in -----------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ __all__ = [
     "merge",
     "place_options",
     "put",
+    "refusal",
     "repeat_warning",
     "supports",
     "wanted_choices",
@@ -141,7 +142,12 @@ def headers_for(request: Request, dialect: Dialect) -> dict[str, str]:
 def supports(condition: bool, feature: str, target: Target[Dialect], instead: str) -> None:
     """Refuse a feature before anything is sent: ``supports(False, "audio input", target, "Transcribe it first.")``."""
     if not condition:
-        raise UnsupportedFeature(f"{target.provider}/{target.model} has no place for {feature}. {instead}")
+        raise refusal(feature, target, instead)
+
+
+def refusal(feature: str, target: Target[Dialect], instead: str) -> UnsupportedFeature:
+    """What ``supports`` raises."""
+    return UnsupportedFeature(f"{target.provider}/{target.model} has no place for {feature}. {instead}")
 
 
 def wanted_choices(request: Request) -> int:

@@ -250,7 +250,7 @@ def test_row_7_a_host_may_know_no_developer() -> None:
 
 @pytest.mark.parametrize("part", [AudioPart("UklG", "wav"), AudioPart("UklG", "mp3")])
 def test_row_11_audio_is_refused(part: AudioPart) -> None:
-    with pytest.raises(UnsupportedFeature, match="openai-responses/m has no place for a AudioPart"):
+    with pytest.raises(UnsupportedFeature, match=r"openai-responses/m has no place for audio input\. Transcribe it"):
         encoded(Request((Message("user", (part,)),)))
 
 

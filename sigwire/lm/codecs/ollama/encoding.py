@@ -21,6 +21,7 @@ from sigwire.lm.codecs.base import (
     asked_reasoning,
     finish,
     fit_effort,
+    functions_only,
     headers_for,
     in_words,
     is_invented,
@@ -53,7 +54,7 @@ def encode(request: Request, target: Target[OllamaDialect], *, stream: bool = Fa
     names = name_map(request, dialect.names)
     history = repair(request.messages, dialect.repair)
     tools = offer(request, names, target)
-    supports(not tools.builtin, "built-in tools such as web search", target, _NO_BUILTIN)
+    functions_only(tools, target)
     offered, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, target)
     output, instruction, format_warnings = _encode_output(request.response_format, bool(offered), target)
     thinking, thinking_warnings = _encode_reasoning(request, target)
@@ -82,11 +83,6 @@ def encode(request: Request, target: Target[OllamaDialect], *, stream: bool = Fa
         history.call_ids,
         wanted_choices(request),
     )
-
-
-_NO_BUILTIN = (
-    "Use a model whose provider has it (OpenAI's Responses API, Anthropic, Gemini), or a function tool of your own."
-)
 
 
 def _note(feature: str, target: Target[OllamaDialect], detail: str) -> LMWarning:

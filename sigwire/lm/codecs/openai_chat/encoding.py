@@ -23,6 +23,7 @@ from sigwire.lm.codecs.base import (
     drop_options,
     finish,
     fit_effort,
+    functions_only,
     headers_for,
     in_words,
     merge,
@@ -56,7 +57,7 @@ def encode(request: Request, target: Target[ChatDialect], *, stream: bool = Fals
     names = name_map(request, dialect.names)
     history = repair(request.messages, dialect.repair)
     tools = offer(request, names, target)
-    supports(not tools.builtin, "built-in tools such as web search", target, _NO_BUILTIN)
+    functions_only(tools, target)
     output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
     thinking, thinks, thinking_warnings = _encode_reasoning(request, bool(tools.functions), target)
     options, option_warnings = _encode_options(thinks, request, target)
@@ -87,11 +88,6 @@ def encode(request: Request, target: Target[ChatDialect], *, stream: bool = Fals
 
 def _stream_fields(dialect: ChatDialect) -> JsonObject:
     return {"stream": True, **({"stream_options": {"include_usage": True}} if dialect.usage_in_streams else {})}
-
-
-_NO_BUILTIN = (
-    "Use a model whose provider has it (OpenAI's Responses API, Anthropic, Gemini), or a function tool of your own."
-)
 
 
 # --- caching: automatic, but for a key and marks where they are taken

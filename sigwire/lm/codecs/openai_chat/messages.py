@@ -21,7 +21,7 @@ from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.errors import (
     InputError,
 )
-from sigwire.lm.codecs.base import Target, data_url, needs_media, provider_data, supports, text_of_file
+from sigwire.lm.codecs.base import Target, data_url, encoded_by, needs_media, provider_data, supports, text_of_file
 from sigwire.lm.codecs.dialects import ChatDialect
 from sigwire.lm.codecs.repair import error_text
 
@@ -55,9 +55,7 @@ def _encode_content(parts: tuple[Part, ...], target: Target[ChatDialect]) -> Jso
 
 def encode_part(part: Part, target: Target[ChatDialect]) -> JsonObject:
     """A content part. Raises ``UnsupportedFeature`` for one that the host has no place for."""
-    encoder = _PARTS.get(type(part))
-    supports(encoder is not None, f"a {type(part).__name__} in this place", target, "Leave it out or send it as text.")
-    return cast("_PartEncoder", encoder)(part, target)
+    return encoded_by(_PARTS, part, target)
 
 
 def _encode_text(part: TextPart, target: Target[ChatDialect]) -> JsonObject:

@@ -17,6 +17,7 @@ from sigwire.errors import (
 from sigwire.lm.codecs.base import (
     Target,
     data_url,
+    encoded_by,
     needs_media,
     objects_of,
     provider_data,
@@ -116,9 +117,7 @@ def _encode_content(parts: Sequence[Part], target: Target[ResponsesDialect]) -> 
 
 def encode_part(part: Part, target: Target[ResponsesDialect]) -> JsonObject:
     """A content part. Raises ``UnsupportedFeature`` for one that the host has no place for."""
-    encoder = _PARTS.get(type(part))
-    supports(encoder is not None, f"a {type(part).__name__} in this place", target, "Leave it out or send it as text.")
-    return cast("_PartEncoder", encoder)(part, target)
+    return encoded_by(_PARTS, part, target)
 
 
 def _encode_text(part: TextPart, target: Target[ResponsesDialect]) -> JsonObject:
