@@ -332,6 +332,89 @@ def test_what_waits_beside_a_stream_that_was_left_is_woken() -> None:
     assert woken.is_set()
 
 
+def _tells_and_is_left(partial: str) -> Program[None]:
+    try:
+        while True:
+            yield Emit("heard")
+    except StreamLeft as error:
+        error.partial = partial  # type: ignore[attr-defined]
+        raise
+
+
+def _adds_its_own(work: Callable[[], Any]) -> Program[None]:
+    try:
+        yield Calls(work)
+    except BaseException as error:
+        error.steps = 1  # type: ignore[attr-defined]
+        raise
+
+
+def test_who_leaves_hears_what_was_said_in_another_thread() -> None:
+    gone: list[StreamLeft] = []
+    events = stream(_adds_its_own(lambda: run(_tells_and_is_left("so far"))), left=gone.append)
+    assert next(events) == "heard"
+    events.close()
+    assert vars(gone[0]) == {"partial": "so far", "steps": 1}
+
+
+@pytest.mark.parametrize("inside", ["task", "thread"])
+async def test_so_does_who_leaves_an_awaited_stream(inside: str) -> None:
+    async def in_a_task() -> None:
+        try:
+            await arun(inner())
+            await asyncio.Event().wait()
+        except asyncio.CancelledError as error:
+            error.partial = "so far"  # type: ignore[attr-defined]
+            raise
+
+    work = in_a_task if inside == "task" else lambda: run(_tells_and_is_left("so far"))
+    gone: list[StreamLeft] = []
+    events = astream(_adds_its_own(work), left=gone.append)
+    assert await anext(events) == "heard"
+    await events.aclose()
+    assert vars(gone[0]) == {"partial": "so far", "steps": 1}
+
+
+async def test_a_cancelled_reader_hears_it_too() -> None:
+    begun = asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError as error:
+            error.partial = "so far"  # type: ignore[attr-defined]
+            raise
+
+    task = asyncio.ensure_future(apieces_of(_adds_its_own(work)))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await task
+    assert vars(caught.value) == {"partial": "so far", "steps": 1}
+
+
+def test_a_stream_that_is_read_beside_one_that_was_left_is_left_along() -> None:
+    waiting, woken = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        with on_leave(woken.set):
+            waiting.set()
+            woken.wait(5)
+        raise StreamLeft
+
+    def nested() -> None:
+        run(inner())
+        for _ in stream(_adds_its_own(wait)):
+            pass
+
+    events = stream(_adds_its_own(nested))
+    assert next(events) == "heard"
+    assert waiting.wait(5)
+    events.close()
+    assert woken.is_set()
+
+
 async def test_leaving_cancels_the_task_beside_an_awaited_stream() -> None:
     log: list[str] = []
 

@@ -59,11 +59,13 @@ class Ask:
         place = place_of(self.asker.module if self.asker is not None else self.lm)
         reader: EventReader = _Marking(place) if self.asker is None else self.asker.reader(*place)
         yield Emit(AskStart(self.lm.model, path=place.path, turn=place.turn))
+        heard: list[StreamEvent] = []
         try:
-            response: Response = yield from _read_by(reader, _told(self.lm, self.request))
+            response: Response = yield from _read_by(reader, _told(self.lm, self.request), heard)
         except BaseException as error:  # what was answered before it ended is paid for
-            if isinstance(partial_answer := getattr(error, "partial", None), Response):
-                record_usage(self.lm.model, partial_answer.usage)
+            so_far = _so_far(error, heard)
+            if so_far is not None:
+                record_usage(self.lm.model, so_far.usage)
             raise
         if said := tuple(reader.close()):
             yield Emit(*said)
@@ -120,8 +122,16 @@ def _told(lm: LanguageModel, request: Request) -> Program[Response]:
     return response
 
 
-def _read_by(reader: EventReader, program: Program[Response]) -> Program[Response]:
-    """The program; what it emits is what the reader makes of it."""
+def _so_far(error: BaseException, heard: list[StreamEvent]) -> Response | None:
+    """The answer as far as it had come, put on the error by the model that was asked, or else here."""
+    known = getattr(error, "partial", None)
+    if known is None and any(not isinstance(event, ResponseStart) for event in heard):
+        known = error.partial = collect(heard)  # type: ignore[attr-defined]  # an exception takes attributes
+    return known if isinstance(known, Response) else None
+
+
+def _read_by(reader: EventReader, program: Program[Response], heard: list[StreamEvent]) -> Program[Response]:
+    """The program; what it emits is put into ``heard``, and becomes what the reader makes of it."""
     try:
         effect: Any = program.send(None)
         while True:

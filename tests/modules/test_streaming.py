@@ -13,6 +13,7 @@ from sigwire.core.events import (
     AskStart,
     Finished,
     ProgramEvent,
+    TextDelta,
     ToolCallEnd,
     ToolCallStart,
     ToolDone,
@@ -28,6 +29,8 @@ from sigwire.modules.predict import Predict
 from sigwire.modules.react import AgentRun, ReAct
 from sigwire.observe.callbacks import ACTIVE_CALL_ID, BaseCallback
 from sigwire.settings import context
+from sigwire.steps import Program
+from sigwire.streams import Emit
 
 Read = Callable[..., list[ProgramEvent]]
 
@@ -266,6 +269,59 @@ async def test_so_does_who_leaves_an_awaited_one() -> None:
     run = AgentRun.of(stream.left)
     again = await program.acall(history=run.history)
     assert again.answer == 42
+
+
+class Around(Module):
+    """A user's code around an agent."""
+
+    def __init__(self, agent: ReAct[..., Any]) -> None:
+        self.agent = agent
+
+    def forward(self, question: str) -> Any:
+        return self.agent(question=question)
+
+
+class AwaitedAround(Around):
+    async def aforward(self, question: str) -> Any:
+        return await self.agent.acall(question=question)
+
+    forward = Module.__call__
+
+
+class _Waiting(FakeLM):
+    """Says something, and then nothing for as long as anybody listens."""
+
+    def _stream_steps(self, request: Request) -> Program[Response]:
+        if len(self.requests) == 1:
+            yield Emit(TextDelta("I think"), UsageUpdate(Usage(output_tokens=2)))
+            while True:
+                yield Emit(TextDelta("."))
+        return (yield from super()._stream_steps(request))
+
+
+AROUND = [lambda agent: agent, Around, AwaitedAround]
+
+
+@pytest.mark.parametrize("around", AROUND, ids=["bare", "blocking code", "awaited code"])
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_what_was_said_and_done_is_there_wherever_in_a_program_it_was_left(around: Any, awaited: bool) -> None:
+    program = around(agent(tools=[double]))
+    lm = _Waiting([DOUBLE, SUBMIT])
+    program.set_lm(lm)
+    stream: Any
+    if awaited:
+        async with program.astream(question="21 doubled?") as stream:
+            async for event in stream:
+                if isinstance(event, TextDelta):
+                    break
+    else:
+        with program.stream(question="21 doubled?") as stream:
+            next(event for event in stream if isinstance(event, TextDelta))
+    assert stream.partial.choices[0].text.startswith("I think")
+    assert stream.partial.usage.output_tokens == 2
+    run = AgentRun.of(stream.left)
+    assert run.termination_reason == "cancelled"
+    assert [result.content for step in run.steps for result in step.results] == [42]
 
 
 def test_a_stream_that_was_left_gives_nothing_more() -> None:

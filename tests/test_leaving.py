@@ -1,0 +1,175 @@
+"""Leaving: what waits in another thread or on another loop is woken, whenever it began to wait; and tells what it had."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pytest
+
+from sigwire.leaving import Scope, StreamLeft, current_scope, enter, learn, on_leave
+from sigwire.steps import Gather, Program, arun, block_on, off_loop
+
+T = TypeVar("T")
+
+
+def within(scope: Scope, function: Callable[[], T]) -> T:
+    """Call a function as work that is done for a scope."""
+
+    def work() -> T:
+        enter(scope)
+        return function()
+
+    return contextvars.copy_context().run(work)
+
+
+def test_whoever_waits_is_woken_once() -> None:
+    scope, woken = Scope(), list[int]()
+
+    def wait() -> None:
+        with on_leave(lambda: woken.append(1)), on_leave(lambda: woken.append(2)):
+            assert scope.leave()
+            assert not scope.leave()
+
+    within(scope, wait)
+    assert woken == [1, 2]
+
+
+def test_who_waits_no_more_is_not_woken() -> None:
+    scope = Scope()
+
+    def wait() -> None:
+        with on_leave(pytest.fail):
+            pass
+
+    within(scope, wait)
+    assert not scope.leave()
+
+
+def test_who_begins_to_wait_too_late_does_not_wait() -> None:
+    scope = Scope()
+    scope.leave()
+
+    def wait() -> None:
+        with pytest.raises(StreamLeft), on_leave(pytest.fail):
+            pytest.fail("waits for nobody")
+
+    within(scope, wait)
+
+
+def test_scopes_within_are_left_along() -> None:
+    outer, inner = Scope(), Scope()
+    with outer.watching(inner.leave):
+        assert not outer.leave()  # nothing waited in either
+    assert inner.gone
+
+
+def test_without_a_scope_leaving_means_nothing() -> None:
+    with on_leave(pytest.fail):
+        assert current_scope() is None
+
+
+def test_what_was_said_goes_on_from_what_was_given_up_and_not_from_what_failed() -> None:
+    outer, inner, failed = StreamLeft(), StreamLeft(), ValueError()
+    outer.steps, inner.steps, inner.partial, failed.message = 1, 2, "so far", "no"  # type: ignore[attr-defined]
+    learn(outer, failed, None, inner)
+    assert vars(outer) == {"steps": 1, "partial": "so far"}
+
+
+# --- the bridges -----------------------------------------------------------------------------------------
+
+
+async def _forever(begun: Callable[[], object]) -> None:
+    begun()
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError as error:
+        error.partial = "so far"  # type: ignore[attr-defined]
+        raise
+
+
+def test_a_coroutine_that_is_waited_for_is_cancelled_and_its_word_comes_out() -> None:
+    scope = Scope()
+    with pytest.raises(StreamLeft) as caught:
+        within(scope, lambda: block_on(_forever(scope.leave)))
+    assert vars(caught.value) == {"partial": "so far"}
+
+
+def test_a_coroutine_is_not_begun_for_who_has_left() -> None:
+    scope = Scope()
+    scope.leave()
+    with pytest.raises(StreamLeft):
+        within(scope, lambda: block_on(_forever(lambda: pytest.fail("begun"))))
+
+
+def test_a_coroutine_that_cancels_itself_is_no_leaving() -> None:
+    async def cancels() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(BaseException, match="") as caught:
+        within(Scope(), lambda: block_on(cancels()))
+    assert not isinstance(caught.value, StreamLeft)
+
+
+def _wait_until_woken(begun: Callable[[], object]) -> None:
+    woken = threading.Event()
+    with on_leave(woken.set):
+        begun()
+        assert woken.wait(5)
+    gone = StreamLeft()
+    gone.partial = "so far"  # type: ignore[attr-defined]
+    raise gone
+
+
+async def test_cancelling_wakes_what_waits_in_a_thread_and_its_word_comes_out() -> None:
+    loop, waiting = asyncio.get_running_loop(), asyncio.Event()
+    task = asyncio.ensure_future(off_loop(_wait_until_woken, lambda: loop.call_soon_threadsafe(waiting.set)))
+    await waiting.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await task
+    assert vars(caught.value) == {"partial": "so far"}
+
+
+async def test_cancelling_does_not_wait_for_a_thread_that_nothing_can_wake() -> None:
+    loop, running, go_on, ended = asyncio.get_running_loop(), asyncio.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        loop.call_soon_threadsafe(running.set)
+        go_on.wait(5)
+        ended.set()
+
+    task = asyncio.ensure_future(off_loop(work))
+    await running.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not ended.is_set()
+    go_on.set()
+    assert await asyncio.to_thread(ended.wait, 5)
+
+
+async def test_a_cancelled_gathering_keeps_the_word_of_what_ran_in_it() -> None:
+    begun = asyncio.Event()
+
+    class Forever:
+        def run(self) -> Any: ...
+
+        async def arun(self) -> None:
+            await _forever(begun.set)
+
+    def waits() -> Program[None]:
+        yield Forever()
+
+    def both() -> Program[Any]:
+        return (yield Gather([waits(), waits()]))
+
+    task = asyncio.ensure_future(arun(both()))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await task
+    assert vars(caught.value) == {"partial": "so far"}
