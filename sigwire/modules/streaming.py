@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, cast
 
-from sigwire.core.events import Finished, ProgramEvent
 from sigwire.core.response import Response
 from sigwire.errors import ConfigurationError
 from sigwire.steps import Program
 from sigwire.streams import Returned, astream, stream
 
 if TYPE_CHECKING:
+    from sigwire.core.events import Finished, ProgramEvent
     from sigwire.modules.module import Module
 
 __all__ = ["AsyncProgramStream", "Place", "ProgramStream", "is_streamed", "on_turn", "paths_of", "place_of"]
@@ -85,6 +85,8 @@ class _Outcome(Generic[T]):
             self.left = error
 
     def finish(self, value: T) -> Finished:
+        from sigwire.core.events import Finished
+
         self.value, self.finished = value, True
         return Finished(value)
 
@@ -119,7 +121,7 @@ class _Stream(Generic[T]):
         return getattr(self._outcome.left, "partial", None)
 
 
-class ProgramStream(_Stream[T], Iterator[ProgramEvent]):
+class ProgramStream(_Stream[T], Iterator["ProgramEvent"]):
     """The events of a program, blocking. The last is ``Finished``; an error of the program is raised in its place."""
 
     def __init__(self, module: Module, begin: Callable[[], Program[T]]) -> None:
@@ -151,7 +153,7 @@ def _told(begin: Callable[[], Program[T]], outcome: _Outcome[T]) -> Generator[Pr
     yield outcome.finish(value)
 
 
-class AsyncProgramStream(_Stream[T], AsyncIterator[ProgramEvent]):
+class AsyncProgramStream(_Stream[T], AsyncIterator["ProgramEvent"]):
     """The events of a program, awaited."""
 
     def __init__(self, module: Module, begin: Callable[[], Program[T]]) -> None:
