@@ -288,12 +288,27 @@ class Endpoint:
         route = self._route(_tools_of(request))
         self._check_tools(request)
         sent = route.codec.encode(request, route.target)
+        try:
+            return (yield from self._answers(route, sent, policy))
+        except LMInvalidRequestError as error:
+            return (yield from self._otherwise(route, sent, error, policy))
+
+    def _answers(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
+        """The answers to a request that is sent as often as it takes."""
         if sent.repeat == 1:
             return (yield from self._one(route, sent, policy))
         responses: list[Response] = yield Gather(
             [self._one(route, sent, policy) for _ in range(sent.repeat)], limit=_AT_ONCE
         )
         return joined(responses)
+
+    def _otherwise(self, route: _Route, sent: Encoded, error: LMError, policy: RetryPolicy) -> Program[Response]:
+        """The answers to a refused request in another form, where the codec has one; both are in the attempts."""
+        other = _other_form(route.codec, error, sent)
+        if other is None:
+            raise error
+        response = yield from self._answers(route, other, policy)
+        return replace(response, attempts=(*error.attempts, *response.attempts))
 
     def _one(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
         """One answer, in as many pieces as the provider gives it."""
@@ -350,6 +365,15 @@ class Endpoint:
             response = yield from self.steps(request, policy)
             yield Emit(*explode(response))
             return response
+        try:
+            return (yield from self._told(route, sent, policy))
+        except LMInvalidRequestError as error:
+            response = yield from self._otherwise(route, route.codec.encode(request, route.target), error, policy)
+        yield Emit(*explode(response))
+        return response
+
+    def _told(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
+        """One answer, told as it comes, in as many replies as the provider gives it."""
         attempts: list[Attempt] = []
         bodies: list[JsonValue] = []
         going_on = sent
@@ -673,6 +697,12 @@ def _resume(codec: Codec[Any], body: JsonValue, sent: Encoded) -> Encoded | None
     """The request that goes on with a paused turn, on wires that pause turns."""
     resume: Callable[[JsonValue, Encoded], Encoded | None] | None = getattr(codec, "resume", None)
     return resume(body, sent) if resume is not None else None
+
+
+def _other_form(codec: Codec[Any], error: LMError, sent: Encoded) -> Encoded | None:
+    """A refused request in another form, on wires that have one and as long as nothing of an answer was shown."""
+    otherwise: Callable[[LMError, Encoded], Encoded | None] | None = getattr(codec, "otherwise", None)
+    return otherwise(error, sent) if otherwise is not None and error.partial is None else None
 
 
 def _recovered(route: _Route, sent: Encoded, status: int, headers: Mapping[str, str], body: bytes) -> Response:
