@@ -62,6 +62,7 @@ LATE = {
     "asyncio",
     "docstring_parser",
     "http",
+    "httptools",
     "httpx",
     "jsonschema",
     "litellm",

@@ -16,6 +16,7 @@ program); ``turn`` counts the turns of an agent from 0. A model by itself leaves
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -366,9 +367,11 @@ def collect(events: Iterable[StreamEvent]) -> Response:
     '42'
     """
     start, usage, end = ResponseStart(), Usage(), ResponseEnd()
-    choices: dict[int, _Building] = {}
+    choices: defaultdict[int, _Building] = defaultdict(_Building)
     for event in events:
         match event:
+            case TextDelta():  # nearly every event there is
+                choices[event.choice].grow(TextPart, event.text)
             case ResponseStart():
                 start = event
             case UsageUpdate():
@@ -378,7 +381,7 @@ def collect(events: Iterable[StreamEvent]) -> Response:
             case ToolCallStart() | ToolCallDelta():
                 pass  # shown while they grow; only the end counts
             case _:
-                _add_to(choices.setdefault(event.choice, _Building()), event)
+                _add_to(choices[event.choice], event)
     return Response(
         tuple(choices[number].finish() for number in sorted(choices)),
         usage,
@@ -390,10 +393,8 @@ def collect(events: Iterable[StreamEvent]) -> Response:
     )
 
 
-def _add_to(choice: _Building, event: TextDelta | ReasoningDelta | PartEnd | ToolCallEnd | ChoiceEnd) -> None:
+def _add_to(choice: _Building, event: ReasoningDelta | PartEnd | ToolCallEnd | ChoiceEnd) -> None:
     match event:
-        case TextDelta():
-            choice.grow(TextPart, event.text)
         case ReasoningDelta():
             choice.grow(ThinkingPart, event.text)
         case PartEnd():

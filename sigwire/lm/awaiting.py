@@ -21,7 +21,6 @@ import asyncio
 import importlib
 import io
 import os
-import select
 import socket
 import ssl
 import threading
@@ -35,7 +34,7 @@ from yarl import URL
 
 from sigwire.errors import ConfigurationError, LMError
 from sigwire.lm.routes import Proxy
-from sigwire.lm.trips import ProtocolError, Trip, Unpacker, configured, explained, read_head, time_left
+from sigwire.lm.trips import ProtocolError, Trip, Unpacker, configured, explained, has_news, read_head, time_left
 
 __all__ = ["AwaitedReply", "Sessions"]
 
@@ -287,21 +286,13 @@ class _Request(aiohttp.ClientRequest):
     transports: ClassVar[weakref.WeakSet[asyncio.Transport]]  # of one home: those that have carried a request
 
     async def send(self, conn: Any) -> aiohttp.ClientResponse:
-        if conn.transport in self.transports and (conn.protocol.should_close or _has_news(conn.transport)):
+        if conn.transport in self.transports and (
+            conn.protocol.should_close or has_news(conn.transport.get_extra_info("socket").fileno())
+        ):
             _abort(conn)
             raise _GivenUpError
         self.transports.add(conn.transport)
         return await super().send(conn)
-
-
-def _has_news(transport: asyncio.BaseTransport) -> bool:
-    """Whether something can be read, the end included, that asyncio has not read yet."""
-    descriptor: int = transport.get_extra_info("socket").fileno()
-    if not hasattr(select, "poll"):  # Windows, where select takes any number
-        return bool(select.select([descriptor], [], [], 0)[0])
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(0))
 
 
 class _Response(aiohttp.ClientResponse):

@@ -1,55 +1,53 @@
-"""Blocking requests: ``http.client`` over connections that are kept, and bounded by a deadline. Knows no proxies.
+"""Blocking requests over connections that are kept, and bounded by a deadline; httptools reads the replies. Knows no proxies.
 
     lines = Lines(keep_alive, context)         the idle connections, for any thread; not for a forked child
     reply = lines.open(trip)                   sends, and reads the reply's head
     reply.read(), reply.next()                 all of the body, or its next piece, b"" after the last
     reply.finish()                             keeps the connection where the reply allows it, else closes it
 
-The standard library reads the replies. Added is what it leaves open: every wait ends at the request's deadline (``_Line``), and
-a reply that could be read in two ways, or is not whole, is an error and not a short answer (``_Reply``).
+httptools (llhttp, strict as it comes) parses; it does no I/O. Ours is the rest: every wait ends at the request's deadline
+(``_Line``), a reply has one end and nothing after it (``_Reply``), and idle connections are looked at before use (``Lines``).
 """
 
 from __future__ import annotations
 
-import io
 import os
-import re
 import socket
 import ssl
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
-from http.client import HTTPException, HTTPResponse, IncompleteRead, RemoteDisconnected
-from typing import Any, NoReturn, cast
+from typing import NoReturn
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from sigwire.errors import LMError
 from sigwire.lm.routes import Origin
-from sigwire.lm.trips import ProtocolError, Trip, Unpacker, configured, explained, read_head, time_left
+from sigwire.lm.trips import ProtocolError, Trip, Unpacker, configured, explained, has_news, read_head, time_left
 from sigwire.streams import StreamLeft, listening, on_leave
 
 __all__ = ["BlockingReply", "Lines"]
 
 _PIECE = 64 * 1024
-_CONTROL = re.compile(r"[\r\n\0]")
+_LONGEST_HEAD = 128 * 1024
+_FRAMINGS = frozenset({"content-length", "transfer-encoding"})
 
 
-# --- a connection, and what http.client reads from it --------------------------------------------------
+# --- a connection, and what comes over it --------------------------------------------------------------
 
 
 class _Line:
     """A connection to an origin. Every wait ends at ``deadline``."""
 
-    __slots__ = ("deadline", "ended", "generation", "has_more", "left", "origin", "since", "socket")
+    __slots__ = ("deadline", "generation", "left", "origin", "since", "socket")
 
     def __init__(self, connected: socket.socket, origin: Origin, generation: int) -> None:
         self.socket, self.origin, self.generation = connected, origin, generation
         self.deadline: float | None = None
         self.since = 0.0
-        self.ended = False  # the other side has closed
-        self.has_more = False  # more came than belongs to the reply
         self.left = False  # the stream that this was part of was left
 
     @contextmanager
@@ -82,90 +80,107 @@ class _Line:
             return error
         return None
 
-    def makefile(self, mode: str) -> _Incoming:
-        """What ``HTTPResponse`` asks of a socket."""
-        return _Incoming(self)
+    def receive(self) -> bytes:
+        """What comes next; ``b""`` when the other side has closed."""
+        self.socket.settimeout(time_left(self.deadline))
+        return self.socket.recv(_PIECE)
 
     def is_quiet(self) -> bool:
         """Whether nothing has come and the other side has not closed: what an idle connection must be to be used again."""
-        try:
-            self.socket.setblocking(False)
-            # Under TLS too, and there an SSLSocket's own recv could not look ahead.
-            socket.socket.recv(self.socket, 1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
-        return False
+        return not has_news(self.socket.fileno())
 
     def close(self) -> None:
         """Close the socket, at once."""
         self.socket.close()
 
 
-class _Bytes(io.RawIOBase):
-    """What comes over a line."""
-
-    def __init__(self, line: _Line) -> None:
-        self.line = line
-        self.paused = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        if self.paused:
-            return None
-        line = self.line
-        line.socket.settimeout(time_left(line.deadline))
-        size = line.socket.recv_into(buffer)
-        line.ended = not size
-        return size
-
-
-class _Incoming(io.BufferedReader):
-    """A reply, as it comes. When it is closed it looks whether it holds more than was read."""
-
-    def __init__(self, line: _Line) -> None:
-        self._bytes = _Bytes(line)
-        super().__init__(self._bytes, _PIECE)
-
-    def close(self) -> None:
-        if not self.closed:
-            self._bytes.paused = True
-            self._bytes.line.has_more = bool(self.peek(1))
-        super().close()
-
-
-class _Reply(HTTPResponse):
-    """A reply to one request. Raises ``ProtocolError`` where two programs could read it differently (RFC 9112, section 6)."""
+class _Reply:
+    """A reply to one request, as it comes. The methods ``on_...`` are for the parser. Raises ``ProtocolError``."""
 
     def __init__(self, line: _Line, method: str) -> None:
-        self.line = line
-        self.fields: Mapping[str, str] = {}
-        super().__init__(cast(Any, line), method=method)
+        self._line, self._has_body = line, method != "HEAD"
+        self._parser = HttpResponseParser(self)
+        self._parser.set_dangerous_leniencies(lenient_chunked_length=True)  # and the connection is not used again
+        self._pairs: list[tuple[str, str]] = []
+        self._pieces: list[bytes] = []
+        self._head_length = 0
+        self._begun = False
+        self.is_whole = False
+        self.is_reusable = False  # whether the server keeps the connection open, and has sent nothing else on it
+        self.status = 0
+        self.headers: dict[str, str] = {}
 
-    def begin(self) -> None:
-        super().begin()
-        while 100 <= self.status < 200 and self.status != 101:  # provisional, such as 103 Early Hints
-            self.headers = cast(Any, None)
-            super().begin()
-        if self.line.ended:
-            raise ProtocolError("the server closed the connection in the middle of the reply's head")
-        if self.headers.defects or any(_CONTROL.search(value) for value in self.headers.values()):
-            raise ProtocolError("a line of the reply's head is no header")
-        self.fields = read_head(self.status, self.headers.items())
-        length = self.fields.get("content-length")
-        if length is not None and not (length.isascii() and length.isdecimal()):  # two different ones came as "1, 2"
-            raise ProtocolError("the reply's content-length is no number")
-        if self.chunked and length is not None:  # a sign of a confused or hostile hop
-            self.will_close = True
+    def read_head(self) -> None:
+        """Wait for the head."""
+        while not self._begun:
+            data = self._line.receive()
+            if not data:
+                where = "in the middle of the reply's head" if self._head_length else "without a reply"
+                raise ProtocolError(f"the server closed the connection {where}")
+            self._head_length += len(data)
+            self._feed(data)
+            if self._head_length > _LONGEST_HEAD and not self._begun:
+                raise ProtocolError("what came is not an HTTP/1.1 reply, or its head has no end")
+        self.headers = read_head(self.status, self._pairs)
+        if self.headers.keys() >= _FRAMINGS:  # a sign of a confused or hostile hop
+            self.is_reusable = False
 
-    @property
-    def is_reusable(self) -> bool:
-        """Whether all of the reply has come and nothing else, and the server keeps the connection open."""
-        self.close()
-        return not (self.will_close or self.line.has_more or self.line.ended)
+    def read_piece(self) -> bytes:
+        """Wait for the next piece of the body; ``b""`` after the last."""
+        while not (self._pieces or self.is_whole):
+            data = self._line.receive()
+            if data:
+                self._feed(data)
+            else:
+                self._end()
+        piece = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces.clear()
+        return piece
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade):
+            self.is_reusable = False
+            if not self.is_whole:  # else this reply is all right, and more came than belongs to it
+                fault = "there is a fault in the framing of the reply's body"
+                raise ProtocolError(fault if self._begun else "what came is not an HTTP/1.1 reply") from None
+
+    def _end(self) -> None:
+        """The server has closed the connection: the end of a body whose length nobody told."""
+        if self.headers.keys() & _FRAMINGS:
+            raise ProtocolError("the server closed the connection in the middle of the reply's body")
+        self.is_whole = True
+
+    def close(self) -> None:
+        """Nothing is read any more. The parser and this hold each other, and need not wait for the garbage collector."""
+        del self._parser
+
+    def on_message_begin(self) -> None:
+        if self.is_whole:
+            raise ProtocolError("another reply, which nobody asked for")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._begun:  # else it stands after the last chunk
+            self._pairs.append((name.decode("latin-1"), value.decode("latin-1").strip()))
+
+    def on_headers_complete(self) -> None:
+        self.status = self._parser.get_status_code()
+        if 100 <= self.status < 200 and self.status != 101:  # provisional, such as 103 Early Hints
+            self._pairs.clear()
+            return
+        self._begun = True
+        self.is_reusable = self._parser.should_keep_alive()
+        self.is_whole = not self._has_body
+
+    def on_body(self, body: bytes) -> None:
+        if self._has_body:
+            self._pieces.append(body)
+        else:
+            self.is_reusable = False
+
+    def on_message_complete(self) -> None:
+        self.is_whole = self._begun
 
 
 # --- connections that are kept -------------------------------------------------------------------------
@@ -270,12 +285,12 @@ def _exchange(line: _Line, trip: Trip) -> _Reply:
     trip.phase = "waiting for the reply"
     reply = _Reply(line, trip.request.method)
     try:
-        reply.begin()
-    except (OSError, HTTPException, ProtocolError) as error:
+        reply.read_head()
+    except (OSError, ProtocolError) as error:
         raise refusal or error from None
     trip.phase = "reading the reply"
     if refusal is not None:  # the server takes no more of this request, so it cannot take another one here
-        reply.will_close = True
+        reply.is_reusable = False
     return reply
 
 
@@ -294,13 +309,13 @@ class BlockingReply:
     def __init__(self, lines: Lines, line: _Line, reply: _Reply, trip: Trip) -> None:
         self._lines, self._line, self._reply, self._trip = lines, line, reply, trip
         self.status = reply.status
-        self.headers = reply.fields
+        self.headers = reply.headers
         self._unpacker: Unpacker | None = None
         self._done = False
 
     def read(self) -> bytes:
         """The whole body."""
-        pieces = list(iter(self.next, b""))  # not http.client's read, which makes room for whatever length is announced
+        pieces = list(iter(self.next, b""))
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def next(self) -> bytes:
@@ -322,22 +337,16 @@ class BlockingReply:
     def _read_some(self) -> bytes:
         if listening():
             with self._line.waiting():
-                return self._checked_piece()
-        return self._checked_piece()
-
-    def _checked_piece(self) -> bytes:
-        piece = self._reply.read1(_PIECE)
-        if not piece and self._reply.length:
-            raise IncompleteRead(b"", self._reply.length)
-        return piece
+                return self._reply.read_piece()
+        return self._reply.read_piece()
 
     def finish(self) -> None:
         """Give the connection back where it may be used again, else close it. May be called twice."""
         if self._done:
             return
         self._done = True
-        complete = self._reply.isclosed() or self._reply.length == 0
-        if self._reply.is_reusable and complete:
+        self._reply.close()
+        if self._reply.is_whole and self._reply.is_reusable:
             self._lines.put(self._line)
         else:
             self._line.close()
@@ -359,15 +368,8 @@ def _tell(error: BaseException, trip: Trip) -> NoReturn:
 def _told(error: BaseException, trip: Trip) -> LMError | None:
     if isinstance(error, TimeoutError):
         return trip.too_late()
-    if isinstance(error, RemoteDisconnected):
-        return trip.broken("the server closed the connection without a reply")
     if isinstance(error, OSError):
         return trip.broken(*explained(error))
-    if isinstance(error, IncompleteRead):
-        missing = f" ({error.expected} bytes are missing)" if error.expected else ""
-        return trip.broken(f"the server closed the connection in the middle of the reply's body{missing}")
-    if isinstance(error, HTTPException):
-        return trip.broken("what came is not an HTTP/1.1 reply")
     return trip.broken(str(error)) if isinstance(error, ProtocolError) else None
 
 

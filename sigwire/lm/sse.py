@@ -138,7 +138,8 @@ class EventStream:
         events: list[ServerSentEvent] = []
         for line in lines:
             if not line:
-                events += self._finished()
+                if self._data or self._name:
+                    events += self._finished()
             elif line.startswith(b"data:"):
                 self._add(line[6:] if line[5:6] == b" " else line[5:])
             elif line.startswith(b"event:"):
@@ -181,15 +182,23 @@ class _JsonEvents:
     def _json(self, events: list[ServerSentEvent]) -> list[JsonValue]:
         if events:
             self._spoke, self._words = True, b""
-        return [value for event in events for value in _values(event)]
+        values: list[JsonValue] = []
+        for event in events:
+            try:
+                value = from_json(event.data, allow_inf_nan=False)
+            except ValueError:
+                values += _refused_by_the_fast_reader(event)
+            else:
+                values.append(_named(event.name, value) if event.name else value)
+        return values
 
 
-def _values(event: ServerSentEvent) -> list[JsonValue]:
+def _refused_by_the_fast_reader(event: ServerSentEvent) -> list[JsonValue]:
+    """An end mark, nothing at all, events without the blank line between them, or what only the strict reader takes."""
     if event.data.startswith(_DONE) or not event.data.strip():
         return []
     try:
-        value = _parsed(event.data)
-        return [_named(event.name, value)] if event.name else [value]
+        return [_named(event.name, loads(event.data))]
     except ValueError as fault:
         return _line_by_line(event, fault)
 

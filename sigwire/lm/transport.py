@@ -12,7 +12,7 @@ uses. Its rules:
 - A redirect is an error, because following it would take the key along. Cookies are not kept. ``.netrc`` is not read.
 - Any status is a reply; no reply is ``LMTransportError`` or ``LMTimeoutError``, which name the address without its query.
 
-The work is done by ``http.client`` (in ``blocking``) and aiohttp (in ``awaiting``); ``trips`` and ``routes`` are for both.
+The work is done in ``blocking`` (httptools reads) and ``awaiting`` (aiohttp); ``trips`` and ``routes`` are for both.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Blocking by ``http.client``, awaited by aiohttp. Opens nothing before the first call; threads and loops may share it.
+    """Blocking on sockets of its own, awaited by aiohttp. Opens nothing before the first call; threads and loops may share it.
 
     - ``connect_timeout`` bounds connecting, TLS and proxies included; ``timeout`` the whole exchange. Seconds, or ``None``
       for no limit. (A blocking look-up of a host name has the system resolver's own limits.)

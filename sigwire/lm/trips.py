@@ -2,6 +2,7 @@
 
     trip = Trip(request, endpoint, headers, proxy, limit, connect_limit)
     trip.too_late(), trip.broken(what, hint)      the errors; they name the address without its query
+    has_news(descriptor)                          whether an idle connection may not be used again
     explained(error)                              what an error of the system means: (what, hint, whether trying again can help)
     sendable(method, headers)                          the headers, or an error that names the one that cannot be sent
     Unpacker(coding)                              a body without its compression, piece by piece
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import socket
 import ssl
 import time
@@ -33,6 +35,7 @@ __all__ = [
     "Unpacker",
     "configured",
     "explained",
+    "has_news",
     "read_head",
     "sendable",
     "time_left",
@@ -146,6 +149,15 @@ def configured(opened: socket.socket) -> socket.socket:
     for option, value in _KEEP_ALIVE:
         opened.setsockopt(socket.IPPROTO_TCP, option, value)
     return opened
+
+
+def has_news(descriptor: int) -> bool:
+    """Whether something can be read from a socket, the end included. An idle connection on which there is may not be used."""
+    if not hasattr(select, "poll"):  # Windows, where select takes any number
+        return bool(select.select([descriptor], [], [], 0)[0])
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 # --- headers and bodies --------------------------------------------------------------------------------

@@ -461,7 +461,7 @@ sys.addaudithook(lambda event, args: events.append(event))
 from sigwire.lm.client import LM
 for model in ("openai/gpt-5.6", "anthropic/claude-sonnet-5", "gemini/gemini-3-pro", "ollama/qwen3", "vertex/gemini-3-pro"):
     repr(LM(model, api_key="k"))
-heavy = {"asyncio", "ssl", "http.client", "pyreqwest", "aiohttp", "litellm", "pydantic", "sigwire.lm.transport"}
+heavy = {"asyncio", "ssl", "http.client", "httptools", "pyreqwest", "aiohttp", "litellm", "pydantic", "sigwire.lm.transport"}
 print(sorted(heavy & sys.modules.keys()), sorted({event for event in events if event.startswith("socket.")}))
 """
 

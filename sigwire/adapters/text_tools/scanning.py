@@ -158,7 +158,7 @@ class Scanning(Passage):
         """Take a block out of the text."""
         cursor = self.cursor
         raw = cursor.text[max(start, self.said) : cursor.position]
-        if self.thinking == "open" and any(call.error for call in block.calls):
+        if self.thinking != "over" and any(call.error for call in block.calls):
             # What is only thought about need not be whole: the thought may end inside.
             closer = next((raw.find(closer) for closer in self._closers if closer in raw), -1)
             if closer >= 0:

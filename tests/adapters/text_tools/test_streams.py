@@ -89,6 +89,12 @@ def test_a_thought_that_a_call_holds_ends_nothing() -> None:
     assert [call.arguments for call in scan(text).calls] == [{"a": "</think>"}]
 
 
+def test_a_broken_call_in_a_thought_does_not_run_over_its_end() -> None:
+    for before in ("<think>", ""):
+        text = f'{before}maybe <tool_call>{{"name": "pi</think>{CALL}'
+        assert [call.arguments for call in scan(text).calls] == [{"a": "x"}]
+
+
 def test_a_weak_call_waits_and_is_text_when_something_follows() -> None:
     call = '{"name": "ping", "arguments": {"a": "x"}}'
     said = steps(f"Sure.\n{call}\nDone.")

@@ -7,7 +7,7 @@ there, lists are added to it, objects are merged.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias
 
 from sigwire.core.events import PartEnd, ReasoningDelta, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
 from sigwire.core.json import JsonObject, JsonValue
@@ -59,15 +59,19 @@ class GrowingChoice:
     def more_text(self, choice: JsonObject) -> TextDelta | None:
         """The event of a chunk that only goes on with the text; ``None`` for any other, of which nothing is taken."""
         delta = choice.get("delta")
-        known = _TEXT_ALONE if "role" in self._kept else _TEXT_ALONE - {"role"}
-        plain = self._past_thought and self._tags is None and isinstance(delta, dict) and delta.keys() <= known
-        if not plain or any(value is not None for name, value in choice.items() if name not in _BESIDE_TEXT):
+        if not self._past_thought or self._tags is not None or not isinstance(delta, dict):
             return None
-        piece = cast(JsonObject, delta).get("content")
-        if not isinstance(piece, str) or not piece:
+        piece = delta.get("content")
+        if not isinstance(piece, str) or not piece or (len(delta) > 1 and not self._says_text_alone(delta)):
             return None
+        for name, value in choice.items():
+            if value is not None and name not in _BESIDE_TEXT:
+                return None
         self._lists["content"].add_text(piece)
         return TextDelta(piece, self.number)
+
+    def _says_text_alone(self, delta: JsonObject) -> bool:
+        return len(delta) == 2 and "role" in delta and "role" in self._kept
 
     def end(self) -> Iterator[StreamEvent]:
         """What was held back."""
@@ -211,7 +215,7 @@ class GrowingChoice:
     """In the order in which a delta that holds several of them is told."""
 
 
-_TEXT_ALONE, _BESIDE_TEXT = frozenset({"content", "role"}), frozenset({"delta", "index"})
+_BESIDE_TEXT = frozenset({"delta", "index"})
 
 _GROWS: Mapping[str, Mapping[str, str]] = {
     "content": {"text": "text", "thinking": "thinking"},
