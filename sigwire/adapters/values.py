@@ -18,6 +18,7 @@ refuses it. Constraints and validators always have the last word.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -533,15 +534,20 @@ class ObjectCodec:
     ({'name': 'Ada'}, {'age': "should be a valid integer, unable to parse string as an integer, not 'old'"})
     """
 
-    __slots__ = ("_codecs", "_exactly", "_settled")
+    __slots__ = ("_codecs", "_exactly", "_quoted", "_settled")
 
     def __init__(self, fields: Sequence[FieldSpec]) -> None:
         self._codecs = {spec.name: FieldCodec(spec) for spec in fields}
         self._settled = all(_is_settled(codec) for codec in self._codecs.values())
         self._exactly: Callable[[str], dict[str, Any]] | None = None
+        self._quoted = tuple(f'"{name}"' for name in self._codecs)
 
     def read(self, text: str, *, strict: bool = False) -> ObjectRead:
-        """The fields in a text that is, or holds, a JSON object."""
+        """The fields in a text that is, or holds, a JSON object. Of a member that comes twice the first one counts."""
+        if any(text.count(name) > 1 for name in self._quoted) and (members := _first_of_each(text)) is not None:
+            if strict:
+                return ObjectRead(problems={"": "a member of the object came twice"})
+            return self._spread(members, (Repair(None, "a member came twice; the first one counts"),), strict)
         if self._settled and (found := self._read_exactly(text)):
             return found
         try:
@@ -627,6 +633,22 @@ class ObjectCodec:
             else:
                 return {name: value}, (Repair(name, "the value stood alone, without its object"),)
         return (value, ()) if isinstance(value, dict) else (None, ())
+
+
+def _first_of_each(text: str) -> dict[str, JsonValue] | None:
+    """The members of an object, where one comes twice; ``None`` where none does, or it is not strict JSON."""
+    outermost: list[tuple[str, JsonValue]] = []
+
+    def keep(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+        outermost[:] = pairs  # objects are closed from the inside out
+        return dict(pairs)
+
+    try:
+        whole = json.loads(text, object_pairs_hook=keep)
+    except (ValueError, RecursionError):
+        return None
+    repeated = isinstance(whole, dict) and len(cast("dict[str, JsonValue]", whole)) < len(outermost)
+    return dict(reversed(outermost)) if repeated else None
 
 
 def _without_constants(read: Callable[[str], dict[str, Any]], text: str) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import BaseLM
-from sigwire.lm.endpoint import Connection, connect
+from sigwire.lm.connection import Connection
+from sigwire.lm.endpoint import connect
 from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.lm.providers import find_provider
 from sigwire.lm.secrets import public

@@ -2,29 +2,23 @@
 
     Request ─▶ codec.encode ─▶ HttpRequest ─▶ transport ─▶ HttpReply ─▶ codec.decode / decode_error ─▶ Response
 
-Everything is one program (``Endpoint.steps``), run blocking or awaited. It decides the order of these steps, where a
-request goes and which key goes along; it knows no provider's name, no model's, and nothing of their JSON. Keys are read
-when a request is sent, never kept, and masked in what is raised. No HTTP client is imported before the first request.
-
-Whose key it is decides where it goes: one from the environment goes to the row's own host, or where the environment says;
-to any other ``base_url`` only a key that was given in code.
+Everything is one program (``Endpoint.steps``), run blocking or awaited. It decides the order of these steps; it knows no
+provider's name, no model's, and nothing of their JSON. Where a request goes and which key goes along is ``Address``'s; the
+key is masked in what is raised. No HTTP client is imported before the first request.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib.util
-import inspect
-import os
 import re
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import ChoiceEnd, ResponseEnd, ResponseStart, StreamEvent, UsageUpdate, collect, explode
@@ -40,12 +34,13 @@ from sigwire.errors import (
     LMTransportError,
     UnsupportedFeature,
 )
+from sigwire.lm.address import Address, Way
 from sigwire.lm.codecs.base import Codec, Dialect, Encoded, StreamingCodec, Target, joined
 from sigwire.lm.codecs.faults import read_body
+from sigwire.lm.connection import Connection, shown
 from sigwire.lm.pieces import Pieces
 from sigwire.lm.policy.retry import RetryPolicy, retrying
-from sigwire.lm.providers import PROVIDERS, Backend, Key, Provider, Wire
-from sigwire.lm.secrets import is_secret, without_secrets
+from sigwire.lm.providers import PROVIDERS, Backend, Provider, Wire
 from sigwire.lm.sse import splitter_for
 from sigwire.steps import Either, Gather, Program
 from sigwire.streams import Emit
@@ -53,64 +48,9 @@ from sigwire.streams import Emit
 if TYPE_CHECKING:
     from sigwire.lm.transport import HttpReply, HttpRequest, Transport
 
-__all__ = ["Answers", "Connection", "Direct", "Endpoint", "connect"]
+__all__ = ["Answers", "Direct", "Endpoint", "connect"]
 
 E = TypeVar("E", bound=BaseException)
-
-
-# --- what the user says about the way to the provider ----------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Connection:
-    """How a model is reached, where it is not as the row says. Nothing secret in it is ever shown.
-
-    ``api_key``: the key, or a function that gives it for each request (tokens that expire). ``base_url``: another address;
-    ``timeout``: seconds for a whole request; ``headers`` go with every request; ``wire``: the name of one of the row's
-    wires; ``variables``: values for the row's URL.
-
-    >>> Connection(api_key="k", base_url="https://me:pass@llm.example/v1", headers={"x-team": "a"})
-    Connection(base_url='https://llm.example/v1', api_key=***, headers=***)
-    """
-
-    api_key: str | Callable[[], str] | None = None
-    base_url: str | None = None
-    transport: Transport | None = None
-    timeout: float | None = None
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    wire: str | None = None
-    variables: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    def shown(self) -> list[str]:
-        """What was given, as arguments, secrets as ``***``."""
-        secret = {"api_key": self.api_key, "headers": self.headers}
-        plain = {"base_url": self.base_url and _shown(self.base_url), "timeout": self.timeout, "wire": self.wire}
-        return [
-            *(f"{name}={value!r}" for name, value in {**plain, **self.variables}.items() if value is not None),
-            *([f"transport={type(self.transport).__name__}"] if self.transport is not None else ()),
-            *(f"{name}=***" for name, value in secret.items() if value),
-        ]
-
-    def __repr__(self) -> str:
-        return f"Connection({', '.join(self.shown())})"
-
-    def bare(self) -> Connection:
-        """The same without secrets. A function that gives the key is none: pickles name it and do not hold it."""
-        return replace(
-            self,
-            api_key=self.api_key if inspect.isfunction(self.api_key) else None,
-            base_url=None if is_secret("", self.base_url) else self.base_url,
-            headers=without_secrets(self.headers),
-        )
-
-    def __deepcopy__(self, memo: object) -> Connection:
-        return self  # copies of a program share a client, and a key is not multiplied
-
-
-def _shown(url: str) -> str:
-    """A URL without user, password, query and fragment."""
-    before = re.split(r"[?#]", url, maxsplit=1)[0]
-    return re.sub(r"^([a-z]+://)?[^/]*@", r"\1", before, flags=re.IGNORECASE)
 
 
 # --- the two kinds of backend ------------------------------------------------------------------------------
@@ -211,27 +151,6 @@ class _Route(NamedTuple):
     wire: Wire
 
 
-class _Way(NamedTuple):
-    """Where one request goes and what it carries beside its body. ``key`` is the key itself, never to be shown."""
-
-    base: str
-    headers: Mapping[str, str]
-    key: str
-    about_key: str
-
-
-class _Found(NamedTuple):
-    """A key, the header that carries it, and a sentence about where it is from, or why there is none."""
-
-    key: str = ""
-    headers: Mapping[str, str] = MappingProxyType({})
-    about: str = ""
-
-
-def _found(place: Key, key: str, origin: str) -> _Found:
-    return _Found(key, place.headers(key), f"It was {origin}.")
-
-
 _Tools: TypeAlias = Literal["none", "functions", "builtin"]
 
 
@@ -241,7 +160,6 @@ def _tools_of(request: Request) -> _Tools:
     return "functions" if all(tool.get("type", "function") == "function" for tool in request.tools) else "builtin"
 
 
-_JSON = "application/json"
 _AT_ONCE = 8  # requests for the choices of one call, where a wire gives one at a time
 _CONTINUATIONS = 32  # of a turn that the provider pauses; more is a turn that does not end
 
@@ -260,6 +178,7 @@ class Endpoint:
         self._provider, self._name, self._connection = provider, name, connection
         self._capabilities = capabilities
         self._model = model or f"{provider.prefix}/{name}"
+        self._address = Address(provider, name, connection, self._model)
         self._known = provider.knows(name)
         self._wires: dict[_Tools, Wire] = {}
         self._routes: dict[tuple[_Tools, bool], _Route] = {}  # by the tools, and whether it is spoken elsewhere
@@ -288,12 +207,27 @@ class Endpoint:
         route = self._route(_tools_of(request))
         self._check_tools(request)
         sent = route.codec.encode(request, route.target)
+        try:
+            return (yield from self._answers(route, sent, policy))
+        except LMInvalidRequestError as error:
+            return (yield from self._otherwise(route, sent, error, policy))
+
+    def _answers(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
+        """The answers to a request that is sent as often as it takes."""
         if sent.repeat == 1:
             return (yield from self._one(route, sent, policy))
         responses: list[Response] = yield Gather(
             [self._one(route, sent, policy) for _ in range(sent.repeat)], limit=_AT_ONCE
         )
         return joined(responses)
+
+    def _otherwise(self, route: _Route, sent: Encoded, error: LMError, policy: RetryPolicy) -> Program[Response]:
+        """The answers to a refused request in another form, where the codec has one; both are in the attempts."""
+        other = _other_form(route.codec, error, sent)
+        if other is None:
+            raise error
+        response = yield from self._answers(route, other, policy)
+        return replace(response, attempts=(*error.attempts, *response.attempts))
 
     def _one(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
         """One answer, in as many pieces as the provider gives it."""
@@ -317,7 +251,7 @@ class Endpoint:
 
     def _trip(self, route: _Route, sent: Encoded, going_on: Encoded) -> Program[tuple[JsonValue, Response]]:
         """One exchange: its body and what that says."""
-        way = self._way(going_on)
+        way = self._address.way(going_on.headers)
         with self._explaining(way, sent):
             reply: HttpReply = yield _Send(self._transport(), self._http_request(route, going_on, way))
             if 200 <= reply.status < 300:
@@ -350,6 +284,15 @@ class Endpoint:
             response = yield from self.steps(request, policy)
             yield Emit(*explode(response))
             return response
+        try:
+            return (yield from self._told(route, sent, policy))
+        except LMInvalidRequestError as error:
+            response = yield from self._otherwise(route, route.codec.encode(request, route.target), error, policy)
+        yield Emit(*explode(response))
+        return response
+
+    def _told(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
+        """One answer, told as it comes, in as many replies as the provider gives it."""
         attempts: list[Attempt] = []
         bodies: list[JsonValue] = []
         going_on = sent
@@ -376,7 +319,7 @@ class Endpoint:
         What was told by an answer that then fails is on the error.
         """
         told: list[StreamEvent] = []
-        way = self._way(going_on)
+        way = self._address.way(going_on.headers)
         with self._explaining(way, sent, told):
             yield from self._pieces(route, sent, self._http_request(route, going_on, way), told)
         return told
@@ -423,7 +366,7 @@ class Endpoint:
         """Whether the wire's other dialect is spoken: to somebody else's model at somebody else's host."""
         if wire.elsewhere is None or self._known:
             return False
-        return not self._is_home(self._base()[0])
+        return not self._address.is_home(self._address.base()[0])
 
     def _check_tools(self, request: Request) -> None:
         if request.tools and not self._capabilities.native_tools:
@@ -436,125 +379,17 @@ class Endpoint:
     def _transport(self) -> Transport:
         return self._connection.transport or _shared_transport()
 
-    def _http_request(self, route: _Route, sent: Encoded, way: _Way) -> HttpRequest:
+    def _http_request(self, route: _Route, sent: Encoded, way: Way) -> HttpRequest:
         from sigwire.lm.transport import HttpRequest
 
         query = {**route.wire.query, **sent.query}
-        url = way.base + _quoted(sent.path) + (self._query(query) if query else "")
+        url = way.base + _quoted(sent.path) + (self._address.query(query) if query else "")
         return HttpRequest(url, way.headers, _to_json(sent.body), timeout=self._connection.timeout)
-
-    def _query(self, query: Mapping[str, str]) -> str:
-        filled = self._filled("".join(query.values()))
-        pairs = (f"{name}={quote(value.format_map(filled), safe='')}" for name, value in query.items())
-        return "?" + "&".join(pairs)
-
-    # --- where to
-
-    def _base(self) -> tuple[str, bool]:
-        """The base URL, and whether it was given in code."""
-        row, given = self._provider, self._connection.base_url
-        if given:
-            return row.tidy(given), True
-        for name in row.base_variables:
-            if url := os.environ.get(name, "").strip():
-                return row.tidy(url), False
-        if callable(row.base_url):
-            return row.tidy(row.base_url(self._filled())), False
-        if not row.base_url:
-            raise ConfigurationError(
-                f"There is no address for {self._model}. Set {' or '.join(row.base_variables) or 'a base_url'} "
-                f"in the environment, or pass LM({self._model!r}, base_url=...)."
-            )
-        return row.tidy(row.base_url.format_map(self._filled(row.base_url))), False
-
-    def _filled(self, template: str | None = None) -> dict[str, str]:
-        """Values for the variables of a template, of all without one."""
-        known = self._provider.variables
-        return {name: self._value(name) for name in known if template is None or f"{{{name}}}" in template}
-
-    def _value(self, name: str) -> str:
-        variable = self._provider.variables[name]
-        found = self._connection.variables.get(name) or next(
-            (value for env in variable.variables if (value := os.environ.get(env, "").strip())), variable.default
-        )
-        if not found:
-            raise ConfigurationError(
-                f"{self._model} needs a {name}. Set {' or '.join(variable.variables)} in the environment, "
-                f"or pass LM({self._model!r}, {name}=...)."
-            )
-        if not re.fullmatch(r"[\w.-]+", found):  # it becomes part of a URL, and must not make it another one
-            raise ConfigurationError(
-                f"{found!r} is no {name} for {self._model}: letters, digits, '.', '_' and '-' only."
-            )
-        return found
-
-    # --- with which key
-
-    def _way(self, sent: Encoded) -> _Way:
-        base, given = self._base()
-        own = {name.lower(): value for name, value in {**self._connection.headers, **sent.headers}.items()}
-        found = self._key(base, given, own)
-        headers = {"content-type": _JSON, **self._named_headers(base, given), **found.headers, **own}
-        return _Way(base, headers, found.key, found.about)
-
-    def _named_headers(self, base: str, given: bool) -> dict[str, str]:
-        """Headers from the environment that say whose account it is; they go where the key goes."""
-        named = self._provider.header_variables
-        there = {header: value for header, variable in named.items() if (value := os.environ.get(variable))}
-        return there if there and (not given or self._is_home(base)) else {}
-
-    def _key(self, base: str, given: bool, own: Mapping[str, str]) -> _Found:
-        """The key for a base URL: of the user's own headers, of the code, of the environment; or why there is none."""
-        row, explicit = self._provider, self._connection.api_key
-        if any(place.header in own for place in row.keys):
-            return _Found(about="It was sent in a header of yours.")
-        if explicit is not None:
-            place = row.keys[0] if row.keys else Key("")
-            return _found(place, self._checked(explicit() if callable(explicit) else explicit), "given as api_key")
-        there = {place: key for place in row.keys if (key := os.environ.get(place.variable, "").strip())}
-        for place, key in there.items():
-            if self._belongs(place, base, given):
-                return _found(place, key, f"read from {place.variable}")
-        if there:
-            variable = next(iter(there)).variable
-            return _Found(
-                about=f"The key in {variable} was not sent, as it is not {_place(base)}'s. Pass api_key=... for that host."
-            )
-        if row.key == "needed" and (row.own_host or self._is_home(base)):
-            raise self._no_key()
-        return _Found(about="No key was sent; pass api_key=... if the host wants one.")
-
-    def _checked(self, key: object) -> str:
-        if not isinstance(key, str):
-            raise ConfigurationError(
-                f"The api_key of {self._model} is a {type(key).__name__}. Pass text, or a function of nothing."
-            )
-        if not key.strip():
-            raise self._no_key()
-        return key.strip()
-
-    def _no_key(self) -> LMAuthenticationError:
-        variables = [key.variable for key in self._provider.keys]
-        where = f"Set {' or '.join(variables)} in the environment, or pass" if variables else "Pass"
-        return LMAuthenticationError(
-            f"No key for {self._model}, so nothing was sent. {where} LM({self._model!r}, api_key=...).",
-            provider=self._provider.prefix,
-            model=self._name,
-        )
-
-    def _belongs(self, key: Key, base: str, given: bool) -> bool:
-        if key.host is not None:
-            return _is_host(base, key.host)
-        return self._provider.own_host or not given or self._is_home(base)
-
-    def _is_home(self, base: str) -> bool:
-        """Whether a URL is at the row's own host, as safely as the row's."""
-        return any(_is_host(base, host) for host in self._provider.homes)
 
     # --- what to say when it fails
 
     @contextmanager
-    def _explaining(self, way: _Way, sent: Encoded, told: Sequence[StreamEvent] = ()) -> Generator[None]:
+    def _explaining(self, way: Way, sent: Encoded, told: Sequence[StreamEvent] = ()) -> Generator[None]:
         """What fails inside becomes an ``LMError`` with what only this place knows, and what of the answer was told."""
         try:
             yield
@@ -562,16 +397,16 @@ class Endpoint:
             self._explain(_with_partial(error, told), way, sent)
             raise
         except TimeoutError as error:
-            late = LMTimeoutError(f"No answer from {_shown(way.base)} in time.")
+            late = LMTimeoutError(f"No answer from {shown(way.base)} in time.")
             raise self._explain(_with_partial(late, told), way, sent) from error
         except OSError as error:
-            lost = LMTransportError(f"No answer from {_shown(way.base)}: {error}.")
+            lost = LMTransportError(f"No answer from {shown(way.base)}: {error}.")
             raise self._explain(_with_partial(lost, told), way, sent) from error
         except BaseException as error:  # who stops listening may want what was said
             _with_partial(error, told)
             raise
 
-    def _explain(self, error: LMError, way: _Way, sent: Encoded) -> LMError:
+    def _explain(self, error: LMError, way: Way, sent: Encoded) -> LMError:
         """The error with what only this place knows: who was asked, with which key, what to do. Without the key."""
         error.provider = error.provider or self._provider.prefix
         error.model = error.model or self._name
@@ -602,27 +437,6 @@ _TOOLS_AS_TEXT = (
     "If the model takes no tools, have them written as text: "
     "LM(..., capabilities=dataclasses.replace(lm.capabilities, native_tools=False))."
 )
-
-
-def _host(url: str) -> str:
-    return (urlsplit(url).hostname or "").lower()
-
-
-def _place(url: str) -> str:
-    """A host as errors name it, with the scheme where that says that nothing is encrypted."""
-    return _host(url) if urlsplit(url).scheme == "https" or _host(url) in _HERE else f"http://{_host(url)}"
-
-
-@functools.lru_cache(maxsize=256)
-def _is_host(url: str, home: str) -> bool:
-    """Whether a URL is at a host or below it. One for TLS is not met by a URL without it."""
-    host = _host(url)
-    wanted = home.removeprefix("*")
-    fits = host.endswith(wanted) if home.startswith("*") else host == home or host.endswith(f".{home}")
-    return fits and (urlsplit(url).scheme == "https" or host in _HERE)
-
-
-_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def _decoded(
@@ -673,6 +487,12 @@ def _resume(codec: Codec[Any], body: JsonValue, sent: Encoded) -> Encoded | None
     """The request that goes on with a paused turn, on wires that pause turns."""
     resume: Callable[[JsonValue, Encoded], Encoded | None] | None = getattr(codec, "resume", None)
     return resume(body, sent) if resume is not None else None
+
+
+def _other_form(codec: Codec[Any], error: LMError, sent: Encoded) -> Encoded | None:
+    """A refused request in another form, on wires that have one and as long as nothing of an answer was shown."""
+    otherwise: Callable[[LMError, Encoded], Encoded | None] | None = getattr(codec, "otherwise", None)
+    return otherwise(error, sent) if otherwise is not None and error.partial is None else None
 
 
 def _recovered(route: _Route, sent: Encoded, status: int, headers: Mapping[str, str], body: bytes) -> Response:

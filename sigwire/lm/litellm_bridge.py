@@ -74,7 +74,7 @@ from sigwire.steps import Gather, Program, arun, off_loop, run
 from sigwire.streams import Emit
 
 if TYPE_CHECKING:
-    from sigwire.lm.endpoint import Connection
+    from sigwire.lm.connection import Connection
 
 __all__ = [
     "ERRORS",

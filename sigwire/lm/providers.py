@@ -36,7 +36,7 @@ from sigwire.errors import ConfigurationError, LMAuthenticationError, LMError, L
 from sigwire.lm.codecs.base import Codec, Dialect, ModelFacts
 
 if TYPE_CHECKING:
-    from sigwire.lm.endpoint import Connection
+    from sigwire.lm.connection import Connection
 
 __all__ = [
     "PROVIDERS",

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from sigwire.core.events import AskStart, ProgramEvent, StreamEvent, explode
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.errors import ConfigurationError, LMNotConfigured
@@ -20,6 +19,7 @@ from sigwire.steps import Either, Program, arun, run
 from sigwire.streams import Emit, listening
 
 if TYPE_CHECKING:
+    from sigwire.core.events import ProgramEvent, StreamEvent
     from sigwire.lm.base import LanguageModel
     from sigwire.lm.history import CallLog
 
@@ -56,6 +56,8 @@ class Ask:
 
     def streamed(self) -> Program[Response]:
         """Ask, and tell the answer as it comes: as events of fields where the asker reads fields."""
+        from sigwire.core.events import AskStart  # only streams need events
+
         place = place_of(self.asker.module if self.asker is not None else self.lm)
         reader: EventReader = _Marking(place) if self.asker is None else self.asker.reader(*place)
         yield Emit(AskStart(self.lm.model, path=place.path, turn=place.turn))
@@ -118,6 +120,8 @@ def _told(lm: LanguageModel, request: Request) -> Program[Response]:
     if steps is not None:
         return (yield from steps(request))
     response: Response = yield Either(partial(lm.respond, request), partial(lm.arespond, request))
+    from sigwire.core.events import explode
+
     yield Emit(*explode(response))
     return response
 

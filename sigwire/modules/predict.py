@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast, overload
 
-from sigwire.adapters.base import Adapter, FollowUp, Parsed, Plan
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
@@ -41,6 +40,7 @@ from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signat
 from sigwire.steps import Program
 
 if TYPE_CHECKING:
+    from sigwire.adapters.base import Adapter, FollowUp, Parsed, Plan
     from sigwire.lm.base import LanguageModel
 
 __all__ = ["Predict", "attempts_of", "default_adapter"]
@@ -350,6 +350,8 @@ def _has_wrong_calls(response: Response) -> bool:
 
 def _predicted(trip: _Trip, response: Response, readings: list[_Reading], repairs: int) -> Program[Prediction]:
     """The prediction of what was read: the first usable choice, all usable ones as completions."""
+    from sigwire.adapters.base import FollowUp  # loaded with the plan: declaring a predictor needs no adapter
+
     rows: list[dict[str, Any]] = []
     first: tuple[Choice, Parsed] | None = None
     for number, reading in enumerate(readings):
@@ -380,6 +382,8 @@ def _extracted(trip: _Trip, follow_up: FollowUp, repairs: int) -> Program[Parsed
     second = _Trip(trip.module, lm, follow_up.plan)
     second.attempts = trip.attempts
     prediction = yield from _answer(second, follow_up.request, repairs, "extract")
+    from sigwire.adapters.base import Parsed
+
     return Parsed(prediction.__dict__, _repairs_of(prediction))
 
 

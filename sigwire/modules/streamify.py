@@ -396,9 +396,9 @@ class _Drained:
 async def streaming_response(stream: AsyncIterable[Any]) -> AsyncGenerator[str, None]:
     """What a stream gives, as server-sent events: ``data: {...}`` for each item, ``data: [DONE]`` at the end.
 
-    A prediction is ``{"prediction": {its fields}}``, a ``StatusMessage`` ``{"status": "..."}``, a ``StreamResponse`` ``{"chunk":
-    {...}}``, an event ``{"event": {...}}``; a text that is such a line already passes as it is. Raises ``TypeError`` for
-    what is no JSON.
+    A prediction is ``{"prediction": {its fields}}``, a ``StatusMessage`` ``{"status": "..."}``, a ``StreamResponse``
+    ``{"chunk": {...}}``, an event ``{"event": {...}}``; a text that is such a line already passes as it is. Raises
+    ``TypeError`` for what is no JSON.
     """
     async for item in stream:
         yield item if isinstance(item, str) and item.startswith("data:") else f"data: {_as_json(item)}\n\n"

@@ -14,19 +14,19 @@ Events name the module they come from as the streamed program does (``named_sub_
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Mapping
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, cast
 
-from sigwire.core.events import Finished, ProgramEvent
 from sigwire.core.response import Response
 from sigwire.errors import ConfigurationError
 from sigwire.steps import Program
 from sigwire.streams import Returned, astream, stream
 
 if TYPE_CHECKING:
+    from sigwire.core.events import Finished, ProgramEvent
     from sigwire.modules.module import Module
 
 __all__ = ["AsyncProgramStream", "Place", "ProgramStream", "is_streamed", "on_turn", "paths_of", "place_of"]
@@ -85,6 +85,8 @@ class _Outcome(Generic[T]):
             self.left = error
 
     def finish(self, value: T) -> Finished:
+        from sigwire.core.events import Finished
+
         self.value, self.finished = value, True
         return Finished(value)
 
@@ -119,7 +121,7 @@ class _Stream(Generic[T]):
         return getattr(self._outcome.left, "partial", None)
 
 
-class ProgramStream(_Stream[T], Iterator[ProgramEvent]):
+class ProgramStream(_Stream[T], Iterator["ProgramEvent"]):
     """The events of a program, blocking. The last is ``Finished``; an error of the program is raised in its place."""
 
     def __init__(self, module: Module, begin: Callable[[], Program[T]]) -> None:
@@ -151,20 +153,19 @@ def _told(begin: Callable[[], Program[T]], outcome: _Outcome[T]) -> Generator[Pr
     yield outcome.finish(value)
 
 
-class AsyncProgramStream(_Stream[T], AsyncIterator[ProgramEvent]):
+class AsyncProgramStream(_Stream[T], AsyncIterator["ProgramEvent"]):
     """The events of a program, awaited."""
 
     def __init__(self, module: Module, begin: Callable[[], Program[T]]) -> None:
         super().__init__(module)
         self._events = _atold(begin, self._outcome)
 
-    async def __anext__(self) -> ProgramEvent:
-        event: ProgramEvent = await _Within(self._context, self._events.__anext__())
-        return event
+    def __anext__(self) -> Coroutine[Any, Any, ProgramEvent]:
+        return _within(self._context, self._events.__anext__())
 
     async def aclose(self) -> None:
         """Leave the stream. The program stops where it is."""
-        await _Within(self._context, self._events.aclose())
+        await _within(self._context, self._events.aclose())
 
     async def __aenter__(self) -> Self:
         return self
@@ -187,18 +188,27 @@ async def _atold(begin: Callable[[], Program[T]], outcome: _Outcome[T]) -> Async
         await events.aclose()
 
 
-class _Within:
+async def _within(context: Context, awaited: Awaitable[T]) -> T:
     """Await something in a context of its own, in the task that awaits."""
+    steps = awaited.__await__()
+    try:
+        waiting = context.run(next, steps)
+    except StopIteration as stop:  # there was nothing to wait for, as for nearly every event
+        return cast(T, stop.value)
+    return cast(T, await _Within(context, steps, waiting))
 
-    __slots__ = ("_awaited", "_context")
 
-    def __init__(self, context: Context, awaited: Awaitable[Any]) -> None:
-        self._context, self._awaited = context, awaited
+class _Within:
+    """What is left of something that waits."""
+
+    __slots__ = ("_context", "_steps", "_waiting")
+
+    def __init__(self, context: Context, steps: Generator[Any, Any, Any], waiting: Any) -> None:
+        self._context, self._steps, self._waiting = context, steps, waiting
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        run, steps = self._context.run, self._awaited.__await__()
+        run, steps, waiting = self._context.run, self._steps, self._waiting
         try:
-            waiting = run(next, steps)
             while True:
                 try:
                     sent = yield waiting

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from sigwire.core.events import collect
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request, ToolChoice
+from sigwire.core.response import Response
 from sigwire.core.tools import Tool, WebSearch
 from sigwire.errors import (
     ContextWindowExceededError,
@@ -224,6 +226,36 @@ def test_row_5_without_a_key_a_host_of_ones_own_is_asked_without_one(wire: str) 
     model, options = MODELS[wire]
     headers = taken(model, base_url="http://localhost:9/v1", **options).headers
     assert PLACES[wire].auth[0] not in headers
+
+
+# --- row 43: several choices -----------------------------------------------------------------------------------------
+
+
+@HOWS
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_row_43_a_model_that_refuses_several_candidates_is_asked_for_each(how: str, streamed: bool) -> None:
+    refusal = Fault("bad_request", "Multiple candidates is not enabled for this model.")
+    with FakeProvider([refusal, "one", "two"]) as provider:
+        lm = model_at(provider, "gemini")
+        two = replace(HELLO, options={"n": 2})
+        response = await (streamed_by if streamed else ask)(how, lm, two)
+    assert {choice.text for choice in response.choices} == {"one", "two"}
+    assert [warning.feature for warning in response.warnings] == ["n"]
+    assert [attempt.error for attempt in response.attempts] == [LMInvalidRequestError.code, None, None]
+    assert len(provider.requests) == 3
+
+
+async def streamed_by(how: str, lm: LM, request: Request) -> Response:
+    if how == "blocking":
+        return collect(lm.stream(request))
+    return collect([event async for event in lm.astream(request)])
+
+
+@HOWS
+async def test_row_43_another_refusal_stands(how: str) -> None:
+    with FakeProvider([Fault("bad_request", "No.")]) as provider, pytest.raises(LMInvalidRequestError):
+        await ask(how, model_at(provider, "gemini"), replace(HELLO, options={"n": 2}))
+    assert len(provider.requests) == 1
 
 
 # --- rows 31, 38 and 49: what depends on where the model is -------------------------------------------------------------

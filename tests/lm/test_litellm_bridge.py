@@ -44,7 +44,7 @@ from sigwire.errors import (
 )
 from sigwire.lm import litellm_bridge as bridge
 from sigwire.lm.codecs.base import Encoded, Target
-from sigwire.lm.endpoint import Connection
+from sigwire.lm.connection import Connection
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 TOOL: JsonObject = {"type": "function", "function": {"name": "f", "description": "d", "parameters": SCHEMA}}
@@ -796,7 +796,7 @@ def test_litellm_is_not_imported_before_it_is_used() -> None:
 import importlib.metadata, sys
 importlib.metadata.version = lambda name: "9.9"
 from sigwire.lm import litellm_bridge
-from sigwire.lm.endpoint import Connection
+from sigwire.lm.connection import Connection
 from sigwire.core.request import Request
 litellm_bridge.connect("acme/m", Connection())
 litellm_bridge.encode_call(Request(), litellm_bridge.target_for("acme/m", None))

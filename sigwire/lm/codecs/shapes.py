@@ -128,6 +128,10 @@ class Codec(Protocol[D_contra]):
     parsed body of a successful reply and raises an ``LMError`` for a failure inside it. ``decode_error`` gives the
     error for any other status. ``read_request`` reads what ``encode`` writes, for fakes and conformance; what it does
     not model stays in opaque parts and ``extra_body``.
+
+    A codec may have more, where its wire has need of it: ``resume(body, sent)`` gives the request that goes on with a
+    turn that the provider paused, ``recover(status, headers, body, sent, target)`` the answer that an error reply holds,
+    ``otherwise(error, sent)`` a refused request in another form; each gives ``None`` for all others.
     """
 
     def encode(self, request: Request, target: Target[D_contra], *, stream: bool = False) -> Encoded: ...

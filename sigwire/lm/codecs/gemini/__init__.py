@@ -4,7 +4,7 @@ Pure: no network, clock or environment. What differs between the two hosts is a 
 models is in the target's facts.
 
     dialects    the two hosts, and the JSON Schema they take                tables     options, reasons, counts, errors
-    encoding    encode(): options, reasoning, output, tools                 contents   the conversation
+    encoding    encode(), otherwise(): options, reasoning, output, tools    contents   the conversation
     parts       a part of ours as one of the wire's, and back
     decoding    decode(), decode_error()                                    citations  what an answer stands on
     streaming   decoder()                                                   fragments  a call that comes in pieces
@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from sigwire.lm.codecs.gemini.decoding import decode, decode_error
 from sigwire.lm.codecs.gemini.dialects import GEMINI, VERTEX, GeminiDialect
-from sigwire.lm.codecs.gemini.encoding import encode
+from sigwire.lm.codecs.gemini.encoding import encode, otherwise
 from sigwire.lm.codecs.gemini.reading import read_request
 from sigwire.lm.codecs.gemini.streaming import FRAMING, decoder
 from sigwire.lm.codecs.gemini.tables import BUILTIN, ERRORS, FINISH_REASONS, OPTIONS, UNSIGNED, USAGE
@@ -49,5 +49,6 @@ __all__ = [
     "decode_error",
     "decoder",
     "encode",
+    "otherwise",
     "read_request",
 ]

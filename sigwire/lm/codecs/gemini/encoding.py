@@ -10,7 +10,7 @@ from typing import cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
-from sigwire.errors import UnsupportedFeature
+from sigwire.errors import LMError, LMInvalidRequestError, UnsupportedFeature
 from sigwire.lm.codecs.base import (
     Encoded,
     Offer,
@@ -36,7 +36,7 @@ from sigwire.lm.codecs.gemini.tables import BUILTIN, JSON_TYPE, MODES, OPTIONS, 
 from sigwire.lm.codecs.repair import repair
 from sigwire.lm.codecs.schema_rules import compile_schema
 
-__all__ = ["encode"]
+__all__ = ["encode", "otherwise"]
 
 
 def encode(request: Request, target: Target[GeminiDialect], *, stream: bool = False) -> Encoded:
@@ -72,6 +72,26 @@ def encode(request: Request, target: Target[GeminiDialect], *, stream: bool = Fa
         names,
         history.call_ids,
     )
+
+
+def otherwise(error: LMError, sent: Encoded) -> Encoded | None:
+    """A request for several candidates once for each of them, where ``error`` says that the model gives one at a time.
+
+    >>> from sigwire.core.messages import Message
+    >>> from sigwire.lm.codecs.gemini import GEMINI
+    >>> sent = encode(Request((Message.user("q"),), options={"n": 2}), Target("gemini", "gemini-x", GEMINI))
+    >>> other = otherwise(LMInvalidRequestError("Multiple candidates is not enabled for this model."), sent)
+    >>> other.repeat, other.body["generationConfig"], other.warnings[0].feature
+    (2, {'candidateCount': 1}, 'n')
+    """
+    config = sent.body.get("generationConfig")
+    wanted = config.get("candidateCount") if isinstance(config, dict) else None
+    refused = isinstance(error, LMInvalidRequestError) and "candidate" in error.message.lower()
+    if not (refused and isinstance(config, dict) and isinstance(wanted, int) and wanted > 1):
+        return None
+    lost = f"The model gives one choice at a time; the request was sent {wanted} times more."
+    body = {**sent.body, "generationConfig": {**config, "candidateCount": 1}}
+    return replace(sent, body=body, repeat=wanted, warnings=(*sent.warnings, LMWarning("n", lost)))
 
 
 def _path(target: Target[GeminiDialect], stream: bool) -> str:

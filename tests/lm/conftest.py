@@ -1,0 +1,23 @@
+"""What the tests of models share: hosts on this machine that end with the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.lm.loopback import Host
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Host]]:
+    hosts: list[Host] = []
+
+    def start(*replies: Any) -> Host:
+        hosts.append(Host(*replies))
+        return hosts[-1]
+
+    yield start
+    for host in hosts:
+        host.close()
