@@ -38,7 +38,19 @@ if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import Future, ThreadPoolExecutor
 
-__all__ = ["Effect", "Either", "Gather", "HomeLoop", "Program", "arun", "block_on", "is_blocking", "off_loop", "run"]
+__all__ = [
+    "Effect",
+    "Either",
+    "Gather",
+    "HomeLoop",
+    "Program",
+    "arun",
+    "block_on",
+    "is_blocking",
+    "off_loop",
+    "on_a_loop",
+    "run",
+]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -352,6 +364,15 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
     with suppress(RuntimeError):
         return asyncio.get_running_loop()
     return None
+
+
+def on_a_loop() -> bool:
+    """Whether this thread is running an event loop, which must not be kept waiting.
+
+    >>> on_a_loop()
+    False
+    """
+    return _running_loop() is not None
 
 
 class HomeLoop:

@@ -9,8 +9,9 @@ What is told comes out before the program goes on: nothing is read ahead. Two ki
 
 - one that can be had in pieces has ``streamed()``, a program of the same value that emits; it is run instead;
 - one inside which other programs run has ``nests = True`` (``Gather``, a user's ``forward``, a tool). It is run beside the
-  stream, in a thread or a task of its own, and what is emitted there comes out too. Such an inner program is run by the plain
-  drivers; an effect of it that could emit asks ``listening()``.
+  stream, in a thread or a task of its own, and what is emitted there comes out too; who emitted it waits until it was read,
+  except in blocking code on an event loop. Such an inner program is run by the plain drivers; an effect of it that could emit
+  asks ``listening()``.
 
 Who leaves a stream early raises ``StreamLeft`` at the program's yield, so that it can put away what it holds; what
 waits on a socket in another thread is woken (``leaving``). The same exception goes from the innermost program outwards, so
@@ -25,10 +26,11 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from sigwire.leaving import PATIENCE, Scope, StreamLeft, enter, learn, on_leave
-from sigwire.steps import Effect, Program, arun, run
+from sigwire.steps import Effect, Program, arun, on_a_loop, run
 
 __all__ = ["Emit", "Returned", "StreamLeft", "astream", "listening", "on_leave", "stream"]
 
@@ -53,11 +55,11 @@ class Emit:
 
     def run(self) -> None:
         if (ear := _ear.get()) is not None:
-            for event in self.events:
-                ear.hear(event)
+            ear.hear(self.events)
 
     async def arun(self) -> None:
-        self.run()
+        if (ear := _ear.get()) is not None:
+            await ear.ahear(self.events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +140,9 @@ def _beside(effect: Effect[Any], gone: StreamLeft) -> Generator[Any, None, Any]:
         context = contextvars.copy_context()
         threading.Thread(target=context.run, args=(work,), name="sigwire-stream", daemon=True).start()
         try:
-            while (event := told.get()) is not future:
-                yield event
+            while (heard := told.get()) is not future:
+                yield from heard.events
+                heard.take()
         except GeneratorExit:
             ear.scope.leave()
             with suppress(TimeoutError):  # a thread cannot be stopped: what does not end soon goes on unheard
@@ -218,11 +221,11 @@ async def _abeside(effect: Effect[Any], gone: StreamLeft) -> AsyncGenerator[Any,
     loop, told = asyncio.get_running_loop(), asyncio.Queue[Any]()
     here = threading.get_ident()
 
-    def tell(event: Any) -> None:
+    def tell(heard: _Heard) -> None:
         if threading.get_ident() == here:
-            told.put_nowait(event)
+            told.put_nowait(heard)
         else:
-            loop.call_soon_threadsafe(told.put_nowait, event)
+            loop.call_soon_threadsafe(told.put_nowait, heard)
 
     ear = _Ear(tell)
     failures: list[BaseException] = []
@@ -239,8 +242,10 @@ async def _abeside(effect: Effect[Any], gone: StreamLeft) -> AsyncGenerator[Any,
         task = asyncio.ensure_future(work())
         task.add_done_callback(told.put_nowait)
         try:
-            while (event := await told.get()) is not task:
-                yield event
+            while (heard := await told.get()) is not task:
+                for event in heard.events:
+                    yield event
+                heard.take()
             yield Returned(task.result())
         except BaseException as error:
             if not task.done():
@@ -274,12 +279,19 @@ def _leaving(program: Program[Any], gone: StreamLeft, left: Callable[[StreamLeft
             left(gone)
 
 
+class _Heard(NamedTuple):
+    """What was told beside a stream; ``take`` lets who told it go on."""
+
+    events: tuple[Any, ...]
+    take: Callable[[], object]
+
+
 class _Ear:
-    """Where programs that run beside a stream tell what they emit; ``StreamLeft`` once nobody reads."""
+    """Where programs beside a stream tell what they emit. They go on when it was read; ``StreamLeft`` where nobody will."""
 
     __slots__ = ("_tell", "scope")
 
-    def __init__(self, tell: Callable[[Any], None]) -> None:
+    def __init__(self, tell: Callable[[_Heard], None]) -> None:
         self._tell, self.scope = tell, Scope()
 
     def listen(self) -> None:
@@ -287,10 +299,36 @@ class _Ear:
         _ear.set(self)
         enter(self.scope)
 
-    def hear(self, event: Any) -> None:
+    def hear(self, events: tuple[Any, ...]) -> None:
+        """Tell, and wait until it was read. On an event loop, which others need meanwhile, tell only."""
+        from queue import SimpleQueue
+
+        taken: SimpleQueue[None] = SimpleQueue()
+        take = partial(taken.put, None)
+        with self.scope.watching(take):
+            self._tell(_Heard(events, take))
+            if not on_a_loop():
+                taken.get()
         if self.scope.gone:
             raise StreamLeft
-        self._tell(event)
+
+    async def ahear(self, events: tuple[Any, ...]) -> None:
+        """Tell, and await that it was read."""
+        import asyncio
+
+        loop, taken, here = asyncio.get_running_loop(), asyncio.Event(), threading.get_ident()
+
+        def take() -> None:
+            if threading.get_ident() == here:
+                taken.set()
+            else:
+                loop.call_soon_threadsafe(taken.set)
+
+        with self.scope.watching(take):
+            self._tell(_Heard(events, take))
+            await taken.wait()
+        if self.scope.gone:
+            raise StreamLeft
 
 
 _ear: ContextVar[_Ear | None] = ContextVar("sigwire_ear", default=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import threading
 from collections.abc import Callable, Generator
 from typing import Any
@@ -51,7 +52,7 @@ class Calls(Give):
         return self.value()
 
     async def arun(self) -> Any:
-        if asyncio.iscoroutinefunction(self.value):
+        if inspect.iscoroutinefunction(self.value):
             return await self.value()
         return await off_loop(self.value)
 
@@ -313,23 +314,79 @@ def test_what_runs_beside_a_stream_that_was_left_stops_at_its_next_word() -> Non
     assert stopped.wait(5)
 
 
-def test_what_waits_beside_a_stream_that_was_left_is_woken() -> None:
-    woken, waiting = threading.Event(), threading.Event()
+class Waits(Give):
+    """An effect that waits in a thread until it is woken."""
 
-    def work() -> None:
-        run(inner())
-        with on_leave(woken.set):
-            waiting.set()
-            woken.wait(5)
+    def __init__(self) -> None:
+        self.waiting, self.woken = threading.Event(), threading.Event()
+
+    def run(self) -> None:
+        with on_leave(self.woken.set):
+            self.waiting.set()
+            self.woken.wait(5)
+        raise StreamLeft
+
+    async def arun(self) -> None:
+        await off_loop(self.run)
+
+
+def waiting_for(effect: Waits) -> Program[None]:
+    yield effect
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_what_waits_beside_a_stream_that_was_left_is_woken(awaited: bool) -> None:
+    effect = Waits()
+
+    def both() -> Program[Any]:
+        return (yield Gather([waiting_for(effect), inner()]))
+
+    if awaited:
+        aevents = astream(both())
+        assert await anext(aevents) == "heard"
+        assert await asyncio.to_thread(effect.waiting.wait, 5)
+        await aevents.aclose()
+    else:
+        events = stream(both())
+        assert next(events) == "heard"
+        assert effect.waiting.wait(5)
+        events.close()
+    assert effect.woken.is_set()
+
+
+def told_in_steps(log: list[str]) -> Program[None]:
+    for word in ("one", "two", "three"):
+        log.append(word)
+        yield Emit(word)
+
+
+def test_what_runs_beside_a_stream_goes_on_when_what_it_told_was_read() -> None:
+    log: list[str] = []
 
     def program() -> Program[None]:
-        yield Calls(work)
+        yield Calls(lambda: run(told_in_steps(log)))
 
-    events = stream(program())
-    next(events)
-    assert waiting.wait(5)
-    events.close()
-    assert woken.is_set()
+    for number, word in enumerate(stream(program())):
+        assert log == ["one", "two", "three"][: number + 1]
+        assert log[-1] == word
+
+
+@pytest.mark.parametrize("inside", ["task", "thread"])
+async def test_so_it_does_beside_an_awaited_one(inside: str) -> None:
+    log: list[str] = []
+
+    async def in_a_task() -> None:
+        await arun(told_in_steps(log))
+
+    def program() -> Program[None]:
+        yield Calls(in_a_task if inside == "task" else lambda: run(told_in_steps(log)))
+
+    told: list[Any] = []
+    async for word in astream(program()):
+        told.append(word)
+        await asyncio.sleep(0.01)  # time enough to run ahead in
+        assert log == ["one", "two", "three"][: len(told)]
+    assert told == [*log, Returned(None)]
 
 
 def _tells_and_is_left(partial: str) -> Program[None]:
@@ -362,7 +419,6 @@ async def test_so_does_who_leaves_an_awaited_stream(inside: str) -> None:
     async def in_a_task() -> None:
         try:
             await arun(inner())
-            await asyncio.Event().wait()
         except asyncio.CancelledError as error:
             error.partial = "so far"  # type: ignore[attr-defined]
             raise
@@ -395,33 +451,30 @@ async def test_a_cancelled_reader_hears_it_too() -> None:
 
 
 def test_a_stream_that_is_read_beside_one_that_was_left_is_left_along() -> None:
-    waiting, woken = threading.Event(), threading.Event()
+    effect = Waits()
 
-    def wait() -> None:
-        with on_leave(woken.set):
-            waiting.set()
-            woken.wait(5)
-        raise StreamLeft
-
-    def nested() -> None:
-        run(inner())
-        for _ in stream(_adds_its_own(wait)):
+    def nested() -> Program[None]:
+        for _ in stream(_adds_its_own(lambda: run(waiting_for(effect)))):
             pass
+        return
+        yield
 
-    events = stream(_adds_its_own(nested))
+    def both() -> Program[Any]:
+        return (yield Gather([nested(), inner()]))
+
+    events = stream(both())
     assert next(events) == "heard"
-    assert waiting.wait(5)
+    assert effect.waiting.wait(5)
     events.close()
-    assert woken.is_set()
+    assert effect.woken.is_set()
 
 
 async def test_leaving_cancels_the_task_beside_an_awaited_stream() -> None:
     log: list[str] = []
 
     async def work() -> None:
-        await arun(inner())
         try:
-            await asyncio.Event().wait()
+            await arun(inner())
         except asyncio.CancelledError:
             log.append("cancelled")
             raise

@@ -128,6 +128,8 @@ def _told(lm: LanguageModel, request: Request) -> Program[Response]:
 
 def _so_far(error: BaseException, heard: list[StreamEvent]) -> Response | None:
     """The answer as far as it had come, put on the error by the model that was asked, or else here."""
+    from sigwire.core.events import ResponseStart, collect
+
     known = getattr(error, "partial", None)
     if known is None and any(not isinstance(event, ResponseStart) for event in heard):
         known = error.partial = collect(heard)  # type: ignore[attr-defined]  # an exception takes attributes
@@ -141,6 +143,7 @@ def _read_by(reader: EventReader, program: Program[Response], heard: list[Stream
         while True:
             try:
                 if type(effect) is Emit:
+                    heard += effect.events
                     said = [event for told in effect.events for event in reader.feed(told)]
                     value = (yield Emit(*said)) if said else None
                 else:

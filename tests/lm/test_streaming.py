@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from sigwire.core.events import (
-    AskStart,
     FieldDelta,
     ResponseEnd,
     StreamEvent,
@@ -51,7 +50,7 @@ class _NoWaiting:
 
 def model(provider: FakeProvider, wire: str, **more: Any) -> LM:
     at_once = RetryPolicy(retries=2, clock=_NoWaiting())
-    given = {"base_url": provider.url(wire), "api_key": "any", "retry": at_once, **WIRES.get(wire, {}), **more}
+    given: dict[str, Any] = {"base_url": provider.url(wire), "api_key": "any", "retry": at_once, **WIRES.get(wire, {}), **more}
     return LM(MODELS[wire], **given)
 
 
@@ -269,14 +268,56 @@ def test_so_does_who_leaves_the_stream_of_a_program_that_waits_in_a_thread(wire:
         assert len(provider.requests) == 1  # leaving is no failure that another try could mend
 
 
+class Both(Module):
+    """A user's code that asks two questions at once."""
+
+    def __init__(self, lm: LM) -> None:
+        self.predict = Predict("question -> answer", lm=lm)
+
+    def forward(self, questions: list[str]) -> list[Any]:
+        return list(self.predict.batch([{"question": question} for question in questions], num_threads=2))
+
+
+class AwaitedBoth(Both):
+    """The same, awaited."""
+
+    async def aforward(self, questions: list[str]) -> list[Any]:
+        return list(await self.predict.abatch([{"question": question} for question in questions], num_threads=2))
+
+
+def one_of_them_waits(request: Request) -> Streamed:
+    """The second question is never answered."""
+    silent = "second" in request.messages[-1].text
+    return Streamed("[[ ## answer ## ]]\none two three" + " and so on" * 30, cut=30, gate=Gate(0 if silent else 6))
+
+
+@pytest.mark.parametrize("program", [Both, AwaitedBoth])
 @pytest.mark.parametrize("wire", MODELS)
-def test_who_leaves_before_the_first_word_does_not_wait_for_it(wire: str) -> None:
-    gate = Gate()
-    with FakeProvider([Streamed("never sent", gate=gate)]) as provider:
-        with Around(model(provider, wire)).stream(question="?") as events:
-            assert isinstance(next(events), AskStart)
-            while not provider.requests:
+def test_who_leaves_does_not_wait_for_what_has_said_nothing_yet(wire: str, program: type[Both]) -> None:
+    with FakeProvider(one_of_them_waits) as provider:
+        with program(model(provider, wire)).stream(questions=["first", "second"]) as events:
+            next(event for event in events if isinstance(event, FieldDelta))
+            while len(provider.requests) < 2:
                 time.sleep(0.01)
+        assert [sent.stream and sent.stream.wait(5) for sent in provider.requests] == ["client left"] * 2
+        assert events.partial is not None
+
+
+@pytest.mark.parametrize("wire", MODELS)
+async def test_a_task_that_is_cancelled_closes_what_waits_in_its_threads(wire: str) -> None:
+    with FakeProvider([Streamed("never sent", gate=Gate())]) as provider:
+        events = Around(model(provider, wire)).astream(question="?")
+        reading = asyncio.ensure_future(_read_all(events))
+        while not provider.requests:
+            await asyncio.sleep(0.01)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
         (sent,) = provider.requests
         assert sent.stream is not None
-        assert sent.stream.wait(5) == "client left"
+        assert await asyncio.to_thread(sent.stream.wait, 5) == "client left"
+
+
+async def _read_all(events: Any) -> None:
+    async for _ in events:
+        pass

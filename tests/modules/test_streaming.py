@@ -281,11 +281,12 @@ class Around(Module):
         return self.agent(question=question)
 
 
-class AwaitedAround(Around):
+class AwaitedAround(Module):
+    def __init__(self, agent: ReAct[..., Any]) -> None:
+        self.agent = agent
+
     async def aforward(self, question: str) -> Any:
         return await self.agent.acall(question=question)
-
-    forward = Module.__call__
 
 
 class _Waiting(FakeLM):
@@ -299,7 +300,7 @@ class _Waiting(FakeLM):
         return (yield from super()._stream_steps(request))
 
 
-AROUND = [lambda agent: agent, Around, AwaitedAround]
+AROUND: list[Callable[[ReAct[..., Any]], Module]] = [lambda made: made, Around, AwaitedAround]
 
 
 @pytest.mark.parametrize("around", AROUND, ids=["bare", "blocking code", "awaited code"])
