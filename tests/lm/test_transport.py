@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -29,6 +30,8 @@ import pytest
 from sigwire.errors import ConfigurationError, LMError, LMTimeoutError, LMTransportError
 from sigwire.lm.routes import endpoint, proxy_from_env
 from sigwire.lm.transport import HttpReply, HttpRequest, HttpTransport
+from sigwire.steps import Gather, Program, arun, off_loop
+from sigwire.streams import Emit, stream
 
 SECRET = "sk-canary-5Qz"
 PATIENCE = 5.0  # how long a test waits for what must happen; what must not happen is never waited for
@@ -64,6 +67,13 @@ class Server:
         """Whether, in a while at most, so many connections are open."""
         with self.changed:
             return self.changed.wait_for(lambda: self.open == open, PATIENCE)
+
+    def has_heard(self, requests: int) -> bool:
+        """Whether, in a while at most, so many requests have come."""
+        deadline = time.monotonic() + PATIENCE
+        while len(self.requests) < requests and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return len(self.requests) >= requests
 
     def _accept(self) -> None:
         while True:
@@ -1418,6 +1428,67 @@ async def test_leaving_a_stream_early_closes_its_connection_awaited(serve: Calla
         async with transport.astream(ask(server.url)) as stream:
             async for _ in stream:
                 break
+        assert await asyncio.to_thread(server.is_left, 0)
+
+
+def begin_and_hang(server: Server, connection: socket.socket, head: str, body: bytes) -> bool:
+    connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhello")
+    return hang(server, connection, head, body)
+
+
+@dataclass
+class Fetch:
+    """The effect of reading a stream to its end, blocking."""
+
+    transport: HttpTransport
+    url: str
+
+    def run(self) -> bytes:
+        with self.transport.stream(ask(self.url)) as reply:
+            return b"".join(reply)
+
+    async def arun(self) -> bytes:
+        return await off_loop(self.run)
+
+
+def fetched(effect: Fetch) -> Program[bytes]:
+    return (yield effect)
+
+
+def says_hello() -> Program[bytes]:
+    yield Emit("hello")
+    return b""
+
+
+@pytest.mark.parametrize("script", [hang, begin_and_hang], ids=["before the head", "in the body"])
+@pytest.mark.parametrize("proxied", [False, True])
+def test_who_leaves_a_program_wakes_what_waits_in_its_threads(
+    serve: Callable[..., Server], script: Script, proxied: bool
+) -> None:
+    server = serve(script)
+    with no_open_sockets(), HttpTransport(proxy=f"http://127.0.0.1:{server.port}" if proxied else None) as transport:
+
+        def program() -> Program[Any]:
+            url = "http://model.test/v1" if proxied else server.url
+            return (yield Gather([fetched(Fetch(transport, url)), says_hello()]))
+
+        events = stream(program())
+        assert next(events) == "hello"
+        assert server.has_heard(1)
+        events.close()
+        assert server.is_left(0)
+
+
+@pytest.mark.parametrize("proxied", [False, True])
+async def test_so_does_who_cancels_what_awaits_them(serve: Callable[..., Server], proxied: bool) -> None:
+    server = serve(begin_and_hang)
+    async with HttpTransport(proxy=f"http://127.0.0.1:{server.port}" if proxied else None) as transport:
+        url = "http://model.test/v1" if proxied else server.url
+        task = asyncio.ensure_future(arun(fetched(Fetch(transport, url))))
+        assert await asyncio.to_thread(server.has_heard, 1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
         assert await asyncio.to_thread(server.is_left, 0)
 
 
