@@ -50,7 +50,13 @@ class _NoWaiting:
 
 def model(provider: FakeProvider, wire: str, **more: Any) -> LM:
     at_once = RetryPolicy(retries=2, clock=_NoWaiting())
-    given: dict[str, Any] = {"base_url": provider.url(wire), "api_key": "any", "retry": at_once, **WIRES.get(wire, {}), **more}
+    given: dict[str, Any] = {
+        "base_url": provider.url(wire),
+        "api_key": "any",
+        "retry": at_once,
+        **WIRES.get(wire, {}),
+        **more,
+    }
     return LM(MODELS[wire], **given)
 
 
@@ -285,16 +291,23 @@ class AwaitedBoth(Both):
         return list(await self.predict.abatch([{"question": question} for question in questions], num_threads=2))
 
 
-def one_of_them_waits(request: Request) -> Streamed:
-    """The second question is never answered."""
-    silent = "second" in request.messages[-1].text
-    return Streamed("[[ ## answer ## ]]\none two three" + " and so on" * 30, cut=30, gate=Gate(0 if silent else 6))
+def one_of_them_waits() -> Callable[[Request], Streamed]:
+    """The second question is never answered, and the first only once both were asked."""
+    gate = Gate()
+
+    def answer(request: Request) -> Streamed:
+        if "second" in request.messages[-1].text:
+            gate.release(6)
+            return Streamed("never sent", gate=Gate())
+        return Streamed("[[ ## answer ## ]]\none two three" + " and so on" * 30, cut=30, gate=gate)
+
+    return answer
 
 
 @pytest.mark.parametrize("program", [Both, AwaitedBoth])
 @pytest.mark.parametrize("wire", MODELS)
 def test_who_leaves_does_not_wait_for_what_has_said_nothing_yet(wire: str, program: type[Both]) -> None:
-    with FakeProvider(one_of_them_waits) as provider:
+    with FakeProvider(one_of_them_waits()) as provider:
         with program(model(provider, wire)).stream(questions=["first", "second"]) as events:
             next(event for event in events if isinstance(event, FieldDelta))
             while len(provider.requests) < 2:
