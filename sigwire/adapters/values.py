@@ -644,7 +644,7 @@ def _first_of_each(text: str) -> dict[str, JsonValue] | None:
         return dict(pairs)
 
     try:
-        whole = json.loads(text, object_pairs_hook=keep)
+        whole = json.loads(text, object_pairs_hook=keep, strict=False)  # line breaks in strings are forgiven
     except (ValueError, RecursionError):
         return None
     repeated = isinstance(whole, dict) and len(cast("dict[str, JsonValue]", whole)) < len(outermost)

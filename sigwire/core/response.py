@@ -145,6 +145,11 @@ class Response(Value):
     attempts: tuple[Attempt, ...] = ()
     raw: JsonValue = None
 
+    def with_attempts(self, attempts: Iterable[Attempt]) -> Response:
+        """The same response, with the requests that were made for it. (Every call ends here; ``replace`` is slow.)"""
+        done = tuple(attempts)
+        return Response(self.choices, self.usage, self.model, self.id, self.warnings, done, self.raw)
+
     def with_warnings(self, *warnings: LMWarning) -> Response:
         """The same response with more warnings."""
         return replace(self, warnings=self.warnings + warnings) if warnings else self

@@ -98,21 +98,23 @@ class Address:
     def way(self, headers: Mapping[str, str]) -> Way:
         """Where to and with which headers, those of one request among them. Reads the environment, and the key."""
         base, given = self.base()
-        own = {name.lower(): value for name, value in {**self._connection.headers, **headers}.items()}
+        extra = {**self._connection.headers, **headers}
+        own = {name.lower(): value for name, value in extra.items()} if extra else extra
         found = self._key(base, given, own)
         every = {"content-type": _JSON, **self._named_headers(base, given), **found.headers, **own}
         return Way(base, every, found.key, found.about)
 
     def _named_headers(self, base: str, given: bool) -> dict[str, str]:
         """Headers from the environment that say whose account it is; they go where the key goes."""
+        if given and not self.is_home(base):
+            return {}
         named = self._provider.header_variables
-        there = {header: value for header, variable in named.items() if (value := os.environ.get(variable))}
-        return there if there and (not given or self.is_home(base)) else {}
+        return {header: value for header, variable in named.items() if (value := os.environ.get(variable))}
 
     def _key(self, base: str, given: bool, own: Mapping[str, str]) -> _Found:
         """The key for a base URL: of the user's own headers, of the code, of the environment; or why there is none."""
         row, explicit = self._provider, self._connection.api_key
-        if any(place.header in own for place in row.keys):
+        if own and any(place.header in own for place in row.keys):
             return _Found(about="It was sent in a header of yours.")
         if explicit is not None:
             place = row.keys[0] if row.keys else Key("")

@@ -25,8 +25,9 @@ import socket
 import ssl
 import threading
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any, ClassVar, NoReturn, TypeAlias, cast
 
 import aiohttp
@@ -58,7 +59,8 @@ class Sessions:
 
     async def open(self, trip: Trip) -> AwaitedReply:
         """Send the request and read the reply's head."""
-        home = await self._home(trip.proxy if trip.proxy is not None and trip.proxy.is_socks else None)
+        socks = trip.proxy if trip.proxy is not None and trip.proxy.is_socks else None
+        home = self._homes.get((asyncio.get_running_loop(), socks)) or await self._new_home(socks)
         home.users += 1
         try:
             response = await home.request(trip, self._context() if trip.needs_tls else None)
@@ -67,13 +69,10 @@ class Sessions:
             _tell(error, trip)
         return AwaitedReply(home, response, trip)
 
-    async def _home(self, socks: Proxy | None) -> _Home:
-        loop = asyncio.get_running_loop()
-        home = self._homes.get((loop, socks))
-        if home is None:
-            with self._lock:
-                home = self._homes[loop, socks] = _Home(self._homes, socks, self._keep_alive)
-            await anext(home.end)
+    async def _new_home(self, socks: Proxy | None) -> _Home:
+        with self._lock:
+            home = self._homes[asyncio.get_running_loop(), socks] = _Home(self._homes, socks, self._keep_alive)
+        await anext(home.end)
         return home
 
     def close(self) -> None:
@@ -180,6 +179,7 @@ class _Home:
         """Send, and await the reply's head."""
         request, end = trip.request, trip.endpoint
         proxy = None if self.socks is not None else trip.proxy
+        time_left(trip.deadline)  # aiohttp counts from here on
         while True:
             try:
                 return await self._session.request(
@@ -191,9 +191,7 @@ class _Home:
                     proxy=None if proxy is None else proxy.url,
                     proxy_headers=None if proxy is None else proxy.authorization,
                     ssl=True if context is None else context,
-                    timeout=aiohttp.ClientTimeout(
-                        total=time_left(trip.deadline), connect=trip.connect_limit, ceil_threshold=_YEARS
-                    ),
+                    timeout=_timeout(trip.limit, trip.connect_limit),
                 )
             except _GivenUpError:  # and closed; nothing was sent, and sooner or later there is no other idle one
                 continue
@@ -247,6 +245,11 @@ class _Home:
         for opened in list(self._sockets):
             with suppress(OSError):  # not connected any more
                 opened.shutdown(socket.SHUT_RDWR)
+
+
+@lru_cache(maxsize=64)
+def _timeout(total: float | None, connect: float | None) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=total, connect=connect, ceil_threshold=_YEARS)
 
 
 def _disown(transport: asyncio.Transport) -> None:
@@ -332,16 +335,22 @@ class AwaitedReply:
 
     async def read(self) -> bytes:
         """The whole body."""
-        with self._reading() as unpacker:
+        try:
+            unpacker = self._begin()
             return unpacker.feed(await self._response.read()) + unpacker.feed(b"")
+        except BaseException as error:
+            self._fail(error)
 
     async def next(self) -> bytes:
         """The next piece of the body, ``b""`` after the last."""
-        with self._reading() as unpacker:
+        try:
+            unpacker = self._begin()
             while packed := await self._response.content.readany():
                 if piece := unpacker.feed(packed):
                     return piece
             return unpacker.feed(b"")
+        except BaseException as error:
+            self._fail(error)
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -351,26 +360,25 @@ class AwaitedReply:
             return piece
         raise StopAsyncIteration
 
-    @contextmanager
-    def _reading(self) -> Generator[Unpacker]:
-        """Tells what goes wrong in sigwire's words, and closes the connection then."""
-        try:
-            time_left(self._trip.deadline)  # aiohttp minds it only while it waits
-            if self._unpacker is None:
-                self._unpacker = Unpacker(self.headers.get("content-encoding", ""))
-            yield self._unpacker
-        except BaseException as error:
-            self.finish()
-            _tell(error, self._trip)
+    def _begin(self) -> Unpacker:
+        time_left(self._trip.deadline)  # aiohttp minds it only while it waits
+        if self._unpacker is None:
+            self._unpacker = Unpacker(self.headers.get("content-encoding", ""))
+        return self._unpacker
+
+    def _fail(self, error: BaseException) -> NoReturn:
+        self.finish()
+        _tell(error, self._trip)
 
     def finish(self) -> None:
         """Give the connection back where it may be used again, else close it. May be called twice."""
         if self._done:
             return
         self._done = True
-        _abort(self._response.connection)  # the body's end would have given it back
-        with suppress(RuntimeError):
-            self._response.close()
+        if not self._response.closed:  # the body's end would have closed it, and given the connection back
+            _abort(self._response.connection)
+            with suppress(RuntimeError):
+                self._response.close()
         self._home.leave()
 
 

@@ -13,12 +13,13 @@ import functools
 import importlib.util
 import re
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import quote
+
+from pydantic_core import from_json, to_json
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import ChoiceEnd, ResponseEnd, ResponseStart, StreamEvent, UsageUpdate, collect, explode
@@ -247,17 +248,19 @@ class Endpoint:
             going_on = following
         if len(bodies) > 1:
             response = route.codec.decode(bodies, sent, route.target)
-        return replace(response, attempts=tuple(attempts))
+        return response.with_attempts(attempts)
 
     def _trip(self, route: _Route, sent: Encoded, going_on: Encoded) -> Program[tuple[JsonValue, Response]]:
         """One exchange: its body and what that says."""
         way = self._address.way(going_on.headers)
-        with self._explaining(way, sent):
+        try:
             reply: HttpReply = yield _Send(self._transport(), self._http_request(route, going_on, way))
             if 200 <= reply.status < 300:
                 return self._read(route, sent, reply)
             recovered = _recovered(route, sent, reply.status, reply.headers, reply.body)
             return recovered.raw, recovered
+        except Exception as error:
+            raise self._explained(error, way, sent)  # noqa: B904  (it has its cause)
 
     def _read(self, route: _Route, sent: Encoded, reply: HttpReply) -> tuple[JsonValue, Response]:
         body, is_json = _read_json(reply.body)
@@ -311,7 +314,7 @@ class Endpoint:
             response = route.codec.decode(bodies, sent, route.target)
             ends = [UsageUpdate(response.usage), *_ends(response)]
         yield Emit(*ends)
-        return replace(response, attempts=tuple(attempts))
+        return response.with_attempts(attempts)
 
     def _stream_trip(self, route: _Route, sent: Encoded, going_on: Encoded) -> Program[list[StreamEvent]]:
         """One exchange whose events are told as they come, but for its ends: the provider may have paused.
@@ -320,8 +323,10 @@ class Endpoint:
         """
         told: list[StreamEvent] = []
         way = self._address.way(going_on.headers)
-        with self._explaining(way, sent, told):
+        try:
             yield from self._pieces(route, sent, self._http_request(route, going_on, way), told)
+        except BaseException as error:  # who stops listening may want what was said, too
+            raise _with_partial(self._explained(error, way, sent), told)  # noqa: B904
         return told
 
     def _pieces(self, route: _Route, sent: Encoded, request: HttpRequest, told: list[StreamEvent]) -> Program[None]:
@@ -388,23 +393,17 @@ class Endpoint:
 
     # --- what to say when it fails
 
-    @contextmanager
-    def _explaining(self, way: Way, sent: Encoded, told: Sequence[StreamEvent] = ()) -> Generator[None]:
-        """What fails inside becomes an ``LMError`` with what only this place knows, and what of the answer was told."""
-        try:
-            yield
-        except LMError as error:
-            self._explain(_with_partial(error, told), way, sent)
-            raise
-        except TimeoutError as error:
-            late = LMTimeoutError(f"No answer from {shown(way.base)} in time.")
-            raise self._explain(_with_partial(late, told), way, sent) from error
-        except OSError as error:
-            lost = LMTransportError(f"No answer from {shown(way.base)}: {error}.")
-            raise self._explain(_with_partial(lost, told), way, sent) from error
-        except BaseException as error:  # who stops listening may want what was said
-            _with_partial(error, told)
-            raise
+    def _explained(self, error: BaseException, way: Way, sent: Encoded) -> BaseException:
+        """What failed on a trip; as an ``LMError`` with what only this place knows, where it is one or of the network."""
+        if isinstance(error, LMError):
+            return self._explain(error, way, sent)
+        if not isinstance(error, OSError):
+            return error
+        late = isinstance(error, TimeoutError)
+        what = f"No answer from {shown(way.base)}"
+        lost = LMTimeoutError(f"{what} in time.") if late else LMTransportError(f"{what}: {error}.")
+        lost.__cause__ = error
+        return self._explain(lost, way, sent)
 
     def _explain(self, error: LMError, way: Way, sent: Encoded) -> LMError:
         """The error with what only this place knows: who was asked, with which key, what to do. Without the key."""
@@ -508,8 +507,6 @@ def _recovered(route: _Route, sent: Encoded, status: int, headers: Mapping[str, 
 
 
 def _to_json(body: Mapping[str, JsonValue]) -> bytes:
-    from pydantic_core import to_json
-
     try:
         return to_json(body, inf_nan_mode="null")
     except ValueError:  # half of a surrogate pair in a text
@@ -518,8 +515,6 @@ def _to_json(body: Mapping[str, JsonValue]) -> bytes:
 
 def _read_json(body: bytes) -> tuple[JsonValue, bool]:
     """The body as JSON, else as text; and whether it was JSON."""
-    from pydantic_core import from_json
-
     try:
         return cast("JsonValue", from_json(body, allow_inf_nan=False)), True
     except ValueError:  # what it is strict about (a byte order mark, half of a surrogate pair), or no JSON at all

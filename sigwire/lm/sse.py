@@ -15,7 +15,7 @@ times, and no more than one event is kept, of at most ``LIMIT`` bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from pydantic_core import from_json
@@ -38,22 +38,23 @@ _EXCERPT = 500
 class Splitter(Protocol):
     """Pieces of a reply in, JSON of whole events out. ``close`` gives what the end of the reply completes.
 
-    Raises ``LMTransportError`` for an event that is not JSON, ``LMUnexpectedError`` for one that is too long.
+    What they give is to be read before the next piece is fed. It ends with an ``LMTransportError`` at an event that is not
+    JSON, with an ``LMUnexpectedError`` at one that is too long: after the events before it, wherever the bytes were cut.
     """
 
-    def feed(self, data: bytes) -> list[JsonValue]: ...
+    def feed(self, data: bytes) -> Iterator[JsonValue]: ...
 
-    def close(self) -> list[JsonValue]: ...
+    def close(self) -> Iterator[JsonValue]: ...
 
 
 def splitter_for(framing: Framing, limit: int = LIMIT) -> Splitter:
     """A splitter for one reply, of which ``framing`` is expected.
 
     >>> splitter = splitter_for("sse")
-    >>> splitter.feed(b'data: {"a": 1}\\n\\ndata: {"a"'), splitter.feed(b": 2}\\r\\n\\r\\ndata: [DONE]"), splitter.close()
-    ([{'a': 1}], [{'a': 2}], [])
-    >>> splitter_for("sse").feed(b'{"a": 1}\\n')
-    [{'a': 1}]
+    >>> [*splitter.feed(b'data: {"a": 1}\\n\\ndata: {"a"')], [*splitter.feed(b": 2}\\r\\n\\r\\ndata: [DONE]")]
+    ([{'a': 1}], [{'a': 2}])
+    >>> [*splitter.close()], [*splitter_for("sse").feed(b'{"a": 1}\\n')]
+    ([], [{'a': 1}])
     """
     return _ByContent(framing, limit)
 
@@ -67,22 +68,25 @@ class _ByContent:
         self._start = b""
         self._splitter: Splitter | None = None
 
-    def feed(self, data: bytes) -> list[JsonValue]:
-        if self._splitter is not None:
-            return self._splitter.feed(data)
+    def feed(self, data: bytes) -> Iterator[JsonValue]:
+        if self._splitter is None:
+            data = self._begin(data)
+        return self._splitter.feed(data) if self._splitter is not None else iter(())
+
+    def close(self) -> Iterator[JsonValue]:
+        return self._splitter.close() if self._splitter is not None else iter(())
+
+    def _begin(self, data: bytes) -> bytes:
+        """Choose a splitter, if that can be done now; the bytes for it."""
         start = self._start + data
         if len(start) < len(_BOM) and _BOM.startswith(start):
             self._start = start
-            return []
+            return b""
         start = start.removeprefix(_BOM).lstrip(b" \t\r\n")
-        if not start:
-            self._start = b" "  # the place of a byte order mark is past
-            return []
-        self._splitter = _json_of(start[0], self._framing, self._limit)
-        return self._splitter.feed(start)
-
-    def close(self) -> list[JsonValue]:
-        return self._splitter.close() if self._splitter is not None else []
+        if start:
+            self._splitter = _json_of(start[0], self._framing, self._limit)
+        self._start = b" "  # the place of a byte order mark is past
+        return start
 
 
 def _json_of(first: int, framing: Framing, limit: int) -> Splitter:
@@ -168,37 +172,34 @@ class _JsonEvents:
         self._words = b""
         self._spoke = False
 
-    def feed(self, data: bytes) -> list[JsonValue]:
+    def feed(self, data: bytes) -> Iterator[JsonValue]:
         if not self._spoke:
             self._words = (self._words + data[:_EXCERPT])[:_EXCERPT]
         return self._json(self._stream.feed(data))
 
-    def close(self) -> list[JsonValue]:
-        last = self._json(self._stream.close())
-        if self._spoke or self._words.startswith(b":"):
-            return last
-        return [self._words.decode("utf-8", "replace")]
+    def close(self) -> Iterator[JsonValue]:
+        yield from self._json(self._stream.close())
+        if not self._spoke and not self._words.startswith(b":"):
+            yield self._words.decode("utf-8", "replace")
 
-    def _json(self, events: list[ServerSentEvent]) -> list[JsonValue]:
+    def _json(self, events: list[ServerSentEvent]) -> Iterator[JsonValue]:
         if events:
             self._spoke, self._words = True, b""
-        values: list[JsonValue] = []
         for event in events:
             try:
                 value = from_json(event.data, allow_inf_nan=False)
             except ValueError:
-                values += _refused_by_the_fast_reader(event)
+                yield from _refused_by_the_fast_reader(event)
             else:
-                values.append(_named(event.name, value) if event.name else value)
-        return values
+                yield _named(event.name, value) if event.name else value
 
 
-def _refused_by_the_fast_reader(event: ServerSentEvent) -> list[JsonValue]:
+def _refused_by_the_fast_reader(event: ServerSentEvent) -> Iterable[JsonValue]:
     """An end mark, nothing at all, events without the blank line between them, or what only the strict reader takes."""
     if event.data.startswith(_DONE) or not event.data.strip():
-        return []
+        return ()
     try:
-        return [_named(event.name, loads(event.data))]
+        return (_named(event.name, loads(event.data)),)
     except ValueError as fault:
         return _line_by_line(event, fault)
 
@@ -219,12 +220,12 @@ def _named(name: str, value: JsonValue) -> JsonValue:
     return value
 
 
-def _line_by_line(event: ServerSentEvent, fault: ValueError) -> list[JsonValue]:
+def _line_by_line(event: ServerSentEvent, fault: ValueError) -> Iterator[JsonValue]:
     """Events without the blank line between them. Raises ``LMTransportError`` where it is not that."""
     lines = [line for line in event.data.split("\n") if line.strip() and not line.startswith(_DONE)]
     if len(lines) < 2:
         raise _garbled(event.data) from fault
-    return [_json_line(line) for line in lines]
+    return map(_json_line, lines)
 
 
 # --- lines -----------------------------------------------------------------------------------------------------
@@ -272,23 +273,20 @@ class _JsonLines:
         self._document: list[bytes] = []
         self._spoke = False
 
-    def feed(self, data: bytes) -> list[JsonValue]:
+    def feed(self, data: bytes) -> Iterator[JsonValue]:
         return self._read(self._lines.feed(data))
 
-    def close(self) -> list[JsonValue]:
-        values = self._read(self._lines.close())
+    def close(self) -> Iterator[JsonValue]:
+        yield from self._read(self._lines.close())
         if self._document:
-            values += _elements(_json_line(b"\n".join(self._document).decode("utf-8", "replace")))
-        return values
+            yield from _elements(_json_line(b"\n".join(self._document).decode("utf-8", "replace")))
 
-    def _read(self, lines: list[bytes]) -> list[JsonValue]:
-        values: list[JsonValue] = []
+    def _read(self, lines: list[bytes]) -> Iterator[JsonValue]:
         for line in lines:
             if self._document:
                 self._keep(line)
             elif line.strip():
-                values += self._values(line)
-        return values
+                yield from self._values(line)
 
     def _values(self, line: bytes) -> list[JsonValue]:
         try:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(not any(RECORDED.values()), reason="no recorded 
 
 def events(pieces: list[bytes], framing: Framing) -> list[JsonValue]:
     splitter = splitter_for(framing)
-    return [event for piece in pieces for event in splitter.feed(piece)] + splitter.close()
+    return [event for piece in pieces for event in splitter.feed(piece)] + [*splitter.close()]
 
 
 def cut(data: bytes, size: int) -> list[bytes]:

@@ -16,7 +16,7 @@ def wire_events(codec: StreamingCodec[Any], text: str, size: int = 100) -> list[
     """The events in the bytes of a reply, which come in pieces of this size."""
     splitter, data = splitter_for(codec.FRAMING), text.encode()
     pieces = (data[start : start + size] for start in range(0, len(data), size))
-    return [event for piece in pieces for event in splitter.feed(piece)] + splitter.close()
+    return [event for piece in pieces for event in splitter.feed(piece)] + [*splitter.close()]
 
 
 def told(codec: StreamingCodec[Any], events: list[JsonValue], sent: Encoded, target: Target[Any]) -> list[StreamEvent]:

@@ -25,7 +25,7 @@ def pieces(data: bytes, cuts: Iterable[int]) -> list[bytes]:
 def read(parts: Iterable[bytes], framing: Framing = "sse", limit: int = 1_000_000) -> list[JsonValue]:
     splitter = splitter_for(framing, limit)
     found = [value for part in parts for value in splitter.feed(part)]
-    return found + splitter.close()
+    return [*found, *splitter.close()]
 
 
 def read_events(parts: Iterable[bytes]) -> list[ServerSentEvent]:
@@ -165,13 +165,23 @@ def test_any_cut_of_any_reply_gives_the_same_json(
 
 def test_an_event_is_given_with_its_last_byte() -> None:
     splitter = splitter_for("sse")
-    assert splitter.feed(b"data: " + ONE + b"\n") == []
-    assert splitter.feed(b"\n") == [A]
-    assert splitter.feed(b"data: " + TWO + b"\r\r") == [B]
-    assert splitter.feed(b"\n") == []
+    assert [*splitter.feed(b"data: " + ONE + b"\n")] == []
+    assert [*splitter.feed(b"\n")] == [A]
+    assert [*splitter.feed(b"data: " + TWO + b"\r\r")] == [B]
+    assert [*splitter.feed(b"\n")] == []
     lines = splitter_for("ndjson")
-    assert lines.feed(ONE) == []
-    assert lines.feed(b"\n") == [A]
+    assert [*lines.feed(ONE)] == []
+    assert [*lines.feed(b"\n")] == [A]
+
+
+@pytest.mark.parametrize("write", [events_of, lines_of])
+def test_what_came_before_a_garbled_frame_is_given_though_both_came_at_once(
+    write: Callable[[list[JsonValue]], bytes],
+) -> None:
+    values, splitter = list[JsonValue](), splitter_for("sse")
+    with pytest.raises(LMTransportError, match="not JSON"):
+        values.extend(splitter.feed(write([A, B]) + b"data: {\n\n"))
+    assert values == [A, B]
 
 
 @pytest.mark.parametrize("page", [b"<html><title>502</title></html>", b"upstream timed out\n", b"\n <p>\xff"])

@@ -17,6 +17,7 @@ from sigwire.core.json import JsonValue, loads
 __all__ = ["JsonGrowth", "Strings"]
 
 _MAX_DEPTH = 200
+_LONG_TOKEN = 5000  # Python reads no integer of so many digits
 _CHARACTERS = 500  # so many are copied as fast as one item
 _SPACE = re.compile(r"[ \t\r\n]*")
 _PLAIN = re.compile(r'[^"\\]*')
@@ -241,7 +242,7 @@ class JsonGrowth:
         match = _TOKEN.match(text, at)
         end = match.end() if match else at
         self._token += text[at:end]
-        if not self._token:
+        if not self._token or len(self._token) > _LONG_TOKEN:
             return self._fail(at)
         if end < len(text):
             self._end_token()

@@ -27,13 +27,14 @@ class Unguarded:
     '[[ ## answer'
     """
 
-    __slots__ = ("_blank", "_guard", "_held", "_last", "_next")
+    __slots__ = ("_blank", "_guard", "_held", "_last", "_looks", "_next")
 
     def __init__(self, guard: Guard, following: Sink) -> None:
         self._guard, self._next = guard, following
         self._held = Held()
         self._blank = True  # whether the line has nothing but blanks so far
         self._last = ""
+        self._looks = guard.before not in ("", Guard.LINE)  # at the character before a mark
 
     @classmethod
     def by(cls, guard: AnyGuard, following: Sink) -> Sink:
@@ -44,9 +45,11 @@ class Unguarded:
 
     def feed(self, text: str) -> None:
         """More of the text."""
-        if not self._held:
+        if not self._held.text:
             if "\\" not in text:
-                self._pass(text)
+                if self._blank or self._looks or "\n" in text:
+                    self._look(text)
+                self._next.feed(text)
                 return
         elif (joined := self._held.joined(text)) is None:
             return
@@ -56,18 +59,13 @@ class Unguarded:
 
     def close(self) -> None:
         """The end of the text: what was held is no mark."""
-        if self._held:
+        if self._held.text:
             self._next.feed(self._held.release())
         self._next.close()
 
-    def _pass(self, text: str) -> None:
-        if text:
-            self._look(text)
-            self._next.feed(text)
-
     def _look(self, text: str) -> None:
         """Remember where in a line the next character will stand."""
-        self._last = text[-1]
+        self._last = text[-1:] or self._last
         line = text.rfind("\n") + 1
         if self._blank or line:
             self._blank = (self._blank or line > 0) and not text[line:].strip(" \t")
@@ -77,8 +75,7 @@ class Unguarded:
         while (run := _RUN.search(text, at)) is not None:
             before = text[at : run.start()]
             sure.append(before)
-            if before:
-                self._look(before)
+            self._look(before)
             at = run.end()
             if not self._may_stand_here():
                 sure.append(run[0])
@@ -94,8 +91,7 @@ class Unguarded:
                 sure.append(run[0])
             self._look(text[run.start() : at])
         sure.append(text[at:])
-        if at < len(text):
-            self._look(text[at:])
+        self._look(text[at:])
         if whole := "".join(sure):
             self._next.feed(whole)
 

@@ -8,7 +8,7 @@ _PATIENCE = 32  # how much of itself a held text may wait for: each character is
 
 
 class Held:
-    """Holds a text back. A long one is looked at again only when it has grown, so that all looking together is linear.
+    """Holds a ``text`` back. A long one is looked at again only when it has grown, so that all looking together is linear.
 
     >>> held = Held()
     >>> held.keep("[")
@@ -16,28 +16,25 @@ class Held:
     '[[ ##'
     """
 
-    __slots__ = ("_added", "_text", "_waiting")
+    __slots__ = ("_added", "_waiting", "text")
 
     def __init__(self, text: str = "") -> None:
-        self._text = text
+        self.text = text
         self._waiting: list[str] = []
         self._added = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._text)
-
     def keep(self, text: str) -> None:
         """Hold this text."""
-        self._text = text
+        self.text = text
 
     def joined(self, text: str) -> str | None:
         """What was held with what has come, and nothing is held any more; ``None`` where it is too little to look again."""
         self._waiting.append(text)
         self._added += len(text)
-        return None if self._added * _PATIENCE < len(self._text) else self.release()
+        return None if self._added * _PATIENCE < len(self.text) else self.release()
 
     def release(self) -> str:
         """All that is held."""
-        text = "".join([self._text, *self._waiting])
-        self._text, self._waiting, self._added = "", [], 0
+        text = "".join([self.text, *self._waiting])
+        self.text, self._waiting, self._added = "", [], 0
         return text

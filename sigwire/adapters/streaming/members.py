@@ -125,11 +125,12 @@ class _Reading(Protocol):
 class _Name:
     """The name of a member."""
 
-    __slots__ = ("_string", "text")
+    __slots__ = ("_pieces", "_string")
     failed = False
 
     def __init__(self) -> None:
-        self._string, self.text = Strings(), ""
+        self._string = Strings()
+        self._pieces: list[str] = []
 
     @property
     def done(self) -> bool:
@@ -137,8 +138,12 @@ class _Name:
 
     def read(self, text: str, at: int) -> int:
         piece, at = self._string.read(text, at)
-        self.text += piece
+        self._pieces.append(piece)
         return at
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
 
 
 class _Text:
@@ -149,6 +154,7 @@ class _Text:
 
     def __init__(self, codec: FieldCodec, told: Told) -> None:
         self._field, self._told, self._string = codec.field.name, told, Strings()
+        told.begun.add(self._field)
 
     @property
     def done(self) -> bool:

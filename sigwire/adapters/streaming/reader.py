@@ -19,6 +19,8 @@ from sigwire.core.events import (
     PartEnd,
     ProgramEvent,
     ReasoningDelta,
+    ResponseEnd,
+    ResponseStart,
     StreamEvent,
     TextDelta,
     ToolCallDelta,
@@ -68,14 +70,13 @@ class FieldReader:
 
     def feed(self, event: StreamEvent) -> Iterable[ProgramEvent]:
         """What an event of the response means for the fields."""
-        if type(event) is UsageUpdate:
-            return (UsageUpdate(event.usage, path=self._path, turn=self._turn),)
-        number: int | None = getattr(event, "choice", None)
-        if number is None:
+        if isinstance(event, (ResponseStart, ResponseEnd)):
             return ()
-        choice = self._choices.get(number)
+        if isinstance(event, UsageUpdate):
+            return (UsageUpdate(event.usage, path=self._path, turn=self._turn),)
+        choice = self._choices.get(event.choice)
         if choice is None:
-            choice = self._choices[number] = self._make(number)
+            choice = self._choices[event.choice] = self._make(event.choice)
         return choice.feed(event)
 
     def close(self) -> Iterable[ProgramEvent]:

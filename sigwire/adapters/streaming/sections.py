@@ -42,7 +42,7 @@ class Sections:
 
     def feed(self, text: str) -> None:
         """More of the answer."""
-        if not self._held:
+        if not self._held.text:
             if "\n" not in text:
                 self._say(text)
                 return

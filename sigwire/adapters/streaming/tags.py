@@ -61,7 +61,7 @@ class Tags:
 
     def feed(self, text: str) -> None:
         """More of the answer."""
-        if not self._held:
+        if not self._held.text:
             if "<" not in text:
                 self._say(text)
                 return

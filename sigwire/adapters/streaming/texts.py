@@ -110,6 +110,7 @@ class GrowingText:
             self._waits = whole[-1].isspace() or whole.endswith(("null", "None"))
             return ""
         self._started, self._head = True, []
+        self._told.begun.add(self._name)
         return whole[1:] if _OPENED.match(whole) else whole
 
 

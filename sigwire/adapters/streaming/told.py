@@ -22,7 +22,7 @@ __all__ = ["Pieces", "Sink", "Told"]
 
 
 class Told:
-    """Collects events for whoever reads the stream."""
+    """Collects events for whoever reads the stream. ``begun`` are the texts of which something was told already."""
 
     __slots__ = ("_choice", "_path", "_turn", "begun", "ended", "events")
 
@@ -34,12 +34,10 @@ class Told:
 
     def text(self, field: str, text: str) -> None:
         """More text of a field."""
-        self.begun.add(field)
         self.events.append(FieldDelta(field, text, self._choice, path=self._path, turn=self._turn))
 
     def partial(self, field: str, value: JsonValue) -> None:
         """A field's value as far as it has come."""
-        self.begun.add(field)
         self.events.append(FieldPartial(field, value, self._choice, path=self._path, turn=self._turn))
 
     def end(self, field: str) -> None:

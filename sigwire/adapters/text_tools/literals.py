@@ -209,7 +209,7 @@ class _Reader:
         self.position = match.end()
         digits = match[0].replace("_", "")
         number = float(digits) if any(mark in digits for mark in ".eE") else int(digits)
-        if math.isinf(number):
+        if isinstance(number, float) and math.isinf(number):
             raise self.fault("a number is too large")
         return number
 

@@ -132,9 +132,10 @@ def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
     (['user', 'assistant', 'tool', 'user'], 'tool was not executed')
     """
     warnings: list[LMWarning] = []
-    turns = _own(messages, rules, warnings)
-    call_ids = frozenset([call.id for turn in turns for call in turn.tool_calls])
-    if not _is_settled(turns, rules):
+    plain = all(map(_is_plain, messages))
+    turns = list(messages) if plain else _own(messages, rules, warnings)
+    call_ids = frozenset([] if plain else [call.id for turn in turns for call in turn.tool_calls])
+    if not (plain or _is_settled(turns, rules)):
         turns = _answered(_one_turn_of_calls(turns), warnings)
         turns = _with_fitting_ids(turns, rules.ids)
         if rules.result_media == "user":

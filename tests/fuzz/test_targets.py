@@ -1,0 +1,22 @@
+"""Every target, driven by hypothesis: from nothing, and around what once failed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.source import Source
+from tests.fuzz.targets import KEPT, TARGETS
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@settings(max_examples=40)
+@given(data=st.binary(max_size=160))
+def test_any_input_gives_a_result_or_an_error_of_ours(name: str, data: bytes) -> None:
+    TARGETS[name](Source(data))
+
+
+@pytest.mark.parametrize(("name", "data", "fault"), KEPT)
+def test_what_once_failed_holds(name: str, data: bytes, fault: str) -> None:
+    TARGETS[name](Source(data))
