@@ -65,12 +65,13 @@ ADAPTERS: list[Adapter] = [ChatAdapter(), JSONAdapter(), XMLAdapter()]
 each_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
 
 MARKS = [
+    "Action:Action: {",
     "[[ ## text ## ]]", "[[ ## other ## ]]", "[[ ## completed ## ]]", "[[ ## nobody ## ]]", "[[##text##]]", "[[", "\\",
     "\\\\", "[[ ##", "<text>", "</text>", "<\\text>", "</other>", "<nobody>", "<text", ">", "~~~tool_call", "~~~",
     "~~~tool_result", "```tool_call", "```", "```json", "<think>", "</think>", "<thinking>", "</thinking>", "null", "None",
     "nul", "{}", '{"text": "x"}', '{"text": "', '"', "'", "&lt;", '~~~tool_call\n{"name": "ping", "arguments": {}}\n~~~',
     "<tool_call>ping</tool_call>", "[TOOL_CALLS]", "Action:", "Action: [", "<|im_end|>", '{"name": "ping", "arguments": {}}',
-    "Action:Action: {", '", "', '"}', '": ', "\\u00e9", "\\ud83d\\ude00", "\\ud83d", "\\n", "\\x", "[1, 2", "{'text': 'x'}", "😀", "\ud83d",
+    '", "', '"}', '": ', "\\u00e9", "\\ud83d\\ude00", "\\ud83d", "\\n", "\\x", "[1, 2", "{'text': 'x'}", "😀", "\ud83d",
     "\n", "\n\n", "\r\n", "\t", " ", "\u2028", "\x00", "\x0b", "a", "Paris",
 ]  # fmt: skip
 texts = st.lists(st.sampled_from(MARKS), max_size=8).map("".join) | st.text(max_size=12)
