@@ -23,10 +23,11 @@ def request(before: bytes, body: bytes) -> bytes:
 
 
 def body_of(data: bytes) -> bytes | None:
-    """The body of a reply, once all of it is there."""
+    """The body of a successful reply, once all of it is there."""
     end = data.find(b"\r\n\r\n") + 4
     if end < 4:
         return None
+    assert data.startswith(b"HTTP/1.1 200 ")
     start = data.index(b"content-length: ") + 16
     whole = end + int(data[start : data.index(b"\r\n", start)])
     return data[end:whole] if len(data) >= whole else None

@@ -399,11 +399,15 @@ def _function(node: Node) -> JsonObject:
     schema = node.get("parametersJsonSchema") or node.get("parameters")
     if schema and str(schema["type"].value).lower() != "object":
         raise schema.wrong("schema should be of type OBJECT.")
+    _references_stand_alone(schema)
+    description = node.get("description")
+    return spec(_name(node["name"]), description.text() if description else "", schema.value if schema else {})
+
+
+def _references_stand_alone(schema: Node | None) -> None:
     for place in schema.walk() if schema else ():
         if place.kind == "object" and place.has("$ref") and any(not key.startswith("$") for key in place.fields()):
             raise place.wrong("$ref must not have sibling fields other than those that start with $.")
-    description = node.get("description")
-    return spec(_name(node["name"]), description.text() if description else "", schema.value if schema else {})
 
 
 def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> ToolChoice | None:
@@ -427,6 +431,7 @@ def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> ToolChoice
 def _format(config: Node) -> ResponseFormat | None:
     mime = config.get("responseMimeType")
     schema = config.get("responseJsonSchema") or config.get("responseSchema")
+    _references_stand_alone(schema)
     if config.has("responseJsonSchema") and config.has("responseSchema"):
         raise config.wrong("only one of response_schema and response_json_schema may be set.")
     if schema and (mime is None or mime.text() != "application/json"):

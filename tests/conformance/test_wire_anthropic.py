@@ -1,16 +1,11 @@
-"""Recorded Anthropic Messages traffic: replies decode to their recorded reading, requests are read and written again.
-
-The traffic is read in place from ``SIGWIRE_FIXTURES`` (default: ``../shared/fixtures`` beside the checkout).
-"""
+"""Recorded Anthropic Messages traffic: replies decode to their recorded reading, requests are read and written again."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,14 +20,12 @@ from sigwire.errors import LMError
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, FINISH_REASONS, MessagesDialect
 from sigwire.lm.codecs.base import Encoded, ModelFacts, Target
+from tests.conformance.recordings import ids, recorded
 
-FIXTURES = Path(os.environ.get("SIGWIRE_FIXTURES", Path(__file__).parents[3] / "shared" / "fixtures"))
-FILE = FIXTURES / "wire" / "anthropic-messages.jsonl"
-LINES = FILE.read_text(encoding="utf-8").splitlines() if FILE.exists() else []
-EXCHANGES: list[dict[str, Any]] = [json.loads(line) for line in LINES]
+EXCHANGES = recorded("anthropic-messages.jsonl")
 ABLE = Capabilities(json_schema=True, tools_with_json_schema=True, native_tools=True, tool_choice=True)
 
-pytestmark = pytest.mark.skipif(not EXCHANGES, reason=f"no recorded traffic at {FILE}; set SIGWIRE_FIXTURES")
+pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set SIGWIRE_FIXTURES")
 
 HOSTS: dict[str, MessagesDialect] = {"minimax": replace(COMPATIBLE_MESSAGES, family="minimax")}
 LATER_SYSTEM = frozenset({"claude-opus-4-8", "claude-sonnet-5"})
@@ -55,10 +48,6 @@ def sent_of(exchange: dict[str, Any]) -> Encoded:
 
 def decoded(exchange: dict[str, Any]) -> Response:
     return anthropic.decode(exchange["response"], sent_of(exchange), target_of(exchange))
-
-
-def ids(exchanges: list[dict[str, Any]]) -> list[str]:
-    return [f"{exchange['id']}-{exchange['provider']}" for exchange in exchanges]
 
 
 ANSWERS = [exchange for exchange in EXCHANGES if "error" not in exchange["expected"]]

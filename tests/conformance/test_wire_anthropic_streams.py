@@ -13,6 +13,7 @@ from sigwire.core.response import Choice, Response
 from sigwire.errors import LMTransportError
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import FINISH_REASONS
+from tests.conformance.recordings import Exchange, ids, recorded
 from tests.conformance.test_wire_anthropic import (
     builtin,
     expected_use,
@@ -24,7 +25,7 @@ from tests.conformance.test_wire_anthropic import (
     thoughts,
     used,
 )
-from tests.conformance.wire_streams import Exchange, ids, read, recorded, told, wire_events
+from tests.conformance.wire_streams import read, told, wire_events
 
 EXCHANGES = recorded("anthropic-messages-stream.jsonl")
 REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not None]

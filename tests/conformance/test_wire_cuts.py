@@ -10,7 +10,7 @@ import pytest
 from sigwire.core.json import JsonValue
 from sigwire.lm.codecs.base import Framing
 from sigwire.lm.sse import splitter_for
-from tests.conformance.wire_streams import Exchange, recorded
+from tests.conformance.recordings import Exchange, recorded
 
 FILES: dict[str, Framing] = {
     "anthropic-messages": "sse",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -22,11 +20,9 @@ from sigwire.core.tools import ToolCall
 from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.base import Encoded, ModelFacts, Target
 from sigwire.lm.codecs.gemini import FINISH_REASONS, GEMINI, VERTEX, GeminiDialect
+from tests.conformance.recordings import ids, recorded
 
-FIXTURES = Path(os.environ.get("SIGWIRE_FIXTURES", Path(__file__).parents[3] / "shared" / "fixtures"))
-FILE = FIXTURES / "wire" / "gemini.jsonl"
-LINES = FILE.read_text(encoding="utf-8").splitlines() if FILE.exists() else []
-EXCHANGES: list[dict[str, Any]] = [json.loads(line) for line in LINES]
+EXCHANGES = recorded("gemini.jsonl")
 ABLE = Capabilities(
     json_schema=True, json_object=True, tools_with_json_schema=True, native_tools=True, tool_choice=True
 )
@@ -34,7 +30,7 @@ HOSTS: dict[str, GeminiDialect] = {"google": GEMINI, "google-vertex": VERTEX}
 OLDER = ModelFacts(thinking="budget", builtin_with_functions=False, media_in_results=False)
 NEWER = ModelFacts(signed_calls=True)
 
-pytestmark = pytest.mark.skipif(not EXCHANGES, reason=f"no recorded traffic at {FILE}; set SIGWIRE_FIXTURES")
+pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set SIGWIRE_FIXTURES")
 
 
 def target_of(exchange: dict[str, Any]) -> Target[GeminiDialect]:
@@ -48,10 +44,6 @@ def sent_of(exchange: dict[str, Any]) -> Encoded:
 
 def decoded(exchange: dict[str, Any]) -> Response:
     return gemini.decode(exchange["response"], sent_of(exchange), target_of(exchange))
-
-
-def ids(exchanges: list[dict[str, Any]]) -> list[str]:
-    return [f"{exchange['id']}-{exchange['provider']}" for exchange in exchanges]
 
 
 ANSWERS = [exchange for exchange in EXCHANGES if "error" not in exchange["expected"]]

@@ -12,6 +12,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.errors import LMTransportError
 from sigwire.lm.codecs import gemini
+from tests.conformance.recordings import Exchange, ids, recorded
 from tests.conformance.test_wire_gemini import (
     builtin,
     expected_calls,
@@ -22,7 +23,7 @@ from tests.conformance.test_wire_gemini import (
     thoughts,
     used,
 )
-from tests.conformance.wire_streams import Exchange, ids, read, recorded, told, wire_events
+from tests.conformance.wire_streams import read, told, wire_events
 
 EXCHANGES = recorded("gemini-stream.jsonl")
 CITED = [exchange for exchange in EXCHANGES if "citations" in exchange["features"]]

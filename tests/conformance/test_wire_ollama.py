@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,22 +17,14 @@ from sigwire.core.response import Response
 from sigwire.lm.codecs import ollama
 from sigwire.lm.codecs.base import Encoded, Target
 from sigwire.lm.codecs.ollama import OLLAMA
+from tests.conformance.recordings import recorded
 
-FIXTURES = Path(os.environ.get("SIGWIRE_FIXTURES", Path(__file__).parents[3] / "shared" / "fixtures"))
-WIRE = FIXTURES / "wire"
-
-
-def exchanges_of(name: str) -> list[dict[str, Any]]:
-    file = WIRE / name
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
-
-
-ANSWERS = exchanges_of("ollama-chat.jsonl")
-REQUESTS = [*ANSWERS, *exchanges_of("ollama-chat-stream.jsonl")]  # a request is the same whichever way it is answered
+ANSWERS = recorded("ollama-chat.jsonl")
+REQUESTS = [*ANSWERS, *recorded("ollama-chat-stream.jsonl")]  # a request is the same whichever way it is answered
 PLAIN = replace(OLLAMA, defaults={})
 """The recorded programs left the server's defaults alone."""
 
-pytestmark = pytest.mark.skipif(not ANSWERS, reason=f"no recorded traffic in {WIRE}; set SIGWIRE_FIXTURES")
+pytestmark = pytest.mark.skipif(not ANSWERS, reason="no recorded traffic; set SIGWIRE_FIXTURES")
 
 
 def target_of(exchange: dict[str, Any]) -> Target[ollama.OllamaDialect]:

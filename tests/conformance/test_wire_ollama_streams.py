@@ -9,8 +9,9 @@ from sigwire.core.response import Response
 from sigwire.errors import LMTransportError
 from sigwire.lm.codecs import ollama
 from sigwire.lm.codecs.base import Encoded
+from tests.conformance.recordings import Exchange, ids, recorded
 from tests.conformance.test_wire_ollama import target_of
-from tests.conformance.wire_streams import Exchange, ids, read, recorded, told, wire_events
+from tests.conformance.wire_streams import read, told, wire_events
 
 EXCHANGES = recorded("ollama-chat-stream.jsonl")
 

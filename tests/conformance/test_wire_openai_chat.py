@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,16 +20,14 @@ from sigwire.errors import LMError
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.base import Encoded, Target
 from sigwire.lm.codecs.dialects import COMPATIBLE, DIALECTS, OPENAI, ChatDialect
+from tests.conformance.recordings import ids, recorded
 
-FIXTURES = Path(os.environ.get("SIGWIRE_FIXTURES", Path(__file__).parents[3] / "shared" / "fixtures"))
-FILE = FIXTURES / "wire" / "openai-chat.jsonl"
-LINES = FILE.read_text(encoding="utf-8").splitlines() if FILE.exists() else []
-EXCHANGES: list[dict[str, Any]] = [json.loads(line) for line in LINES]
+EXCHANGES = recorded("openai-chat.jsonl")
 ABLE = Capabilities(
     json_schema=True, json_object=True, tools_with_json_schema=True, native_tools=True, tool_choice=True
 )
 
-pytestmark = pytest.mark.skipif(not EXCHANGES, reason=f"no recorded traffic at {FILE}; set SIGWIRE_FIXTURES")
+pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set SIGWIRE_FIXTURES")
 
 
 HOSTS: dict[str, ChatDialect] = {
@@ -52,10 +48,6 @@ def sent_of(exchange: dict[str, Any]) -> Encoded:
 
 def decoded(exchange: dict[str, Any]) -> Response:
     return openai_chat.decode(exchange["response"], sent_of(exchange), target_of(exchange))
-
-
-def ids(exchanges: list[dict[str, Any]]) -> list[str]:
-    return [f"{exchange['id']}-{exchange['provider']}" for exchange in exchanges]
 
 
 ANSWERS = [exchange for exchange in EXCHANGES if "error" not in exchange["expected"]]

@@ -13,6 +13,7 @@ from sigwire.core.events import TextDelta, ToolCallStart
 from sigwire.core.response import Response
 from sigwire.errors import LMError, LMTransportError
 from sigwire.lm.codecs import openai_chat
+from tests.conformance.recordings import Exchange, ids, recorded
 from tests.conformance.test_wire_openai_chat import (
     USED,
     expected_call,
@@ -24,7 +25,7 @@ from tests.conformance.test_wire_openai_chat import (
     used,
     without_space,
 )
-from tests.conformance.wire_streams import Exchange, ids, read, recorded, told, wire_events
+from tests.conformance.wire_streams import read, told, wire_events
 
 EXCHANGES = recorded("openai-chat-stream.jsonl")
 FAILURES = [exchange for exchange in EXCHANGES if "stream_error" in exchange["expected"]]

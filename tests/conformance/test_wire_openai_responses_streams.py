@@ -11,6 +11,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.response import Response
 from sigwire.errors import LMTransportError
 from sigwire.lm.codecs import openai_responses
+from tests.conformance.recordings import Exchange, ids, recorded
 from tests.conformance.test_wire_openai_responses import (
     USED,
     builtin_of,
@@ -25,7 +26,7 @@ from tests.conformance.test_wire_openai_responses import (
     used,
     without_space,
 )
-from tests.conformance.wire_streams import Exchange, ids, read, recorded, told, wire_events
+from tests.conformance.wire_streams import read, told, wire_events
 
 EXCHANGES = recorded("openai-responses-stream.jsonl")
 REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not None]

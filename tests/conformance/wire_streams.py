@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-from pathlib import Path
 from typing import Any
 
 from sigwire.core.events import StreamEvent, collect
@@ -12,20 +9,7 @@ from sigwire.core.json import JsonValue
 from sigwire.core.response import Response
 from sigwire.lm.codecs.base import Encoded, StreamingCodec, Target
 from sigwire.lm.sse import splitter_for
-
-FIXTURES = Path(os.environ.get("SIGWIRE_FIXTURES", Path(__file__).parents[3] / "shared" / "fixtures"))
-
-Exchange = dict[str, Any]
-
-
-def recorded(name: str) -> list[Exchange]:
-    """The exchanges of a file; none where there is no such file."""
-    file = FIXTURES / "wire" / name
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
-
-
-def ids(exchanges: list[Exchange]) -> list[str]:
-    return [f"{exchange['id']}-{exchange['provider']}" for exchange in exchanges]
+from tests.conformance.recordings import Exchange
 
 
 def wire_events(codec: StreamingCodec[Any], text: str, size: int = 100) -> list[JsonValue]:

@@ -40,6 +40,7 @@ from sigwire.lm.codecs.media import (
     data_url,
     encoded_by,
     needs_media,
+    read_content,
     split_data_url,
     text_of_file,
 )
@@ -137,6 +138,7 @@ __all__ = [
     "place_options",
     "provider_data",
     "put",
+    "read_content",
     "repeat_warning",
     "settle",
     "split_data_url",

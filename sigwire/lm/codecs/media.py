@@ -1,4 +1,4 @@
-"""Parts on a wire: data URLs both ways, text documents as text, and the refusal of what a host or a wire does not take."""
+"""Parts on a wire, both ways: by a table, as data URLs, text documents as text; the refusal of what is not taken."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
-from sigwire.core.json import JsonObject
-from sigwire.core.messages import AudioPart, FilePart, Part
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import AudioPart, FilePart, OpaquePart, Part, TextPart
+from sigwire.errors import InputError, UnsupportedFeature
+from sigwire.lm.codecs.loose import objects_of, string_of
 from sigwire.lm.codecs.options import refusal, supports
 from sigwire.lm.codecs.shapes import Dialect, Target
 
-__all__ = ["data_url", "encoded_by", "needs_media", "split_data_url", "text_of_file"]
+__all__ = ["data_url", "encoded_by", "needs_media", "read_content", "split_data_url", "text_of_file"]
 
 D = TypeVar("D", bound=Dialect)
 
@@ -53,6 +55,35 @@ def encoded_by(
     if isinstance(part, AudioPart):
         raise refusal("audio input", target, "Transcribe it first, or use a provider that takes sound.")
     raise refusal(f"a part of kind {part.kind!r} in this place", target, "Leave it out or send it as text.")
+
+
+def read_content(
+    content: JsonValue,
+    readers: Mapping[str, Callable[[JsonObject], Part]],
+    encode: Callable[[Part, Target[D]], JsonObject],
+    dialect: D,
+) -> tuple[Part, ...]:
+    """The parts of a turn's content, which is text or a list; what would not be written the same again is kept as it is."""
+    if isinstance(content, str):
+        return (TextPart(content),)
+    target = Target("", "", dialect)
+    return tuple(_read_part(wire, readers, encode, target) for wire in objects_of(content))
+
+
+def _read_part(
+    wire: JsonObject,
+    readers: Mapping[str, Callable[[JsonObject], Part]],
+    encode: Callable[[Part, Target[D]], JsonObject],
+    target: Target[D],
+) -> Part:
+    bare: JsonObject = {name: value for name, value in wire.items() if value is not None}
+    reader = readers.get(string_of(bare, "type") or "")
+    part = reader(bare) if reader else None
+    try:
+        same = part is not None and encode(part, target) == bare
+    except (InputError, UnsupportedFeature):
+        same = False
+    return part if part is not None and same else OpaquePart(target.dialect.family, wire)
 
 
 def text_of_file(part: FilePart) -> str | None:

@@ -65,7 +65,7 @@ def offer(request: Request, names: NameMap, target: Target[Dialect]) -> Offer:
         function = cast(JsonObject, tool.get("function") or {})
         name, parameters = str(function.get("name")), function.get("parameters")
         if isinstance(parameters, dict):
-            parameters, lost = compile_schema(parameters, target.dialect.tool_schema, f"tool {name!r}")
+            parameters, lost = compile_schema(parameters, target.dialect.tool_schema, f"tool {name!r}", target.shown)
             warnings.extend(lost)
         else:
             parameters = None

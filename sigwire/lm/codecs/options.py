@@ -83,7 +83,7 @@ def place_options(
             case Place(path, convert):
                 put(body, path, convert(value) if convert else value)
             case Drop(detail):
-                warnings.append(LMWarning(name, f"{target.provider}/{target.model}: {detail}"))
+                warnings.append(LMWarning(name, f"{target.shown}: {detail}"))
             case Skip():
                 pass
     return body, tuple(warnings)
@@ -147,7 +147,7 @@ def supports(condition: bool, feature: str, target: Target[Dialect], instead: st
 
 def refusal(feature: str, target: Target[Dialect], instead: str) -> UnsupportedFeature:
     """What ``supports`` raises."""
-    return UnsupportedFeature(f"{target.provider}/{target.model} has no place for {feature}. {instead}")
+    return UnsupportedFeature(f"{target.shown} has no place for {feature}. {instead}")
 
 
 def wanted_choices(request: Request) -> int:

@@ -73,7 +73,7 @@ def fit_effort(asked: Reasoning, efforts: Sequence[str], target: Target[Dialect]
 
 
 def _note(target: Target[Dialect], detail: str) -> LMWarning:
-    return LMWarning("reasoning", f"{target.provider}/{target.model} {detail}")
+    return LMWarning("reasoning", f"{target.shown} {detail}")
 
 
 def effort_for_budget(budget: int) -> str:

@@ -84,8 +84,10 @@ class SchemaRules:
 AS_IS = SchemaRules()
 
 
-def compile_schema(schema: JsonObject, rules: SchemaRules, where: str) -> tuple[JsonObject, tuple[LMWarning, ...]]:
-    """The schema as the wire takes it, and what was lost. ``where`` names it in messages ("tool 'add'").
+def compile_schema(
+    schema: JsonObject, rules: SchemaRules, where: str, to: str = "this provider"
+) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+    """The schema as the wire takes it, and what was lost. ``where`` names it in messages ("tool 'add'"), ``to`` who gets it.
 
     Raises ``UnsupportedFeature`` with the path of what cannot be sent.
 
@@ -100,14 +102,21 @@ def compile_schema(schema: JsonObject, rules: SchemaRules, where: str) -> tuple[
     """
     if rules is AS_IS:
         return schema, ()
-    compiled, lost = _compile_text(dumps(schema), rules, where)
+    try:
+        compiled, lost = _compile_text(dumps(schema), rules)
+    except _RefusedError as refused:
+        path, why = refused.args
+        raise UnsupportedFeature(
+            f"The schema of {where} cannot be sent to {to}: at {path or 'the root'} {why}. "
+            "Change the schema there, or use a model whose provider takes it."
+        ) from None
     return compiled, tuple(LMWarning("schema", f"{where}: {detail}") for detail in lost)
 
 
 @functools.lru_cache(maxsize=2048)
-def _compile_text(text: str, rules: SchemaRules, where: str) -> tuple[JsonObject, tuple[str, ...]]:
+def _compile_text(text: str, rules: SchemaRules) -> tuple[JsonObject, tuple[str, ...]]:
     schema = loads(text)
-    compiler = _Compiler(schema, rules, where)
+    compiler = _Compiler(schema, rules)
     compiled = compiler.root()
     # A schema that needs nothing keeps its order of keys, and so the bytes a provider's cache has seen.
     return (schema if compiled == schema else compiled), compiler.lost_in_words()
@@ -240,13 +249,16 @@ def _absorb(merged: JsonObject, member: JsonObject) -> bool:
 _NOT_ENFORCED = "is not enforced by the provider; it was written into the description."
 
 
+class _RefusedError(Exception):
+    """A path of the schema, and why what stands there cannot be sent."""
+
+
 class _Compiler:
     """One schema on its way to one wire. ``lost`` collects (keyword, path, what happened)."""
 
-    def __init__(self, schema: JsonObject, rules: SchemaRules, where: str) -> None:
+    def __init__(self, schema: JsonObject, rules: SchemaRules) -> None:
         self.document = schema
         self.rules = rules
-        self.where = where
         self.lost: list[tuple[str, str, str]] = []
         self.recursive = _recursive_refs(schema)
         self.endless = _recursive_refs(schema, required_only=True)
@@ -265,9 +277,9 @@ class _Compiler:
         node = self.node(start, "", ())
         union = "anyOf" in node
         if self.rules.root == "object" and (union or node.get("type") != "object"):
-            raise self.refusal("", "the root must be an object schema without a union")
+            raise _RefusedError("", "the root must be an object schema without a union")
         if self.rules.root == "union" and not union and node.get("type") != "object":
-            raise self.refusal("", "the root must be an object schema")
+            raise _RefusedError("", "the root must be an object schema")
         if self.rules.inline_refs and not any(_refs(node)):
             return {name: value for name, value in node.items() if name not in ("$defs", "definitions")}
         return node
@@ -285,7 +297,7 @@ class _Compiler:
         compiled = dict(node)
         for rewrite in self.rules.rewrite:
             compiled = rewrite(compiled)
-        if "$ref" in compiled and "$ref" not in node and self.rules.inline_refs:  # a rewrite brought it up (allOf)
+        if "$ref" in compiled and "$ref" not in node:  # a rewrite brought it up (allOf)
             return self.node(compiled, path, inside)
         compiled = self.dropped(compiled, path)
         compiled = {name: self.below(name, value, path, inside) for name, value in compiled.items()}
@@ -303,7 +315,7 @@ class _Compiler:
     def inlined(self, node: JsonObject, reference: str, path: str, inside: tuple[str, ...]) -> JsonObject:
         target = _resolve(self.document, reference)
         if target is None:
-            raise self.refusal(path, f"{reference!r} points at nothing inside the schema")
+            raise _RefusedError(path, f"{reference!r} points at nothing inside the schema")
         siblings = {name: value for name, value in node.items() if name != "$ref"}
         return self.node({**target, **siblings}, path, (*inside, reference))
 
@@ -317,9 +329,9 @@ class _Compiler:
                     "description": f"Again an object like {name if name != '#' else 'the whole'}.",
                 }
             case "refuse":
-                raise self.refusal(path, f"it is recursive ({reference})")
+                raise _RefusedError(path, f"it is recursive ({reference})")
             case "optional" if reference in self.endless:
-                raise self.refusal(path, f"it is recursive in required properties ({reference})")
+                raise _RefusedError(path, f"it is recursive in required properties ({reference})")
             case _:
                 bare = self.rules.ref_siblings or len(node) == 1
                 return self.whole_reference(node, path) if bare else self.bare_reference(node, path)
@@ -370,25 +382,21 @@ class _Compiler:
     def completed(self, node: JsonObject, path: str) -> JsonObject:
         """Rules about what has to be there, after what may not be there is gone."""
         if self.rules.untyped == "refuse" and not node.keys() & _SHAPES:
-            raise self.refusal(path, "it does not say which type it is")
+            raise _RefusedError(path, "it does not say which type it is")
         if node.get("type") != "object":
             return node
         extra = node.get("additionalProperties")
         opens = isinstance(extra, dict) or extra is True or (extra is None and "properties" not in node)
         if opens and path and self.rules.open_maps == "refuse":
-            raise self.refusal(path, "it is a map of undeclared keys; declare the keys, or use a list of key and value")
+            raise _RefusedError(
+                path, "it is a map of undeclared keys; declare the keys, or use a list of key and value"
+            )
         if opens and extra and self.rules.open_maps == "open":
             self.lost.append(("additionalProperties", path, "cannot be described to the provider and was left out."))
             return {name: value for name, value in node.items() if name != "additionalProperties"}
         if self.rules.closed and extra is not False:
             return {**node, "additionalProperties": False}
         return node
-
-    def refusal(self, path: str, why: str) -> UnsupportedFeature:
-        return UnsupportedFeature(
-            f"The schema of {self.where} cannot be sent to this provider: at {path or 'the root'} {why}. "
-            "Change the schema there, or use a model whose provider takes it."
-        )
 
 
 def _resolve(document: JsonObject, reference: str) -> JsonObject | None:

@@ -94,6 +94,11 @@ class Target(Generic[D]):
     facts: ModelFacts = ModelFacts()
 
     @property
+    def shown(self) -> str:
+        """Who it is, for errors and warnings: ``openai/gpt-5-mini``."""
+        return f"{self.provider}/{self.model}"
+
+    @property
     def repair(self) -> RepairRules:
         """How history must look: the dialect's rules, with media beside the results where the model wants them there."""
         rules = self.dialect.repair

@@ -79,6 +79,18 @@ schemas: st.SearchStrategy[JsonObject] = st.sampled_from(
         {"type": "object", "properties": {"x": {"type": ["integer", "null"], "minimum": 0}}, "required": ["x"]},
         {"type": "object", "properties": {"x": {"anyOf": [{"type": "string"}, {"type": "array", "items": {}}]}}},
         {"type": "object", "properties": {"x": {"$ref": "#/$defs/d"}}, "$defs": {"d": {"enum": ["a", "b"]}}},
+        {
+            "type": "object",
+            "properties": {"x": {"allOf": [{"$ref": "#/$defs/d"}], "default": 1}},
+            "$defs": {"d": {"const": 1}},
+        },
+        {"type": "object", "properties": {"x": {"type": "object", "additionalProperties": {"type": "integer"}}}},
+        {"type": "object", "properties": {"kids": {"type": "array", "items": {"$ref": "#"}, "uniqueItems": True}}},
+        {"type": "object", "properties": {"x": {"$ref": "#"}}, "required": ["x"]},
+        {
+            "type": "object",
+            "properties": {"x": {"oneOf": [{"const": None}, {"pattern": "^a", "maxLength": 3}], "not": {}}},
+        },
     ]
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -149,6 +150,15 @@ def test_references_stay_and_may_lose_what_stands_beside_them() -> None:
     loud = obj(p={"$ref": "#/$defs/P", "minProperties": 1}) | {"$defs": {"P": POINT}}
     _, warnings = compiled(loud, SchemaRules(ref_siblings=False))
     assert warnings == ["tool 'f': minProperties at /properties/p beside $ref was left out."]
+
+
+def test_a_reference_out_of_an_all_of_follows_the_rules_of_references() -> None:
+    schema = obj(p={"allOf": [{"$ref": "#/$defs/P"}], "description": "d", "default": {}}) | {"$defs": {"P": POINT}}
+    bare = obj(p={"$ref": "#/$defs/P"}) | {"$defs": {"P": POINT}}
+    rules = SchemaRules(rewrite=(merge_all_of,), ref_siblings=False)
+    assert compiled(schema, rules) == (bare, ["tool 'f': default at /properties/p beside $ref was left out."])
+    endless = obj(p={"allOf": [{"$ref": "#"}]}) | {"required": ["p"]}
+    assert "recursive in required" in refused(endless, replace(rules, recursion="optional"))
 
 
 def test_a_reference_to_nothing_is_refused() -> None:

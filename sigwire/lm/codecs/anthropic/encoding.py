@@ -166,7 +166,9 @@ def _encode_output(
         return {}, words
     try:
         supports(not _is_open(schema), "an output object of any keys", target, "Declare its keys.")
-        compiled, warnings = compile_schema(schema, target.dialect.output_schema, f"the output {wanted.name!r}")
+        compiled, warnings = compile_schema(
+            schema, target.dialect.output_schema, f"the output {wanted.name!r}", target.shown
+        )
     except UnsupportedFeature as refusal:
         # Sent with less than the schema says, the answer could not fit it; said in words, it can.
         notes.add(LMWarning("response_format", f"{refusal} It was asked for in words."))

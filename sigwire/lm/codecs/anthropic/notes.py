@@ -19,4 +19,4 @@ class Notes:
         self.warnings.extend(warnings)
 
     def say(self, feature: str, target: Target[MessagesDialect], detail: str) -> None:
-        self.add(LMWarning(feature, f"{target.provider}/{target.model} {detail}"))
+        self.add(LMWarning(feature, f"{target.shown} {detail}"))

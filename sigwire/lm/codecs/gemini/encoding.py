@@ -154,15 +154,15 @@ def _encode_output(
         return native, "", ()
     if schema is not None and able.json_schema and not apart:
         try:
-            compiled, lost = compile_schema(schema, target.dialect.output_schema, f"the output {wanted.name!r}")
+            compiled, lost = compile_schema(
+                schema, target.dialect.output_schema, f"the output {wanted.name!r}", target.shown
+            )
         except UnsupportedFeature as refusal:
             said = LMWarning("response_format", f"{refusal} It was asked for in words.")
             return native, in_words(schema), (said,)
         return {"responseMimeType": JSON_TYPE, "responseJsonSchema": compiled}, "", lost
     why = "beside tools " if apart else ""
-    detail = (
-        f"{target.provider}/{target.model} has no structured output by schema {why}here; it was asked for in words."
-    )
+    detail = f"{target.shown} has no structured output by schema {why}here; it was asked for in words."
     return native, in_words(schema), (LMWarning("response_format", detail),)
 
 
@@ -189,7 +189,7 @@ def _encode_tools(
     if both and target.dialect.announce_builtin:
         config["includeServerSideToolInvocations"] = True
     if parallel is False and tools.functions and tools.choice != "none":
-        detail = f"{target.provider}/{target.model} cannot be kept from calling several tools at once."
+        detail = f"{target.shown} cannot be kept from calling several tools at once."
         warnings += (LMWarning("parallel_tool_calls", detail),)
     return {**({"tools": sent} if sent else {}), **({"toolConfig": config} if config else {})}, warnings
 
@@ -203,10 +203,10 @@ def _encode_choice(
     """``functionCallingConfig``, and whether the tools have to be narrowed to those it allows."""
     mode = tools.choice
     if mode is None or not tools.functions:
-        detail = f"{target.provider}/{target.model} cannot be made to use a built-in tool; it is left to the model."
+        detail = f"{target.shown} cannot be made to use a built-in tool; it is left to the model."
         return {}, False, (LMWarning("tool_choice", detail),) if mode == "required" else ()
     if mode == "required" and not can_force(thinks, target):
-        detail = f"{target.provider}/{target.model} cannot be made to call a tool; the choice was left to the model."
+        detail = f"{target.shown} cannot be made to call a tool; the choice was left to the model."
         return {"mode": "AUTO"}, bool(tools.allowed), (LMWarning("tool_choice", detail),)
     if not tools.allowed or mode == "none":
         return {"mode": MODES[mode]}, False, ()

@@ -86,7 +86,7 @@ def encode(request: Request, target: Target[OllamaDialect], *, stream: bool = Fa
 
 
 def _note(feature: str, target: Target[OllamaDialect], detail: str) -> LMWarning:
-    return LMWarning(feature, f"{target.provider}/{target.model} {detail}")
+    return LMWarning(feature, f"{target.shown} {detail}")
 
 
 def _encode_reasoning(request: Request, target: Target[OllamaDialect]) -> tuple[JsonObject, tuple[LMWarning, ...]]:
@@ -146,7 +146,9 @@ def _encode_output(
         return native, in_words(wanted.schema), words
     if wanted.schema is None:
         return {"format": "json"}, "", ()
-    schema, warnings = compile_schema(wanted.schema, target.dialect.output_schema, f"the output {wanted.name!r}")
+    schema, warnings = compile_schema(
+        wanted.schema, target.dialect.output_schema, f"the output {wanted.name!r}", target.shown
+    )
     if not target.dialect.enforces_format:
         warnings = (*warnings, _note("response_format", target, "takes the schema but does not hold the model to it."))
     return {"format": schema}, "", warnings

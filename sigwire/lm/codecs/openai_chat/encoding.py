@@ -185,7 +185,7 @@ def _no_thinking_beside_tools(
     supports(
         "off" in efforts, "tools together with reasoning on this wire", target, "OpenAI's Responses API takes both."
     )
-    detail = f"{target.provider}/{target.model} takes tools here only without reasoning; it was switched off."
+    detail = f"{target.shown} takes tools here only without reasoning; it was switched off."
     off = target.dialect.reasoning.off if by_itself else {}
     return off, False, () if asked is not None and asked.off else (LMWarning("reasoning", detail),)
 
@@ -202,7 +202,9 @@ def _encode_output(
     schema, warnings = wanted.schema, _NONE_LOST
     able = _output_modes(tools, target)
     if schema is not None and "json_schema" in able:
-        schema, warnings = compile_schema(schema, target.dialect.output_schema, f"the output {wanted.name!r}")
+        schema, warnings = compile_schema(
+            schema, target.dialect.output_schema, f"the output {wanted.name!r}", target.shown
+        )
         return (
             {
                 "response_format": {
@@ -216,7 +218,7 @@ def _encode_output(
     native: JsonObject = {"response_format": {"type": "json_object"}} if "json_object" in able else {}
     if schema is None and native:
         return native, "", ()
-    lost = f"{target.provider}/{target.model} has no structured output by schema here; it was asked for in words."
+    lost = f"{target.shown} has no structured output by schema here; it was asked for in words."
     return native, in_words(schema), (LMWarning("response_format", lost),)
 
 
@@ -279,7 +281,7 @@ def _encode_choice(
     if mode is None or mode == "none":
         return mode, False, ()
     if mode == "required" and not (target.dialect.forced_choice and can_force(thinks, target)):
-        detail = f"{target.provider}/{target.model} cannot be made to call a tool; the choice was left to the model."
+        detail = f"{target.shown} cannot be made to call a tool; the choice was left to the model."
         return "auto", bool(tools.allowed), (LMWarning("tool_choice", detail),)
     if tools.named and len(tools.functions) > 0:
         return {"type": "function", "function": {"name": tools.named}}, False, ()

@@ -19,13 +19,10 @@ from sigwire.core.messages import (
 from sigwire.core.names import NameMap
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.tools import ToolResult, number_calls
-from sigwire.errors import (
-    UnsupportedFeature,
-)
 from sigwire.lm.codecs.base import (
     Place,
-    Target,
     objects_of,
+    read_content,
     split_data_url,
     string_of,
 )
@@ -158,22 +155,7 @@ def _read_assistant(wire: JsonObject, dialect: ChatDialect) -> Message:
 
 
 def _read_parts(content: JsonValue, dialect: ChatDialect) -> tuple[Part, ...]:
-    if isinstance(content, str):
-        return (TextPart(content),)
-    return tuple(_read_part(wire, dialect) for wire in objects_of(content))
-
-
-def _read_part(wire: JsonObject, dialect: ChatDialect) -> Part:
-    """A content part; whatever would not be written the same again is kept as it is."""
-    bare: JsonObject = {name: value for name, value in wire.items() if value is not None}
-    reader = _READERS.get(string_of(bare, "type") or "")
-    part = reader(bare) if reader else None
-    target = Target("", "", dialect)
-    try:
-        same = part is not None and encode_part(part, target) == bare
-    except UnsupportedFeature:
-        same = False
-    return part if part is not None and same else OpaquePart(dialect.family, wire)
+    return read_content(content, _READERS, encode_part, dialect)
 
 
 def _read_image(wire: JsonObject) -> Part:

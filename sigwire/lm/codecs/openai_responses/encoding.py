@@ -160,13 +160,15 @@ def _encode_output(
         return {}, "", ()
     able, schema = _output_modes(tools, target), wanted.schema
     if schema is not None and "json_schema" in able:
-        schema, warnings = compile_schema(schema, target.dialect.output_schema, f"the output {wanted.name!r}")
+        schema, warnings = compile_schema(
+            schema, target.dialect.output_schema, f"the output {wanted.name!r}", target.shown
+        )
         name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "response"
         return {"text": {"format": {"type": "json_schema", "name": name, "schema": schema}}}, "", warnings
     native = JSON_MODE if "json_object" in able else {}
     if schema is None and native:
         return native, "", ()
-    lost = f"{target.provider}/{target.model} has no structured output by schema here; it was asked for in words."
+    lost = f"{target.shown} has no structured output by schema here; it was asked for in words."
     return native, in_words(schema), (LMWarning("response_format", lost),)
 
 
@@ -257,7 +259,7 @@ def _encode_choice(
     if mode is None or mode == "none":
         return mode, False, ()
     if mode == "required" and not (target.dialect.forced_choice and can_force(thinks, target)):
-        detail = f"{target.provider}/{target.model} cannot be made to call a tool; the choice was left to the model."
+        detail = f"{target.shown} cannot be made to call a tool; the choice was left to the model."
         return "auto", bool(tools.allowed), (LMWarning("tool_choice", detail),)
     if tools.named:
         return {"type": "function", "name": tools.named}, False, ()

@@ -11,15 +11,11 @@ from sigwire.core.names import NameMap
 from sigwire.core.parts import MediaPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.tools import ToolCall, ToolResult
-from sigwire.errors import (
-    InputError,
-    UnsupportedFeature,
-)
 from sigwire.lm.codecs.base import (
     Place,
-    Target,
     object_of,
     objects_of,
+    read_content,
     split_data_url,
     string_of,
 )
@@ -224,21 +220,7 @@ def _read_media(wire: JsonObject) -> MediaPart:
 
 
 def _read_parts(content: JsonValue, dialect: ResponsesDialect) -> tuple[Part, ...]:
-    if isinstance(content, str):
-        return (TextPart(content),)
-    return tuple(_read_part(wire, dialect) for wire in objects_of(content))
-
-
-def _read_part(wire: JsonObject, dialect: ResponsesDialect) -> Part:
-    """A content part; whatever would not be written the same again is kept as it is."""
-    bare: JsonObject = {name: value for name, value in wire.items() if value is not None}
-    reader = _READERS.get(string_of(bare, "type") or "")
-    part = reader(bare) if reader else None
-    try:
-        same = part is not None and encode_part(part, Target("", "", dialect)) == bare
-    except (InputError, UnsupportedFeature):
-        same = False
-    return part if part is not None and same else OpaquePart(dialect.family, wire)
+    return read_content(content, _READERS, encode_part, dialect)
 
 
 def _read_image(wire: JsonObject) -> ImagePart:
