@@ -143,10 +143,10 @@ def _beside(effect: Effect[Any], gone: StreamLeft) -> Generator[Any, None, Any]:
             while (heard := told.get()) is not future:
                 yield from heard.events
                 heard.take()
-        except GeneratorExit:
-            ear.scope.leave()
-            with suppress(TimeoutError):  # a thread cannot be stopped: what does not end soon goes on unheard
-                learn(gone, future.exception(PATIENCE))
+        except BaseException as error:
+            if ear.scope.leave() or isinstance(error, GeneratorExit):  # an interrupt waits only for what it woke
+                with suppress(TimeoutError):  # a thread cannot be stopped: what does not end soon goes on unheard
+                    learn(gone if isinstance(error, GeneratorExit) else error, future.exception(PATIENCE))
             raise
         finally:
             ear.scope.leave()

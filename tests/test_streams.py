@@ -414,6 +414,14 @@ def test_who_leaves_hears_what_was_said_in_another_thread() -> None:
     assert vars(gone[0]) == {"partial": "so far", "steps": 1}
 
 
+def test_an_interrupted_reader_hears_it_too() -> None:
+    events = stream(_adds_its_own(lambda: run(_tells_and_is_left("so far"))))
+    assert next(events) == "heard"
+    with pytest.raises(KeyboardInterrupt) as caught:
+        events.throw(KeyboardInterrupt())
+    assert vars(caught.value) == {"partial": "so far", "steps": 1}
+
+
 @pytest.mark.parametrize("inside", ["task", "thread"])
 async def test_so_does_who_leaves_an_awaited_stream(inside: str) -> None:
     async def in_a_task() -> None:

@@ -61,11 +61,11 @@ class Ask:
         place = place_of(self.asker.module if self.asker is not None else self.lm)
         reader: EventReader = _Marking(place) if self.asker is None else self.asker.reader(*place)
         yield Emit(AskStart(self.lm.model, path=place.path, turn=place.turn))
-        heard: list[StreamEvent] = []
+        heard = _Heard()
         try:
-            response: Response = yield from _read_by(reader, _told(self.lm, self.request), heard)
+            response: Response = yield from _read_by(reader, _told(self.lm, self.request), heard.events)
         except BaseException as error:  # what was answered before it ended is paid for
-            so_far = _so_far(error, heard)
+            so_far = heard.answer_on(error)
             if so_far is not None:
                 record_usage(self.lm.model, so_far.usage)
             raise
@@ -126,14 +126,21 @@ def _told(lm: LanguageModel, request: Request) -> Program[Response]:
     return response
 
 
-def _so_far(error: BaseException, heard: list[StreamEvent]) -> Response | None:
-    """The answer as far as it had come, put on the error by the model that was asked, or else here."""
-    from sigwire.core.events import ResponseStart, collect
+class _Heard:
+    """The events of an answer so far. Imports are made at its beginning: a stream may be forgotten until Python ends."""
 
-    known = getattr(error, "partial", None)
-    if known is None and any(not isinstance(event, ResponseStart) for event in heard):
-        known = error.partial = collect(heard)  # type: ignore[attr-defined]  # an exception takes attributes
-    return known if isinstance(known, Response) else None
+    def __init__(self) -> None:
+        from sigwire.core.events import ResponseStart, collect
+
+        self.events: list[StreamEvent] = []
+        self._start, self._collect = ResponseStart, collect
+
+    def answer_on(self, error: BaseException) -> Response | None:
+        """The answer as far as it had come, put on the error by the model that was asked, or else here."""
+        known = getattr(error, "partial", None)
+        if known is None and any(type(event) is not self._start for event in self.events):
+            known = error.partial = self._collect(self.events)  # type: ignore[attr-defined]  # an exception takes attributes
+        return known if isinstance(known, Response) else None
 
 
 def _read_by(reader: EventReader, program: Program[Response], heard: list[StreamEvent]) -> Program[Response]:
