@@ -24,7 +24,6 @@ import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from sigwire.errors import ConfigurationError
@@ -395,7 +394,7 @@ def _await(coroutine: Coroutine[Any, Any, T]) -> T:
 
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         if task is not None:
-            cancel.append(partial(loop.call_soon_threadsafe, task.cancel))
+            cancel.append(lambda: loop.call_soon_threadsafe(task.cancel))
         return await coroutine
 
     def leave() -> None:
