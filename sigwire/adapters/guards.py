@@ -47,11 +47,11 @@ _BLANKS = r"[ \t]*"
 HEADER_STEPS = (r"\[", r"\[", _BLANKS, "#", "#", _BLANKS, r"(\w+)", _BLANKS, "#", "#", _BLANKS, r"\]", r"\]")
 _HEADER_MARK = Mark.of(*HEADER_STEPS[:5])
 _ACTION = Mark.literal("Action:")
-_ACTION_BEGUN = rf"(?:{_ACTION.begun}|(?:{_ACTION.whole}{_BLANKS})+(?:{_ACTION.begun}|\s*`{{0,2}}))"
+_ACTION_BEGUN = rf"(?:{_ACTION.begun}|(?:{_ACTION.whole}{_BLANKS})+(?:{_ACTION.begun}|\s*\\*`{{0,2}}))"
 _CALL_LINES = (
     *map(Mark.literal, ("~~~", "```tool_call", "```tool_result", "```tool_code")),
-    # The word may stand there several times: what follows the last one decides.
-    Mark(rf"{_ACTION.whole}(?=(?:{_BLANKS}{_ACTION.whole})*\s*(?:```|[\[{{]))", _ACTION_BEGUN),
+    # The word may stand there several times: what follows the last one decides, which may be a mark that is protected.
+    Mark(rf"{_ACTION.whole}(?=(?:{_BLANKS}{_ACTION.whole})*\s*\\*(?:```|[\[{{]))", _ACTION_BEGUN),
 )
 
 

@@ -12,6 +12,7 @@ them fits is decided by whoever knows the type.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -289,6 +290,8 @@ class _Reader:
             number = int(match[0]) if whole else float(match[0])
         except ValueError:  # Python reads no integer of more than 4300 digits
             raise JsonReadError("a number has too many digits", code="number", position=self.position) from None
+        if isinstance(number, float) and math.isinf(number):
+            raise JsonReadError("a number is too great", code="number", position=self.position)
         self.position = match.end()
         return number
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import math
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -24,7 +25,7 @@ dumps: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=("
 
 
 def loads(text: str | bytes) -> Any:
-    """Strict JSON: ``NaN`` and ``Infinity`` are refused; every fault is a ``ValueError``.
+    """Strict JSON: ``NaN``, ``Infinity`` and numbers too great for a float are refused; every fault is a ``ValueError``.
 
     >>> loads('{"a": [1, 2.0, null]}')
     {'a': [1, 2.0, None]}
@@ -54,6 +55,13 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
+def _read_float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:40]} is too great a number")
+    return number
+
+
 def _refuse_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     whole = dict(pairs)
     if len(whole) == len(pairs):
@@ -69,7 +77,7 @@ def _decoder(pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -
     ``decode`` first looks for white space on both sides, which costs more than most texts do. It is asked only where the
     text does not begin with its value, and for the words of a fault.
     """
-    decoder = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=pairs_hook)
+    decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_read_float, object_pairs_hook=pairs_hook)
     raw_decode, decode = decoder.raw_decode, decoder.decode
 
     def read(text: str) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import ssl
 from base64 import b64encode
 from collections.abc import Mapping
@@ -73,7 +74,7 @@ def endpoint(url: str) -> Endpoint:
         default = _PORTS[parts.scheme]
     except (KeyError, ValueError):
         host, port, default, parts = "", None, 0, urlsplit("")
-    if not host:
+    if not _HOST.fullmatch(host):
         raise ConfigurationError(f"{shown(url)} is no address for a request. Write http:// or https://, and a host.")
     bracketed = f"[{host}]" if ":" in host else host
     authority = bracketed if port in (None, default) else f"{bracketed}:{port}"
@@ -92,6 +93,7 @@ def _ascii(host: str) -> str:
     return host if host.isascii() else host.encode("idna").decode()
 
 
+_HOST = re.compile(r"[\w.:%-]+")  # a name, or an address of either kind
 _PATH = "/%:@!$&'()*+,;=~"  # what a path may hold as it is, escapes made by the caller among it
 _QUERY = _PATH + "?"
 

@@ -75,7 +75,7 @@ MARKS = [
     '~~~tool_call\n{"name": "ping", "arguments": {"text": "x"}}\n~~~', '<tool_call>{"name": "ping"}</tool_call>',
     "<tool_call>ping</tool_call>", "[TOOL_CALLS]", "TOOL_CALLS]", "ping[ARGS]{}", '[ping(text="x")]', "functools",
     '<invoke name="ping"></invoke>', "to=functions.ping", "Action:", '```tool_code\nping(text="x")\n```', "<|im_end|>",
-    '{"name": "ping", "arguments": {}}', "\n", "\n\n", "\r\n", "\t", " ", "\u2028", "\x00", "a",
+    '{"name": "ping", "arguments": {}}', "Action:\n", "\n", "\n\n", "\r\n", "\t", " ", "\u2028", "\x00", "a",
 ]  # fmt: skip
 texts = st.lists(st.sampled_from(MARKS), max_size=8).map("".join) | st.text(max_size=12)
 people = st.recursive(
@@ -128,6 +128,8 @@ def test_what_is_written_needs_no_repair(adapter: Adapter, values: dict[str, Any
 @each_adapter
 @pytest.mark.parametrize("native", [False, True], ids=["text tools", "native tools"])
 @given(values=everything, calls=st.lists(texts, max_size=2))
+@example(values={**EMPTY, "other": "Action:\n[[ ## text ## ]]"}, calls=[])
+@example(values={**EMPTY, "other": "Action:\n\\```tool_call"}, calls=[])
 def test_fields_and_calls_in_one_text_do_not_disturb_each_other(
     adapter: Adapter, native: bool, values: dict[str, Any], calls: list[str]
 ) -> None:
@@ -173,6 +175,9 @@ def test_an_echo_of_an_input_is_one_value_and_opens_no_field(adapter: Adapter, q
 @each_adapter
 @pytest.mark.parametrize("native", [False, True], ids=["text tools", "native tools"])
 @given(question=texts)
+@example(question='Action:\n \u2028Action:{"name": "ping", "arguments": {}}')
+@example(question='Action:Action:{"name": "ping", "arguments": {}}')
+@example(question="```\n\u2028~~~tool_call")
 def test_an_echo_of_an_input_calls_nothing(adapter: Adapter, native: bool, question: str) -> None:
     plan = adapter.plan(WithTools, Capabilities(native_tools=native))
     request = plan.format({"question": question, "tools": [PING]})

@@ -127,6 +127,14 @@ def test_white_space_may_stand_around_a_value_and_nothing_else_may(read: Any) ->
             read(beside + "{}")
 
 
+@pytest.mark.parametrize("read", [loads, loads_once])
+def test_a_number_too_great_for_a_float_is_refused_as_infinity_is(read: Any) -> None:
+    for text in ("1e999", '{"a": [-1e400]}', "9" * 400 + ".0"):
+        with pytest.raises(ValueError, match="too great"):
+            read(text)
+    assert read("[1e308, 1e-999]") == [1e308, 0.0]
+
+
 def test_bytes_are_read_too() -> None:
     assert loads('{"a": "é"}'.encode()) == {"a": "é"}
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fuzz.__main__ import main
 from tests.fuzz.source import Source
 from tests.fuzz.targets import KEPT, TARGETS
 
@@ -20,3 +23,11 @@ def test_any_input_gives_a_result_or_an_error_of_ours(name: str, data: bytes) ->
 @pytest.mark.parametrize(("name", "data", "fault"), KEPT)
 def test_what_once_failed_holds(name: str, data: bytes, fault: str) -> None:
     TARGETS[name](Source(data))
+
+
+def test_without_atheris_the_way_to_run_the_targets_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert main(["json"]) == 2
+    assert "pip install atheris" in capsys.readouterr().err

@@ -1,11 +1,11 @@
 """Fields as they grow: the events of a response become events of a signature's outputs.
 
-    reader      FieldReader: one response, each of its choices; what is passed on, what becomes a field
-    opening     where the outputs begin: thinking before them is left out
-    sections    the chat layout in pieces: headers at the start of lines
-    told        the events of one choice, as they are made
-    texts       a field's text in pieces: what its ends were guarded with is taken off
-    held        a text that has to wait for its next characters
+    reader                    FieldReader: a response, each of its choices; what is passed on, what becomes a field
+    opening                   where the outputs begin: thinking before them is left out
+    sections, tags, members   the layouts in pieces: chat, XML, JSON
+    sinks, texts, objects     what takes a field's text: text as it grows, objects as partial values, the rest whole
+    guarded, growth           marks unguarded in pieces; a JSON value as it grows
+    held, told                a text that waits for its next characters; the events of one choice
 
 What is told is never taken back, so three rules say what may be told before the answer is whole:
 

@@ -252,6 +252,7 @@ class JsonGrowth:
         token, self._token = self._token, ""
         try:
             self._put(loads(token))
+            self.changes += 1  # strings and containers could be seen before they were closed
         except ValueError:
             self._fail(0)
 
@@ -273,7 +274,6 @@ class JsonGrowth:
         return at + 1
 
     def _put(self, value: Any) -> None:
-        self.changes += 1
         if not self._open:
             self._root, self.done = value, True
             return

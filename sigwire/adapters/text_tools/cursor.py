@@ -10,6 +10,7 @@ read twice. What a reader says on the way (events) passes through the same chann
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Generator, Iterable
 from typing import TypeAlias, TypeVar
 
@@ -89,13 +90,13 @@ class Cursor:
         """Pass blanks of this line."""
         yield from self.run(_BLANKS)
 
-    def run(self, pattern: re.Pattern[str]) -> Wait[str]:
-        """Pass what a pattern of the form ``[...]*`` matches, and give it."""
+    def run(self, pattern: re.Pattern[str], most: int = sys.maxsize) -> Wait[str]:
+        """Pass what a pattern of the form ``[...]*`` matches, at most so many characters, and give it."""
         start = self.position
         while True:
-            match = pattern.match(self.text, self.position)
+            match = pattern.match(self.text, self.position, min(start + most, sys.maxsize))
             self.position = match.end() if match else self.position
-            if self.position < len(self.text) or self.closed:
+            if self.position < len(self.text) or self.closed or self.position - start >= most:
                 return self.text[start : self.position]
             yield None
 

@@ -22,8 +22,9 @@ from sigwire.core.tools import ToolCall
 __all__ = ["HARMONY"]
 
 _STRIPPED = "to=functions."
-_HEADER = re.compile(r"[^<{\n]{0,200}")
-_NAME = re.compile(r"[\w.\- ]{0,200}")
+_HEADER = re.compile(r"[^<{\n]*")
+_NAME = re.compile(r"[\w.\- ]*")
+_LONGEST = 200
 _MAX_PIECES = 6
 _RECIPIENT = re.compile(r"to=([\w.\-]+)")
 _CHANNEL = re.compile(r"\b(analysis|commentary|final)\b")
@@ -52,7 +53,7 @@ def _header(cursor: Cursor, begun: str) -> Wait[tuple[str, bool] | None]:
     """Pass what stands before a message, and whether all of it was there."""
     text = begun
     for _ in range(_MAX_PIECES):
-        text += yield from cursor.run(_NAME if begun else _HEADER)
+        text += yield from cursor.run(_NAME if begun else _HEADER, _LONGEST)
         if (yield from cursor.takes("<|message|>")):
             return text, True
         if (yield from cursor.takes_any(("<|constrain|>", "<|channel|>"))) is not None:

@@ -388,6 +388,8 @@ class Scanning(Passage):
             now(inner.run(_AFTER_CALLS))
             start = inner.position
             opener = now(inner.takes_any(openers))
+            if opener in self.scanner.own_line and text[text.rfind("\n", 0, start) + 1 : start].strip(" \t"):
+                return None  # a value is guarded at the start of a line, and other blanks are none of it
             one = self._block_at(inner, opener) if opener else None
             if one is None:
                 inner.position = start

@@ -45,7 +45,8 @@ def tagged_json(
     >>> read_calls('<call>{"name": "ping"}</call>', ["ping"], grammars=[mine]).calls[0].name
     'ping'
     """
-    reader = _reader((*openers, *between), Closers(*closers), open_ended)
+    again = () if own_line else openers  # a word that counts at the start of a line only is no mark behind itself
+    reader = _reader((*again, *between), Closers(*closers), open_ended)
     return Grammar(name, tuple(openers), reader, own_line=own_line, closers=tuple(closers), stops=tuple(stops))
 
 

@@ -189,7 +189,6 @@ def test_an_object_is_told_as_it_grows_without_what_is_not_whole() -> None:
         {"a": [1]},
         {"a": [1, 23, "x"]},
         {"a": [1, 23, "xy"]},
-        {"a": [1, 23, "xy"]},
         {"a": [1, 23, "xy"], "b": True},
     ]
     assert told.ended == ["table"]
@@ -215,7 +214,7 @@ def test_an_envelope_around_a_value_is_not_told_as_the_value() -> None:
 def test_json_in_a_fence_grows_too() -> None:
     pieces = ["[[ ## names ## ]]\n```js", 'on\n["Ada"', "]\n```\n"]
     told = tell(CHAT.plan(Signature("question -> names: list[str]")), pieces)
-    assert told.partials["names"] == [["Ada"], ["Ada"], ["Ada"]]
+    assert told.partials["names"] == [["Ada"], ["Ada"]]
 
 
 # --- beside the fields ---------------------------------------------------------------------------------------

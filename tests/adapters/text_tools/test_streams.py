@@ -189,6 +189,12 @@ def test_text_without_marks_is_left_as_it_is(text: str) -> None:
         assert scan(text).text == text
 
 
+def test_a_header_may_be_as_long_in_pieces_as_it_may_be_whole() -> None:
+    for length in (100, 199, 200, 201, 1500):
+        text = f"<|channel|>{'9' * length} to=functions.ping<|message|>{{}}<|call|>"
+        assert scan(text) == scan([text]), length
+
+
 # --- bounded ------------------------------------------------------------------------------------------------
 
 HOSTILE = [
