@@ -170,7 +170,7 @@ _SPELLINGS: Mapping[str, str] = {"image/jpg": "image/jpeg"}
 def _image_source(part: ImagePart, target: Target[MessagesDialect]) -> JsonObject:
     if part.url is not None:
         return {"type": "url", "url": part.url}
-    if part.data is None:
+    if not part.data:
         raise InputError("An image needs a url or data.")
     media_type = _SPELLINGS.get(part.media_type or "", part.media_type or "image/png")
     supports(media_type in _IMAGE_TYPES, f"an image as {media_type!r}", target, "Convert it to PNG or JPEG.")
