@@ -1,0 +1,173 @@
+"""Work and memory grow with the input and no faster: a unit repeated, fed in small pieces, at two sizes.
+
+Work is counted in calls of functions, which no machine makes slower; memory in bytes allocated at the peak.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from sigwire.adapters.plan import Plan
+from sigwire.adapters.streaming import FieldReader
+from sigwire.adapters.streaming.growth import JsonGrowth
+from sigwire.core.events import ChoiceEnd, TextDelta
+from sigwire.errors import LMError
+from sigwire.lm.sse import splitter_for
+from tests.fuzz.replies import WIRES, Wire, check, read
+from tests.fuzz.texts import ADAPTERS, SIGNATURE
+
+Job = Callable[[int], object]
+"""Does something with an input of so many units."""
+
+
+def calls_of(job: Job, size: int) -> int:
+    """How many functions are called."""
+    made = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal made
+        made += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        job(size)
+    finally:
+        sys.setprofile(None)
+    return made
+
+
+def bytes_of(job: Job, size: int) -> int:
+    """How much is allocated at the peak."""
+    tracemalloc.start()
+    try:
+        job(size)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def grows_no_faster(job: Job, size: int) -> None:
+    job(2)  # what is made once
+    for measure, least in ((calls_of, 400), (bytes_of, 40_000)):
+        small, large = measure(job, size), measure(job, 2 * size)
+        assert large < 2.4 * small + least, (measure.__name__, small, large)
+
+
+def small_pieces(whole: str) -> list[str]:
+    return [whole[at : at + 3] for at in range(0, len(whole), 3)]
+
+
+# --- replies -------------------------------------------------------------------------------------------------------
+
+BYTES = [
+    b"\n",
+    b"\r",
+    b"data: {\n",
+    b"data: 1\n\n",
+    b": ping\n",
+    b"event: x\n",
+    b'{"a": 1}\n',
+    b"[",
+    b"[\n",
+    b'"',
+    b" ",
+    b"\xff",
+]
+
+
+def split(data: bytes) -> None:
+    for framing in ("sse", "ndjson"):
+        splitter = splitter_for(framing, 10_000)
+        try:
+            for at in range(0, len(data), 5):
+                list(splitter.feed(data[at : at + 5]))
+            list(splitter.close())
+        except LMError:
+            pass
+
+
+@pytest.mark.parametrize("unit", BYTES, ids=repr)
+@pytest.mark.parametrize("head", [b"", b"data: ", b"{\n"], ids=repr)
+def test_bytes_are_split_in_work_that_grows_with_them(head: bytes, unit: bytes) -> None:
+    grows_no_faster(lambda size: split(head + unit * size), 400)
+
+
+@pytest.mark.parametrize("name", WIRES)
+def test_an_answer_is_read_in_work_that_grows_with_its_events(name: str) -> None:
+    """Each event of a true stream, many times over where it stands."""
+    wire = WIRES[name]
+    for at in range(len(wire.transcript)):
+        grows_no_faster(partial(_answer, wire, at), 120)
+
+
+def _answer(wire: Wire, at: int, size: int) -> None:
+    events = [*wire.transcript[:at], *[wire.transcript[at]] * size, *wire.transcript[at + 1 :]]
+    check(read(wire, [lambda: events]), len(json.dumps(events)))
+
+
+# --- texts ---------------------------------------------------------------------------------------------------------
+
+UNITS = [
+    "a",
+    " ",
+    "\n",
+    "\\",
+    "[",
+    "[[ ##",
+    "\n[[ ## answer ## ]]\n",
+    "<",
+    "<answer>",
+    "</answer>",
+    "<items>",
+    "<think>",
+    '"',
+    "{",
+]
+OPENINGS = [
+    "",
+    "[[ ## answer ## ]]\n",
+    "<answer>",
+    '{"answer": "',
+    "[[ ## items ## ]]\n[",
+    "<items>[",
+    '{"items": ["',
+    "<think>",
+]
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_outputs_are_told_in_work_that_grows_with_the_answer(adapter: str, opening: str) -> None:
+    plan = ADAPTERS[adapter].plan(SIGNATURE)
+    for unit in UNITS:
+        grows_no_faster(partial(_tell, plan, opening, unit), 150)
+
+
+def _tell(plan: Plan, opening: str, unit: str, size: int) -> None:
+    reader = FieldReader(plan)
+    for piece in small_pieces(opening + unit * size):
+        reader.feed(TextDelta(piece))  # what is told is not kept
+    reader.feed(ChoiceEnd())
+
+
+@pytest.mark.parametrize(
+    "unit", ["[", '{"a":', "1", '"', '"a",', "[1],", '{"a": 1},', "\\", "\\u00e9", " ", "9.", "true"]
+)
+@pytest.mark.parametrize("opening", ["", "[", '["', '{"a": "', "[-"])
+def test_json_grows_in_work_that_grows_with_it(opening: str, unit: str) -> None:
+    grows_no_faster(lambda size: _grow(small_pieces(opening + unit * size)), 300)
+
+
+def _grow(pieces: Iterable[str]) -> None:
+    growth = JsonGrowth()
+    for piece in pieces:
+        growth.read(piece, 0)
+    growth.close()
+    growth.so_far()
