@@ -16,5 +16,6 @@ KEPT: list[tuple[str, bytes, str]] = [
      "what came with a garbled line was lost"),
     ("json", b"mss\xe3\x0c\xf1n\xf2q\x18", "1e999 was read as infinity, which no JSON can say"),
     ("literals", b"\0\x01\x182", "an integer of 400 digits was no number"),
+    ("tag_values", b"\xdd\xe2T\x0e\x9c\xba\xde\xc0\x902", "an integer of 400 digits was no number for a schema"),
 ]  # fmt: skip
 """Target, input, what was wrong."""
