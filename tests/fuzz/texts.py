@@ -117,10 +117,12 @@ def _scanned(pieces: Sequence[str], options: Mapping[str, Any]) -> Scan:
     return reader.scan
 
 
-def _of(grammar: Grammar) -> Callable[[Source], None]:
-    marks = [*grammar.openers, *grammar.closers, *grammar.stops]
-    forms = [form for name, form in FORMS if name == grammar.name]
-    return partial(calls, (grammar,), [*forms * 4, *marks * 2, *PAYLOADS, *NUMBERS])
+def _of(name: str) -> Callable[[Source], None]:
+    """A dialect by itself: all grammars that have its name."""
+    grammars = tuple(grammar for grammar in dialects() if grammar.name == name)
+    marks = [mark for grammar in grammars for mark in (*grammar.openers, *grammar.closers, *grammar.stops)]
+    forms = [form for dialect, form in FORMS if dialect == name]
+    return partial(calls, grammars, [*forms * 4, *marks * 2, *PAYLOADS, *NUMBERS])
 
 
 # --- values --------------------------------------------------------------------------------------------------------
@@ -222,7 +224,7 @@ def _ends(told: Told) -> tuple[dict[str, str], dict[str, Any], list[str]]:
 
 TARGETS: Mapping[str, Callable[[Source], None]] = {
     "calls": partial(calls, None, FRAGMENTS),
-    **{f"calls_{grammar.name}": _of(grammar) for grammar in dialects()},
+    **{f"calls_{name}": _of(name) for name in dict.fromkeys(grammar.name for grammar in dialects())},
     **{f"fields_{name}": partial(fields, adapter.plan(SIGNATURE)) for name, adapter in ADAPTERS.items()},
     "growing_json": growing_json,
     "json": json_text,
