@@ -6,7 +6,8 @@
     reply.finish()                             keeps the connection where the reply allows it, else closes it
 
 httptools (llhttp, strict as it comes) parses; it does no I/O. Ours is the rest: every wait ends at the request's deadline
-(``_Line``), a reply has one end and nothing after it (``_Reply``), and idle connections are looked at before use (``Lines``).
+(``_Line``, and ``dialing``, which connects), a reply has one end and nothing after it (``_Reply``), and idle connections are
+looked at before use (``Lines``).
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from sigwire.errors import LMError
 from sigwire.leaving import StreamLeft, current_scope, on_leave
+from sigwire.lm.dialing import dial
 from sigwire.lm.routes import Origin
-from sigwire.lm.trips import ProtocolError, Trip, Unpacker, configured, explained, has_news, read_head, time_left
+from sigwire.lm.trips import ProtocolError, Trip, Unpacker, explained, has_news, read_head, time_left
 
 __all__ = ["BlockingReply", "Lines"]
 
@@ -221,7 +223,7 @@ class Lines:
     def _connect(self, trip: Trip) -> _Line:
         deadline = None if trip.connect_limit is None else time.monotonic() + trip.connect_limit
         generation = self._generation
-        return _Line(_open(trip, deadline, self._context), trip.endpoint.origin, generation)
+        return _Line(dial(trip.endpoint, deadline, self._context), trip.endpoint.origin, generation)
 
     def _take(self, origin: Origin) -> _Line | None:
         """A connection that is still good, if there is one."""
@@ -372,33 +374,3 @@ def _told(error: BaseException, trip: Trip) -> LMError | None:
     if isinstance(error, OSError):
         return trip.broken(*explained(error))
     return trip.broken(str(error)) if isinstance(error, ProtocolError) else None
-
-
-# --- the way there -------------------------------------------------------------------------------------
-
-
-def _open(trip: Trip, deadline: float | None, context: Callable[[], ssl.SSLContext]) -> socket.socket:
-    """TCP, and TLS where the address wants it."""
-    end = trip.endpoint
-    opened = configured(_dial(end.host, end.port, deadline))
-    if end.scheme == "http":
-        return opened
-    try:
-        opened.settimeout(time_left(deadline))
-        return context().wrap_socket(opened, server_hostname=end.host)
-    except BaseException:
-        opened.close()
-        raise
-
-
-def _dial(host: str, port: int, deadline: float | None) -> socket.socket:
-    """To the first address of the host that takes it; they share the time that is left."""
-    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    failure: OSError | None = None
-    for untried, info in zip(range(len(infos), 0, -1), infos, strict=True):
-        left = time_left(deadline)
-        try:
-            return socket.create_connection((str(info[4][0]), port), None if left is None else left / untried)
-        except OSError as error:
-            failure = failure or error
-    raise failure or OSError("the name has no addresses")

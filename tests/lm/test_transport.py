@@ -1479,6 +1479,66 @@ def test_who_leaves_a_program_wakes_what_waits_in_its_threads(
         assert server.is_left(0)
 
 
+@contextmanager
+def a_full_house() -> Iterator[str]:
+    """The address of a server that takes no connection: its queue is full."""
+    with closing(socket.create_server(("127.0.0.1", 0), backlog=0)) as server:
+        waiting = [socket.socket() for _ in range(4)]
+        for guest in waiting:
+            guest.setblocking(False)
+            guest.connect_ex(server.getsockname())
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/"
+        for guest in waiting:
+            guest.close()
+
+
+@contextmanager
+def a_silent_house() -> Iterator[str]:
+    """The address of a server that takes connections and never says a word."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        yield f"https://127.0.0.1:{server.getsockname()[1]}/"
+
+
+@pytest.fixture(params=[a_full_house, a_silent_house], ids=["connecting", "shaking hands"])
+def deaf(request: pytest.FixtureRequest) -> Iterator[str]:
+    with request.param() as url:
+        yield url
+
+
+def test_who_leaves_a_program_does_not_wait_for_a_connection_that_is_being_made(deaf: str) -> None:
+    with no_open_sockets(), HttpTransport(connect_timeout=30) as transport:
+
+        def program() -> Program[Any]:
+            return (yield Gather([fetched(Fetch(transport, deaf)), says_hello()]))
+
+        events = stream(program())
+        assert next(events) == "hello"
+        wait_until(lambda: client_sockets() > 0)
+        before = time.monotonic()
+        events.close()
+        assert client_sockets() == 0
+        assert time.monotonic() - before < PATIENCE
+
+
+async def test_nor_does_who_cancels_what_makes_it(deaf: str) -> None:
+    async with HttpTransport(connect_timeout=30) as transport:
+        task = asyncio.ensure_future(arun(fetched(Fetch(transport, deaf))))
+        await asyncio.to_thread(wait_until, lambda: client_sockets() > 0)
+        before = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert client_sockets() == 0
+        assert time.monotonic() - before < PATIENCE
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert true()
+
+
 @pytest.mark.parametrize("proxied", [False, True])
 async def test_so_does_who_cancels_what_awaits_them(serve: Callable[..., Server], proxied: bool) -> None:
     server = serve(begin_and_hang)
