@@ -2,10 +2,11 @@
 
 It is not a large language model. It compares words and fills slots by rules; docs/offline.md says what it can do and cannot.
 
-    words, mentions, places   what a text is made of        reading    a request -> question, examples, results, form
-    slots                     text + schema -> arguments    choice     which tool, and how surely
-    demos                     what examples teach           facts      what results give
-    planning, parallel        the next calls                answers    fields, in the form the prompt teaches
+    words, places, mentions, scene   what a text is made of        reading   a request -> question, examples, results, form
+    slots, scores, options, written  a schema put to a text        choice    which tool, and how surely
+    filling                          text + schema -> arguments    facts     what results give
+    demos                            what examples teach           answers   fields, in the form the prompt teaches
+    planning, parallel               the next calls
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from typing import Any, cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.lm.offline.demos import habits_of, similar
 from sigwire.lm.offline.facts import Fact, facts_of
+from sigwire.lm.offline.filling import Filling, fill
 from sigwire.lm.offline.reading import Demo, Output, Reading
 from sigwire.lm.offline.schemas import (
     Schema,
@@ -28,7 +29,6 @@ from sigwire.lm.offline.schemas import (
     resolved,
     type_of,
 )
-from sigwire.lm.offline.slots import Filling, fill
 from sigwire.lm.offline.words import content_stems, name_words, sentences, stem
 
 __all__ = ["ABSTAIN", "answer_fields", "answer_text", "finish_arguments"]

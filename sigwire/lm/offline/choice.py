@@ -13,9 +13,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sigwire.lm.offline.filling import Filling, Known, fill
 from sigwire.lm.offline.mentions import find_mentions
 from sigwire.lm.offline.schemas import Schema, is_mapping, options_of, properties_of, required_of
-from sigwire.lm.offline.slots import Filling, Habit, Known, fill
+from sigwire.lm.offline.slots import Habit
 from sigwire.lm.offline.words import GENERIC, STOP_WORDS, content_stems, name_words, words
 
 __all__ = ["Candidate", "OfferedTool", "rank"]

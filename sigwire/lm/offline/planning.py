@@ -18,10 +18,10 @@ from sigwire.lm.offline.answers import complete
 from sigwire.lm.offline.choice import Candidate, OfferedTool, rank
 from sigwire.lm.offline.demos import Lessons, learn
 from sigwire.lm.offline.facts import Fact, facts_of, known_for
+from sigwire.lm.offline.filling import Known
 from sigwire.lm.offline.parallel import clauses, spread
 from sigwire.lm.offline.reading import Reading, Step
 from sigwire.lm.offline.schemas import options_of, properties_of, required_of
-from sigwire.lm.offline.slots import Known
 from sigwire.lm.offline.words import GENERIC, content_stems, name_words
 
 __all__ = ["Call", "finish_tool", "next_calls"]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from sigwire.lm.offline.slots import Habit, fill
+from sigwire.lm.offline.filling import fill
+from sigwire.lm.offline.slots import Habit
 
 
 def schema(*required: str, **properties: Any) -> dict[str, Any]:
