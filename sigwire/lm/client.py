@@ -19,6 +19,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.lm.base import BaseLM
 from sigwire.lm.connection import Connection
 from sigwire.lm.endpoint import connect
+from sigwire.lm.option_names import by_common_names
 from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.lm.providers import find_provider
 from sigwire.lm.secrets import public
@@ -82,7 +83,7 @@ class LM(BaseLM):
         )  # fmt: skip
         self._retry = retry or RetryPolicy(num_retries)
         self._given = capabilities
-        self._connection = Connection(api_key, base_url, transport, timeout, dict(headers or {}), wire, variables)
+        self._connection = Connection(api_key, base_url, transport, timeout, headers or {}, wire, variables)
         self._connect()
 
     def _connect(self) -> None:
@@ -114,7 +115,7 @@ class LM(BaseLM):
                 f"Give it again, lm.copy({self._left_out[0]}=...), or keep keys in the environment."
             )
         own = {name: value for name, value in self.kwargs.items() if value is not None}
-        options = {**own, **request.options}
+        options = {**by_common_names(own), **by_common_names(request.options)}
         if misplaced := options.keys() & _OF_THE_MODEL:
             name = min(misplaced)
             raise ConfigurationError(

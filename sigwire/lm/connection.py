@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from sigwire.errors import ConfigurationError
 from sigwire.lm.secrets import is_secret, without_secrets
 
 if TYPE_CHECKING:
@@ -39,6 +40,12 @@ class Connection:
     wire: str | None = None
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
+    def __post_init__(self) -> None:
+        for name, (kinds, what) in _KINDS.items():
+            if (value := getattr(self, name)) is not None and not isinstance(value, kinds):
+                raise ConfigurationError(f"{name} is {what}, not {type(value).__name__} (making an LM).")
+        object.__setattr__(self, "headers", dict(self.headers))  # the caller may go on writing into his own
+
     def shown(self) -> list[str]:
         """What was given, as arguments, secrets as ``***``."""
         secret = {"api_key": self.api_key, "headers": self.headers}
@@ -63,6 +70,14 @@ class Connection:
 
     def __deepcopy__(self, memo: object) -> Connection:
         return self  # copies of a program share a client, and a key is not multiplied
+
+
+_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "base_url": (str, "an address, such as 'https://llm.example/v1'"),
+    "timeout": ((int, float), "a number of seconds"),
+    "headers": (Mapping, "a mapping of names and values"),
+    "wire": (str, "the name of one of the provider's wires"),
+}
 
 
 def shown(url: str) -> str:

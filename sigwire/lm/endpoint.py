@@ -42,6 +42,7 @@ from sigwire.lm.connection import Connection, shown
 from sigwire.lm.pieces import Pieces
 from sigwire.lm.policy.retry import RetryPolicy, retrying
 from sigwire.lm.providers import PROVIDERS, Backend, Provider, Wire
+from sigwire.lm.secrets import hidden
 from sigwire.lm.sse import splitter_for
 from sigwire.steps import Either, Gather, Program
 from sigwire.streams import Emit
@@ -416,7 +417,7 @@ class Endpoint:
             message = f"{message} {hint}"
         if isinstance(error, LMInvalidRequestError) and sent.body.get("tools") and _TOOLS_REFUSED.search(message):
             message = f"{message} {_TOOLS_AS_TEXT}"
-        error.message = message.replace(way.key, "***") if way.key else message
+        error.message = hidden(message, way.key)
         error.args = (error.message,)
         return error
 

@@ -70,6 +70,7 @@ from sigwire.lm.codecs.faults import CONTEXT_TEXTS, Rule, lm_error, read_fault
 from sigwire.lm.codecs.openai_chat.fragments import GrowingCall
 from sigwire.lm.codecs.openai_chat.streaming import ChatDecoder
 from sigwire.lm.litellm_streams import Chunks, plain, tell
+from sigwire.lm.secrets import hidden
 from sigwire.steps import Gather, Program, arun, off_loop, run
 from sigwire.streams import Emit
 
@@ -596,8 +597,7 @@ def failure(error: Exception, target: Target[BridgeDialect], key: str | None = N
     )
     classes = [cls.__name__ for cls in type(error).__mro__ if cls.__module__.partition(".")[0] in ("litellm", "openai")]
     said = _PREFIXES.sub("", str(error)) if classes else f"LiteLLM failed with {type(error).__name__}: {error}"
-    if key and len(key) > _SHORT:
-        said = said.replace(key, "***")
+    said = hidden(said, key)
     codes = tuple(dict.fromkeys((*fault.codes, *(name.lower() for name in classes))))
     result = lm_error(replace(fault, message=said.strip() or fault.message, codes=codes), ERRORS, target)
     result.provider_code = fault.codes[0] if fault.codes else None
@@ -612,7 +612,6 @@ _PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)(?: Err
 _WITHHELD = (
     "A key in the environment was not sent, as base_url may point at somebody else: pass api_key=... for that host."
 )
-_SHORT = 6  # a dummy such as "x" is no secret, and stands in every other word
 
 
 def _headers(error: Exception) -> Mapping[str, str]:

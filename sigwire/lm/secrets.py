@@ -12,7 +12,7 @@ from typing import Any, TypeGuard, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 
-__all__ = ["is_secret", "masked", "public", "without_secrets"]
+__all__ = ["hidden", "is_secret", "masked", "public", "without_secrets"]
 
 _SECRET_WORDS = frozenset(
     "apikey auth authentication authorization bearer cookie cookies credential credentials header headers key keys passwd "
@@ -35,6 +35,18 @@ def is_secret(name: str, value: object = None) -> bool:
     """
     words = {word.lower() for word in _WORD.findall(name)}
     return bool(words & _SECRET_WORDS) or (isinstance(value, str) and _SECRET_VALUE.search(value) is not None)
+
+
+def hidden(text: str, key: str | None) -> str:
+    """A text without the key. A dummy such as "x" is no secret, and stands in every other word.
+
+    >>> hidden("the key abcd-1234 is wrong", "abcd-1234"), hidden("the next", "x"), hidden("nothing", None)
+    ('the key *** is wrong', 'the next', 'nothing')
+    """
+    return text.replace(key, "***") if key and len(key) > _DUMMY else text
+
+
+_DUMMY = 6
 
 
 def public(options: Mapping[str, Any]) -> JsonObject:

@@ -31,6 +31,21 @@ def test_a_model_that_is_no_string_is_refused() -> None:
         LM(3)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"base_url": print}, "base_url is an address"),
+        ({"api_base": 8080}, "base_url is an address"),
+        ({"timeout": "60"}, "timeout is a number of seconds"),
+        ({"headers": "x-team: a"}, "headers is a mapping"),
+        ({"wire": 2}, "wire is the name"),
+    ],
+)
+def test_what_cannot_reach_a_provider_is_refused_when_the_model_is_made(given: dict[str, Any], what: str) -> None:
+    with pytest.raises(ConfigurationError, match=what):
+        LM("openai/gpt-5-mini", **given)
+
+
 @pytest.mark.parametrize("name", PROVIDERS["offline"].models)
 def test_every_embedded_model_answers(name: str) -> None:
     row, found = find_provider(f"offline/{name}")

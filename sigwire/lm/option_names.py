@@ -1,0 +1,62 @@
+"""Options by the names that other libraries and the providers give them: they mean the same here.
+
+max_completion_tokens, max_output_tokens   max_tokens
+reasoning_effort                           reasoning, in OpenAI's words ("none" switches it off)
+thinking                                   reasoning, as Anthropic writes it: {"type": "enabled", "budget_tokens": 2000}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sigwire.core.json import JsonValue
+from sigwire.errors import InputError
+
+__all__ = ["by_common_names"]
+
+
+def by_common_names(options: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """The options by their common names. Those that are ``None`` were not given.
+
+    Raises ``InputError`` for one that was given by two of its names, and for a ``thinking`` that says nothing.
+
+    >>> by_common_names({"max_completion_tokens": 50, "reasoning_effort": "none", "seed": 1})
+    {'max_tokens': 50, 'reasoning': 'off', 'seed': 1}
+    """
+    if options.keys().isdisjoint(_OTHER_NAMES):
+        return options
+    named: dict[str, JsonValue] = {}
+    for given, value in options.items():
+        name, convert = _OTHER_NAMES.get(given, (given, None))
+        if value is None:
+            continue
+        if name in named:
+            same = " and ".join(sorted(other for other in options if _OTHER_NAMES.get(other, (other,))[0] == name))
+            raise InputError(f"The option {name} was given twice, as {same}. Leave one of them out.")
+        named[name] = convert(value) if convert else value
+    return named
+
+
+def _effort(value: JsonValue) -> JsonValue:
+    return "off" if value == "none" else value
+
+
+def _thinking(value: JsonValue) -> JsonValue:
+    match value:
+        case {"type": "disabled"}:
+            return "off"
+        case {"type": "enabled", "budget_tokens": int(budget)}:
+            return {"budget": budget}
+        case _:
+            raise InputError(
+                f'thinking is {{"type": "enabled", "budget_tokens": n}} or {{"type": "disabled"}}, not {value!r:.80}. '
+                'Or use reasoning: "high", {"budget": n}, "off".'
+            )
+
+
+_OTHER_NAMES: Mapping[str, tuple[str, Callable[[JsonValue], JsonValue] | None]] = {
+    "max_completion_tokens": ("max_tokens", None),
+    "max_output_tokens": ("max_tokens", None),
+    "reasoning_effort": ("reasoning", _effort),
+    "thinking": ("reasoning", _thinking),
+}
