@@ -1,22 +1,20 @@
 """Dialects that write a call as its name, a mark, and the arguments as one JSON object.
 
     [TOOL_CALLS]NAME[CALL_ID]ID[ARGS]OBJ                                         mistral_v11
-    <｜tool▁call▁begin｜>NAME<｜tool▁sep｜>OBJ<｜tool▁call▁end｜>                        deepseek_v31
-    <｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME + a fence with OBJ                  deepseek_v3
     <|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>OBJ           kimi_k2
     <function=NAME>OBJ</function>                                                functionary
 
-DeepSeek's bars and blocks arrive in two spellings each. Section markers and single end markers get lost.
+DeepSeek's two are in ``deepseek``. Section markers and single end markers get lost.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import product
 
 from sigwire.adapters.text_tools.calls import Closers, opens_object
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
+from sigwire.adapters.text_tools.deepseek import DEEPSEEK
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, broken
 from sigwire.adapters.text_tools.tagged_json import arguments_block, closing, tagged_json
 from sigwire.core.json import loads
@@ -51,54 +49,6 @@ def _mistral(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
         return (yield from arguments_block(cursor, name, offer, _NEXT, id))
     cut = marked and not (yield from cursor.has(1))
     return Block((broken(name, _CUT, offer.declared(name)),)) if cut else None
-
-
-# --- DeepSeek --------------------------------------------------------------------------------------------------
-
-
-def _spellings(*words: str) -> tuple[str, ...]:
-    return tuple(f"<{bar}{block.join(words)}{bar}>" for bar, block in product("｜|", "▁_"))
-
-
-_SECTION, _SECTION_END = _spellings("tool", "calls", "begin"), _spellings("tool", "calls", "end")
-_CALL, _CALL_END = _spellings("tool", "call", "begin"), _spellings("tool", "call", "end")
-_SEPARATOR = _spellings("tool", "sep")
-_OUTPUTS = (*_spellings("tool", "outputs", "begin"), *_spellings("tool", "output", "begin"))
-_DEEPSEEK_ENDS = Closers("```", *_CALL_END, *_SECTION_END)
-_DEEPSEEK_CLOSING = Closers(*_CALL_END, *_SECTION_END)
-
-
-def _deepseek(cursor: Cursor, offer: Offer, *, typed: bool) -> Wait[Block | None]:
-    """One call; the next one has an opener of its own."""
-    yield from cursor.passes(_CALL)
-    block = yield from _deepseek_call(cursor, offer, typed)
-    return block and replace(block, notes=(*block.notes, *(yield from closing(cursor, _DEEPSEEK_CLOSING))))
-
-
-def _deepseek_call(cursor: Cursor, offer: Offer, typed: bool) -> Wait[Block | None]:
-    yield from cursor.space()
-    if typed and (not (yield from cursor.takes("function")) or (yield from cursor.takes_any(_SEPARATOR)) is None):
-        return None
-    name = yield from cursor.run(_NAME)
-    if not name or (not typed and (yield from cursor.takes_any(_SEPARATOR)) is None):
-        return None
-    yield from cursor.space()
-    fence = yield from cursor.takes_any(("```json", "```"))
-    if not (yield from opens_object(cursor, lists=False)):
-        return None if (yield from cursor.has(1)) else Block((broken(name, _CUT, offer.declared(name)),))
-    block = yield from arguments_block(cursor, name, offer, _DEEPSEEK_ENDS)
-    if fence is not None:
-        yield from cursor.space()
-        yield from cursor.takes("```")
-    return block
-
-
-def _deepseek_v3(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
-    return (yield from _deepseek(cursor, offer, typed=True))
-
-
-def _deepseek_v31(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
-    return (yield from _deepseek(cursor, offer, typed=False))
 
 
 # --- Kimi ------------------------------------------------------------------------------------------------------
@@ -164,7 +114,6 @@ NAMED: tuple[Grammar, ...] = (
     tagged_json("mistral_old", _MISTRAL, ["[/TOOL_CALLS]"], open_ended=True, stops=["[TOOL_RESULTS]"]),
     Grammar("mistral_v11", _MISTRAL, _mistral, closers=("[/TOOL_CALLS]",)),
     Grammar("kimi_k2", (*_KIMI_SECTION, _KIMI_CALL), _kimi, closers=_KIMI_CLOSING.literals),
-    Grammar("deepseek_v3", (*_SECTION, *_CALL), _deepseek_v3, closers=_DEEPSEEK_CLOSING.literals, stops=_OUTPUTS),
-    Grammar("deepseek_v31", (*_SECTION, *_CALL), _deepseek_v31, closers=_DEEPSEEK_CLOSING.literals),
+    *DEEPSEEK,
     Grammar("functionary", ("<function=", "<function/"), _functionary, closers=_FUNCTION_ENDS.literals),
 )

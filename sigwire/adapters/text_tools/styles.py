@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sigwire.adapters.narrow import is_mapping, is_sequence
+from sigwire.adapters.text_tools.deepseek import CALL_END, SECTION_END
 from sigwire.adapters.text_tools.seed import CALL_FENCE, FENCE, RESULT_FENCE
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.errors import InputError
@@ -126,8 +127,15 @@ _INVOKE = _in_tags(
 )  # fmt: skip
 
 
-def _wrapped(before: str, after: str) -> Callable[[Sequence[ToolCall]], str]:
-    return lambda calls: "\n".join([before, *(_INVOKE(call.name, _arguments(call)) for call in calls), after])
+_STEP = _in_tags(
+    ('<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="{}">', "</steptml:invoke><｜tool_call_end｜>"),
+    ('<steptml:parameter name="{}">', "</steptml:parameter>"),
+    ("</steptml:parameter>", "<steptml:parameter name=", "</steptml:invoke>", *CALL_END, *SECTION_END),
+)
+
+
+def _wrapped(before: str, after: str, write: _WriteCall = _INVOKE) -> Callable[[Sequence[ToolCall]], str]:
+    return lambda calls: "\n".join([before, *(write(call.name, _arguments(call)) for call in calls), after])
 
 
 # --- Python's notation ---------------------------------------------------------------------------------------
@@ -186,6 +194,8 @@ STYLES: Mapping[str, Style] = {
         Style("glm45", _one_by_one(_GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
         Style("granite", _listed("<|tool_call|>"), _RESPONSE, _RESPONSES, several="Several calls are several objects."),
         Style("hermes", _one_by_one(_tagged("<tool_call>\n", "\n</tool_call>")), _RESPONSE, _RESPONSES),
+        Style("hunyuan", _wrapped("<tool_calls>", "</tool_calls>", _GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS,
+              several="Several calls are several tool_call elements.", dialects=("glm45",)),
         Style("llama3_json", _one_by_one(lambda name, arguments: _object(name, arguments, "parameters")), _result_json,
               _PLAIN_RESULTS, several="Several calls are several lines. Nothing follows them.", dialects=("bare_json",)),
         Style("minimax", _wrapped("<minimax:tool_call>", "</minimax:tool_call>"), _RESPONSE, _RESPONSES,
@@ -196,6 +206,8 @@ STYLES: Mapping[str, Style] = {
         Style("pythonic", _python_list, _result_json, _PLAIN_RESULTS, empty=_NO_BRACKETS,
               several="Several calls stand in one list. All arguments are named, their values are literals. Nothing follows."),
         Style("qwen3_coder", _one_by_one(_QWEN), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
+        Style("step3", _wrapped("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>", _STEP), _RESPONSE, _RESPONSES,
+              several="Several calls stand between the same two outer marks.", empty=_NO_TAGS),
         Style("xlam", _listed(""), _result_json, _PLAIN_RESULTS, dialects=("bare_json",),
               several="Several calls are several objects. Nothing follows them."),
     )

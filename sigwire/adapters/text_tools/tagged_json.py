@@ -18,7 +18,7 @@ from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader
 from sigwire.core.tools import ToolCall
 
-__all__ = ["TAGGED_JSON", "arguments_block", "closing", "tagged_json"]
+__all__ = ["TAGGED_JSON", "arguments_block", "closing", "in_tool_calls", "tagged_json"]
 
 _FENCES = ("```json", "```JSON", "```")
 _NO_CLOSER = "the closing marker of a call was missing"
@@ -123,6 +123,21 @@ def arguments_block(cursor: Cursor, name: str, offer: Offer, closers: Closers, i
     return Block((call,), read.notes)
 
 
+def in_tool_calls(grammar: Grammar) -> Grammar:
+    """The calls of a dialect that begin with ``<tool_call>``, where ``<tool_calls>`` stands around them: Hunyuan's habit.
+
+    Each further call has an opener of its own, and the end of the outer tag is one of the closers.
+    """
+
+    def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+        yield from cursor.space()
+        return (yield from grammar.read(cursor, _INNER, offer)) if (yield from cursor.takes(_INNER)) else None
+
+    return Grammar(grammar.name, ("<tool_calls>",), read, closers=("</tool_calls>",), stops=grammar.stops)
+
+
+_INNER = "<tool_call>"
+
 # --- Apertus and Command-R have habits of their own --------------------------------------------------------
 
 
@@ -165,6 +180,7 @@ def _drop(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
     return Block()
 
 
+_HERMES = tagged_json("hermes", [_INNER], ["</tool_call>"], stops=["<tool_response>"])
 _ACTION = tagged_json("command_r", ["<|START_ACTION|>"], ["<|END_ACTION|>"], stops=["<|START_TOOL_RESULT|>"])
 _ACTION_LINE = tagged_json("command_r", ["Action:"], own_line=True)
 _ANSWER_MARKS = (
@@ -173,7 +189,8 @@ _ANSWER_MARKS = (
 )  # fmt: skip
 
 TAGGED_JSON: tuple[Grammar, ...] = (
-    tagged_json("hermes", ["<tool_call>"], ["</tool_call>"], stops=["<tool_response>"]),
+    _HERMES,
+    in_tool_calls(_HERMES),
     tagged_json("granite", ["<|tool_call|>"], ["<|/tool_call|>", "</tool_call>"], open_ended=True),
     tagged_json("granite", ["<function_call>"], ["</function_call>"], open_ended=True),
     tagged_json("phi4", ["functools"]),

@@ -2,6 +2,7 @@
 
     <function=NAME> <parameter=KEY> VALUE </parameter> </function>            qwen3_coder, in <tool_call>
     <invoke name="NAME"> <parameter name="KEY">VALUE</parameter> </invoke>    minimax, anthropic_legacy, DeepSeek's DSML
+    <steptml:invoke name="NAME"> <steptml:parameter name="KEY"> VALUE ...     step3, between DeepSeek's tokens
     NAME <arg_key>KEY</arg_key> <arg_value>VALUE</arg_value>                  glm45, in <tool_call>
 
 A closed argument is not enough: another one may have been due. Without the call's own closing tag, or its wrapper's, there is
@@ -15,9 +16,10 @@ from dataclasses import dataclass
 
 from sigwire.adapters.text_tools.calls import Closers, opens_object
 from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
+from sigwire.adapters.text_tools.deepseek import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader, broken, unknown
 from sigwire.adapters.text_tools.tag_values import read_value
-from sigwire.adapters.text_tools.tagged_json import arguments_block
+from sigwire.adapters.text_tools.tagged_json import arguments_block, in_tool_calls
 from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.tools import ToolCall
 
@@ -30,15 +32,19 @@ _CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 
 
 class _Tags:
-    """The tags of one dialect. ``lines``: one line break on each side of a value belongs to the markup."""
+    """The tags of one dialect. ``lines``: one line break on each side of a value belongs to the markup.
+
+    ``between``: what stands between a wrapper and its call, one of each group of spellings.
+    """
 
     def __init__(
         self, call: str, call_end: str, parameter: str, parameter_end: str, wrappers: tuple[str, ...] = (),
-        wrapper_ends: tuple[str, ...] = (), *, lines: bool = False,
+        wrapper_ends: tuple[str, ...] = (), *, lines: bool = False, between: tuple[tuple[str, ...], ...] = (),
     ) -> None:  # fmt: skip
         self.call, self.call_end = call, call_end
         self.parameter, self.parameter_end = parameter, parameter_end
         self.wrappers, self.wrapper_ends, self.lines = wrappers, wrapper_ends, lines
+        self.between = between
         self.value_ends = Finder([parameter_end, parameter, call_end, *wrapper_ends])
         self.ends = Closers(call_end, *wrapper_ends)
 
@@ -60,8 +66,10 @@ def _tagged(tags: _Tags) -> Reader:
     def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
         if opener != tags.call:
             yield from cursor.passes(tags.wrappers)
-            if not (yield from cursor.takes(tags.call)):
-                return None
+            for spellings in (*tags.between, (tags.call,)):
+                yield from cursor.space()
+                if (yield from cursor.takes_any(spellings)) is None:
+                    return None
         first = yield from _call(cursor, tags, offer)
         if first is None:
             return None
@@ -379,6 +387,10 @@ _MINIMAX = _Tags(
 _ANTHROPIC = _Tags(
     "<invoke name=", "</invoke>", "<parameter name=", "</parameter>", ("<function_calls>",), ("</function_calls>",)
 )
+_STEP = _Tags(
+    "<steptml:invoke name=", "</steptml:invoke>", "<steptml:parameter name=", "</steptml:parameter>", (*SECTION, *CALL),
+    (*CALL_END, *SECTION_END), between=(("function",), SEPARATOR),
+)  # fmt: skip
 _MINICPM = _Tags("<function name=", "</function>", "<param name=", "</param>")
 
 
@@ -392,13 +404,19 @@ def _dsml(bar: str) -> Grammar:
     return _grammar("deepseek_dsml", tags)
 
 
+_QWEN_CALLS = _grammar("qwen3_coder", _QWEN)
+_GLM_CALLS = Grammar("glm45", ("<tool_call>",), _glm, closers=("</tool_call>", "</tool_calls>"))
+
 TAGGED_VALUES: tuple[Grammar, ...] = (
-    _grammar("qwen3_coder", _QWEN),
-    Grammar("glm45", ("<tool_call>",), _glm, closers=("</tool_call>", "</tool_calls>")),
+    _QWEN_CALLS,
+    in_tool_calls(_QWEN_CALLS),
+    _GLM_CALLS,
+    in_tool_calls(_GLM_CALLS),
     _grammar("minimax", _MINIMAX),
     _grammar("anthropic_legacy", _ANTHROPIC, stops=("<function_results>",)),
     Grammar("anthropic_legacy", ("<function_calls>", "<invoke>"), _legacy),
     _grammar("minicpm5", _MINICPM),
+    _grammar("step3", _STEP, stops=OUTPUTS),
     _dsml("｜"),
     _dsml("|"),
 )

@@ -21,6 +21,7 @@ OBJECT = '{"name": "add", "arguments": {"a": 1, "b": 2}}'
 PARAMETERS = '{"name": "add", "parameters": {"a": 1, "b": 2}}'
 PAIR = '{"a": 1, "b": 2}'
 XML = '<invoke name="add">\n<parameter name="a">1</parameter>\n<parameter name="b">2</parameter>\n</invoke>'
+STEP = XML.replace("invoke", "steptml:invoke").replace("parameter", "steptml:parameter")
 
 FORMS = [
     ("seed", f"~~~tool_call\n{OBJECT}\n~~~"),
@@ -54,6 +55,15 @@ FORMS = [
                     "</seed:tool_call>"),
     ("glm45", "<tool_call>add\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n<arg_key>b</arg_key>"
               "<arg_value>2</arg_value></tool_call>"),
+    ("glm45", "<tool_calls>\n<tool_call>add<tool_sep>\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n<arg_key>b</arg_key>\n"
+              "<arg_value>2</arg_value>\n</tool_call>\n</tool_calls>"),
+    ("hermes", f"<tool_calls>\n<tool_call>\n{OBJECT}\n</tool_call>\n</tool_calls>"),
+    ("qwen3_coder", "<tool_calls><tool_call><function=add><parameter=a>1</parameter><parameter=b>2</parameter></function>"
+                    "</tool_call></tool_calls>"),
+    ("step3", f"<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function<｜tool_sep｜>{STEP}<｜tool_call_end｜>\n"
+              "<｜tool_calls_end｜>"),
+    ("step3", f"<|tool_call_begin|>function<|tool_sep|>\n{STEP}"),
+    ("step3", STEP),
     ("minimax", f"<minimax:tool_call>\n{XML}\n</minimax:tool_call>"),
     ("anthropic_legacy", f"<function_calls>\n{XML}\n</function_calls>"),
     ("anthropic_legacy", "<function_calls><invoke><tool_name>add</tool_name><parameters><a>1</a><b>2</b></parameters>"
