@@ -10,9 +10,9 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from dataclasses import replace
 from typing import Any
 
-from sigwire.core.example import to_plain
 from sigwire.core.json import dumps
 from sigwire.core.messages import Message, Part
+from sigwire.core.record import to_plain
 from sigwire.core.response import Choice
 from sigwire.core.tools import ToolCall, ToolCalls, ToolResult, number_calls
 from sigwire.signatures.types.history import AnyTurn, History, Turn

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from sigwire.core.example import to_plain
 from sigwire.core.json import JsonObject, loads
+from sigwire.core.record import to_plain
 from sigwire.errors import MissingState, StateError
 
 __all__ = ["Stateful", "dump", "plain", "prepare", "prepare_one", "read", "write"]

@@ -16,7 +16,8 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, get_args, overload
 
 from sigwire.core.events import FieldDelta, FieldEnd, Finished, ProgramEvent
-from sigwire.core.example import Prediction, to_plain
+from sigwire.core.example import Prediction
+from sigwire.core.record import to_plain
 from sigwire.errors import ConfigurationError
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict

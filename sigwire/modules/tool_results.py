@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from math import isfinite
 from typing import Any, TypeAlias, cast
 
-from sigwire.core.example import Record
 from sigwire.core.json import JsonValue, Value, dumps, loads
 from sigwire.core.messages import AudioPart, FilePart, ImagePart
 from sigwire.core.ordering import in_order
 from sigwire.core.parts import MediaPart
+from sigwire.core.record import Record
 
 __all__ = ["encode", "limit", "short_message"]
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, dataclass_transform, overload
 
-from sigwire.core.example import Record
+from sigwire.core.record import Record
 from sigwire.errors import FieldDefinitionError, InputError, SignatureError, StateError
 from sigwire.signatures.fields import (
     FieldSpec,

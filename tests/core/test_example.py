@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from sigwire.core.example import Completions, Example, Prediction, to_plain
+from sigwire.core.example import Completions, Example, Prediction
 from sigwire.core.json import dumps, loads
 from sigwire.core.messages import Message
+from sigwire.core.record import to_plain
 from sigwire.core.response import Attempt, Choice, LMWarning, Repair, Response, Usage
 from sigwire.core.tools import ToolCall, ToolCalls, ToolResult
 from sigwire.signatures.signature import Signature

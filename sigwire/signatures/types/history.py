@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn, Self, TypeAlias, cast
 
-from sigwire.core.example import Record, to_plain
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
+from sigwire.core.record import Record, to_plain
 from sigwire.core.tools import ToolCalls
 from sigwire.errors import InputError
 from sigwire.signatures.types.base import FieldType, as_items, as_mapping
