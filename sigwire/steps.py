@@ -46,7 +46,9 @@ __all__ = [
     "Program",
     "arun",
     "block_on",
+    "driven",
     "is_blocking",
+    "leavable",
     "off_loop",
     "on_a_loop",
     "run",
@@ -91,7 +93,17 @@ def run(program: Program[T]) -> T:
 
 
 async def arun(program: Program[T]) -> T:
-    """Run a program on the running event loop. Cancelling the task raises ``CancelledError`` at the program's yield."""
+    """Run a program on the running event loop. Cancelling the task raises ``CancelledError`` at the program's yield.
+
+    So does leaving it, where that is done in another thread, and ``StreamLeft`` comes out: a user's ``asyncio.run`` inside
+    a program that is streamed is left along.
+    """
+    scope = current_scope()
+    return await (driven(program) if scope is None else leavable(scope, driven(program)))
+
+
+async def driven(program: Program[T]) -> T:
+    """``arun``, whoever leaves."""
     try:
         effect = program.send(None)
         while True:
@@ -268,8 +280,7 @@ def block_on(coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None)
         )
     scope = current_scope()
     with _holding_its_loop():
-        leavable = coroutine if scope is None else _cancelled_with(scope, coroutine)
-        future = asyncio.run_coroutine_threadsafe(leavable, loop.loop)
+        future = asyncio.run_coroutine_threadsafe(coroutine if scope is None else leavable(scope, coroutine), loop.loop)
     try:
         return future.result(timeout)
     except BaseException:
@@ -277,21 +288,37 @@ def block_on(coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None)
         raise
 
 
-async def _cancelled_with(scope: Scope, coroutine: Coroutine[Any, Any, T]) -> T:
-    """Await it; cancelled when those for whom it is done leave. They may be in any thread."""
+async def leavable(scope: Scope, coroutine: Coroutine[Any, Any, T]) -> T:
+    """Await it; when those for whom it is done leave, it is cancelled and ``StreamLeft`` raised. They may be in any thread.
+
+    What is being cancelled already is let alone: an interrupted farewell leaves things open.
+    """
     import asyncio
 
     loop, task = asyncio.get_running_loop(), cast("asyncio.Task[T]", asyncio.current_task())
+    waits, left = True, False
+
+    def cancel() -> None:
+        nonlocal left
+        if waits and not task.cancelling():
+            left = task.cancel()
+
+    def leave() -> None:
+        with suppress(RuntimeError):  # the loop was closed, and this with it
+            loop.call_soon_threadsafe(cancel)
+
     try:
-        with scope.watching(lambda: loop.call_soon_threadsafe(task.cancel)):
+        with scope.watching(leave):
             return await coroutine
     except asyncio.CancelledError as error:
-        if not scope.gone:
+        if not left:
             raise
+        task.uncancel()
         gone = StreamLeft()
         learn(gone, error)
         raise gone from None
     finally:
+        waits = False
         coroutine.close()  # left before it began
 
 

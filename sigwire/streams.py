@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from sigwire.leaving import PATIENCE, Scope, StreamLeft, enter, learn, on_leave
-from sigwire.steps import Effect, Program, arun, on_a_loop, run
+from sigwire.leaving import PATIENCE, Scope, StreamLeft, current_scope, enter, learn, on_leave
+from sigwire.steps import Effect, Program, driven, leavable, on_a_loop, run
 
 __all__ = ["Emit", "Returned", "StreamLeft", "astream", "listening", "on_leave", "stream"]
 
@@ -177,6 +177,7 @@ async def _astreamed(
     program: Program[Any], gone: StreamLeft, left: Callable[[StreamLeft], object] | None = None
 ) -> AsyncGenerator[Any, None]:
     value: Any
+    scope = current_scope()
     try:
         effect: Any = program.send(None)
         while True:
@@ -193,11 +194,13 @@ async def _astreamed(
                             else:
                                 yield event
                 else:
-                    value = await effect.arun()
+                    value = await (effect.arun() if scope is None else leavable(scope, effect.arun()))
             except GeneratorExit:
-                await arun(_leaving(program, gone, left))
+                await driven(_leaving(program, gone, left))
                 raise
             except BaseException as error:
+                if not isinstance(error, Exception):  # the program knows; what it does now is putting away
+                    scope = None
                 effect = program.throw(error)
             else:
                 effect = program.send(value)

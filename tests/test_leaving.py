@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from sigwire.leaving import Scope, StreamLeft, current_scope, enter, learn, on_leave
-from sigwire.steps import Gather, Program, arun, block_on, off_loop
+from sigwire.steps import Gather, Program, arun, block_on, leavable, off_loop
 
 T = TypeVar("T")
 
@@ -103,6 +103,66 @@ def test_a_coroutine_is_not_begun_for_who_has_left() -> None:
     scope.leave()
     with pytest.raises(StreamLeft):
         within(scope, lambda: block_on(_forever(lambda: pytest.fail("begun"))))
+
+
+def test_a_loop_of_the_callers_own_is_left_along_and_its_word_comes_out() -> None:
+    scope, log = Scope(), list[str]()
+
+    class Forever:
+        def run(self) -> Any: ...
+
+        async def arun(self) -> None:
+            await _forever(scope.leave)
+
+    def waits() -> Program[None]:
+        try:
+            yield Forever()
+        finally:
+            log.append("put away")
+
+    async def main() -> None:
+        try:
+            await arun(waits())
+        finally:
+            task = asyncio.current_task()
+            assert task is not None
+            assert not task.cancelling()  # what is awaited from here on is not cut short
+
+    with pytest.raises(StreamLeft) as caught:
+        within(scope, lambda: asyncio.run(main()))
+    assert vars(caught.value) == {"partial": "so far"}
+    assert log == ["put away"]
+
+
+def test_who_is_being_cancelled_puts_away_undisturbed_what_they_hold() -> None:
+    scope, log = Scope(), list[str]()
+
+    async def farewell() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            scope.leave()
+            await asyncio.sleep(0)
+            log.append("put away")
+
+    async def main() -> None:
+        task = asyncio.ensure_future(leavable(scope, farewell()))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+    assert log == ["put away"]
+
+
+def test_a_loop_that_was_closed_is_left_in_peace() -> None:
+    scope, loop = Scope(), asyncio.new_event_loop()
+    task = loop.create_task(leavable(scope, _forever(loop.stop)))
+    loop.run_forever()
+    loop.close()
+    assert scope.leave()
+    task.cancelled()  # still referred to until here
 
 
 def test_a_coroutine_that_cancels_itself_is_no_leaving() -> None:

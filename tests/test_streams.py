@@ -6,6 +6,7 @@ import asyncio
 import gc
 import inspect
 import threading
+import time
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -352,6 +353,71 @@ async def test_what_waits_beside_a_stream_that_was_left_is_woken(awaited: bool) 
         assert effect.waiting.wait(5)
         events.close()
     assert effect.woken.is_set()
+
+
+class Lasts(Give):
+    """An effect that is awaited until it is cancelled, and then puts away what it holds by another one."""
+
+    def __init__(self) -> None:
+        self.waiting, self.log = threading.Event(), list[str]()
+
+    async def arun(self) -> None:
+        self.waiting.set()
+        await asyncio.sleep(30)
+
+    def program(self) -> Program[None]:
+        try:
+            yield self
+        except BaseException as error:
+            error.partial = "so far"  # type: ignore[attr-defined]
+            yield Give(None)
+            self.log.append("put away")
+            raise
+
+
+async def _awaits(program: Program[Any]) -> None:
+    await arun(program)
+
+
+def _nothing_comes() -> Program[None]:
+    yield Lasts()
+
+
+async def _awaits_two(program: Program[Any]) -> None:
+    await Gather([program, _nothing_comes()]).arun()
+
+
+async def _streams(program: Program[Any]) -> None:
+    async for _ in astream(program):
+        pass
+
+
+@pytest.mark.parametrize("reading", [_awaits, _awaits_two, _streams])
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_a_loop_that_the_programs_own_code_runs_is_left_along(reading: Any, awaited: bool) -> None:
+    """Its ``asyncio.run`` blocks a thread beside the stream, and nothing that is awaited there would hear of it."""
+    effect, gone = Lasts(), list[StreamLeft]()
+
+    def waits() -> Program[None]:
+        yield Calls(lambda: asyncio.run(reading(effect.program())))
+
+    def both() -> Program[Any]:
+        return (yield Gather([waits(), inner()]))
+
+    before = time.monotonic()
+    if awaited:
+        aevents = astream(both(), left=gone.append)
+        assert await anext(aevents) == "heard"
+        assert await asyncio.to_thread(effect.waiting.wait, 5)
+        await aevents.aclose()
+    else:
+        events = stream(both(), left=gone.append)
+        assert next(events) == "heard"
+        assert effect.waiting.wait(5)
+        events.close()
+    assert effect.log == ["put away"]
+    assert vars(gone[0]) == {"partial": "so far"}
+    assert time.monotonic() - before < 10
 
 
 def told_in_steps(log: list[str]) -> Program[None]:

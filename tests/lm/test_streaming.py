@@ -291,6 +291,14 @@ class AwaitedBoth(Both):
         return list(await self.predict.abatch([{"question": question} for question in questions], num_threads=2))
 
 
+class BothOnItsOwnLoop(Both):
+    """The same on an event loop that the user's code runs by itself."""
+
+    def forward(self, questions: list[str]) -> list[Any]:
+        inputs = [{"question": question} for question in questions]
+        return asyncio.run(self.predict.abatch(inputs, num_threads=2))
+
+
 def one_of_them_waits() -> Callable[[Request], Streamed]:
     """The second question is never answered, and the first only once both were asked."""
     gate = Gate()
@@ -304,7 +312,7 @@ def one_of_them_waits() -> Callable[[Request], Streamed]:
     return answer
 
 
-@pytest.mark.parametrize("program", [Both, AwaitedBoth])
+@pytest.mark.parametrize("program", [Both, AwaitedBoth, BothOnItsOwnLoop])
 @pytest.mark.parametrize("wire", MODELS)
 def test_who_leaves_does_not_wait_for_what_has_said_nothing_yet(wire: str, program: type[Both]) -> None:
     with FakeProvider(one_of_them_waits()) as provider:
