@@ -107,7 +107,7 @@ class Compiled:
     ``validator`` refuses what JSON does not have, where ``finite``; else ``NaN`` must be looked for in the text.
     """
 
-    adapter: TypeAdapter[Any]
+    adapter: TypeAdapter[Any] | _Scalar
     validator: SchemaValidator
     finite: bool
     shape: Shape
@@ -167,7 +167,7 @@ def _compiled(same: _Same) -> Compiled:
     )
 
 
-def finite_validator(adapter: TypeAdapter[Any]) -> tuple[SchemaValidator, bool]:
+def finite_validator(adapter: TypeAdapter[Any] | _Scalar) -> tuple[SchemaValidator, bool]:
     """A validator whose floats refuse ``NaN`` and infinities, which pydantic reads from JSON; and whether it could be made.
 
     Looking for the words in the text would cost more than reading a float does.
@@ -186,7 +186,9 @@ def finite_validator(adapter: TypeAdapter[Any]) -> tuple[SchemaValidator, bool]:
         return validator, False
 
 
-def _adapter(spec: FieldSpec) -> TypeAdapter[Any]:
+def _adapter(spec: FieldSpec) -> TypeAdapter[Any] | _Scalar:
+    if not spec.metadata and spec.annotation in _SCALARS:
+        return _Scalar(spec.annotation)
     from pydantic import ConfigDict, TypeAdapter
     from pydantic.errors import PydanticUserError
 
@@ -201,7 +203,35 @@ def _adapter(spec: FieldSpec) -> TypeAdapter[Any]:
         return spec.adapter
 
 
-def _shape(adapter: TypeAdapter[Any], by_alias: bool) -> Shape:
+_SCALARS = (bool, int, float)
+
+
+class _Scalar:
+    """What a ``TypeAdapter`` has, of a plain scalar, straight from pydantic's core.
+
+    A process's first ``TypeAdapter`` looks for plugins of pydantic in everything that is installed, which takes longer than a
+    whole call. Plugins see the models and types that users wrote; they have nothing to see in a plain number.
+    """
+
+    __slots__ = ("core_schema", "serializer", "validator")
+
+    def __init__(self, kind: type[bool] | type[int] | type[float]) -> None:
+        from pydantic_core import SchemaSerializer, SchemaValidator
+
+        self.core_schema: Any = {"type": kind.__name__}
+        self.validator, self.serializer = SchemaValidator(self.core_schema), SchemaSerializer(self.core_schema)
+
+    def json_schema(self, *, schema_generator: Any, by_alias: bool) -> dict[str, Any]:
+        """The JSON Schema, by a generator of pydantic's."""
+        made: dict[str, Any] = schema_generator(by_alias=by_alias).generate(self.core_schema)
+        return made
+
+    def validate_python(self, value: Any) -> Any:
+        """The value as the type takes it, else pydantic's error."""
+        return self.validator.validate_python(value)
+
+
+def _shape(adapter: TypeAdapter[Any] | _Scalar, by_alias: bool) -> Shape:
     schema = adapter.json_schema(schema_generator=_generator(), by_alias=by_alias)
     return Shape(schema, schema.get("$defs", {}))
 

@@ -677,3 +677,26 @@ def test_a_value_that_holds_itself_is_an_error_that_names_the_field(kind: t.Any,
     codec = FieldCodec(signature.spec.field("field"))
     with pytest.raises(InputError, match=r"'field' holds"):
         codec.parts(_endless(kind)) if codec.has_media else codec.render(_endless(kind))
+
+
+# --- plain scalars ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [bool, int, float])
+@given(
+    text=st.sampled_from(["0", "1", "-7", "1.0", "2.5", "1e400", "NaN", "true", "null", '"1"', '"yes"', "[1]", "{", ""])
+)
+def test_a_plain_scalar_is_taken_as_an_annotated_one_is(kind: type, text: str) -> None:
+    """The plain one goes to pydantic's core, the other through a ``TypeAdapter``."""
+    annotated = t.Annotated[kind, "what means nothing to pydantic"]
+    codecs = [FieldCodec(Signature({"value": (of, OutputField())}).spec.outputs[0]) for of in (kind, annotated)]
+    plain, through = (outcome(codec, text) for codec in codecs)
+    assert plain == through
+
+
+def outcome(codec: FieldCodec, text: str) -> object:
+    try:
+        read = codec.read(text)
+    except ValueReadError as error:
+        return str(error)
+    return repr(read), codec.render(read.value)
