@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.layout import Layout, Reading, Visible
+from sigwire.adapters.objects import ObjectCodec
 from sigwire.adapters.type_text import field_type_text
-from sigwire.adapters.values import ObjectCodec
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Repair
 

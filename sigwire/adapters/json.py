@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.layout import Layout, Reading, Visible
+from sigwire.adapters.objects import ObjectCodec
 from sigwire.adapters.plan import ToolsMode
 from sigwire.adapters.type_text import field_type_text
-from sigwire.adapters.values import ObjectCodec
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.request import ResponseFormat

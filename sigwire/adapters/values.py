@@ -1,7 +1,7 @@
 r"""Values: between a field's typed value and its text or JSON, without loss and without guessing.
 
 ``FieldCodec(field)`` knows one field: ``render`` (value to text), ``read`` (text to value), ``dump`` and ``load`` (the same
-for JSON), ``parts`` (text and media). ``ObjectCodec(fields)`` reads one JSON object with several fields. Four forms of text:
+for JSON), ``parts`` (text and media). Several fields in one JSON object are read by ``objects``. Four forms of text:
 
     text   str, and types whose JSON is a string (dates, enums of words, UUIDs, bytes as base64): the string as it stands
     JSON   numbers, booleans, lists, objects: compact JSON
@@ -18,26 +18,24 @@ refuses it. Constraints and validators always have the last word.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from json.encoder import encode_basestring_ascii
-from typing import Annotated, Any, ClassVar, Literal, NotRequired, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 from sigwire.adapters.edges import EDGES, guarded, null_guarded, null_unguarded, unguarded
-from sigwire.adapters.json_text import read_json, unwrapped
-from sigwire.adapters.shapes import compiled, finite_validator, is_array, is_mapping
-from sigwire.adapters.typed import Read, TypedJson, has_constants, problem_of, shown, untyped_json, validated
+from sigwire.adapters.json_text import read_json
+from sigwire.adapters.media_json import json_with_media
+from sigwire.adapters.shapes import compiled, is_array
+from sigwire.adapters.typed import Read, TypedJson, problem_of, shown, untyped_json, validated
 from sigwire.core.json import JsonValue, dumps, loads
 from sigwire.core.messages import Part
 from sigwire.core.response import Repair
 from sigwire.core.tools import ToolCalls
-from sigwire.errors import FieldDefinitionError, InputError, JsonReadError, ValueReadError
+from sigwire.errors import FieldDefinitionError, InputError, ValueReadError
 from sigwire.signatures.fields import FieldSpec
-from sigwire.signatures.types import Audio, Code, File, Image, Reasoning
+from sigwire.signatures.types import Code, Reasoning
 
-__all__ = ["FieldCodec", "ObjectCodec", "ObjectRead", "Read", "ValueReadError"]
+__all__ = ["FieldCodec", "Form", "Read", "ValueReadError"]
 
 
 Form: TypeAlias = Literal["json", "mixed", "text", "whole"]
@@ -95,6 +93,11 @@ class FieldCodec:
     def parts(self, value: Any) -> tuple[str | Part, ...]:
         """The value among the inputs as texts and media, in order."""
         return (self.render_input(value),)
+
+    @property
+    def settled(self) -> bool:
+        """Whether pydantic alone may read the field's JSON."""
+        return False
 
     def _untyped(self, value: Any) -> JsonValue:
         return cast(JsonValue, loads(untyped_json(value, self.field.name)))
@@ -170,6 +173,10 @@ class _StringCodec(_TextCodec):
     def __init__(self, field: FieldSpec) -> None:
         super().__init__(field)
         self._validate = bool(field.metadata)
+
+    @property
+    def settled(self) -> bool:
+        return True
 
     def read(self, text: str, *, strict: bool = False) -> Read:
         text = text.strip()
@@ -284,6 +291,10 @@ class _TextValueCodec(_TextCodec):
         self.typed = TypedJson(field)
         self._nullable = self.typed.compiled.shape.nullable
 
+    @property
+    def settled(self) -> bool:
+        return self.typed.settled
+
     def _text(self, value: Any) -> str:
         text = self.typed.to_json(value)
         if not text.startswith('"'):
@@ -329,27 +340,37 @@ def _unquoted(text: str) -> Iterator[tuple[str, str]]:
 # --- JSON --------------------------------------------------------------------------------------------
 
 
-class _JsonCodec(FieldCodec):
-    """Types whose JSON is never a string."""
+class _TypedCodec(FieldCodec):
+    """Types that pydantic knows: their JSON is its business."""
 
     __slots__ = ("typed",)
-    form: ClassVar[Form] = "json"
 
     def __init__(self, field: FieldSpec) -> None:
         super().__init__(field)
         self.typed = TypedJson(field)
-
-    def render(self, value: Any) -> str:
-        return self.typed.to_json(value)
-
-    def read(self, text: str, *, strict: bool = False) -> Read:
-        return self.typed.read(text, strict)
 
     def dump(self, value: Any) -> JsonValue:
         return self.typed.dump(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> Read:
         return self.typed.load(value, strict)
+
+
+class _JsonCodec(_TypedCodec):
+    """Types whose JSON is never a string."""
+
+    __slots__ = ()
+    form: ClassVar[Form] = "json"
+
+    @property
+    def settled(self) -> bool:
+        return self.typed.settled
+
+    def render(self, value: Any) -> str:
+        return self.typed.to_json(value)
+
+    def read(self, text: str, *, strict: bool = False) -> Read:
+        return self.typed.read(text, strict)
 
 
 class _MixedCodec(_JsonCodec):
@@ -430,30 +451,19 @@ class _CallsCodec(FieldCodec):
             raise ValueReadError(f"these are no tool calls: {fault}") from None
 
 
-class _MediaCodec(FieldCodec):
+class _MediaCodec(_TypedCodec):
     """An input with media, alone or somewhere inside: the media are parts of their own, the rest is JSON around them."""
 
-    __slots__ = ("typed",)
+    __slots__ = ()
     has_media = True
-
-    def __init__(self, field: FieldSpec) -> None:
-        super().__init__(field)
-        self.typed = TypedJson(field)
 
     def parts(self, value: Any) -> tuple[str | Part, ...]:
         try:
-            written = list(_written(self._typed(value)))
+            return tuple(json_with_media(self._typed(value)))
         except RecursionError as fault:
             raise InputError(
                 f"The field {self.field.name!r} holds itself, or is nested too deeply for JSON."
             ) from fault
-        pieces: list[str | Part] = []
-        for piece in written:
-            if isinstance(piece, str) and pieces and isinstance(pieces[-1], str):
-                pieces[-1] += piece
-            else:
-                pieces.append(piece)
-        return tuple(pieces)
 
     def render(self, value: Any) -> str:
         return "".join(piece if isinstance(piece, str) else f"[{piece.kind}]" for piece in self.parts(value))
@@ -468,222 +478,9 @@ class _MediaCodec(FieldCodec):
     def read(self, text: str, *, strict: bool = False) -> Read:
         return self.load(read_json(text, strict)[0], strict=strict)
 
-    def dump(self, value: Any) -> JsonValue:
-        return self.typed.dump(value)
-
-    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
-        return self.typed.load(value, strict)
-
-
-def _written(value: Any) -> Iterator[str | Part]:
-    """JSON text of a value, interrupted by the media in it."""
-    if isinstance(value, (Image, Audio, File)):
-        yield value.part()
-    elif (members := _members(value)) is not None:
-        yield from _joined("{", [(dumps(str(key)) + ":", item) for key, item in members.items()], "}")
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        yield from _joined("[", [("", item) for item in cast("Iterable[Any]", value)], "]")
-    else:
-        yield untyped_json(value)
-
-
-def _joined(opening: str, items: Sequence[tuple[str, Any]], closing: str) -> Iterator[str | Part]:
-    yield opening
-    for position, (before, item) in enumerate(items):
-        yield ("," if position else "") + before
-        yield from _written(item)
-    yield closing
-
-
-def _members(value: Any) -> Mapping[Any, Any] | None:
-    if is_mapping(value):
-        return value
-    kind: Any = value.__class__
-    names = getattr(kind, "model_fields", None) or getattr(kind, "__dataclass_fields__", None)
-    return None if names is None else {name: getattr(value, name) for name in names}
-
 
 _BY_ROLE: Mapping[str, type[FieldCodec]] = {
     "tool_calls": _CallsCodec, "code": _CodeCodec, "reasoning": _ReasoningCodec, "tools": FieldCodec,
     "history": FieldCodec,
 }  # fmt: skip
 _BY_TEXTS: Mapping[str, type[FieldCodec]] = {"always": _TextValueCodec, "never": _JsonCodec, "maybe": _MixedCodec}
-
-
-# --- several fields in one object --------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectRead:
-    """Fields out of one JSON object: values by name, repairs, and what is wrong by name ("" for the whole answer)."""
-
-    values: dict[str, Any] = field(default_factory=dict[str, Any])
-    repairs: tuple[Repair, ...] = ()
-    problems: dict[str, str] = field(default_factory=dict[str, str])
-
-
-class ObjectCodec:
-    """One JSON object whose members are fields. Nothing is raised: what cannot be read is in ``problems``, by field.
-
-    >>> from sigwire.signatures.signature import Signature
-    >>> codec = ObjectCodec(Signature("text -> name: str, age: int").spec.outputs)
-    >>> codec.read('{"name": "Ada", "age": 36}').values
-    {'name': 'Ada', 'age': 36}
-    >>> read = codec.read('{"name": "Ada", "age": "old"}')
-    >>> read.values, read.problems
-    ({'name': 'Ada'}, {'age': "should be a valid integer, unable to parse string as an integer, not 'old'"})
-    """
-
-    __slots__ = ("_codecs", "_exactly", "_quoted", "_settled")
-
-    def __init__(self, fields: Sequence[FieldSpec]) -> None:
-        self._codecs = {spec.name: FieldCodec(spec) for spec in fields}
-        self._settled = all(_is_settled(codec) for codec in self._codecs.values())
-        self._exactly: Callable[[str], dict[str, Any]] | None = None
-        self._quoted = tuple(f'"{name}"' for name in self._codecs)
-
-    def read(self, text: str, *, strict: bool = False) -> ObjectRead:
-        """The fields in a text that is, or holds, a JSON object. Of a member that comes twice the first one counts."""
-        if any(text.count(name) > 1 for name in self._quoted) and (members := _first_of_each(text)) is not None:
-            if strict:
-                return ObjectRead(problems={"": "a member of the object came twice"})
-            return self._spread(members, (Repair(None, "a member came twice; the first one counts"),), strict)
-        if self._settled and (found := self._read_exactly(text)):
-            return found
-        try:
-            value, repairs = read_json(text, strict, kind=None if len(self._codecs) == 1 else "object")
-        except JsonReadError as fault:
-            return ObjectRead(problems={"": str(fault)})
-        return self._spread(value, repairs, strict)
-
-    def _read_exactly(self, text: str) -> ObjectRead | None:
-        """All fields by one call of pydantic; ``None`` when something needs a closer look."""
-        try:
-            found = (self._exactly or self._compile())(text)
-        except ValueError:
-            return None
-        if found.keys() == self._codecs.keys():
-            return ObjectRead(found)
-        if not found or not found.keys() <= self._codecs.keys():
-            return None
-        return ObjectRead({name: found[name] if name in found else _default(c) for name, c in self._codecs.items()})
-
-    def _compile(self) -> Callable[[str], dict[str, Any]]:
-        from pydantic import ConfigDict, TypeAdapter, with_config
-        from typing_extensions import TypedDict
-
-        make: Any = TypedDict  # checkers want to know the members; here they are data
-        record = make("Outputs", {name: _member_type(codec.field) for name, codec in self._codecs.items()})
-        config = ConfigDict(extra="allow", ser_json_bytes="base64", val_json_bytes="base64")
-        adapter = TypeAdapter[dict[str, Any]](with_config(config)(record))
-        options: Any = {key: on for codec in self._codecs.values() for key, on in _read_options(codec.field).items()}
-        validator, finite = finite_validator(adapter)
-        exactly: Callable[[str], dict[str, Any]] = partial(validator.validate_json, strict=True, **options)
-        self._exactly = exactly if finite else partial(_without_constants, exactly)
-        return self._exactly
-
-    def _spread(self, value: JsonValue, repairs: Sequence[Repair], strict: bool) -> ObjectRead:
-        """The members of the object to their fields."""
-        members, found = self._members(value, strict)
-        if members is None:
-            names = ", ".join(map(repr, self._codecs))
-            return ObjectRead(problems={"": f"the answer should be a JSON object with the members {names}"})
-        values: dict[str, Any] = {}
-        problems: dict[str, str] = {}
-        made = [*repairs, *found]
-        for name, codec in self._codecs.items():
-            try:
-                read = _member(codec, members, strict)
-            except ValueReadError as fault:
-                problems[name] = str(fault)
-            else:
-                values[name] = read.value
-                made += read.repairs
-        strays = [name for name in members if name not in self._codecs]
-        if strays and strict:
-            problems[""] = f"members that are not asked for: {', '.join(map(shown, strays))}"
-        made += [Repair(None, f"the member {shown(name)} is not an output; it was left out") for name in strays]
-        return ObjectRead(values, tuple(made), problems)
-
-    def _members(self, value: JsonValue, strict: bool) -> tuple[dict[str, JsonValue] | None, tuple[Repair, ...]]:
-        """The object with the fields: the value itself, or what it holds one level down."""
-        found: list[tuple[dict[str, JsonValue], tuple[Repair, ...]]] = []
-        if isinstance(value, dict):
-            found.append((value, ()))
-        if strict or (found and (not value or self._is_whole(found[0][0]))):
-            return found[0] if found else (None, ())
-        found += [(inner, (Repair(None, what),)) for inner, what in unwrapped(value) if isinstance(inner, dict)]
-        whole = [members for members in found if self._is_whole(members[0])]
-        some = [members for members in found if members[0].keys() & self._codecs.keys()]
-        return next(iter(whole or some), None) or self._bare(value)
-
-    def _is_whole(self, members: dict[str, JsonValue]) -> bool:
-        """Whether an object has every required field, and any field at all."""
-        known = members.keys() & self._codecs.keys()
-        return bool(known) and all(name in members for name, codec in self._codecs.items() if codec.field.required)
-
-    def _bare(self, value: JsonValue) -> tuple[dict[str, JsonValue] | None, tuple[Repair, ...]]:
-        """The value of the only field, standing alone."""
-        if len(self._codecs) == 1:
-            name, codec = next(iter(self._codecs.items()))
-            try:
-                codec.load(value)
-            except ValueReadError:
-                pass
-            else:
-                return {name: value}, (Repair(name, "the value stood alone, without its object"),)
-        return (value, ()) if isinstance(value, dict) else (None, ())
-
-
-def _first_of_each(text: str) -> dict[str, JsonValue] | None:
-    """The members of an object, where one comes twice; ``None`` where none does, or it is not strict JSON."""
-    outermost: list[tuple[str, JsonValue]] = []
-
-    def keep(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
-        outermost[:] = pairs  # objects are closed from the inside out
-        return dict(pairs)
-
-    try:
-        whole = json.loads(text, object_pairs_hook=keep, strict=False)  # line breaks in strings are forgiven
-    except (ValueError, RecursionError):
-        return None
-    repeated = isinstance(whole, dict) and len(cast("dict[str, JsonValue]", whole)) < len(outermost)
-    return dict(reversed(outermost)) if repeated else None
-
-
-def _without_constants(read: Callable[[str], dict[str, Any]], text: str) -> dict[str, Any]:
-    if has_constants(text):
-        raise ValueError("the text may hold NaN")
-    return read(text)
-
-
-def _member(codec: FieldCodec, members: Mapping[str, JsonValue], strict: bool) -> Read:
-    name = codec.field.name
-    if name in members:
-        return codec.load(members[name], strict=strict)
-    if codec.field.required:
-        raise ValueReadError("the field is missing from the answer")
-    return Read(_default(codec))
-
-
-def _default(codec: FieldCodec) -> Any:
-    return codec.field.default_value() if codec.field.has_default else None
-
-
-def _member_type(spec: FieldSpec) -> Any:
-    from pydantic import Field
-
-    chosen = () if spec.info.discriminator is None else (Field(discriminator=spec.info.discriminator),)
-    kind: Any = Annotated[(spec.annotation, *spec.metadata, *chosen)] if spec.metadata or chosen else spec.annotation
-    return kind if spec.required else NotRequired[kind]
-
-
-def _is_settled(codec: FieldCodec) -> bool:
-    """Whether pydantic alone may read the field."""
-    if isinstance(codec, _StringCodec):
-        return True
-    return isinstance(codec, (_JsonCodec, _TextValueCodec)) and codec.typed.settled
-
-
-def _read_options(spec: FieldSpec) -> Mapping[str, bool]:
-    return {} if spec.annotation is str else compiled(spec).read_options
