@@ -29,6 +29,7 @@ import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
+from types import coroutine
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 from sigwire.errors import EventLoopError
@@ -36,7 +37,7 @@ from sigwire.leaving import PATIENCE, Scope, StreamLeft, current_scope, enter, l
 
 if TYPE_CHECKING:
     import asyncio
-    from concurrent.futures import Future, ThreadPoolExecutor
+    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = [
     "Effect",
@@ -142,9 +143,10 @@ class Either(Generic[T]):
 class Gather(Generic[T]):
     """An effect: run several programs at once, at most ``limit`` at a time; their values come in the given order.
 
-    Each program runs in a copy of the caller's context. When one raises, programs not yet started are dropped, running
-    ones are cancelled (async) or waited for (sync), and of the errors that came the first in the given order is raised.
-    An interrupt of a blocked caller waits for nobody: what runs goes on in daemon threads, and its value is dropped.
+    So many threads or tasks take the programs one after the other. Each program runs in a copy of the caller's context.
+    When one raises, programs not yet started are dropped, running ones are cancelled (async) or waited for (sync), and of
+    the errors that came the first in the given order is raised. An interrupt of a blocked caller waits for nobody: what
+    runs goes on in daemon threads, and its value is dropped.
 
     >>> def number(n: int) -> Program[int]:
     ...     return n
@@ -166,93 +168,121 @@ class Gather(Generic[T]):
     def run(self) -> list[T]:
         if self._limit == 1:
             return [contextvars.copy_context().run(run, program) for program in self._programs]
-        from concurrent.futures import FIRST_EXCEPTION, wait
-
         with _holding_its_loop():
-            jobs = [_Job(program) for program in self._programs]
-        futures = [job.future for job in jobs]
-        waiting = deque(jobs)
-        for _ in range(self._limit):
-            threading.Thread(target=_work_off, args=(waiting,), name="sigwire-gather", daemon=True).start()
+            work = _Work(self._programs)
+        threads = [threading.Thread(target=work.off, name="sigwire-gather", daemon=True) for _ in range(self._limit)]
         try:
-            wait(futures, return_when=FIRST_EXCEPTION)
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
         finally:  # an interrupt too: nothing more is begun
-            for future in futures:
-                future.cancel()
-        wait(futures)
-        return _results(futures)
+            work.drop()
+        return work.values()
 
     async def arun(self) -> list[T]:
         import asyncio
 
-        gate = asyncio.Semaphore(self._limit)
-        failures: list[BaseException] = []
-
-        async def one(program: Program[T]) -> T:
-            async with gate:
-                if failures:  # the gate opens before the others can be cancelled
-                    raise asyncio.CancelledError
-                try:
-                    return await arun(program)
-                except BaseException as error:
-                    failures.append(error)
-                    raise
-
-        tasks = [asyncio.ensure_future(one(program)) for program in self._programs]
+        work = _Work(self._programs)
+        tasks = [asyncio.ensure_future(arun(work.taken())) for _ in range(self._limit)]
         try:
-            if tasks:
-                await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         except asyncio.CancelledError as error:
-            await _cancelled(tasks)
-            learn(error, *failures)
+            await _cancelled(work, tasks)
+            learn(error, *work.failures.values())
             raise
         finally:
-            await _cancelled(tasks)
-        return _results(tasks)
+            await _cancelled(work, tasks)
+        return work.values(given_up=(asyncio.CancelledError,))
 
 
-async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
+async def _cancelled(work: _Work[Any], tasks: Sequence[asyncio.Task[Any]]) -> None:
     import asyncio
 
+    work.drop()
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class _Job(Generic[T]):
-    """A program that some thread will run, in a copy of the context in which the job was made."""
+class _Work(Generic[T]):
+    """Programs for several who each take the next one when they are done with one; and what came of them, by place.
 
-    __slots__ = ("_context", "_program", "future")
+    A few who take are cheaper than a task or a future for each program, in memory most of all: what one leaves behind is used
+    up by the next.
+    """
 
-    def __init__(self, program: Program[T]) -> None:
-        from concurrent.futures import Future
+    __slots__ = ("_context", "_values", "_waiting", "failures")
 
-        self._program, self._context = program, contextvars.copy_context()
-        self.future: Future[T] = Future()
+    def __init__(self, programs: Sequence[Program[T]]) -> None:
+        self._context = contextvars.copy_context()
+        self._waiting = deque(enumerate(programs))
+        self._values: list[Any] = [None] * len(programs)
+        self.failures: dict[int, BaseException] = {}
 
-    def work(self) -> None:
-        if not self.future.set_running_or_notify_cancel():
-            return
-        try:
-            value = self._context.run(run, self._program)
-        except BaseException as error:
-            self.future.set_exception(error)
-        else:
-            self.future.set_result(value)
+    def taken(self) -> Program[None]:
+        """Run one after the other. Where one fails, nobody begins another."""
+        for place, program in _popped(self._waiting):
+            try:
+                self._values[place] = yield _Apart(program, self._context)
+            except BaseException as error:
+                self.failures[place] = error
+                self.drop()
+                raise
+
+    def off(self) -> None:
+        """The same, in a thread of its own."""
+        with suppress(BaseException):  # it is among the failures
+            run(self.taken())
+
+    def drop(self) -> None:
+        """Forget those that have not begun."""
+        self._waiting.clear()
+
+    def values(self, given_up: tuple[type[BaseException], ...] = ()) -> list[T]:
+        """The values in order. Where there are errors the first in order is raised, of the kinds ``given_up`` only if all are."""
+        if self.failures:
+            first = min(self.failures, key=lambda place: (isinstance(self.failures[place], given_up), place))
+            raise self.failures.pop(first)  # were it kept here, its traceback and it would keep each other
+        return self._values
 
 
-def _work_off(waiting: deque[_Job[T]]) -> None:
-    with suppress(IndexError):  # nothing waits any more
+def _popped(waiting: deque[T]) -> Generator[T]:
+    """What waits, first come first; in any thread."""
+    with suppress(IndexError):
         while True:
-            waiting.popleft().work()
+            yield waiting.popleft()
 
 
-def _results(finished: Sequence[Future[T]] | Sequence[asyncio.Task[T]]) -> list[T]:
-    """The values in order; the first error in order instead, where one failed and the others were cancelled for it."""
-    for future in finished:
-        if not future.cancelled() and (error := future.exception()) is not None:
-            raise error
-    return [future.result() for future in finished]
+class _Apart(Generic[T]):
+    """An effect: run a program in a copy of a context, so that what it sets there is seen by nobody else."""
+
+    __slots__ = ("_context", "_program")
+
+    def __init__(self, program: Program[T], context: contextvars.Context) -> None:
+        self._program, self._context = program, context
+
+    def run(self) -> T:
+        return self._context.copy().run(run, self._program)
+
+    async def arun(self) -> T:
+        return await _inside(self._context.copy(), arun(self._program))
+
+
+@coroutine
+def _inside(context: contextvars.Context, awaited: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    """Await in a context: each step is made there, whichever task makes it."""
+    try:
+        waits_for = context.run(awaited.send, None)
+        while True:
+            try:
+                value = yield waits_for
+            except BaseException as error:
+                waits_for = context.run(awaited.throw, error)
+            else:
+                waits_for = context.run(awaited.send, value)
+    except StopIteration as stop:
+        return cast(T, stop.value)
 
 
 # --- bridges between blocking and awaiting --------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+import signal
 import threading
 import time
 import warnings
@@ -363,28 +364,140 @@ async def test_each_gathered_program_has_its_own_copy_of_the_context(drive: Driv
     assert colour.get() == "red"
 
 
-def test_an_interrupt_while_gathering_waits_for_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, released = threading.Event(), threading.Event()
+@pytest.mark.skipif(
+    not hasattr(signal, "pthread_kill") or threading.current_thread() is not threading.main_thread(),
+    reason="signals arrive in the main thread",
+)
+def test_an_interrupt_while_gathering_waits_for_no_thread() -> None:
+    released = threading.Event()
     ran: list[int] = []
 
     def program(n: int) -> Program[None]:
         ran.append(n)
-        begun.set()
+        if n == 1:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         yield Call(lambda: released.wait(5))
 
-    def interrupted(futures: Any, return_when: str) -> None:
-        assert begun.wait(5)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("concurrent.futures.wait", interrupted)
     try:
         with pytest.raises(KeyboardInterrupt):
             run(gather(*(program(n) for n in range(50)), limit=2))
         assert not released.is_set()
-        assert len(ran) <= 2
-        assert all(thread.daemon for thread in threading.enumerate() if thread.name == "sigwire-gather")
+        workers = [thread for thread in threading.enumerate() if thread.name == "sigwire-gather"]
+        assert workers
+        assert all(thread.daemon for thread in workers)
     finally:
         released.set()
+    for worker in workers:
+        worker.join(5)
+    assert ran == [0, 1]
+
+
+@drivers
+async def test_an_error_lets_those_under_way_end_and_begins_no_other(drive: Driver) -> None:
+    begun: list[int] = []
+    both = threading.Barrier(2, timeout=5)
+
+    def program(n: int) -> Program[None]:
+        begun.append(n)
+        yield Call(both.wait)
+        yield Give(ValueError("broken"))
+
+    with pytest.raises(ValueError, match="broken"):
+        await drive(gather(*(program(n) for n in range(50)), limit=2))
+    assert sorted(begun) == [0, 1]
+
+
+async def test_a_program_that_takes_no_notice_of_being_cancelled_is_waited_for_and_no_other_is_begun() -> None:
+    begun: list[int] = []
+    wait = Wait()
+
+    def stubborn(n: int) -> Program[str]:
+        begun.append(n)
+        try:
+            yield wait
+        except asyncio.CancelledError:
+            yield Give(None)
+        return "stayed"
+
+    task = asyncio.create_task(arun(gather(*(stubborn(n) for n in range(5)), limit=1)))
+    await wait.begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert begun == [0]
+
+
+async def test_a_program_that_is_cancelled_by_itself_is_no_result() -> None:
+    begun: list[int] = []
+
+    def program(n: int) -> Program[int]:
+        begun.append(n)
+        return (yield Give(asyncio.CancelledError() if n == 0 else n))
+
+    with pytest.raises(asyncio.CancelledError):
+        await arun(gather(*(program(n) for n in range(50)), limit=2))
+    assert len(begun) <= 2
+
+
+async def test_programs_of_one_worker_may_each_wait_with_a_timeout() -> None:
+    class Late:
+        async def arun(self) -> str:
+            try:
+                async with asyncio.timeout(0.001):
+                    await asyncio.Event().wait()
+            except TimeoutError:
+                return "late"
+            return "never"
+
+        def run(self) -> str:
+            raise AssertionError("only for the awaiting driver")
+
+    def program() -> Program[str]:
+        return (yield Late())
+
+    assert await arun(gather(*(program() for _ in range(6)), limit=2)) == ["late"] * 6
+
+
+async def test_what_a_program_begins_elsewhere_sees_the_programs_own_context() -> None:
+    async def seen() -> str:
+        await asyncio.sleep(0)
+        return colour.get()
+
+    class Elsewhere:
+        async def arun(self) -> list[str]:
+            loop, called = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
+            loop.call_soon(lambda: called.set_result(colour.get()))
+            return [await seen(), await asyncio.create_task(seen()), await called, await off_loop(colour.get)]
+
+        def run(self) -> list[str]:
+            raise AssertionError("only for the awaiting driver")
+
+    def program(name: str) -> Program[list[str]]:
+        colour.set(name)
+        return (yield Elsewhere())
+
+    names = ["green", "blue", "red"]
+    assert await arun(gather(*map(program, names), limit=1)) == [[name] * 4 for name in names]
+
+
+@drivers
+@pytest.mark.parametrize("limit", [1, 3, 8])
+async def test_many_programs_are_run_by_few(drive: Driver, limit: int) -> None:
+    runners: set[object] = set()
+
+    class Here:
+        def run(self) -> None:
+            runners.add(threading.current_thread())
+
+        async def arun(self) -> None:
+            runners.add(asyncio.current_task())
+            await asyncio.sleep(0)
+
+    def program() -> Program[None]:
+        yield Here()
+
+    await drive(gather(*(program() for _ in range(100)), limit=limit))
+    assert 1 <= len(runners) <= limit
 
 
 @drivers
