@@ -240,7 +240,7 @@ class _Work(Generic[T]):
         self._waiting.clear()
 
     def values(self, given_up: tuple[type[BaseException], ...] = ()) -> list[T]:
-        """The values in order. Where there are errors the first in order is raised, of the kinds ``given_up`` only if all are."""
+        """The values in order; where there are errors the first in order is raised, a ``given_up`` one if all are."""
         if self.failures:
             first = min(self.failures, key=lambda place: (isinstance(self.failures[place], given_up), place))
             raise self.failures.pop(first)  # were it kept here, its traceback and it would keep each other
