@@ -1,9 +1,12 @@
-"""Awaited requests: aiohttp, with one session for each event loop, closed when the loop ends.
+"""Awaited requests: aiohttp's connections and its parser, kept for each event loop, closed when the loop ends.
 
-    sessions = Sessions(keep_alive, context)
-    reply = await sessions.open(trip)          sends, and reads the reply's head
+    homes = Homes(keep_alive, context)
+    reply = await homes.open(trip)             sends, and reads the reply's head
     await reply.read(), await reply.next()     all of the body, or its next piece, b"" after the last
     reply.finish()                             keeps the connection where the reply allows it, else closes it
+
+aiohttp makes, keeps and ends the connections (addresses, TLS, proxies: its connector) and reads the replies (llhttp). Its
+session, which is made for cookies, redirects, forms and retries, is left out: it costs as much as all the rest.
 
 A connection of asyncio's belongs to the loop that opened it. So a ``_Home`` is made by the first request of each loop, and ends
 
@@ -19,7 +22,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import io
 import os
 import socket
 import ssl
@@ -28,46 +30,44 @@ import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, ClassVar, NoReturn, TypeAlias, cast
+from typing import Any, NoReturn, TypeAlias, cast
 
 import aiohttp
+from aiohttp.connector import Connection
+from aiohttp.http import HttpProcessingError, StreamWriter
 from yarl import URL
 
 from sigwire.errors import ConfigurationError, LMError
-from sigwire.lm.routes import Proxy
+from sigwire.lm.routes import Origin, Proxy
 from sigwire.lm.trips import ProtocolError, Trip, Unpacker, configured, explained, has_news, read_head, time_left
 
-__all__ = ["AwaitedReply", "Sessions"]
+__all__ = ["AwaitedReply", "Homes"]
 
 _Key: TypeAlias = "tuple[asyncio.AbstractEventLoop, Proxy | None]"
 _YEARS, _MOMENT = 1e8, 1.0  # seconds
-_LARGE = 512 * 1024  # larger bodies are sent in parts, so that the loop stays free
-_HEAD_LIMITS: dict[str, Any] = {"max_line_size": 64 * 1024, "max_field_size": 64 * 1024}
+_LARGE, _PART = 512 * 1024, 64 * 1024  # larger bodies are sent in parts, so that the loop stays free
+_READING: dict[str, Any] = {"auto_decompress": False, "max_line_size": 64 * 1024, "max_field_size": 64 * 1024}
 
 
-# --- sessions ------------------------------------------------------------------------------------------
+# --- a home for each loop ------------------------------------------------------------------------------------------
 
 
-class Sessions:
-    """The sessions of all event loops. A SOCKS proxy has sessions of its own."""
+class Homes:
+    """The homes of all event loops. A SOCKS proxy has homes of its own."""
 
     def __init__(self, keep_alive: float, context: Callable[[], ssl.SSLContext]) -> None:
         self._keep_alive, self._context = keep_alive, context
         self._homes: dict[_Key, _Home] = {}
         self._lock = threading.Lock()
-        _all_sessions.add(self)
+        _all_homes.add(self)
 
     async def open(self, trip: Trip) -> AwaitedReply:
         """Send the request and read the reply's head."""
         socks = trip.proxy if trip.proxy is not None and trip.proxy.is_socks else None
         home = self._homes.get((asyncio.get_running_loop(), socks)) or await self._new_home(socks)
-        home.users += 1
-        try:
-            response = await home.request(trip, self._context() if trip.needs_tls else None)
-        except BaseException as error:
-            home.leave()
-            _tell(error, trip)
-        return AwaitedReply(home, response, trip)
+        reply = AwaitedReply(home, trip)
+        await reply.begin(self._context if trip.needs_tls else None)
+        return reply
 
     async def _new_home(self, socks: Proxy | None) -> _Home:
         with self._lock:
@@ -100,14 +100,14 @@ class Sessions:
             home.close_sockets()  # this process's copies of the file descriptors; nothing is sent
 
 
-_all_sessions: weakref.WeakSet[Sessions] = weakref.WeakSet()
+_all_homes: weakref.WeakSet[Homes] = weakref.WeakSet()
 # Never collected, because aiohttp would complain of it, and reach into the parent's selector.
 _of_the_parent: list[_Home] = []
 
 
 def _start_anew() -> None:
-    for sessions in list(_all_sessions):
-        sessions.start_anew()
+    for homes in list(_all_homes):
+        homes.start_anew()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
@@ -139,7 +139,7 @@ def _bury(homes: dict[_Key, _Home], reference: weakref.ref[_Home]) -> None:
 
 
 class _Home:
-    """A session, its loop, its sockets, and how many requests use it."""
+    """The connections of a loop, and how many requests use them."""
 
     def __init__(self, homes: dict[_Key, _Home], socks: Proxy | None, keep_alive: float) -> None:
         self.loop, self.socks = asyncio.get_running_loop(), socks
@@ -148,17 +148,9 @@ class _Home:
         self.closed = threading.Event()
         self.end = _until_the_loop_ends(homes, self)
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
-        self._transports: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()
+        self._transports: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()  # that have carried a request
+        self._ways: dict[Origin, aiohttp.ClientRequest] = {}
         self.connector = self._connector(keepalive_timeout=keep_alive, limit=0, socket_factory=self._new_socket)
-        self._session = aiohttp.ClientSession(
-            connector=self.connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            request_class=type("_HomesRequest", (_Request,), {"transports": self._transports}),
-            response_class=_Response,
-            skip_auto_headers=("content-type",),
-            **_HEAD_LIMITS,
-        )
 
     def _connector(self, **options: Any) -> aiohttp.TCPConnector:
         if self.socks is None:
@@ -175,26 +167,39 @@ class _Home:
         self._sockets.add(opened)
         return opened
 
-    async def request(self, trip: Trip, context: ssl.SSLContext | None) -> aiohttp.ClientResponse:
-        """Send, and await the reply's head."""
-        request, end = trip.request, trip.endpoint
-        proxy = None if self.socks is not None else trip.proxy
-        time_left(trip.deadline)  # aiohttp counts from here on
+    async def connection(self, trip: Trip, context: ssl.SSLContext | None) -> Connection:
+        """A new one, or one that was kept and is still good.
+
+        aiohttp would find out that the server has closed it when the request is lost, and would take whatever the server has
+        said unasked for the reply (it keeps connections on which something came: aiohttp 3.14, ``BaseConnector._get``).
+        """
+        way, limit = self._way(trip, context), _connect_limit(trip.connect_limit)
         while True:
-            try:
-                return await self._session.request(
-                    request.method,
-                    URL(end.absolute, encoded=True),
-                    headers=trip.headers,
-                    data=io.BytesIO(request.body) if len(request.body) > _LARGE else request.body,
-                    allow_redirects=False,
-                    proxy=None if proxy is None else proxy.url,
-                    proxy_headers=None if proxy is None else proxy.authorization,
-                    ssl=True if context is None else context,
-                    timeout=_timeout(trip.limit, trip.connect_limit),
-                )
-            except _GivenUpError:  # and closed; nothing was sent, and sooner or later there is no other idle one
-                continue
+            connection = await self.connector.connect(way, [], limit)
+            transport = connection.transport
+            if transport is None or connection.protocol is None:  # opened, and closed by the server at once
+                connection.close()
+                raise aiohttp.ServerDisconnectedError
+            if transport not in self._transports:
+                self._transports.add(transport)
+                return connection
+            if not (connection.protocol.should_close or has_news(transport.get_extra_info("socket").fileno())):
+                return connection
+            _abort(connection)  # and look at the next one; sooner or later there is no other
+
+    def _way(self, trip: Trip, context: ssl.SSLContext | None) -> aiohttp.ClientRequest:
+        """Where a connection goes, as aiohttp's connector wants to be told: as a request, which nobody sends."""
+        proxy = None if self.socks is not None else trip.proxy
+        if proxy is not None:  # aiohttp notes things in these
+            return self._new_way(trip, context, proxy=URL(proxy.url), proxy_headers=proxy.authorization)
+        way = self._ways.get(trip.endpoint.origin)
+        if way is None:
+            way = self._ways[trip.endpoint.origin] = self._new_way(trip, context)
+        return way
+
+    def _new_way(self, trip: Trip, context: ssl.SSLContext | None, **proxy: Any) -> aiohttp.ClientRequest:
+        url = URL(f"{trip.endpoint.scheme}://{trip.endpoint.authority}", encoded=True)
+        return aiohttp.ClientRequest("POST", url, loop=self.loop, ssl=True if context is None else context, **proxy)
 
     def leave(self) -> None:
         """One request less."""
@@ -248,8 +253,8 @@ class _Home:
 
 
 @lru_cache(maxsize=64)
-def _timeout(total: float | None, connect: float | None) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=total, connect=connect, ceil_threshold=_YEARS)
+def _connect_limit(seconds: float | None) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=None, connect=seconds, ceil_threshold=_YEARS)
 
 
 def _disown(transport: asyncio.Transport) -> None:
@@ -275,69 +280,84 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 # --- one exchange --------------------------------------------------------------------------------------
 
 
-class _GivenUpError(Exception):
-    """An idle connection was closed by the server, or spoken on."""
-
-
-class _Request(aiohttp.ClientRequest):
-    """Looks at a kept connection before it is used again.
-
-    aiohttp would find out that the server has closed it when the request is lost, and would take whatever the server has said
-    unasked for the reply (it keeps connections on which something came: aiohttp 3.14, ``BaseConnector._get``).
-    """
-
-    transports: ClassVar[weakref.WeakSet[asyncio.Transport]]  # of one home: those that have carried a request
-
-    async def send(self, conn: Any) -> aiohttp.ClientResponse:
-        if conn.transport in self.transports and (
-            conn.protocol.should_close or has_news(conn.transport.get_extra_info("socket").fileno())
-        ):
-            _abort(conn)
-            raise _GivenUpError
-        self.transports.add(conn.transport)
-        return await super().send(conn)
-
-
-class _Response(aiohttp.ClientResponse):
-    """A reply whose connection is closed at once when nobody waits for its head any more, and not after TLS's farewells."""
-
-    async def start(self, connection: Any) -> aiohttp.ClientResponse:
-        try:
-            return await super().start(connection)
-        except BaseException:
-            _abort(connection)
-            raise
-
-
-def _abort(connection: Any) -> None:
-    """Close a connection at once; where its loop is closed, that is done already."""
-    if connection is not None and connection.transport is not None:
-        with suppress(RuntimeError):
-            connection.transport.abort()
-
-
 class AwaitedReply:
-    """A reply whose head has come."""
+    """A request that is sent, and its reply. At the deadline the connection is closed, and who waits learns of it."""
 
-    __slots__ = ("_done", "_home", "_response", "_trip", "_unpacker", "headers", "status")
+    __slots__ = (
+        "_body",
+        "_connection",
+        "_done",
+        "_home",
+        "_late",
+        "_sending",
+        "_timer",
+        "_trip",
+        "_unpacker",
+        "headers",
+        "status",
+    )
 
-    def __init__(self, home: _Home, response: aiohttp.ClientResponse, trip: Trip) -> None:
-        self._home, self._response, self._trip = home, response, trip
+    _body: aiohttp.StreamReader
+    status: int
+    headers: dict[str, str]
+
+    def __init__(self, home: _Home, trip: Trip) -> None:
+        self._home, self._trip = home, trip
+        self._connection: Connection | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._sending: asyncio.Task[None] | None = None
         self._unpacker: Unpacker | None = None
-        self._done = False
-        self.status = response.status
-        trip.phase = "reading the reply"
+        self._late = self._done = False
+        home.users += 1
+
+    async def begin(self, context: Callable[[], ssl.SSLContext] | None) -> None:
+        """Send the request and await the reply's head."""
+        trip = self._trip
         try:
-            self.headers = read_head(response.status, response.headers.items())
-        except ProtocolError as error:
-            self.finish()
-            raise trip.broken(str(error)) from None
+            time_left(trip.deadline)
+            self._connection = connection = await self._home.connection(trip, context() if context else None)
+            if (left := time_left(trip.deadline)) is not None:
+                self._timer = self._home.loop.call_later(left, self._be_late)
+            self._send(connection)
+            await self._read_head(connection)
+        except BaseException as error:
+            self._fail(error)
+
+    def _be_late(self) -> None:
+        self._late = True
+        if self._connection is not None and self._connection.transport is not None:
+            self._connection.transport.abort()
+
+    def _send(self, connection: Connection) -> None:
+        protocol, transport, request = connection.protocol, connection.transport, self._trip.request
+        assert protocol is not None
+        assert transport is not None
+        self._trip.phase = "sending the request"
+        protocol.set_response_params(skip_payload=request.method == "HEAD", read_until_eof=True, **_READING)
+        head = self._trip.whole_head()
+        if len(request.body) <= _LARGE:
+            transport.write(head + request.body)
+        else:
+            writer = StreamWriter(protocol, self._home.loop)
+            self._sending = self._home.loop.create_task(_send_in_parts(writer, head, request.body))
+        self._trip.phase = "waiting for the reply"
+
+    async def _read_head(self, connection: Connection) -> None:
+        assert connection.protocol is not None
+        message, body = await connection.protocol.read()
+        while 100 <= message.code < 200 and message.code != 101:  # provisional, such as 103 Early Hints
+            message, body = await connection.protocol.read()
+        self._trip.phase = "reading the reply"
+        self.status, self.headers, self._body = message.code, read_head(message.code, message.headers.items()), body
+        body.on_eof(self._give_back)
 
     async def read(self) -> bytes:
         """The whole body."""
         try:
             unpacker = self._begin()
-            return unpacker.feed(await self._response.read()) + unpacker.feed(b"")
+            packed = await self._body.read()
+            self._check_late()
+            return unpacker.feed(packed) + unpacker.feed(b"")
         except BaseException as error:
             self._fail(error)
 
@@ -345,9 +365,10 @@ class AwaitedReply:
         """The next piece of the body, ``b""`` after the last."""
         try:
             unpacker = self._begin()
-            while packed := await self._response.content.readany():
+            while packed := await self._body.readany():
                 if piece := unpacker.feed(packed):
                     return piece
+            self._check_late()
             return unpacker.feed(b"")
         except BaseException as error:
             self._fail(error)
@@ -361,28 +382,59 @@ class AwaitedReply:
         raise StopAsyncIteration
 
     def _begin(self) -> Unpacker:
-        time_left(self._trip.deadline)  # aiohttp minds it only while it waits
+        time_left(self._trip.deadline)
         if self._unpacker is None:
             self._unpacker = Unpacker(self.headers.get("content-encoding", ""))
         return self._unpacker
 
+    def _check_late(self) -> None:
+        """A body may last until its connection ends, and then looks whole."""
+        if self._late:
+            raise TimeoutError
+
     def _fail(self, error: BaseException) -> NoReturn:
         self.finish()
-        _tell(error, self._trip)
+        _tell(TimeoutError() if self._late and isinstance(error, Exception) else error, self._trip)
 
     def finish(self) -> None:
         """Give the connection back where it may be used again, else close it. May be called twice."""
         if self._done:
             return
         self._done = True
-        if not self._response.closed:  # the body's end would have closed it, and given the connection back
-            _abort(self._response.connection)
-            with suppress(RuntimeError):
-                self._response.close()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._connection is not None:  # else the body's end has given it back
+            _abort(self._connection)
+        if self._sending is not None:
+            self._sending.cancel()
         self._home.leave()
 
+    def _give_back(self) -> None:
+        """The reply is whole. Where the request is not, the server does not want the rest."""
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        if self._sending is None or self._sending.done():
+            connection.release()
+        else:
+            _abort(connection)
 
-_WHILE_CONNECTING = (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError, aiohttp.ConnectionTimeoutError)
+
+async def _send_in_parts(writer: StreamWriter, head: bytes, body: bytes) -> None:
+    """Send as the other side takes it. A server may answer and close before it has read everything: the reply tells."""
+    with suppress(OSError):
+        await writer.write(head)
+        for start in range(0, len(body), _PART):
+            await writer.write(body[start : start + _PART])
+
+
+def _abort(connection: Connection | None) -> None:
+    """Close a connection at once, without TLS's farewells; where its loop is closed, that is done already."""
+    if connection is not None:
+        with suppress(RuntimeError):
+            if connection.transport is not None:
+                connection.transport.abort()
+            connection.close()
 
 
 def _tell(error: BaseException, trip: Trip) -> NoReturn:
@@ -397,10 +449,6 @@ def _tell(error: BaseException, trip: Trip) -> NoReturn:
 
 
 def _told(error: BaseException, trip: Trip) -> LMError | None:
-    if isinstance(error, _WHILE_CONNECTING) or _is_socks_error(error):
-        trip.phase = "connecting"
-    elif trip.phase == "connecting":
-        trip.phase = "waiting for the reply"
     if isinstance(error, TimeoutError):
         return trip.too_late()
     if isinstance(error, aiohttp.ClientHttpProxyError):
@@ -419,7 +467,7 @@ def _told(error: BaseException, trip: Trip) -> LMError | None:
         cut = "Not enough data" in str(error)
         what = "the server closed the connection in the middle of" if cut else "there is a fault in the framing of"
         return trip.broken(f"{what} the reply's body")
-    if isinstance(error, aiohttp.ClientError):
+    if isinstance(error, aiohttp.ClientError | HttpProcessingError):
         return trip.broken("what came is not an HTTP/1.1 reply")
     if isinstance(error, ProtocolError):
         return trip.broken(str(error))

@@ -284,7 +284,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
 def _exchange(line: _Line, trip: Trip) -> _Reply:
     """Send the request and read the reply's head."""
     trip.phase = "sending the request"
-    refusal = line.send(_head(trip), trip.request.body)
+    refusal = line.send(trip.whole_head(), trip.request.body)
     trip.phase = "waiting for the reply"
     reply = _Reply(line, trip.request.method)
     try:
@@ -295,13 +295,6 @@ def _exchange(line: _Line, trip: Trip) -> _Reply:
     if refusal is not None:  # the server takes no more of this request, so it cannot take another one here
         reply.is_reusable = False
     return reply
-
-
-def _head(trip: Trip) -> bytes:
-    """The request line and the headers; what is in them was checked (``sendable``)."""
-    first = f"{trip.request.method} {trip.endpoint.target} HTTP/1.1"
-    lines = [first, *(f"{name}: {value}" for name, value in trip.headers.items())]
-    return "\r\n".join([*lines, f"content-length: {len(trip.request.body)}", "", ""]).encode("latin-1")
 
 
 class BlockingReply:

@@ -34,7 +34,7 @@ from sigwire.lm.trips import Trip, sendable
 from sigwire.steps import block_on
 
 if TYPE_CHECKING:
-    from sigwire.lm.awaiting import AwaitedReply, Sessions
+    from sigwire.lm.awaiting import AwaitedReply, Homes
 
 __all__ = [
     "AsyncReplyStream",
@@ -184,7 +184,7 @@ class HttpTransport:
             **_lower(headers or {}),
         }
         self._ways: dict[Origin, Proxy | None] = {}
-        self._known_headers: dict[tuple[Any, ...], Mapping[str, str]] = {}
+        self._known_heads: dict[tuple[Any, ...], bytes] = {}
         self._clients = _Clients(keep_alive, _Trust(ca, certificate, tls))
         weakref.finalize(self, self._clients.close)
 
@@ -260,26 +260,26 @@ class HttpTransport:
     def _trip(self, request: HttpRequest) -> Trip:
         limit = self.timeout if request.timeout is None else _checked_timeout("timeout", request.timeout)
         end = endpoint(request.url)
-        return Trip(request, end, self._sent_headers(request, end), self._way(end), (limit, self.connect_timeout))
+        return Trip(request, end, self._head(request, end), self._way(end), (limit, self.connect_timeout))
 
-    def _sent_headers(self, request: HttpRequest, end: Endpoint) -> Mapping[str, str]:
-        """All but the length. Between two requests to a model they are the same, so they are made and checked once."""
+    def _head(self, request: HttpRequest, end: Endpoint) -> bytes:
+        """All but the length. Between two requests to a model it is the same, so it is made and checked once."""
         known = (request.url, request.method, *request.headers.items())
-        headers = self._known_headers.get(known)
-        if headers is None:
-            if len(self._known_headers) >= _KNOWN:
-                self._known_headers.clear()
-            headers = self._known_headers[known] = self._merged_headers(request, end)
-        return headers
+        head = self._known_heads.get(known)
+        if head is None:
+            if len(self._known_heads) >= _KNOWN:
+                self._known_heads.clear()
+            head = self._known_heads[known] = self._new_head(request, end)
+        return head
 
-    def _merged_headers(self, request: HttpRequest, end: Endpoint) -> Mapping[str, str]:
+    def _new_head(self, request: HttpRequest, end: Endpoint) -> bytes:
         headers = {"host": end.authority, **end.authorization, **self._headers, **_lower(request.headers)}
         for framing in ("content-length", "transfer-encoding"):
             headers.pop(framing, None)
-        proxy = self._way(end)
+        proxy, target = self._way(end), end.target
         if proxy is not None and proxy.forwards(end):
-            headers |= proxy.authorization
-        return sendable(request.method, headers, end.shown)
+            headers, target = headers | proxy.authorization, end.absolute
+        return sendable(request.method, target, headers, end.shown)
 
     def _way(self, end: Endpoint) -> Proxy | None:
         """The proxy to an origin, settled at the first request to it."""
@@ -324,7 +324,7 @@ class _Clients:
     def __init__(self, keep_alive: float, trust: _Trust) -> None:
         self._keep_alive, self._trust = keep_alive, trust
         self._blocking = Lines(keep_alive, trust)
-        self._sessions: Sessions | None = None
+        self._homes: Homes | None = None
         self._lock = threading.Lock()
 
     def open(self, trip: Trip) -> BlockingReply | _Bridged:
@@ -333,22 +333,22 @@ class _Clients:
 
     async def aopen(self, trip: Trip) -> AwaitedReply:
         """The same, awaited."""
-        if self._sessions is None:
-            from sigwire.lm.awaiting import Sessions
+        if self._homes is None:
+            from sigwire.lm.awaiting import Homes
 
             with self._lock:
-                self._sessions = self._sessions or Sessions(self._keep_alive, self._trust)
-        return await self._sessions.open(trip)
+                self._homes = self._homes or Homes(self._keep_alive, self._trust)
+        return await self._homes.open(trip)
 
     def close(self) -> None:
         self._blocking.close()
-        if self._sessions is not None:
-            self._sessions.close()
+        if self._homes is not None:
+            self._homes.close()
 
     async def aclose(self) -> None:
         self._blocking.close()
-        if self._sessions is not None:
-            await self._sessions.aclose()
+        if self._homes is not None:
+            await self._homes.aclose()
 
 
 class _Bridged:

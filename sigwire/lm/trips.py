@@ -4,7 +4,7 @@
     trip.too_late(), trip.broken(what, hint)      the errors; they name the address without its query
     has_news(descriptor)                          whether an idle connection may not be used again
     explained(error)                              what an error of the system means: (what, hint, whether trying again can help)
-    sendable(method, headers)                          the headers, or an error that names the one that cannot be sent
+    sendable(method, target, headers)             the head of a request, or an error that names what cannot be sent
     Unpacker(coding)                              a body without its compression, piece by piece
 
 Shared by the two clients, ``blocking`` and ``awaiting``, so that both say the same of the same trouble. Opens nothing.
@@ -57,19 +57,22 @@ def time_left(deadline: float | None) -> float | None:
 
 
 class Trip:
-    """A request, where it goes, its deadlines (``time.monotonic()``), and how far it got (``phase``)."""
+    """A request, where it goes, its deadlines (``time.monotonic()``), and how far it got (``phase``).
 
-    __slots__ = ("connect_limit", "deadline", "endpoint", "headers", "limit", "phase", "proxy", "request")
+    ``head`` is what ``sendable`` made: all of the head but the length of the body.
+    """
+
+    __slots__ = ("connect_limit", "deadline", "endpoint", "head", "limit", "phase", "proxy", "request")
 
     def __init__(
         self,
         request: HttpRequest,
         endpoint: Endpoint,
-        headers: Mapping[str, str],
+        head: bytes,
         proxy: Proxy | None,
         limits: tuple[float | None, float | None],
     ) -> None:
-        self.request, self.endpoint, self.headers, self.proxy = request, endpoint, headers, proxy
+        self.request, self.endpoint, self.head, self.proxy = request, endpoint, head, proxy
         self.limit, connect_limit = limits
         self.deadline = None if self.limit is None else time.monotonic() + self.limit
         self.connect_limit = min((limit for limit in (self.limit, connect_limit) if limit is not None), default=None)
@@ -79,6 +82,10 @@ class Trip:
     def needs_tls(self) -> bool:
         """To the server or to the proxy."""
         return self.endpoint.scheme == "https" or (self.proxy is not None and self.proxy.scheme == "https")
+
+    def whole_head(self) -> bytes:
+        """The request line and the headers, up to the body."""
+        return b"%bcontent-length: %d\r\n\r\n" % (self.head, len(self.request.body))
 
     def too_late(self) -> LMTimeoutError:
         """The error for a deadline that has passed."""
@@ -185,14 +192,18 @@ _VALUE = re.compile(r"[^\r\n\0\u0100-\U0010ffff]*")
 _BREAK = re.compile(r"[\r\n\0]")
 
 
-def sendable(method: str, headers: Mapping[str, str], shown: str) -> Mapping[str, str]:
-    """The headers. Raises ``ConfigurationError`` for one that cannot be sent; its value is not shown."""
+def sendable(method: str, target: str, headers: Mapping[str, str], shown: str) -> bytes:
+    """The head of a request, but for the length of its body and the line that ends it.
+
+    Raises ``ConfigurationError`` for what cannot be sent; the value of a header is not shown.
+    """
     if not _TOKEN.fullmatch(method):
         raise ConfigurationError(f"{method!r} is no method (building the request to {shown}). Correct it.")
     for name, value in headers.items():
         if not (_TOKEN.fullmatch(name) and _VALUE.fullmatch(value)):
             raise ConfigurationError(f"{_unsendable(name, value)} (building the request to {shown}). Correct it.")
-    return headers
+    lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), ""]
+    return "\r\n".join(lines).encode("latin-1")
 
 
 def _unsendable(name: str, value: str) -> str:

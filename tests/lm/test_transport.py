@@ -473,7 +473,7 @@ async def test_transports_that_came_and_went_leave_nothing_on_a_loop(serve: Call
             await transport.asend(ask(server.url))
     del transport
     gc.collect()
-    assert not [thing for thing in gc.get_objects() if isinstance(thing, aiohttp.ClientSession)]
+    assert not [thing for thing in gc.get_objects() if isinstance(thing, aiohttp.BaseConnector)]
     assert await asyncio.to_thread(server.is_left, 0)
 
 
