@@ -27,8 +27,15 @@ T = TypeVar("T")
 
 
 def plain(answer: Any) -> JsonValue:
-    """What LiteLLM gives as JSON."""
-    return cast("JsonValue", answer.model_dump(mode="json")) if hasattr(answer, "model_dump") else answer
+    """What LiteLLM gives as JSON; of what says itself in no such way only the type.
+
+    >>> plain({"choices": []}), plain(b"data")
+    ({'choices': []}, 'an object of type bytes')
+    """
+    if hasattr(answer, "model_dump"):
+        return cast("JsonValue", answer.model_dump(mode="json"))
+    is_json = answer is None or isinstance(answer, dict | list | str | int | float)
+    return cast("JsonValue", answer) if is_json else f"an object of type {type(answer).__name__}"
 
 
 class Chunks:

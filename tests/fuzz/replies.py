@@ -1,4 +1,5 @@
-"""Targets that read replies: ``splitter`` (bytes -> JSON) and, for every wire, events -> answer and bytes -> answer.
+"""Targets that read replies: ``splitter`` (bytes -> JSON), for every wire events -> answer and bytes -> answer, and for
+LiteLLM, which gives objects of its own, chunks -> answer.
 
 Whatever comes, an answer or one of our errors comes out; what a reply comes to does not depend on where its bytes are cut; a
 call that was told is whole or says what is wrong with it; and no more is told than came.
@@ -18,7 +19,9 @@ from sigwire.errors import LMError
 from sigwire.lm.codecs import anthropic, gemini, ollama, openai_chat, openai_responses
 from sigwire.lm.codecs.base import Framing, StreamingCodec, Target
 from sigwire.lm.codecs.dialects import DEEPSEEK, OPENAI
+from sigwire.lm.litellm_bridge import BridgeDialect
 from sigwire.lm.sse import splitter_for
+from sigwire.streams import stream
 from tests.fuzz.source import Source, damaged, in_pieces
 from tests.lm.codecs import (
     test_anthropic_streams,
@@ -28,8 +31,9 @@ from tests.lm.codecs import (
     test_openai_responses_streams,
 )
 from tests.lm.codecs.streaming import sent_to
+from tests.lm.test_litellm_streams import CHUNKS, CLAUDE, GEMINI, Package, program
 
-__all__ = ["TARGETS", "WIRES", "Wire"]
+__all__ = ["LITELLM_CHUNKS", "TARGETS", "WIRES", "Outcome", "Wire", "check", "read", "run_chunks"]
 
 LIMIT = 100_000  # bytes of one event, more than any input here has
 
@@ -41,6 +45,11 @@ class Wire:
     codec: StreamingCodec[Any]
     target: Target[Any]
     transcript: Sequence[Any]
+
+    @property
+    def body(self) -> Any:
+        """What its events come to, in one piece."""
+        return collect(read(self, [lambda: self.transcript]).told).raw
 
     @property
     def words(self) -> list[str]:
@@ -167,8 +176,105 @@ def _batches(wire: Wire, pieces: Iterable[bytes]) -> Iterator[Callable[[], Itera
     yield reading.close
 
 
+def whole_of(wire: Wire, body: Any, source: Source) -> None:
+    """A true reply in one piece, damaged."""
+    bodies = damaged(source, [body], wire.words)
+    try:
+        response = wire.codec.decode(bodies[0] if bodies else None, sent_to(wire.codec, wire.target), wire.target)
+    except LMError:
+        return
+    assert Response.from_json(response.to_json()) == response
+    for choice in response.choices:
+        for call in choice.tool_calls:
+            assert (call.arguments is None) == (call.error is not None)
+
+
+_COMPLAINT = {
+    "message": "Slow down, try again in 1.5s",
+    "type": "rate_limit_error",
+    "code": 429,
+    "status": "UNAVAILABLE",
+}
+_ERRORS: tuple[Any, ...] = (
+    {"error": _COMPLAINT, "request_id": "r1"},
+    {"type": "error", "error": {**_COMPLAINT, "details": [{"@type": "x.RetryInfo", "retryDelay": "3.5s"}]}},
+    [{"error": {"code": 429, "message": "no", "status": "RESOURCE_EXHAUSTED"}}],
+    {"detail": [{"loc": ["body", 1], "msg": "field required"}]},
+    {"error": "model not found"},
+)
+_ERROR_WORDS = sorted({word for body in _ERRORS for word in _words(body)})
+_HEADERS = ("retry-after", "Retry-After-Ms", "date", "x-request-id", "x-should-retry", "content-type")
+_HEADER_VALUES = (
+    "1", "-1", "1e999", "nan", "soon", "", "true", "Wed, 21 Oct 2026 07:28:00 GMT", "Wed, 99 Oct 0000 07:28:00 GMT",
+)  # fmt: skip
+
+
+def errors_of(wire: Wire, source: Source) -> None:
+    """An error's reply: whatever it says, an error of ours."""
+    status = source.choose((400, 401, 402, 403, 404, 408, 409, 413, 422, 425, 429, 499, 500, 503, 529, 302, 999))
+    headers = {source.choose(_HEADERS): source.choose(_HEADER_VALUES) for _ in range(source.below(4))}
+    if source.below(3):
+        bodies = damaged(source, [source.choose(_ERRORS)], _ERROR_WORDS)
+        body = json.dumps(bodies[0] if bodies else None).encode()
+    else:
+        body = source.rest()
+    error = wire.codec.decode_error(status, headers, body, wire.target)
+    assert error.message
+    assert error.retry_after is None or error.retry_after >= 0
+
+
+# --- LiteLLM -------------------------------------------------------------------------------------------------------
+
+
+class Dumped:
+    """A chunk as LiteLLM gives it: an object that says itself as JSON, or fails to."""
+
+    def __init__(self, chunk: Any) -> None:
+        self._chunk = chunk
+
+    def model_dump(self, *, mode: str) -> Any:
+        if self._chunk is None:
+            raise ValueError(f"this cannot be said as {mode}")
+        return self._chunk
+
+
+_IMAGE = {"choices": [{"index": 0, "delta": {"images": [{"image_url": {"url": "data:image/png;base64,iVBO"}}]}}]}
+_SIGNED = {"thinking_blocks": [], "provider_specific_fields": {"thought_signatures": ["S"]}}
+LITELLM_CHUNKS: tuple[Any, ...] = (*CHUNKS, _IMAGE, {"choices": [{"index": 0, "delta": _SIGNED}]})
+LITELLM_WORDS = sorted(
+    {"c1__thought__S", "message", "images", *(word for one in LITELLM_CHUNKS for word in _words(one))}
+)
+_NO_CHUNKS: tuple[Any, ...] = (Dumped(None), object(), b"x", RuntimeError("it broke"), TimeoutError())
+
+
+def chunks_of(to: Target[BridgeDialect], source: Source) -> None:
+    """A true stream of chunks, damaged; among them objects that are none, and exceptions."""
+    chunks: list[Any] = [
+        Dumped(one) if source.below(2) else one for one in damaged(source, LITELLM_CHUNKS, LITELLM_WORDS)
+    ]
+    if source.below(4) == 3:
+        chunks.insert(source.below(len(chunks) + 1), source.choose(_NO_CHUNKS))
+    package = Package(chunks)
+    check(run_chunks(package, to), 2000 + len(str(LITELLM_CHUNKS)) * 4)
+    assert package.events.closed
+
+
+def run_chunks(package: Package, to: Target[BridgeDialect]) -> Outcome:
+    """Read an answer of LiteLLM's to its end."""
+    told: list[StreamEvent] = []
+    try:
+        told.extend(stream(program(package, to)))
+    except LMError as error:
+        return Outcome(tuple(told), type(error), error.partial)
+    return Outcome(tuple(told), None, None)
+
+
 TARGETS: Mapping[str, Callable[[Source], None]] = {
     "splitter": splitter,
+    "chunks_litellm_anthropic": partial(chunks_of, CLAUDE),
+    "chunks_litellm_gemini": partial(chunks_of, GEMINI),
+    **{f"whole_{name}": partial(whole_of, wire, wire.body) for name, wire in WIRES.items()},
+    **{f"errors_{name}": partial(errors_of, wire) for name, wire in WIRES.items()},
     **{f"events_{name}": partial(events_of, wire) for name, wire in WIRES.items()},
     **{f"bytes_{name}": partial(bytes_of, wire) for name, wire in WIRES.items()},
 }

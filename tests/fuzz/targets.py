@@ -14,6 +14,7 @@ TARGETS: Mapping[str, Callable[[Source], None]] = {**replies.TARGETS, **texts.TA
 KEPT: list[tuple[str, bytes, str]] = [
     ("bytes_ollama", b"\x01\0\x06\x01\x1b\0\x01\0\0\x03\0\0\x01\x03\0\0\0\0\x05\0\0\x05\0\x05",
      "what came with a garbled line was lost"),
+    ("chunks_litellm_anthropic", b"+{\xb8md\xaf\xd5\xd8W", "a chunk that no JSON can say was a TypeError"),
     ("json", b"mss\xe3\x0c\xf1n\xf2q\x18", "1e999 was read as infinity, which no JSON can say"),
     ("literals", b"\0\x01\x182", "an integer of 400 digits was no number"),
     ("tag_values", b"\xdd\xe2T\x0e\x9c\xba\xde\xc0\x902", "an integer of 400 digits was no number for a schema"),

@@ -20,8 +20,9 @@ from sigwire.adapters.streaming.growth import JsonGrowth
 from sigwire.core.events import ChoiceEnd, TextDelta
 from sigwire.errors import LMError
 from sigwire.lm.sse import splitter_for
-from tests.fuzz.replies import WIRES, Wire, check, read
+from tests.fuzz.replies import LITELLM_CHUNKS, WIRES, Wire, check, read, run_chunks
 from tests.fuzz.texts import ADAPTERS, SIGNATURE
+from tests.lm.test_litellm_streams import CLAUDE, Package
 
 Job = Callable[[int], object]
 """Does something with an input of so many units."""
@@ -110,6 +111,34 @@ def test_an_answer_is_read_in_work_that_grows_with_its_events(name: str) -> None
 def _answer(wire: Wire, at: int, size: int) -> None:
     events = [*wire.transcript[:at], *[wire.transcript[at]] * size, *wire.transcript[at + 1 :]]
     check(read(wire, [lambda: events]), len(json.dumps(events)))
+
+
+def test_an_answer_through_litellm_is_read_in_work_that_grows_with_its_chunks() -> None:
+    for at in range(len(LITELLM_CHUNKS)):
+        grows_no_faster(partial(_chunks, at), 120)
+
+
+def _chunks(at: int, size: int) -> None:
+    run_chunks(Package([*LITELLM_CHUNKS[:at], *[LITELLM_CHUNKS[at]] * size, *LITELLM_CHUNKS[at + 1 :]]), CLAUDE)
+
+
+@pytest.mark.parametrize(
+    ("head", "unit"),
+    [
+        ("", "<title"),
+        ("", "<title>"),
+        ("<title>", "</title"),
+        ("try again in ", "1m"),
+        ("try again in ", "1"),
+        ("", "\n"),
+    ],
+)
+def test_an_errors_text_is_read_in_time_that_is_no_square_of_it(head: str, unit: str) -> None:
+    """A search is one call, however long it takes: the text is so long that this would not end if it were a square."""
+    openai = WIRES["openai_chat"]
+    body = {"error": {"message": head + unit * 300_000}}
+    for text in (head + unit * 300_000, json.dumps(body)):
+        assert openai.codec.decode_error(500, {}, text, openai.target).status == 500
 
 
 # --- texts ---------------------------------------------------------------------------------------------------------

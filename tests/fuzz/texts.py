@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import pydantic
+
 import sigwire
 from sigwire.adapters.base import Adapter, Plan
 from sigwire.adapters.json_text import JsonKind, read_json
@@ -19,7 +21,8 @@ from sigwire.adapters.text_tools.literals import LiteralError, read_arguments, r
 from sigwire.adapters.text_tools.tag_values import read_value
 from sigwire.core.json import dumps, loads
 from sigwire.core.response import Repair
-from sigwire.errors import JsonReadError
+from sigwire.errors import JsonReadError, SignatureError
+from sigwire.signatures.grammar import Names, parse_signature
 from tests.adapters.streaming.telling import Told, read_whole, tell
 from tests.adapters.text_tools.test_dialects import FORMS
 from tests.adapters.text_tools.test_streams import MARKS, PAYLOADS
@@ -222,12 +225,73 @@ def _ends(told: Told) -> tuple[dict[str, str], dict[str, Any], list[str]]:
     return told.texts, {name: partials[-1] for name, partials in told.partials.items()}, told.ended
 
 
+class Person(pydantic.BaseModel):
+    name: str
+    friends: list[Person] = []
+
+
+def double(n: int) -> int:
+    """Twice as much."""
+    return 2 * n
+
+
+class Acting(sigwire.Signature):
+    """Answer, or call a tool."""
+
+    question: str = sigwire.InputField()
+    tools: list[sigwire.Tool] = sigwire.InputField()
+    person: Person | None = sigwire.OutputField()
+    answer: str = sigwire.OutputField()
+    calls: sigwire.ToolCalls = sigwire.OutputField()
+
+
+_CALLING = [
+    *(form.replace("add", "double").replace('"a"', '"n"') for _, form in FORMS), "[[ ## person ## ]]\n", "[[ ## calls ## ]]\n",
+    "<person>", "</person>", "<name>", "</name>", "<friends>", "</friends>", "<calls>", "</calls>", '{"person": ', '"calls": [',
+    '{"name": "Ada", "friends": []}', '{"name": "double", "arguments": {"n": 1}}', "double(n=1)",
+]  # fmt: skip
+
+
+def acting(plan: Plan, source: Source) -> None:
+    """Any answer of a model that may call: what is told of its calls and its outputs is what the whole answer has."""
+    cuts = source.cuts()
+    text = some_text(source, [*_CALLING, *LAYOUT_BITS * 2, *JSON_BITS, "words", " ", "\n", "<think>", "</think>"])
+    tools = (sigwire.Tool(double),)
+    told = tell(plan, in_pieces(text, cuts), tools)
+    parsed, choice = read_whole(plan, text, tools)
+    assert told.calls == list(choice.tool_calls)
+    assert _ends(tell(plan, list(text), tools)) == _ends(told)
+    for name, said in told.texts.items() if parsed else ():
+        assert parsed is not None
+        assert name not in parsed.fields or said == parsed.fields[name]
+
+
+# --- signatures ----------------------------------------------------------------------------------------------------
+
+_SIGNATURE_BITS = [
+    "->", "->", ",", ",", ":", ":", ".", "|", "(", ")", "[", "]", "=", "-", "...", "'a'", '"b\\', "b'x'", "question",
+    "answer: str", "list[int]", "dict[str, int]", "Literal['a', 1]", "int | None", "x", "str", "Optional", "1", "-2.5", "Image",
+]  # fmt: skip
+
+
+def signature(source: Source) -> None:
+    """A signature's text: fields, or the one error of its own."""
+    text = some_text(source, [*_SIGNATURE_BITS, " ", "\n"])
+    try:
+        inputs, outputs = parse_signature(text, Names())
+    except SignatureError:
+        return
+    assert all(name.isidentifier() for name, _ in (*inputs, *outputs))
+
+
 TARGETS: Mapping[str, Callable[[Source], None]] = {
     "calls": partial(calls, None, FRAGMENTS),
     **{f"calls_{name}": _of(name) for name in dict.fromkeys(grammar.name for grammar in dialects())},
     **{f"fields_{name}": partial(fields, adapter.plan(SIGNATURE)) for name, adapter in ADAPTERS.items()},
+    **{f"acting_{name}": partial(acting, adapter.plan(Acting)) for name, adapter in ADAPTERS.items()},
     "growing_json": growing_json,
     "json": json_text,
     "literals": literals,
+    "signature": signature,
     "tag_values": tag_values,
 }

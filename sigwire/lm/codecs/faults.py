@@ -213,9 +213,14 @@ def _message(data: JsonValue, detail: JsonObject) -> str:
     return ""
 
 
+_TITLE, _TITLE_END = re.compile(r"<title[^<>]*>", re.IGNORECASE), re.compile("</title>", re.IGNORECASE)
+
+
 def _excerpt(text: str) -> str:
-    title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
-    return (title.group(1) if title else text).strip()[:500]
+    """The title of a page, or how a text begins."""
+    title = _TITLE.search(text)
+    end = _TITLE_END.search(text, title.end()) if title else None
+    return (text[title.end() : end.start()] if title and end else text).strip()[:500]
 
 
 def _complaint(item: JsonValue) -> str:
