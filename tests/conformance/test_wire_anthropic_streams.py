@@ -9,8 +9,7 @@ import pytest
 from sigwire.core.events import ResponseEnd
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import ThinkingPart
-from sigwire.core.response import Choice, Response
-from sigwire.errors import LMTransportError
+from sigwire.core.response import Choice
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import FINISH_REASONS
 from tests.conformance.recordings import Exchange, ids, recorded
@@ -25,21 +24,19 @@ from tests.conformance.test_wire_anthropic import (
     thoughts,
     used,
 )
-from tests.conformance.wire_streams import read, told, wire_events
+from tests.conformance.wire_streams import Streams
 
 EXCHANGES = recorded("anthropic-messages-stream.jsonl")
 REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not None]
 
+STREAMS = Streams(anthropic, sent_of, target_of, EXCHANGES, cut=lambda events: -2)
+
 pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set SIGWIRE_FIXTURES")
-
-
-def response_of(exchange: Exchange) -> Response:
-    return read(anthropic, exchange, sent_of(exchange), target_of(exchange))
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
 def test_a_recorded_stream_comes_to_its_recorded_reading(exchange: Exchange) -> None:
-    expected, response = exchange["expected"], response_of(exchange)
+    expected, response = exchange["expected"], STREAMS.response(exchange)
     (choice,) = response.choices
     assert choice.text == (expected["text"] or "")
     assert text_parts(choice) == [text for text in expected["text_parts"] if text]
@@ -61,14 +58,8 @@ def redacted(choice: Choice) -> int:
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
-def test_the_stream_is_the_same_answer_as_its_body_in_one_piece(exchange: Exchange) -> None:
-    response = response_of(exchange)
-    assert response == anthropic.decode(response.raw, sent_of(exchange), target_of(exchange))
-
-
-@pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
 def test_the_stream_put_into_history_goes_back_block_by_block(exchange: Exchange) -> None:
-    response = response_of(exchange)
+    response = STREAMS.response(exchange)
     assert isinstance(response.raw, dict)
     blocks = response.raw["content"]
     assert isinstance(blocks, list)
@@ -76,26 +67,15 @@ def test_the_stream_put_into_history_goes_back_block_by_block(exchange: Exchange
 
 
 def began(exchange: Exchange) -> list[str]:
-    events: list[JsonObject] = [e for e in wire_events(anthropic, exchange["response"]) if isinstance(e, dict)]
+    events: list[JsonObject] = [e for e in STREAMS.events(exchange) if isinstance(e, dict)]
     blocks = [event["content_block"] for event in events if event["type"] == "content_block_start"]
     return [kind_of(block) for block in blocks if isinstance(block, dict)]
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
-def test_a_stream_without_its_last_two_events_was_cut_off_and_keeps_what_came(exchange: Exchange) -> None:
-    events = wire_events(anthropic, exchange["response"])
-    with pytest.raises(LMTransportError) as caught:
-        told(anthropic, events[:-2], sent_of(exchange), target_of(exchange))
-    assert caught.value.retryable
-    choices = caught.value.partial.choices
-    assert "".join(choice.text for choice in choices) == (exchange["expected"]["text"] or "")
-    assert {choice.finish_reason for choice in choices} <= {"error"}
-
-
-@pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
 def test_the_end_marker_may_be_missing(exchange: Exchange) -> None:
-    events = wire_events(anthropic, exchange["response"])
-    assert isinstance(told(anthropic, events[:-1], sent_of(exchange), target_of(exchange))[-1], ResponseEnd)
+    events = STREAMS.events(exchange)
+    assert isinstance(STREAMS.told(exchange, events[:-1])[-1], ResponseEnd)
 
 
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))

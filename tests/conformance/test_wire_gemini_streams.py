@@ -9,8 +9,6 @@ import pytest
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
-from sigwire.core.response import Response
-from sigwire.errors import LMTransportError
 from sigwire.lm.codecs import gemini
 from tests.conformance.recordings import Exchange, ids, recorded
 from tests.conformance.test_wire_gemini import (
@@ -23,21 +21,19 @@ from tests.conformance.test_wire_gemini import (
     thoughts,
     used,
 )
-from tests.conformance.wire_streams import read, told, wire_events
+from tests.conformance.wire_streams import Streams
 
 EXCHANGES = recorded("gemini-stream.jsonl")
 CITED = [exchange for exchange in EXCHANGES if "citations" in exchange["features"]]
 
+STREAMS = Streams(gemini, sent_of, target_of, EXCHANGES, cut=lambda events: -1)
+
 pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set SIGWIRE_FIXTURES")
-
-
-def response_of(exchange: Exchange) -> Response:
-    return read(gemini, exchange, sent_of(exchange), target_of(exchange))
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
 def test_a_recorded_stream_comes_to_its_recorded_reading(exchange: Exchange) -> None:
-    expected, response = exchange["expected"], response_of(exchange)
+    expected, response = exchange["expected"], STREAMS.response(exchange)
     assert len(response.choices) == expected["n_choices"] == 1
     choice = response.choices[0]
     assert choice.text == (expected["text"] or "")
@@ -60,18 +56,12 @@ def expected_usage(exchange: Exchange) -> tuple[int | None, ...]:
 
 
 def events_of(exchange: Exchange) -> list[Exchange]:
-    return [event for event in wire_events(gemini, exchange["response"]) if isinstance(event, dict)]
-
-
-@pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
-def test_the_stream_is_the_same_answer_as_its_body_in_one_piece(exchange: Exchange) -> None:
-    response = response_of(exchange)
-    assert response == gemini.decode(response.raw, sent_of(exchange), target_of(exchange))
+    return [event for event in STREAMS.events(exchange) if isinstance(event, dict)]
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
 def test_every_signature_goes_back_on_the_part_it_came_on(exchange: Exchange) -> None:
-    choice = response_of(exchange).choices[0]
+    choice = STREAMS.response(exchange).choices[0]
     sent = gemini.encode(Request((Message.user("q"), choice.message())), target_of(exchange))
     assert signed(sent.body["contents"]) == signed(
         [candidate["content"] for event in events_of(exchange) for candidate in event["candidates"]]
@@ -84,28 +74,11 @@ def signed(contents: Any) -> list[JsonObject]:
 
 @pytest.mark.parametrize("exchange", CITED, ids=ids(CITED))
 def test_a_recorded_citation_points_at_the_text_it_supports(exchange: Exchange) -> None:
-    choice = response_of(exchange).choices[0]
+    choice = STREAMS.response(exchange).choices[0]
     assert choice.citations
     placed: list[Any] = [citation for citation in choice.citations if "start_index" in citation]
     for citation in placed:
         assert choice.text[citation["start_index"] : citation["end_index"]] == citation["text"]
-
-
-@pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
-def test_a_stream_without_its_last_event_was_cut_off(exchange: Exchange) -> None:
-    events = wire_events(gemini, exchange["response"])
-    with pytest.raises(LMTransportError) as caught:
-        told(gemini, events[:-1], sent_of(exchange), target_of(exchange))
-    assert caught.value.retryable
-    so_far = "".join(choice.text for choice in (caught.value.partial or Response()).choices)
-    assert (exchange["expected"]["text"] or "").startswith(so_far)
-
-
-@pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
-def test_the_events_as_one_array_are_the_same_answer(exchange: Exchange) -> None:
-    events = wire_events(gemini, exchange["response"])
-    whole = told(gemini, [events], sent_of(exchange), target_of(exchange))
-    assert whole == told(gemini, events, sent_of(exchange), target_of(exchange))
 
 
 def test_counts_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from sigwire.core.events import TextDelta, ToolCallStart
-from sigwire.core.response import Response
-from sigwire.errors import LMError, LMTransportError
+from sigwire.errors import LMError
 from sigwire.lm.codecs import openai_chat
 from tests.conformance.recordings import Exchange, ids, recorded
 from tests.conformance.test_wire_openai_chat import (
@@ -25,7 +23,7 @@ from tests.conformance.test_wire_openai_chat import (
     used,
     without_space,
 )
-from tests.conformance.wire_streams import read, told, wire_events
+from tests.conformance.wire_streams import Streams
 
 EXCHANGES = recorded("openai-chat-stream.jsonl")
 FAILURES = [exchange for exchange in EXCHANGES if "stream_error" in exchange["expected"]]
@@ -35,17 +33,17 @@ REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not Non
 pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set SIGWIRE_FIXTURES")
 
 
-def response_of(exchange: Exchange) -> Response:
-    return read(openai_chat, exchange, sent_of(exchange), target_of(exchange))
+def before_its_finish_reason(events: list[Any]) -> int:
+    ends = (number for number, event in enumerate(events) if any(c.get("finish_reason") for c in event["choices"]))
+    return next(ends, len(events) - 1)
 
 
-def used_of(expected: Exchange) -> Exchange:
-    return expected["usage"] or {}
+STREAMS = Streams(openai_chat, sent_of, target_of, ANSWERS, cut=before_its_finish_reason)
 
 
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
 def test_a_recorded_stream_comes_to_its_recorded_reading(exchange: Exchange) -> None:
-    expected, response = exchange["expected"], response_of(exchange)
+    expected, response = exchange["expected"], STREAMS.response(exchange)
     (choice,) = response.choices
     assert choice.text == (expected["text"] or "")
     assert without_space(choice.reasoning) == without_space(expected["reasoning"])
@@ -53,41 +51,7 @@ def test_a_recorded_stream_comes_to_its_recorded_reading(exchange: Exchange) -> 
     assert [read_call(call) for call in choice.tool_calls] == [expected_call(call) for call in expected["tool_calls"]]
     assert choice.finish_reason == expected_finish(choice, expected)
     assert (response.id, response.model) == (expected["response_id"] or None, expected["response_model"])
-    assert used(response) == dict.fromkeys(USED) | {
-        name: count for name, count in used_of(expected).items() if name in USED
-    }
-
-
-@pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
-def test_the_stream_is_the_same_answer_as_its_body_in_one_piece(exchange: Exchange) -> None:
-    response = response_of(exchange)
-    assert response == openai_chat.decode(response.raw, sent_of(exchange), target_of(exchange))
-
-
-@pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
-def test_what_is_told_as_it_comes_is_the_answer(exchange: Exchange) -> None:
-    events = told(openai_chat, wire_events(openai_chat, exchange["response"]), sent_of(exchange), target_of(exchange))
-    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == (
-        exchange["expected"]["text"] or ""
-    )
-    assert [(event.id, event.name) for event in events if isinstance(event, ToolCallStart)] == [
-        (call["id"], call["name"]) for call in exchange["expected"]["tool_calls"]
-    ]
-
-
-@pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
-def test_a_stream_cut_before_its_finish_reason_is_an_error_that_keeps_what_came(exchange: Exchange) -> None:
-    events = wire_events(openai_chat, exchange["response"])
-    last = next((number for number, event in enumerate(events) if ends(event)), len(events) - 1)
-    with pytest.raises(LMTransportError) as caught:
-        told(openai_chat, events[:last], sent_of(exchange), target_of(exchange))
-    assert caught.value.retryable
-    text = "".join(choice.text for choice in (caught.value.partial or Response()).choices)
-    assert (exchange["expected"]["text"] or "").startswith(text)
-
-
-def ends(event: Any) -> bool:
-    return any(choice.get("finish_reason") for choice in event["choices"])
+    assert used(response) == {name: (expected["usage"] or {}).get(name) for name in USED}
 
 
 @pytest.mark.parametrize("exchange", FAILURES, ids=ids(FAILURES))
@@ -95,13 +59,13 @@ def test_a_recorded_error_in_a_stream_is_told_apart_and_keeps_what_came(exchange
     expected = exchange["expected"]
     error = expected["stream_error"]
     if error["code"] == "tool_use_failed":
-        response = response_of(exchange)
+        response = STREAMS.response(exchange)
         (call,) = response.choices[0].tool_calls
         assert call.error is not None
         assert call.error.message == error["message"]
     else:
         with pytest.raises(LMError, match=error["message"]) as caught:
-            response_of(exchange)
+            STREAMS.response(exchange)
         assert caught.value.provider_code == str(error["code"])
         response = caught.value.partial
     assert without_space(response.choices[0].reasoning) == without_space(expected["reasoning"])
