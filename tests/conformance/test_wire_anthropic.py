@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.messages import Message, OpaquePart, TextPart
 from sigwire.core.names import NameMap
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
@@ -20,6 +20,7 @@ from sigwire.errors import LMError
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, FINISH_REASONS, MessagesDialect
 from sigwire.lm.codecs.base import Encoded, ModelFacts, Target
+from tests.conformance.readings import thoughts
 from tests.conformance.recordings import ids, recorded
 
 EXCHANGES = recorded("anthropic-messages.jsonl")
@@ -83,10 +84,6 @@ def text_parts(choice: Choice) -> list[str]:
     if not choice.parts:
         return [choice.text] if choice.text else []
     return [part.text for part in choice.parts if isinstance(part, TextPart)]
-
-
-def thoughts(choice: Choice) -> list[str]:
-    return [part.text for part in choice.parts if isinstance(part, ThinkingPart) and part.redacted is None]
 
 
 def builtin(choice: Choice) -> list[str]:

@@ -12,6 +12,7 @@ from sigwire.core.messages import ThinkingPart
 from sigwire.core.response import Choice
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import FINISH_REASONS
+from tests.conformance.readings import thoughts
 from tests.conformance.recordings import Exchange, ids, recorded
 from tests.conformance.test_wire_anthropic import (
     builtin,
@@ -21,7 +22,6 @@ from tests.conformance.test_wire_anthropic import (
     sent_of,
     target_of,
     text_parts,
-    thoughts,
     used,
 )
 from tests.conformance.wire_streams import Streams

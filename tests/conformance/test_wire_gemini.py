@@ -13,13 +13,13 @@ from typing import Any, cast
 import pytest
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.messages import Message, OpaquePart, ThinkingPart
+from sigwire.core.messages import Message, OpaquePart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools import ToolCall
 from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.base import Encoded, ModelFacts, Target
 from sigwire.lm.codecs.gemini import FINISH_REASONS, GEMINI, VERTEX, GeminiDialect
+from tests.conformance.readings import read_call, thoughts
 from tests.conformance.recordings import ids, recorded
 
 EXCHANGES = recorded("gemini.jsonl")
@@ -68,14 +68,6 @@ def test_a_recorded_answer_decodes_to_its_recorded_reading(exchange: dict[str, A
     assert response.id == (expected["response_id"] or None)
     assert used(response) == expected_usage(exchange)
     assert response.raw is exchange["response"]
-
-
-def thoughts(choice: Choice) -> list[str]:
-    return [part.text for part in choice.parts if isinstance(part, ThinkingPart) and part.redacted is None]
-
-
-def read_call(call: ToolCall) -> tuple[str, str, Any]:
-    return call.id, call.name, call.arguments
 
 
 def expected_calls(calls: list[dict[str, Any]]) -> list[tuple[str, str, Any]]:

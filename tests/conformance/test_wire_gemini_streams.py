@@ -10,17 +10,9 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.lm.codecs import gemini
+from tests.conformance.readings import read_call, thoughts
 from tests.conformance.recordings import Exchange, ids, recorded
-from tests.conformance.test_wire_gemini import (
-    builtin,
-    expected_calls,
-    expected_finish,
-    read_call,
-    sent_of,
-    target_of,
-    thoughts,
-    used,
-)
+from tests.conformance.test_wire_gemini import builtin, expected_calls, expected_finish, sent_of, target_of, used
 from tests.conformance.wire_streams import Streams
 
 EXCHANGES = recorded("gemini-stream.jsonl")

@@ -11,12 +11,12 @@ import pytest
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message
-from sigwire.core.names import NameMap, NameRules
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.lm.codecs import ollama
-from sigwire.lm.codecs.base import Encoded, Target
+from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.ollama import OLLAMA
+from tests.conformance.readings import sent_of
 from tests.conformance.recordings import recorded
 
 ANSWERS = recorded("ollama-chat.jsonl")
@@ -32,8 +32,7 @@ def target_of(exchange: dict[str, Any]) -> Target[ollama.OllamaDialect]:
 
 
 def decoded(exchange: dict[str, Any]) -> Response:
-    sent = Encoded("", exchange["request"], {}, {}, (), NameMap((), NameRules()))
-    return ollama.decode(exchange["response"], sent, target_of(exchange))
+    return ollama.decode(exchange["response"], sent_of(exchange), target_of(exchange))
 
 
 def ids(exchanges: list[dict[str, Any]]) -> list[str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sigwire.core.names import NameMap, NameRules
 from sigwire.lm.codecs import ollama
-from sigwire.lm.codecs.base import Encoded
+from tests.conformance.readings import sent_of
 from tests.conformance.recordings import Exchange, ids, recorded
 from tests.conformance.test_wire_ollama import target_of
 from tests.conformance.wire_streams import Streams
@@ -14,10 +13,6 @@ from tests.conformance.wire_streams import Streams
 EXCHANGES = recorded("ollama-chat-stream.jsonl")
 
 pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set SIGWIRE_FIXTURES")
-
-
-def sent_of(exchange: Exchange) -> Encoded:
-    return Encoded("", exchange["request"], {}, {}, (), NameMap((), NameRules()))
 
 
 STREAMS = Streams(ollama, sent_of, target_of, EXCHANGES, cut=lambda events: -1)

@@ -12,14 +12,13 @@ import pytest
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message
-from sigwire.core.names import NameMap, NameRules
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.base import Encoded, Target
+from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.dialects import COMPATIBLE, DIALECTS, OPENAI, ChatDialect
+from tests.conformance.readings import USED, expected_call, read_call, sent_of, used, without_space
 from tests.conformance.recordings import ids, recorded
 
 EXCHANGES = recorded("openai-chat.jsonl")
@@ -40,10 +39,6 @@ HOSTS: dict[str, ChatDialect] = {
 def target_of(exchange: dict[str, Any]) -> Target[ChatDialect]:
     dialect = HOSTS.get(exchange["provider"], COMPATIBLE)
     return Target(exchange["provider"], exchange["model"], dialect, ABLE)
-
-
-def sent_of(exchange: dict[str, Any]) -> Encoded:
-    return Encoded("", exchange["request"] or {}, {}, {}, (), NameMap((), NameRules()))
 
 
 def decoded(exchange: dict[str, Any]) -> Response:
@@ -76,18 +71,6 @@ def test_a_recorded_answer_decodes_to_its_recorded_reading(exchange: dict[str, A
     assert response.raw is exchange["response"]
 
 
-def without_space(text: str | None) -> str:
-    return "".join((text or "").split())
-
-
-def read_call(call: ToolCall) -> tuple[str, str, Any]:
-    return call.id, call.name, call.arguments
-
-
-def expected_call(call: dict[str, Any]) -> tuple[str, str, Any]:
-    return call["id"], call["name"], call["arguments"]
-
-
 def expected_finish(choice: Choice, reading: dict[str, Any]) -> str:
     """The native reason in our words; an empty or foreign one follows from the content."""
     if choice.tool_calls:
@@ -95,15 +78,6 @@ def expected_finish(choice: Choice, reading: dict[str, Any]) -> str:
     if reading["refusal"]:
         return "content_filter"
     return str(reading["finish_reason"] or "stop")
-
-
-USED = ("input", "output", "cached_input", "cache_write", "reasoning")
-
-
-def used(response: Response) -> dict[str, Any]:
-    usage = response.usage
-    numbers = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens)
-    return dict(zip(USED, (*numbers, usage.reasoning_tokens), strict=True))
 
 
 @pytest.mark.parametrize("exchange", FAILURES, ids=ids(FAILURES))

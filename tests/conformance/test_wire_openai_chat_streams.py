@@ -11,18 +11,9 @@ import pytest
 
 from sigwire.errors import LMError
 from sigwire.lm.codecs import openai_chat
+from tests.conformance.readings import USED, expected_call, read_call, sent_of, used, without_space
 from tests.conformance.recordings import Exchange, ids, recorded
-from tests.conformance.test_wire_openai_chat import (
-    USED,
-    expected_call,
-    expected_finish,
-    read_call,
-    same_form,
-    sent_of,
-    target_of,
-    used,
-    without_space,
-)
+from tests.conformance.test_wire_openai_chat import expected_finish, same_form, target_of
 from tests.conformance.wire_streams import Streams
 
 EXCHANGES = recorded("openai-chat-stream.jsonl")

@@ -12,14 +12,13 @@ import pytest
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, OpaquePart, TextPart
-from sigwire.core.names import NameMap, NameRules
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs import openai_responses
-from sigwire.lm.codecs.base import Encoded, Target
+from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesDialect
+from tests.conformance.readings import USED, expected_call, read_call, sent_of, used, without_space
 from tests.conformance.recordings import ids, recorded
 
 EXCHANGES = recorded("openai-responses.jsonl")
@@ -39,10 +38,6 @@ def target_of(exchange: dict[str, Any]) -> Target[ResponsesDialect]:
     reasons = ENCRYPTED in ((exchange["request"] or {}).get("include") or ())
     dialect = HOSTS.get(exchange["provider"], OPENAI)
     return Target(exchange["provider"], exchange["model"], dialect, replace(ABLE, reasoning=reasons))
-
-
-def sent_of(exchange: dict[str, Any]) -> Encoded:
-    return Encoded("", exchange["request"] or {}, {}, {}, (), NameMap((), NameRules()))
 
 
 def decoded(exchange: dict[str, Any]) -> Response:
@@ -74,10 +69,6 @@ def test_a_recorded_answer_decodes_to_its_recorded_reading(exchange: dict[str, A
     assert response.raw is exchange["response"]
 
 
-def without_space(text: str | None) -> str:
-    return "".join((text or "").split())
-
-
 def texts_of(choice: Choice) -> list[str]:
     return [part.text for part in choice.parts if isinstance(part, TextPart)]
 
@@ -92,14 +83,6 @@ def builtin_of(choice: Choice) -> list[str]:
     return [str(data["type"]) for data in found if data["type"] not in ("message", "reasoning")]
 
 
-def read_call(call: ToolCall) -> tuple[str, str, Any]:
-    return call.id, call.name, call.arguments
-
-
-def expected_call(call: dict[str, Any]) -> tuple[str, str, Any]:
-    return call["id"], call["name"], call["arguments"]
-
-
 NOT_YET = ("queued", "in_progress")
 
 
@@ -108,15 +91,6 @@ def expected_finish(choice: Choice, reading: dict[str, Any]) -> str:
     if reading["finish_reason"] in NOT_YET:
         return "error"
     return "tool_calls" if choice.tool_calls else "stop"
-
-
-USED = ("input", "output", "cached_input", "cache_write", "reasoning")
-
-
-def used(response: Response) -> dict[str, Any]:
-    usage = response.usage
-    numbers = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens)
-    return dict(zip(USED, (*numbers, usage.reasoning_tokens), strict=True))
 
 
 @pytest.mark.parametrize("exchange", FAILURES, ids=ids(FAILURES))

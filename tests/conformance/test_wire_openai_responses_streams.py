@@ -9,20 +9,15 @@ import pytest
 from sigwire.core.events import collect
 from sigwire.core.json import JsonObject
 from sigwire.lm.codecs import openai_responses
+from tests.conformance.readings import USED, expected_call, read_call, sent_of, used, without_space
 from tests.conformance.recordings import Exchange, ids, recorded
 from tests.conformance.test_wire_openai_responses import (
-    USED,
     builtin_of,
-    expected_call,
     expected_finish,
     items_of,
-    read_call,
     same_form,
-    sent_of,
     target_of,
     texts_of,
-    used,
-    without_space,
 )
 from tests.conformance.wire_streams import Streams
 
