@@ -69,7 +69,7 @@ from sigwire.lm.codecs.dialects import ChatDialect, ReasoningWords
 from sigwire.lm.codecs.faults import CONTEXT_TEXTS, Rule, lm_error, read_fault
 from sigwire.lm.codecs.openai_chat.fragments import GrowingCall
 from sigwire.lm.codecs.openai_chat.streaming import ChatDecoder
-from sigwire.lm.litellm_streams import Chunks, plain, tell
+from sigwire.lm.litellm_streams import Chunks, Complete, plain, tell
 from sigwire.lm.secrets import hidden
 from sigwire.steps import Gather, Program, arun, off_loop, run
 from sigwire.streams import Emit
@@ -316,28 +316,10 @@ _NO_KEY = "not-given"
 
 def _ask(litellm: Any, arguments: dict[str, Any], sent: Encoded, target: Target[BridgeDialect]) -> Program[Response]:
     try:
-        answer = yield _Complete(litellm, arguments)
+        answer = yield Complete(litellm, arguments)
     except Exception as error:  # whatever LiteLLM and the packages below it raise
         raise failure(error, target, arguments.get("api_key")) from error
     return decode_answer(plain(answer), sent, target)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class _Complete:
-    """An effect: LiteLLM answers."""
-
-    litellm: Any
-    arguments: dict[str, Any]
-
-    def run(self) -> Any:
-        return self.litellm.completion(**self.arguments)
-
-    async def arun(self) -> Any:
-        import asyncio
-
-        # LiteLLM's own timeout starts anew with every byte that arrives.
-        async with asyncio.timeout(self.arguments.get("timeout")):
-            return await self.litellm.acompletion(**self.arguments)
 
 
 # --- the package -------------------------------------------------------------------------------------------

@@ -1,27 +1,33 @@
-"""LiteLLM's stream of chunks, as effects, and the program that reads it to its end.
+"""LiteLLM's answers as effects: whole, or as a stream of chunks, and the program that reads that to its end.
 
 LiteLLM gives an iterator, or an asynchronous one, of its own objects. ``Chunks`` opens it, reads it and puts it away;
-``tell(chunks, decoder, failed)`` emits what a decoder makes of the chunks. The caller's timeout is for the whole answer:
-LiteLLM's own starts anew with every byte that arrives.
+``tell(chunks, decoder, failed)`` emits what a decoder makes of the chunks. ``Complete`` is the answer in one piece.
+
+The caller's timeout is for the whole answer: LiteLLM's own starts anew with every byte that arrives.
+
+A blocking call of LiteLLM's cannot be woken before its first chunk. So where those for whom it is made may leave (``leaving``),
+blocking code waits for the awaited call, on a loop of ours: that can be cancelled, which closes its socket.
 """
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from sigwire.core.events import StreamEvent, collect
 from sigwire.core.json import JsonValue
 from sigwire.core.response import Response
 from sigwire.errors import LMError
-from sigwire.leaving import on_leave
+from sigwire.leaving import current_scope, on_leave
 from sigwire.lm.codecs.base import Decoder
-from sigwire.steps import Effect, Either, Program
+from sigwire.steps import Effect, Either, Program, block_on, is_blocking
 from sigwire.streams import Emit
 
-__all__ = ["Chunks", "plain", "tell"]
+__all__ = ["Chunks", "Complete", "plain", "tell"]
 
 T = TypeVar("T")
 
@@ -38,6 +44,48 @@ def plain(answer: Any) -> JsonValue:
     return cast("JsonValue", answer) if is_json else f"an object of type {type(answer).__name__}"
 
 
+def _may_be_left(litellm: Any, arguments: dict[str, Any]) -> bool:
+    """Whether blocking code waits for the awaited call, which can be cancelled.
+
+    Not on our own loop, where it would wait for itself; nor for a provider of the user's own, who may have written one half.
+    """
+    if current_scope() is None or is_blocking():
+        return False
+    prefix = str(arguments.get("model")).partition("/")[0]
+    return all(row.get("provider") != prefix for row in getattr(litellm, "custom_provider_map", None) or ())
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Complete:
+    """An effect: LiteLLM answers, in one piece. ``arguments`` are those of ``litellm.completion``."""
+
+    litellm: Any
+    arguments: dict[str, Any]
+
+    def run(self) -> Any:
+        if _may_be_left(self.litellm, self.arguments):
+            return block_on(self.arun())
+        return self.litellm.completion(**self.arguments)
+
+    async def arun(self) -> Any:
+        import asyncio
+
+        async with asyncio.timeout(self.arguments.get("timeout")):
+            return await self.litellm.acompletion(**self.arguments)
+
+
+def _layers(stream: Any) -> list[Any]:
+    """A stream and what it is made of, down to the reply over HTTP. Many of LiteLLM's iterators close nothing below them."""
+    layers = [stream]
+    for layer in layers:  # which grow meanwhile
+        held = [getattr(layer, name, None) for name in _HELD]
+        layers += [one for one in held if one is not None and not any(one is known for known in layers)]
+    return layers
+
+
+_HELD = ("completion_stream", "streaming_response", "response_iterator", "stream_iterator", "response", "http_response")
+
+
 class Chunks:
     """One answer of LiteLLM's that is read as it comes; ``arguments`` are those of ``litellm.completion``."""
 
@@ -46,6 +94,7 @@ class Chunks:
         self._timeout: float | None = arguments.get("timeout")
         self._deadline: float | None = None
         self._came: Any = None
+        self._is_awaited = False
 
     def open(self) -> Either[None]:
         """Ask."""
@@ -57,16 +106,18 @@ class Chunks:
 
     def shut(self) -> Either[None]:
         """Put the stream away, read to its end or not."""
-        return Either(self.abort, self._ashut)
+        return Either(self._shut, self._ashut)
 
     def abort(self) -> None:
-        """Close what can be closed without waiting."""
-        close = getattr(getattr(self._came, "completion_stream", None), "close", None)
-        if close is not None:
+        """Close what can be closed without waiting. What is awaited is cancelled by whoever awaits it."""
+        for layer in [] if self._is_awaited else _layers(self._came):
             with contextlib.suppress(Exception):  # it is given up: how that went helps nobody
-                close()
+                layer.close()
 
     def _open(self) -> None:
+        if _may_be_left(self._litellm, self._arguments):
+            block_on(self._aopen())
+            return
         self._start()
         self._came = iter(self._litellm.completion(**self._arguments))
 
@@ -74,10 +125,13 @@ class Chunks:
         import asyncio
 
         self._start()
+        self._is_awaited = True
         async with asyncio.timeout(self._left()):
             self._came = aiter(await self._litellm.acompletion(**self._arguments))
 
     def _next(self) -> JsonValue:
+        if self._is_awaited:
+            return block_on(self._anext())
         chunk = next(self._came, None)
         self._left()
         return plain(chunk)
@@ -88,11 +142,16 @@ class Chunks:
         async with asyncio.timeout(self._left()):
             return plain(await anext(self._came, None))
 
+    def _shut(self) -> None:
+        if self._is_awaited:
+            contextvars.Context().run(block_on, self._ashut())  # not part of what may have been left by now
+        else:
+            self.abort()
+
     async def _ashut(self) -> None:
-        close = getattr(self._came, "aclose", None)
-        if close is not None:
+        for layer in _layers(self._came):
             with contextlib.suppress(Exception):
-                await close()
+                await (layer.aclose if hasattr(layer, "aclose") else layer.close)()
 
     def _start(self) -> None:
         self._deadline = None if self._timeout is None else time.monotonic() + self._timeout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -15,11 +16,12 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response, Usage
 from sigwire.core.tools import ToolCall
 from sigwire.errors import ConfigurationError, LMError, LMRateLimitError, LMTimeoutError, LMTransportError
+from sigwire.leaving import Scope, enter
 from sigwire.lm import litellm_bridge as bridge
 from sigwire.lm.client import LM
 from sigwire.lm.codecs.base import Target
-from sigwire.lm.litellm_streams import Chunks, tell
-from sigwire.steps import Program
+from sigwire.lm.litellm_streams import Chunks, Complete, tell
+from sigwire.steps import Program, run
 from sigwire.streams import Returned, astream, stream
 
 # litellm's own models, built when they are first used.
@@ -69,11 +71,15 @@ class Package:
 
     def __init__(self, chunks: list[Any]) -> None:
         self.events = Events(chunks)
+        self.used: list[str] = []
+        self.custom_provider_map: list[dict[str, Any]] = []
 
     def completion(self, **arguments: Any) -> Events:
+        self.used.append("completion")
         return self.events
 
     async def acompletion(self, **arguments: Any) -> Events:
+        self.used.append("acompletion")
         return self.events
 
 
@@ -215,6 +221,31 @@ async def test_leaving_early_puts_the_stream_away() -> None:
         async for _ in awaited:
             break
     assert package.events.closed
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize(("left", "own", "used"), [
+    (False, [], "completion"),
+    (True, [], "acompletion"),
+    (True, [{"provider": "mine"}], "completion"),
+])  # fmt: skip
+def test_where_it_may_be_left_the_awaited_call_is_made_unless_the_provider_is_the_users_own(
+    left: bool, own: list[dict[str, Any]], used: str, whole: bool
+) -> None:
+    package = Package(CHUNKS)
+    package.custom_provider_map = own
+
+    def ask() -> None:
+        if left:
+            enter(Scope())
+        if whole:
+            Complete(package, {"model": "mine/m"}).run()
+        else:
+            run(program(package, model="mine/m"))
+            assert package.events.closed
+
+    copy_context().run(ask)
+    assert package.used == [used]
 
 
 # --- the real package, with its own mock answers ----------------------------------------------------------------------

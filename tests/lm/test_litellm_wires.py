@@ -5,11 +5,19 @@ Skipped with a message where LiteLLM is not installed; it is part of the extra `
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import socket
+import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from contextvars import copy_context
 from typing import Any
 
 import pytest
 
+from sigwire.core.events import FieldDelta, TextDelta
 from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice
@@ -25,7 +33,10 @@ from sigwire.errors import (
 )
 from sigwire.lm import litellm_bridge as bridge
 from sigwire.lm.client import LM
-from sigwire.testing import FakeProvider, Fault
+from sigwire.lm.fake import FakeLM
+from sigwire.modules.module import Module
+from sigwire.modules.predict import Predict
+from sigwire.testing import FakeProvider, Fault, Gate, Streamed
 from tests.lm.asking import HELLO, HOWS, KEY, TOOL, Clock, ask, forget_keys, patient
 
 # litellm's own models, built when they are first used.
@@ -143,3 +154,82 @@ async def test_a_fault_is_ours_and_only_sigwire_tries_again(row: str, model: str
         await ask(how, model_at(provider, model, retry=patient(Clock(), 2)))
     assert type(caught.value) is kind
     assert len(provider.requests) == requests
+
+
+# --- leaving -------------------------------------------------------------------------------------------------
+
+
+async def _is_left(provider: FakeProvider) -> bool:
+    (sent,) = provider.requests
+    assert sent.stream is not None
+    return await asyncio.to_thread(sent.stream.wait, 5) == "client left"
+
+
+@EVERY_UPSTREAM
+async def test_who_leaves_a_stream_closes_the_connection(model: str) -> None:
+    """Also where LiteLLM's own iterators would leave it open until they are collected: the collector is off."""
+    gc.disable()
+    try:
+        for how in ("blocking", "awaited"):
+            with FakeProvider([Streamed("one two three four five six seven eight", gate=Gate(6))]) as provider:
+                if how == "blocking":
+                    events = model_at(provider, model).stream(HELLO)
+                    next(event for event in events if isinstance(event, TextDelta))
+                    events.close()
+                else:
+                    async with aclosing(model_at(provider, model).astream(HELLO)) as awaited:
+                        async for event in awaited:
+                            if isinstance(event, TextDelta):
+                                break
+                assert await _is_left(provider)
+    finally:
+        gc.enable()
+
+
+class Around(Module):
+    """A user's blocking code around a predictor, and something that is said before it asks."""
+
+    def __init__(self, lm: LM) -> None:
+        self.first = Predict("question -> answer", lm=FakeLM([{"answer": "Hi"}]))
+        self.predict = Predict("question -> answer", lm=lm)
+
+    def forward(self, question: str) -> list[Any]:
+        pairs = [(self.first, question), (self.predict, question)]
+        with ThreadPoolExecutor(2) as pool:
+            asked = [pool.submit(copy_context().run, predict, question=question) for predict, question in pairs]
+            return [future.result() for future in asked]
+
+
+@EVERY_UPSTREAM
+def test_who_leaves_does_not_wait_for_an_answer_that_has_not_begun(model: str) -> None:
+    with FakeProvider([Streamed("never sent", gate=Gate())]) as provider:
+        with Around(model_at(provider, model)).stream(question="?") as events:
+            next(event for event in events if isinstance(event, FieldDelta))
+            while not provider.requests:
+                time.sleep(0.01)
+        (sent,) = provider.requests
+        assert sent.stream is not None
+        assert sent.stream.wait(5) == "client left"
+
+
+class Blocking(Around):
+    """Blocking code that asks once."""
+
+    def forward(self, question: str) -> Any:
+        return self.predict(question=question)
+
+
+async def test_nor_does_who_cancels_blocking_code_that_waits_for_a_whole_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        lm = LM("litellm/openai/gpt-4.1", api_key=KEY, base_url=address, num_retries=0)
+        task = asyncio.ensure_future(Blocking(lm).acall(question="?"))
+        connection, _ = await asyncio.to_thread(server.accept)
+        with connection:
+            connection.settimeout(5)
+            assert await asyncio.to_thread(connection.recv, 65536)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            while await asyncio.to_thread(connection.recv, 65536):
+                pass  # the rest of the request, and then the end
