@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from sigwire.adapters.text_tools.registry import current_scanner
-
 __all__ = ["HEADER_STEPS", "AnyGuard", "Guard", "GuardPair", "Mark", "line_guard", "tag_guard"]
 
 
@@ -135,7 +133,13 @@ def line_guard(*, calls: bool, headers: bool = True) -> AnyGuard:
     marks = ((_HEADER_MARK,) if headers else ()) + (_CALL_LINES if calls else ())
     hints = (("[[",) if headers else ()) + (("~~~", "```tool_", "Action:") if calls else ())
     lines = Guard(Guard.LINE, marks, hints)
-    return GuardPair(lines, _marker_guard(current_scanner().markers)) if calls else lines
+    if not calls:
+        return lines
+    from sigwire.adapters.text_tools.registry import (
+        current_scanner,  # every dialect, which texts without calls do not need
+    )
+
+    return GuardPair(lines, _marker_guard(current_scanner().markers))
 
 
 @functools.lru_cache(maxsize=8)

@@ -22,7 +22,6 @@ from sigwire.adapters.history import Replay
 from sigwire.adapters.layout import ABSENT, Layout, Reading
 from sigwire.adapters.narrow import is_mapping
 from sigwire.adapters.native_tools import read_tool_choice
-from sigwire.adapters.text_tools import Offer, TextReader, read_calls
 from sigwire.adapters.text_tools.render import instructions
 from sigwire.adapters.text_tools.styles import style_named
 from sigwire.adapters.turns import Speaker
@@ -46,6 +45,7 @@ from sigwire.errors import (
 
 if TYPE_CHECKING:
     from sigwire.adapters.base import Adapter
+    from sigwire.adapters.text_tools import Offer, TextReader
 
 __all__ = ["FollowUp", "Parsed", "Plan", "ToolsMode", "check_usable", "ran_a_tool"]
 
@@ -76,7 +76,7 @@ class _Offer:
     given: tuple[Any, ...]
     tools: tuple[Tool, ...]
     names: frozenset[str]
-    readable: Offer
+    readable: Offer | None
     specs: tuple[JsonObject, ...]
     remind: str
     system: Message
@@ -168,7 +168,7 @@ class Plan:
             given,
             tools,
             names,
-            self._readable(tools),
+            self._readable(tools) if tools else None,
             specs if native else (),
             self._remind(bool(tools)),
             Message.system(self._system_text(specs)),
@@ -177,6 +177,8 @@ class Plan:
 
     def _readable(self, tools: tuple[Tool, ...]) -> Offer:
         """The tools as the reader of texts needs them."""
+        from sigwire.adapters.text_tools import Offer
+
         return Offer.of({tool.name: tool.parameters for tool in tools}, strict=self.adapter.strict)
 
     def _system_text(self, specs: Sequence[JsonObject], note: str = "") -> str:
@@ -265,7 +267,7 @@ class Plan:
             tools = tuple(tools)
             offer = self._offer
             readable = offer.readable if tools == offer.tools else self._readable(tools)
-            if readable.tools:
+            if readable is not None and readable.tools:
                 choices = tuple(self._find_calls(choice, readable, taken, warnings) for choice in choices)
         if any(choice.finish_reason == "length" and choice.tool_calls for choice in choices):
             choices = tuple(_without_cut_call(choice, warnings) for choice in choices)
@@ -276,6 +278,8 @@ class Plan:
     def _find_calls(self, choice: Choice, offer: Offer, taken: Iterable[str], warnings: list[LMWarning]) -> Choice:
         if not _is_readable(choice):
             return choice
+        from sigwire.adapters.text_tools import read_calls
+
         found = read_calls(
             choice.text, offer, thinking=_thinking(choice), whole_message=self.adapter.calls_alone, taken=taken
         )
@@ -309,11 +313,16 @@ class Plan:
         It reads as ``normalize`` does, for a choice whose provider sends no calls of its own. ``thought``: the provider has
         sent the model's reasoning apart, so that the text holds none.
         """
-        readable = self._readable(tuple(tools))
-        if not self._scans or not readable.tools:
+        offered = tuple(tools)
+        if not self._scans or not offered:
             return None
+        from sigwire.adapters.text_tools import TextReader
+
         return TextReader(
-            readable, thinking="over" if thought else "unknown", whole_message=self.adapter.calls_alone, taken=taken
+            self._readable(offered),
+            thinking="over" if thought else "unknown",
+            whole_message=self.adapter.calls_alone,
+            taken=taken,
         )
 
     # --- parse ---------------------------------------------------------------------------------------

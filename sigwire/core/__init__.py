@@ -5,6 +5,6 @@ parts         text, image, audio, file, thinking, opaque   messages  Message: a 
 tools         Tool, ToolCall, ToolCalls, ToolResult      function_tools  a Tool from a Python function
 schema        JSON Schema: from Python types, validators  names           tool names that a wire forbids, both ways
 request       Request, ToolChoice, ResponseFormat         response        Response, Choice, Usage, LMWarning, Attempt
-events        a response in pieces; collect() puts it together
+events        a response in pieces; collect() puts it together    late    names that a package loads when first used
 capabilities  what a model can do, as data                example         Example, Prediction: the records users hold
 """

@@ -7,4 +7,5 @@ transport  where bytes move (blocking, awaiting)                         codecs 
 fake       FakeLM and DummyLM for tests                                 history    the last calls of a model
 secrets    which options are never shown or stored                      litellm_bridge   every provider without a row
 sse        bytes of a streamed reply -> JSON events                     pieces     a reply over HTTP, piece by piece
+telling    a streamed reply told as it comes
 """

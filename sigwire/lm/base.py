@@ -20,10 +20,9 @@ import re
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any, Protocol, Self, TextIO, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, cast
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.events import StreamEvent, explode
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
@@ -36,6 +35,9 @@ from sigwire.observe.callbacks import call
 from sigwire.observe.usage import record_usage
 from sigwire.steps import Either, Program, block_on, off_loop
 from sigwire.streams import Emit, Returned, astream, stream
+
+if TYPE_CHECKING:
+    from sigwire.core.events import StreamEvent
 
 __all__ = ["BaseLM", "LanguageModel"]
 
@@ -212,6 +214,8 @@ class BaseLM:
 
     def _stream_steps(self, request: Request) -> Program[Response]:
         """How the model answers in pieces; this one does not."""
+        from sigwire.core.events import explode  # only streams need events
+
         response: Response = yield Either(partial(self._answer, request), partial(self._aanswer, request))
         yield Emit(*explode(response))
         return response

@@ -4,7 +4,8 @@
 
 Everything is one program (``Endpoint.steps``), run blocking or awaited. It decides the order of these steps; it knows no
 provider's name, no model's, and nothing of their JSON. Where a request goes and which key goes along is ``Address``'s; the
-key is masked in what is raised. No HTTP client is imported before the first request.
+key is masked in what is raised. No HTTP client is imported before the first request, and what only streams need
+(``telling``) not before the first stream.
 """
 
 from __future__ import annotations
@@ -13,16 +14,15 @@ import functools
 import importlib.util
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 from urllib.parse import quote
 
 from pydantic_core import from_json, to_json
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.events import ChoiceEnd, ResponseEnd, ResponseStart, StreamEvent, UsageUpdate, collect, explode
 from sigwire.core.json import JsonValue, dumps
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Response
@@ -39,21 +39,17 @@ from sigwire.lm.address import Address, Way
 from sigwire.lm.codecs.base import Codec, Dialect, Encoded, StreamingCodec, Target, joined
 from sigwire.lm.codecs.faults import read_body
 from sigwire.lm.connection import Connection, shown
-from sigwire.lm.pieces import Pieces
 from sigwire.lm.policy.retry import RetryPolicy, retrying
 from sigwire.lm.providers import PROVIDERS, Backend, Provider, Wire
 from sigwire.lm.secrets import hidden
-from sigwire.lm.sse import splitter_for
 from sigwire.steps import Either, Gather, Program
 from sigwire.streams import Emit
 
 if TYPE_CHECKING:
+    from sigwire.core.events import StreamEvent
     from sigwire.lm.transport import HttpReply, HttpRequest, Transport
 
 __all__ = ["Answers", "Direct", "Endpoint", "connect"]
-
-E = TypeVar("E", bound=BaseException)
-
 
 # --- the two kinds of backend ------------------------------------------------------------------------------
 
@@ -108,7 +104,7 @@ class Direct:
         in_pieces: Callable[[Request], Program[Response]] | None = getattr(self._backend, "stream_steps", None)
         if in_pieces is None:
             response = yield from self.steps(request, policy)
-            yield Emit(*explode(response))
+            yield _tell_all(response)
             return response
         attempts: list[Attempt] = []
         response = yield from retrying(partial(in_pieces, request), policy, attempts, self._model)
@@ -286,17 +282,20 @@ class Endpoint:
         sent = route.codec.encode(request, route.target, stream=True)
         if sent.repeat != 1 or not hasattr(route.codec, "decoder"):
             response = yield from self.steps(request, policy)
-            yield Emit(*explode(response))
+            yield _tell_all(response)
             return response
         try:
             return (yield from self._told(route, sent, policy))
         except LMInvalidRequestError as error:
             response = yield from self._otherwise(route, route.codec.encode(request, route.target), error, policy)
-        yield Emit(*explode(response))
+        yield _tell_all(response)
         return response
 
     def _told(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
         """One answer, told as it comes, in as many replies as the provider gives it."""
+        from sigwire.core.events import collect
+        from sigwire.lm.telling import ends_of, in_ends
+
         attempts: list[Attempt] = []
         bodies: list[JsonValue] = []
         going_on = sent
@@ -304,7 +303,7 @@ class Endpoint:
             before = len(attempts)
             trip = partial(self._stream_trip, route, sent, going_on)
             told = yield from retrying(trip, policy, attempts, self._model)
-            response, ends = collect(told), [event for event in told if _is_end(event)]
+            response, ends = collect(told), in_ends(told)
             attempts.append(Attempt("retry" if len(attempts) > before else "ask", self._model, response.usage))
             bodies.append(response.raw)
             following = _resume(route.codec, response.raw, going_on)
@@ -313,7 +312,7 @@ class Endpoint:
             going_on = following
         if len(bodies) > 1:
             response = route.codec.decode(bodies, sent, route.target)
-            ends = [UsageUpdate(response.usage), *_ends(response)]
+            ends = ends_of(response)
         yield Emit(*ends)
         return response.with_attempts(attempts)
 
@@ -322,26 +321,29 @@ class Endpoint:
 
         What was told by an answer that then fails is on the error.
         """
+        from sigwire.lm.telling import with_partial
+
         told: list[StreamEvent] = []
         way = self._address.way(going_on.headers)
         try:
             yield from self._pieces(route, sent, self._http_request(route, going_on, way), told)
         except BaseException as error:  # who stops listening may want what was said, too
-            raise _with_partial(self._explained(error, way, sent), told)  # noqa: B904
+            raise with_partial(self._explained(error, way, sent), told)  # noqa: B904
         return told
 
     def _pieces(self, route: _Route, sent: Encoded, request: HttpRequest, told: list[StreamEvent]) -> Program[None]:
         """Open the reply and tell its events; ``told`` has them too."""
+        from sigwire.lm.pieces import Pieces
+        from sigwire.lm.telling import decoded, tell
+
         reply = Pieces(self._transport(), request)
         try:
             yield reply.open()
             if 200 <= reply.status < 300:
-                yield from _decoded(reply, cast("StreamingCodec[Any]", route.codec), sent, route.target, told)
+                yield from decoded(reply, cast("StreamingCodec[Any]", route.codec), sent, route.target, told)
             else:
                 body = yield from reply.rest()
-                said = list(explode(_recovered(route, sent, reply.status, reply.headers, body)))
-                told += said
-                yield Emit(*(event for event in said if not _is_end(event)))
+                yield tell(_recovered(route, sent, reply.status, reply.headers, body), told)
         except GeneratorExit:  # nobody is left to wait
             reply.drop()
             raise
@@ -439,48 +441,10 @@ _TOOLS_AS_TEXT = (
 )
 
 
-def _decoded(
-    reply: Pieces, codec: StreamingCodec[Any], sent: Encoded, target: Target[Any], told: list[StreamEvent]
-) -> Program[None]:
-    """Read a reply to its end and tell its events, those of a piece at once; its ends are only put into ``told``."""
-    splitter, decoder = splitter_for(codec.FRAMING), codec.decoder(sent, target)
-    ended, failure = False, None
-    while not ended and failure is None:
-        piece: bytes | None = yield reply.next()
-        ended, said = piece is None, list[StreamEvent]()
-        try:
-            for found in splitter.close() if piece is None else splitter.feed(piece):
-                said += decoder.feed(found)
-            if ended:
-                said += decoder.close()
-        except LMError as error:  # told is told: what came before it in the same piece, too
-            failure = error
-        told += said
-        if shown := [event for event in said if not _is_end(event)]:
-            yield Emit(*shown)
-    if failure is not None:
-        raise failure
+def _tell_all(response: Response) -> Emit:
+    from sigwire.lm.telling import tell_all
 
-
-def _is_end(event: StreamEvent) -> bool:
-    """Whether the event ends a choice or the answer."""
-    return isinstance(event, ChoiceEnd | ResponseEnd)
-
-
-def _ends(response: Response) -> list[StreamEvent]:
-    """The ends of an answer that came in several replies, each choice with all its parts."""
-    return [
-        replace(event, parts=response.choices[event.choice].message().parts) if isinstance(event, ChoiceEnd) else event
-        for event in explode(response)
-        if _is_end(event)
-    ]
-
-
-def _with_partial(error: E, told: Sequence[StreamEvent]) -> E:
-    """The error with the answer as far as it had come, if any of it was shown. A decoder's own word on that stands."""
-    if getattr(error, "partial", None) is None and not all(isinstance(e, ResponseStart | UsageUpdate) for e in told):
-        error.partial = collect(told)  # type: ignore[attr-defined]  # of ours or not, an exception takes attributes
-    return error
+    return tell_all(response)
 
 
 def _resume(codec: Codec[Any], body: JsonValue, sent: Encoded) -> Encoded | None:

@@ -11,8 +11,9 @@ The names below are loaded when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sigwire.core.late import late
 
 if TYPE_CHECKING:
     from sigwire.signatures.fields import UNSET, FieldSpec, InputField, OutputField, SignatureSpec
@@ -29,11 +30,8 @@ __all__ = [
     "make_signature",
 ]
 
-_IN_SIGNATURE = ("Signature", "ensure_signature", "make_signature")
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"sigwire.signatures has no public name {name!r}; it has {', '.join(__all__)}.")
-    home = "signature" if name in _IN_SIGNATURE else "fields"
-    return getattr(import_module(f"{__name__}.{home}"), name)
+__getattr__ = late(
+    __name__,
+    fields="UNSET FieldSpec InputField OutputField SignatureSpec",
+    signature="Signature ensure_signature make_signature",
+)

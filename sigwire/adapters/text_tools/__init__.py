@@ -3,6 +3,7 @@
     styles, render   how calls and results are written, and how a model is taught to
     grammar          what a dialect is; registry has their table, and the way to add one
     seed, tagged_json, tagged_values, named, pythonic, gemma, harmony, plain   the dialects, by how they write arguments
+    marks            literals that readers and writers of calls share
     scanner, passage, scanning, outbox   one scan of a text: position, quotation, reasoning; what goes out when
     cursor, skim     the steps of readers through a text that still grows; where a bracketed value ends
     calls, literals, tag_values   the three readers of values: JSON, Python's literals, text by schema
@@ -13,8 +14,17 @@ nothing is read where no tools were offered.
 
 from __future__ import annotations
 
-from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer
-from sigwire.adapters.text_tools.reader import Scan, TextReader, read_calls
-from sigwire.adapters.text_tools.registry import dialects, register
+from typing import TYPE_CHECKING
+
+from sigwire.core.late import late
+
+if TYPE_CHECKING:
+    from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer
+    from sigwire.adapters.text_tools.reader import Scan, TextReader, read_calls
+    from sigwire.adapters.text_tools.registry import dialects, register
 
 __all__ = ["Block", "Grammar", "Offer", "Scan", "TextReader", "dialects", "read_calls", "register"]
+
+__getattr__ = late(
+    __name__, grammar="Block Grammar Offer", reader="Scan TextReader read_calls", registry="dialects register"
+)

@@ -11,27 +11,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from itertools import product
 
 from sigwire.adapters.text_tools.calls import Closers, opens_object
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, broken
+from sigwire.adapters.text_tools.marks import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
 from sigwire.adapters.text_tools.tagged_json import arguments_block, closing
 
-__all__ = ["CALL", "CALL_END", "DEEPSEEK", "OUTPUTS", "SECTION", "SECTION_END", "SEPARATOR"]
+__all__ = ["DEEPSEEK"]
 
 _NAME = re.compile(r"[\w.\-]*")
 _CUT = "The text ended inside the call"
-
-
-def _spellings(*words: str) -> tuple[str, ...]:
-    return tuple(f"<{bar}{block.join(words)}{bar}>" for bar, block in product("｜|", "▁_"))
-
-
-SECTION, SECTION_END = _spellings("tool", "calls", "begin"), _spellings("tool", "calls", "end")
-CALL, CALL_END = _spellings("tool", "call", "begin"), _spellings("tool", "call", "end")
-SEPARATOR = _spellings("tool", "sep")
-OUTPUTS = (*_spellings("tool", "outputs", "begin"), *_spellings("tool", "output", "begin"))
 _ENDS = Closers("```", *CALL_END, *SECTION_END)
 _CLOSING = Closers(*CALL_END, *SECTION_END)
 

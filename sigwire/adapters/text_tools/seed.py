@@ -19,14 +19,11 @@ from typing import Any
 from sigwire.adapters.narrow import is_mapping
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, closes_fence
+from sigwire.adapters.text_tools.marks import CALL_FENCE, FENCE, RESULT_FENCE
 from sigwire.core.json import dumps, loads
 from sigwire.core.tools import CallError, CallErrorKind, ToolCall
 
-__all__ = ["CALL_FENCE", "FENCE", "RESULT_FENCE", "SEED", "read_block"]
-
-FENCE = "~~~"
-CALL_FENCE = "~~~tool_call"
-RESULT_FENCE = "~~~tool_result"
+__all__ = ["SEED", "read_block"]
 
 _OPENERS = (CALL_FENCE, "```tool_call")
 _RESULTS = (RESULT_FENCE, "```tool_result")

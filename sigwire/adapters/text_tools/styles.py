@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from sigwire.adapters.narrow import is_mapping, is_sequence
-from sigwire.adapters.text_tools.deepseek import CALL_END, SECTION_END
-from sigwire.adapters.text_tools.seed import CALL_FENCE, FENCE, RESULT_FENCE
+from sigwire.adapters.text_tools.marks import CALL_END, CALL_FENCE, FENCE, RESULT_FENCE, SECTION_END
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.errors import InputError
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from sigwire.adapters.text_tools.calls import Closers, opens_object
 from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
-from sigwire.adapters.text_tools.deepseek import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader, broken, unknown
+from sigwire.adapters.text_tools.marks import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
 from sigwire.adapters.text_tools.tag_values import read_value
 from sigwire.adapters.text_tools.tagged_json import arguments_block, in_tool_calls
 from sigwire.core.json import JsonObject, JsonValue, loads

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Generic, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias
 
 from typing_extensions import TypeVar
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.events import StreamEvent
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.names import NameMap, NameRules
 from sigwire.core.request import Request
@@ -17,6 +16,9 @@ from sigwire.core.response import LMWarning, Response
 from sigwire.errors import LMError
 from sigwire.lm.codecs.repair import RepairRules
 from sigwire.lm.codecs.schema_rules import AS_IS, SchemaRules
+
+if TYPE_CHECKING:
+    from sigwire.core.events import StreamEvent
 
 __all__ = ["Codec", "Decoder", "Dialect", "Encoded", "Framing", "ModelFacts", "StreamingCodec", "Target"]
 

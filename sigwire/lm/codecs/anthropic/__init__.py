@@ -28,12 +28,17 @@ is a list of ``tool_reference`` or ``search_result`` objects is sent as these bl
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from sigwire.core.late import late
 from sigwire.lm.codecs.anthropic.decoding import decode, decode_error, resume
 from sigwire.lm.codecs.anthropic.dialects import ANTHROPIC, COMPATIBLE_MESSAGES, OUTPUT_SCHEMA, MessagesDialect
 from sigwire.lm.codecs.anthropic.encoding import encode
-from sigwire.lm.codecs.anthropic.reading import read_request
-from sigwire.lm.codecs.anthropic.streaming import FRAMING, decoder
 from sigwire.lm.codecs.anthropic.tables import ERRORS, FINISH_REASONS, OPTIONS, STATUSES, USAGE
+
+if TYPE_CHECKING:
+    from sigwire.lm.codecs.anthropic.reading import read_request
+    from sigwire.lm.codecs.anthropic.streaming import FRAMING, decoder
 
 __all__ = [
     "ANTHROPIC",
@@ -53,3 +58,5 @@ __all__ = [
     "read_request",
     "resume",
 ]
+
+__getattr__ = late(__name__, reading="read_request", streaming="FRAMING decoder")

@@ -27,12 +27,17 @@ A file's name has no place here and is not sent. URLs are sent as URLs: the prov
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from sigwire.core.late import late
 from sigwire.lm.codecs.gemini.decoding import decode, decode_error
 from sigwire.lm.codecs.gemini.dialects import GEMINI, VERTEX, GeminiDialect
 from sigwire.lm.codecs.gemini.encoding import encode, otherwise
-from sigwire.lm.codecs.gemini.reading import read_request
-from sigwire.lm.codecs.gemini.streaming import FRAMING, decoder
 from sigwire.lm.codecs.gemini.tables import BUILTIN, ERRORS, FINISH_REASONS, OPTIONS, UNSIGNED, USAGE
+
+if TYPE_CHECKING:
+    from sigwire.lm.codecs.gemini.reading import read_request
+    from sigwire.lm.codecs.gemini.streaming import FRAMING, decoder
 
 __all__ = [
     "BUILTIN",
@@ -52,3 +57,5 @@ __all__ = [
     "otherwise",
     "read_request",
 ]
+
+__getattr__ = late(__name__, reading="read_request", streaming="FRAMING decoder")

@@ -25,10 +25,11 @@ Surprises of this wire:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from sigwire.core.late import late
 from sigwire.lm.codecs.ollama.decoding import decode, decode_error
 from sigwire.lm.codecs.ollama.encoding import encode
-from sigwire.lm.codecs.ollama.reading import read_request
-from sigwire.lm.codecs.ollama.streaming import FRAMING, decoder
 from sigwire.lm.codecs.ollama.tables import (
     ERRORS,
     FINISH_REASONS,
@@ -39,6 +40,10 @@ from sigwire.lm.codecs.ollama.tables import (
     USAGE,
     OllamaDialect,
 )
+
+if TYPE_CHECKING:
+    from sigwire.lm.codecs.ollama.reading import read_request
+    from sigwire.lm.codecs.ollama.streaming import FRAMING, decoder
 
 __all__ = [
     "ERRORS",
@@ -56,3 +61,5 @@ __all__ = [
     "encode",
     "read_request",
 ]
+
+__getattr__ = late(__name__, reading="read_request", streaming="FRAMING decoder")

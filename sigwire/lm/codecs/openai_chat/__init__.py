@@ -22,12 +22,17 @@ Surprises of this wire:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from sigwire.core.late import late
 from sigwire.lm.codecs.openai_chat.decoding import decode, decode_error
 from sigwire.lm.codecs.openai_chat.encoding import encode
-from sigwire.lm.codecs.openai_chat.reading import read_request
-from sigwire.lm.codecs.openai_chat.refused import recover
-from sigwire.lm.codecs.openai_chat.streaming import FRAMING, decoder
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, OPTIONS, USAGE
+
+if TYPE_CHECKING:
+    from sigwire.lm.codecs.openai_chat.reading import read_request
+    from sigwire.lm.codecs.openai_chat.refused import recover
+    from sigwire.lm.codecs.openai_chat.streaming import FRAMING, decoder
 
 __all__ = [
     "ERRORS",
@@ -42,3 +47,5 @@ __all__ = [
     "read_request",
     "recover",
 ]
+
+__getattr__ = late(__name__, reading="read_request", refused="recover", streaming="FRAMING decoder")

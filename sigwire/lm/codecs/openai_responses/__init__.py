@@ -24,12 +24,17 @@ each has an id of its own. Surprises of this wire:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from sigwire.core.late import late
 from sigwire.lm.codecs.openai_responses.decoding import decode, decode_error
 from sigwire.lm.codecs.openai_responses.dialects import AZURE, COMPATIBLE, DEEPSEEK, DIALECTS, OPENAI, ResponsesDialect
 from sigwire.lm.codecs.openai_responses.encoding import encode
-from sigwire.lm.codecs.openai_responses.reading import read_request
-from sigwire.lm.codecs.openai_responses.streaming import FRAMING, decoder
 from sigwire.lm.codecs.openai_responses.tables import ERRORS, FINISH_REASONS, OPTIONS, USAGE
+
+if TYPE_CHECKING:
+    from sigwire.lm.codecs.openai_responses.reading import read_request
+    from sigwire.lm.codecs.openai_responses.streaming import FRAMING, decoder
 
 __all__ = [
     "AZURE",
@@ -49,3 +54,5 @@ __all__ = [
     "encode",
     "read_request",
 ]
+
+__getattr__ = late(__name__, reading="read_request", streaming="FRAMING decoder")

@@ -1,0 +1,24 @@
+"""Literals that both sides share, those who read calls and those who write them: the taught fences, DeepSeek's tokens.
+
+DeepSeek's bars and blocks arrive in two spellings each; the first one is written.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+__all__ = ["CALL", "CALL_END", "CALL_FENCE", "FENCE", "OUTPUTS", "RESULT_FENCE", "SECTION", "SECTION_END", "SEPARATOR"]
+
+FENCE = "~~~"
+CALL_FENCE = "~~~tool_call"
+RESULT_FENCE = "~~~tool_result"
+
+
+def _spellings(*words: str) -> tuple[str, ...]:
+    return tuple(f"<{bar}{block.join(words)}{bar}>" for bar, block in product("｜|", "▁_"))
+
+
+SECTION, SECTION_END = _spellings("tool", "calls", "begin"), _spellings("tool", "calls", "end")
+CALL, CALL_END = _spellings("tool", "call", "begin"), _spellings("tool", "call", "end")
+SEPARATOR = _spellings("tool", "sep")
+OUTPUTS = (*_spellings("tool", "outputs", "begin"), *_spellings("tool", "output", "begin"))
