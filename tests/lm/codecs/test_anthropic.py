@@ -19,7 +19,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
-from sigwire.core.response import Choice, LMWarning, Response, Usage
+from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools import Tool, ToolCall, ToolResult, WebSearch
 from sigwire.errors import (
     CallerError,
@@ -40,6 +40,7 @@ from sigwire.errors import (
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, MessagesDialect
 from sigwire.lm.codecs.base import Codec, Encoded, ModelFacts, Target
+from tests.lm.codecs.encoding import encoded_untouched, features, results_for, with_parts
 
 CODEC: Codec[MessagesDialect] = anthropic
 ABLE = Capabilities(
@@ -71,11 +72,7 @@ BY_BUDGET = target(thinking="budget")
 
 
 def encoded(request: Request, to: Target[MessagesDialect] | None = None, *, stream: bool = False) -> Encoded:
-    """Encode, checking that neither the request nor anything in it was changed."""
-    before = copy.deepcopy(request)
-    sent = anthropic.encode(request, to or target(), stream=stream)
-    assert request == before
-    return sent
+    return encoded_untouched(anthropic, request, to or target(), stream=stream)
 
 
 def body(*messages: JsonObject, **fields: Any) -> JsonObject:
@@ -92,10 +89,6 @@ def user(*blocks: JsonObject) -> JsonObject:
 
 def text(words: str) -> JsonObject:
     return {"type": "text", "text": words}
-
-
-def features(warnings: tuple[LMWarning, ...]) -> list[str]:
-    return [warning.feature for warning in warnings]
 
 
 def wire_messages(*messages: Message, to: Target[MessagesDialect] | None = None) -> tuple[Any, list[str]]:
@@ -713,11 +706,6 @@ def test_tools_without_a_place_are_refused(tool: JsonObject, to: Target[Messages
         encoded(Request((ASKED,), (tool,)), to)
 
 
-def test_a_choice_of_a_tool_that_is_not_offered_is_an_input_error() -> None:
-    with pytest.raises(InputError, match=r"allows 'x'.*Offered: f"):
-        encoded(Request((ASKED,), (TOOL,), ToolChoice.named("x")))
-
-
 def test_row_24_the_callers_schema_is_sent_as_it_is() -> None:
     schema: JsonObject = {
         "type": "object",
@@ -1119,10 +1107,6 @@ def decoded(wire: JsonValue, to: Target[MessagesDialect] | None = None, *history
     response = anthropic.decode(wire, encoded(Request((ASKED, *history)), to), to or target())
     assert wire == before
     return response
-
-
-def with_parts(*parts: Part, **rest: Any) -> Choice:
-    return Choice.from_parts(parts, **rest)
 
 
 CITED: JsonObject = {
@@ -1636,11 +1620,6 @@ def with_ids(blocks: list[dict[str, Any]], turn: int = 0) -> list[dict[str, Any]
         {**block, "id": f"toolu_{turn}_{number}"} if block["type"] == "tool_use" else block
         for number, block in enumerate(blocks)
     ]
-
-
-def results_for(message: Message) -> tuple[Message, ...]:
-    results = [ToolResult(call.id, call.name, "ok") for call in message.tool_calls]
-    return (Message.tool(*results),) if results else ()
 
 
 @given(st.lists(answer_blocks, min_size=1, max_size=4))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import Message, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.messages import ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import ToolCall, ToolResult
-from sigwire.errors import UnsupportedFeature
+from sigwire.errors import InputError, UnsupportedFeature
 from sigwire.lm.codecs.base import Codec, Encoded, Target
 from sigwire.lm.providers import find_provider
 from sigwire.testing.fake_provider import WIRES
@@ -65,6 +65,39 @@ PAIRS: Mapping[str, Pair] = {
     "ollama": Pair.of("ollama", "ollama/qwen3", "chat", thinks=True),
 }
 EVERY_WIRE = pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+
+
+# --- what every codec refuses, and what it passes on ----------------------------------------------------------------------
+
+ASKED = Message.user("q")
+TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+
+
+@EVERY_WIRE
+def test_a_choice_of_a_tool_that_is_not_offered_is_an_input_error(pair: Pair) -> None:
+    with pytest.raises(InputError, match=r"allows 'x'.*Offered: f"):
+        pair.codec.encode(Request((ASKED,), (TOOL,), ToolChoice.named("x")), pair.target)
+
+
+@EVERY_WIRE
+def test_an_image_of_nothing_is_an_input_error(pair: Pair) -> None:
+    seeing = replace(pair.target, capabilities=replace(pair.target.capabilities, images=True))
+    with pytest.raises(InputError, match="url.*data"):
+        pair.codec.encode(Request((Message("user", (ImagePart(),)),)), seeing)
+
+
+@EVERY_WIRE
+def test_row_50_extra_headers_are_sent(pair: Pair) -> None:
+    usual = pair.codec.encode(Request((ASKED,)), pair.target).headers
+    sent = pair.codec.encode(Request((ASKED,), options={"extra_headers": {"X-A": "1"}}), pair.target)
+    assert sent.headers == {**usual, "X-A": "1"}
+
+
+@EVERY_WIRE
+@pytest.mark.parametrize("name", ["extra_body", "extra_headers"])
+def test_extras_that_are_no_objects_are_input_errors(pair: Pair, name: str) -> None:
+    with pytest.raises(InputError, match=name):
+        pair.codec.encode(Request((ASKED,), options={name: "x"}), pair.target)
 
 
 # --- any valid request -------------------------------------------------------------------------------------------------
