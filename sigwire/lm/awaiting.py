@@ -22,10 +22,12 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import math
 import os
 import socket
 import ssl
 import threading
+import time
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import suppress
@@ -129,6 +131,7 @@ async def _until_the_loop_ends(homes: dict[_Key, _Home], home: _Home) -> AsyncGe
         if (waiting := timer()) is not None:
             waiting.cancel()
         homes.pop((home.loop, home.socks), None)
+        home.deadlines.close()
         await home.connector.close()
 
 
@@ -147,6 +150,7 @@ class _Home:
         self.closing: asyncio.Task[None] | None = None
         self.closed = threading.Event()
         self.end = _until_the_loop_ends(homes, self)
+        self.deadlines = _Deadlines(self.loop)
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._transports: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()  # that have carried a request
         self._ways: dict[Origin, aiohttp.ClientRequest] = {}
@@ -252,6 +256,44 @@ class _Home:
                 opened.shutdown(socket.SHUT_RDWR)
 
 
+class _Deadlines:
+    """The deadlines of a loop's requests, with one timer for all: hardly one of them ever passes, and timers are dear."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: dict[AwaitedReply, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._rings = math.inf
+
+    def add(self, reply: AwaitedReply, deadline: float) -> None:
+        """See that it is told when its deadline passes."""
+        self._waiting[reply] = deadline
+        if deadline < self._rings:
+            self._set(deadline)
+
+    def remove(self, reply: AwaitedReply) -> None:
+        """It has come to its end."""
+        self._waiting.pop(reply, None)
+
+    def _set(self, deadline: float) -> None:
+        self.close()
+        self._rings = deadline
+        self._timer = self._loop.call_later(deadline - time.monotonic(), self._ring)
+
+    def _ring(self) -> None:
+        self._rings, now = math.inf, time.monotonic()
+        for reply in [reply for reply, deadline in self._waiting.items() if deadline <= now]:
+            self.remove(reply)
+            reply.be_late()
+        if self._waiting:
+            self._set(min(self._waiting.values()))
+
+    def close(self) -> None:
+        """Nothing is under way any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+
 @lru_cache(maxsize=64)
 def _connect_limit(seconds: float | None) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=None, connect=seconds, ceil_threshold=_YEARS)
@@ -290,7 +332,6 @@ class AwaitedReply:
         "_home",
         "_late",
         "_sending",
-        "_timer",
         "_trip",
         "_unpacker",
         "headers",
@@ -304,26 +345,26 @@ class AwaitedReply:
     def __init__(self, home: _Home, trip: Trip) -> None:
         self._home, self._trip = home, trip
         self._connection: Connection | None = None
-        self._timer: asyncio.TimerHandle | None = None
         self._sending: asyncio.Task[None] | None = None
         self._unpacker: Unpacker | None = None
         self._late = self._done = False
         home.users += 1
+        if trip.deadline is not None:
+            home.deadlines.add(self, trip.deadline)
 
     async def begin(self, context: Callable[[], ssl.SSLContext] | None) -> None:
         """Send the request and await the reply's head."""
         trip = self._trip
         try:
-            time_left(trip.deadline)
             self._connection = connection = await self._home.connection(trip, context() if context else None)
-            if (left := time_left(trip.deadline)) is not None:
-                self._timer = self._home.loop.call_later(left, self._be_late)
+            time_left(trip.deadline)
             self._send(connection)
             await self._read_head(connection)
         except BaseException as error:
             self._fail(error)
 
-    def _be_late(self) -> None:
+    def be_late(self) -> None:
+        """Its deadline has passed."""
         self._late = True
         if self._connection is not None and self._connection.transport is not None:
             self._connection.transport.abort()
@@ -401,8 +442,7 @@ class AwaitedReply:
         if self._done:
             return
         self._done = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._home.deadlines.remove(self)
         if self._connection is not None:  # else the body's end has given it back
             _abort(self._connection)
         if self._sending is not None:

@@ -22,7 +22,7 @@ import os
 import ssl
 import threading
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -331,14 +331,14 @@ class _Clients:
         """Send the request and read the reply's head. What goes through a proxy is left to aiohttp, which knows them all."""
         return self._blocking.open(trip) if trip.proxy is None else _Bridged(block_on(self.aopen(trip)))
 
-    async def aopen(self, trip: Trip) -> AwaitedReply:
+    def aopen(self, trip: Trip) -> Coroutine[Any, Any, AwaitedReply]:
         """The same, awaited."""
         if self._homes is None:
             from sigwire.lm.awaiting import Homes
 
             with self._lock:
                 self._homes = self._homes or Homes(self._keep_alive, self._trust)
-        return await self._homes.open(trip)
+        return self._homes.open(trip)
 
     def close(self) -> None:
         self._blocking.close()

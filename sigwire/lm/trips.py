@@ -56,6 +56,12 @@ def time_left(deadline: float | None) -> float | None:
     return left
 
 
+def _shorter(one: float | None, other: float | None) -> float | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one if one < other else other
+
+
 class Trip:
     """A request, where it goes, its deadlines (``time.monotonic()``), and how far it got (``phase``).
 
@@ -75,7 +81,7 @@ class Trip:
         self.request, self.endpoint, self.head, self.proxy = request, endpoint, head, proxy
         self.limit, connect_limit = limits
         self.deadline = None if self.limit is None else time.monotonic() + self.limit
-        self.connect_limit = min((limit for limit in (self.limit, connect_limit) if limit is not None), default=None)
+        self.connect_limit = _shorter(self.limit, connect_limit)
         self.phase = "connecting"
 
     @property
