@@ -100,11 +100,18 @@ class Performance:
                 self.how.gate.enter(packets.outlet.look)
             if self.how.ping_every and number % self.how.ping_every == 0:
                 packets.add(framing.ping())
-            packets.add(_framed(event, framing, first=number == 0))
-            self.progress.sent += 1
+            self._send(_framed(event, framing, first=number == 0), packets)
         packets.add(self._ending(framing))
         packets.flush()
         return "broken off" if self._breaks else "complete"
+
+    def _send(self, event: bytes, packets: _Packets) -> None:
+        self.progress.sent += 1  # beforehand: who reads the event may look here at once
+        try:
+            packets.add(event)
+        except StreamOver:
+            self.progress.sent -= 1
+            raise
 
     def _framing(self) -> Framing:
         if self.how.newline and isinstance(self.framing, ServerSentEvents):

@@ -133,7 +133,7 @@ def test_an_error_inside_the_stream_is_the_packages_own(provider: FakeProvider, 
     with pytest.raises(openai.APIError, match="Busy"), client.chat.completions.create(**ASK, stream=True) as stream:
         seen.extend(chunk.choices[0].delta.content for chunk in stream)
     assert provider.requests[0].stream is not None
-    assert (provider.requests[0].stream.sent, provider.requests[0].stream.ended) == (2, "complete")
+    assert (provider.requests[0].stream.wait(), provider.requests[0].stream.sent) == ("complete", 2)
 
 
 def test_an_error_before_the_stream_has_its_status(provider: FakeProvider, client: Any) -> None:

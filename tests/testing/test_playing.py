@@ -65,6 +65,20 @@ def test_packets_are_cut_where_the_script_says(packets: Any, lengths: list[int])
     assert [len(packet) for packet in played(Streamed(packets=packets))[0]] == lengths
 
 
+def test_who_reads_an_event_finds_it_counted() -> None:
+    seen: list[int] = []
+
+    class Reader(Taker):
+        def send(self, data: bytes) -> None:
+            super().send(data)
+            seen.append(performance.progress.sent)
+
+    performance = Performance(EVENTS, LINES, Streamed())
+    assert performance.play(Reader(2)) is False
+    assert seen == [1, 2]
+    assert performance.progress.sent == 2  # the third was taken by nobody
+
+
 def test_a_gate_gets_what_is_held_back_before_it() -> None:
     gate = Gate(3)
     assert played(Streamed(packets=[], gate=gate))[0] == NDJSON.splitlines(keepends=True)
