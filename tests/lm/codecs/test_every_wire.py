@@ -82,7 +82,7 @@ def test_a_choice_of_a_tool_that_is_not_offered_is_an_input_error(pair: Pair) ->
 @EVERY_WIRE
 def test_an_image_of_nothing_is_an_input_error(pair: Pair) -> None:
     seeing = replace(pair.target, capabilities=replace(pair.target.capabilities, images=True))
-    with pytest.raises(InputError, match="url.*data"):
+    with pytest.raises(InputError, match=r"url.*data"):
         pair.codec.encode(Request((Message("user", (ImagePart(),)),)), seeing)
 
 
