@@ -160,6 +160,9 @@ class _TextCodec(FieldCodec):
     def _text(self, value: Any) -> str:
         return str.__str__(value) if isinstance(value, str) else untyped_json(value, self.field.name)
 
+    def dump(self, value: Any) -> JsonValue:
+        return str.__str__(value) if isinstance(value, str) else self._untyped(value)
+
     def _read_text(self, text: str, strict: bool) -> Read:
         return Read(text)
 
@@ -186,9 +189,6 @@ class _StringCodec(_TextCodec):
 
     def render_input(self, value: Any) -> str:
         return guarded(_numbered(value)) if is_array(value) else self.render(value)
-
-    def dump(self, value: Any) -> JsonValue:
-        return str.__str__(value) if isinstance(value, str) else self._untyped(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> Read:
         if isinstance(value, str):
@@ -223,9 +223,6 @@ def _numbered(items: Sequence[Any]) -> str:
 class _ReasoningCodec(_TextCodec):
     __slots__ = ()
     form = "text"
-
-    def dump(self, value: Any) -> JsonValue:
-        return str.__str__(value) if isinstance(value, str) else self._untyped(value)
 
     def load(self, value: JsonValue, *, strict: bool = False) -> Read:
         return Read(None) if value is None and self._nullable else Read(validated(Reasoning.read, value))

@@ -24,6 +24,7 @@ from sigwire.testing.nodes import Misfit, Node
 from sigwire.testing.ollama_stream import lines
 from sigwire.testing.pieces import Cutter
 from sigwire.testing.wire import (
+    USUAL_STATUSES,
     Asked,
     Exchange,
     Ids,
@@ -50,20 +51,7 @@ class Ollama(Wire):
     route = re.compile(r"/api/chat")
     wrong_key = "unauthorized"
     no_such_model = "model '{model}' not found"
-    statuses: ClassVar[Mapping[str, Status]] = {
-        "auth": (401, "", None),
-        "bad_request": (400, "", None),
-        "billing": (402, "", None),
-        "content_filter": (400, "", None),
-        "context_length": (400, "", None),
-        "not_found": (404, "", None),
-        "overloaded": (503, "", None),
-        "permission": (403, "", None),
-        "rate_limit": (429, "", None),
-        "server": (500, "", None),
-        "timeout": (504, "", None),
-        "too_large": (413, "", None),
-    }
+    statuses: ClassVar[Mapping[str, Status]] = {kind: (status, "", None) for kind, status in USUAL_STATUSES.items()}
     messages: ClassVar[Mapping[FaultKind, str]] = {
         "auth": wrong_key,
         "context_length": "the prompt is longer than the context length currently set",

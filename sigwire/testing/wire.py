@@ -26,6 +26,7 @@ from sigwire.testing.nodes import Misfit, Node
 from sigwire.testing.pieces import Cutter, cutter
 
 __all__ = [
+    "USUAL_STATUSES",
     "Asked",
     "Exchange",
     "Ids",
@@ -43,6 +44,12 @@ __all__ = [
 
 Status: TypeAlias = "tuple[int, str, str | None]"
 """HTTP status, the provider's type of error, its code."""
+
+USUAL_STATUSES: Mapping[FaultKind, int] = {
+    "auth": 401, "bad_request": 400, "billing": 402, "content_filter": 400, "context_length": 400, "not_found": 404,
+    "overloaded": 503, "permission": 403, "rate_limit": 429, "server": 500, "timeout": 504, "too_large": 413,
+}  # fmt: skip
+"""What a provider answers with that has no types and codes of its own."""
 
 
 class Rejected(Exception):

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sigwire.core.messages import OpaquePart, TextPart, ThinkingPart
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools import ToolCall
 from sigwire.testing import Events, FakeProvider, Fault, Gate, Streamed
+from tests.testing.cutting import cut_anywhere
 
 anthropic = pytest.importorskip("anthropic", reason="the official anthropic package is not installed")
 
@@ -71,16 +71,13 @@ def _shown(event: Any) -> str:
     }.get(event.type, lambda: str(event.type))()
 
 
+LONG = Response((Choice("Let me  see…\n", CALLS, "Two  sums"),), Usage(10, 7, 4, 1, 2))
+
+
 @settings(max_examples=20, deadline=None)
-@given(
-    seed=st.integers(), packets=st.integers(1, 300), newline=st.sampled_from(["\n", "\r\n"]), pings=st.integers(0, 2)
-)
-def test_however_it_is_cut_the_package_puts_the_same_answer_together(
-    anthropic_package: Any, seed: int, packets: int, newline: Any, pings: int
-) -> None:
-    answer = Response((Choice("Let me  see…\n", CALLS, "Two  sums"),), Usage(10, 7, 4, 1, 2))
-    how = Streamed(answer, seed=seed, packets=packets, newline=newline, ping_every=pings)
-    with FakeProvider([how, answer]) as provider:
+@given(how=cut_anywhere(LONG))
+def test_however_it_is_cut_the_package_puts_the_same_answer_together(anthropic_package: Any, how: Streamed) -> None:
+    with FakeProvider([how, LONG]) as provider:
         client = anthropic_package.with_options(base_url=provider.url("anthropic"))
         streamed = collected(client, tools=[ADD])
         whole = client.messages.create(**ASK, tools=[ADD])

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools import ToolCall
 from sigwire.testing import Events, FakeProvider, Fault, Gate, Streamed
+from tests.testing.cutting import cut_anywhere
 
 openai = pytest.importorskip("openai", reason="the official openai package is not installed")
 
@@ -79,15 +79,12 @@ def test_every_event_is_of_the_packages_types(provider: FakeProvider, client: An
             known.validate_python(event)
 
 
+LONG = Response((Choice("Let me  see…\n", CALLS, "Two  sums"),), Usage(7, 3, 2, None, 1))
+
+
 @settings(max_examples=20, deadline=None)
-@given(
-    seed=st.integers(), packets=st.integers(1, 300), newline=st.sampled_from(["\n", "\r\n"]), pings=st.integers(0, 2)
-)
-def test_however_it_is_cut_the_package_puts_the_same_answer_together(
-    openai_package: Any, seed: int, packets: int, newline: Any, pings: int
-) -> None:
-    answer = Response((Choice("Let me  see…\n", CALLS, "Two  sums"),), Usage(7, 3, 2, None, 1))
-    how = Streamed(answer, seed=seed, packets=packets, newline=newline, ping_every=pings)
+@given(how=cut_anywhere(LONG))
+def test_however_it_is_cut_the_package_puts_the_same_answer_together(openai_package: Any, how: Streamed) -> None:
     texts: list[str] = []
     with FakeProvider([how]) as provider:
         client = openai_package.with_options(base_url=provider.url("openai-responses"))

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools import ToolCall
 from sigwire.testing import Events, FakeProvider, Fault, Gate, Streamed
+from tests.testing.cutting import cut_anywhere
 
 openai = pytest.importorskip("openai", reason="the official openai package is not installed")
 
@@ -65,15 +65,12 @@ def test_the_chunks_come_in_openais_order(provider: FakeProvider, client: Any) -
     ]
 
 
+LONG = Response((Choice("Let me  see…\n", CALLS),), Usage(7, 3, 2, None, 1))
+
+
 @settings(max_examples=20, deadline=None)
-@given(
-    seed=st.integers(), packets=st.integers(1, 300), newline=st.sampled_from(["\n", "\r\n"]), pings=st.integers(0, 2)
-)
-def test_however_it_is_cut_the_package_puts_the_same_answer_together(
-    openai_package: Any, seed: int, packets: int, newline: Any, pings: int
-) -> None:
-    answer = Response((Choice("Let me  see…\n", CALLS),), Usage(7, 3, 2, None, 1))
-    how = Streamed(answer, seed=seed, packets=packets, newline=newline, ping_every=pings)
+@given(how=cut_anywhere(LONG))
+def test_however_it_is_cut_the_package_puts_the_same_answer_together(openai_package: Any, how: Streamed) -> None:
     with FakeProvider([how]) as provider:
         client = openai_package.with_options(base_url=provider.url("openai"))
         completion = collected(client, tools=[ADD], **USAGE)

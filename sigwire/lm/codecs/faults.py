@@ -30,6 +30,7 @@ from sigwire.errors import (
     LMUnexpectedError,
     LMUnsupportedModelError,
 )
+from sigwire.lm.codecs.loose import string_of
 
 if TYPE_CHECKING:
     from sigwire.lm.codecs.shapes import Dialect, Target
@@ -183,7 +184,7 @@ def read_fault(status: int | None, headers: Mapping[str, str], body: bytes | str
         status,
         message,
         _codes(detail),
-        lower.get("x-request-id") or lower.get("request-id") or _text(data, "request_id"),
+        lower.get("x-request-id") or lower.get("request-id") or string_of(data, "request_id"),
         _wait(lower, detail, message),
         _SAYS_RETRY.get(lower.get("x-should-retry", "").lower()),
     )
@@ -229,18 +230,13 @@ def _complaint(item: JsonValue) -> str:
         return str(item)
     place = item.get("loc")
     where = ".".join(map(str, place)) if isinstance(place, list) else ""
-    return ": ".join(filter(None, (where, _text(item, "msg") or _text(item, "message") or "")))
+    return ": ".join(filter(None, (where, string_of(item, "msg") or string_of(item, "message") or "")))
 
 
 def _codes(detail: JsonObject) -> tuple[str, ...]:
     found = (detail.get(name) for name in ("code", "type", "status"))
     words = [str(word).lower() for word in found if isinstance(word, str | int) and not isinstance(word, bool) and word]
     return tuple(dict.fromkeys(words))
-
-
-def _text(data: JsonValue, name: str) -> str | None:
-    value = data.get(name) if isinstance(data, dict) else None
-    return value if isinstance(value, str) and value else None
 
 
 # --- how long to wait --------------------------------------------------------------------------------------
@@ -294,8 +290,8 @@ def _http_date(text: str) -> datetime | None:
 def _retry_info(detail: JsonObject) -> float | None:
     details = detail.get("details")
     for item in details if isinstance(details, list) else ():
-        if (_text(item, "@type") or "").endswith("RetryInfo"):
-            return _span(_text(item, "retryDelay") or "")
+        if (string_of(item, "@type") or "").endswith("RetryInfo"):
+            return _span(string_of(item, "retryDelay") or "")
     return None
 
 
