@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     if "--check" in arguments:
         for page in pages:
             print(
-                f"{page.relative_to(ROOT)} does not show what sigwire/lm/providers.py says: run python docs/tables.py"
+                f"{page.relative_to(ROOT)} does not show what sigwire/lm/provider_rows.py says: run python docs/tables.py"
             )
         return 1 if pages else 0
     for page in pages:
