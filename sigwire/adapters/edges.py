@@ -11,7 +11,10 @@ import re
 
 __all__ = ["EDGES", "guarded", "null_guarded", "null_unguarded", "unguarded"]
 
-EDGES = frozenset(chr(code) for code in range(0x3001) if chr(code).isspace()) | {"\\"}
+EDGES = frozenset(
+    "\\\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029"
+    "\u202f\u205f\u3000"
+)
 """What needs a second look at the ends of a text: blanks and backslashes."""
 
 _OPEN, _OPENED = re.compile(r"\\*(?:\s|\Z)"), re.compile(r"\\+(?:\s|\Z)")

@@ -13,23 +13,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 
-from sigwire.core.docstrings import read_docstring
-from sigwire.core.function_tools import (
-    Arguments,
-    Bound,
-    FunctionArguments,
-    function_docstring,
-    function_name,
-    is_async_function,
-)
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads_once
 from sigwire.core.parts import MediaPart
-from sigwire.core.schema import check_schema, validator
 from sigwire.errors import InputError, ToolDefinitionError
 from sigwire.steps import block_on, off_loop
 
 if TYPE_CHECKING:
     from sigwire.core.foreign_tools import ResultMode
+    from sigwire.core.function_tools import Arguments, Bound, FunctionArguments
 
 __all__ = ["CallError", "CallErrorKind", "Tool", "ToolCall", "ToolCalls", "ToolResult", "WebSearch", "number_calls"]
 
@@ -358,6 +349,10 @@ class Tool:
         parallel: bool = True,
         metadata: JsonObject | None = None,
     ) -> None:
+        # A program without tools loads nothing of how they are made.
+        from sigwire.core.docstrings import read_docstring
+        from sigwire.core.function_tools import function_docstring, function_name, is_async_function
+
         handler = handler if func is None else func
         function: FunctionArguments | None = None
         if args is not None and parameters is None:
@@ -649,6 +644,8 @@ def _function_arguments(
         raise ToolDefinitionError(
             f"A tool is made from a function, not from {type(handler).__name__} ({handler!r:.60}). {_how_to_make_one(handler)}"
         )
+    from sigwire.core.function_tools import FunctionArguments
+
     return FunctionArguments(handler, arg_types, arg_desc)
 
 
@@ -687,10 +684,15 @@ def _check_tool(name: object, handler: object, parameters: Any) -> None:
     if parameters is not None:
         if not isinstance(parameters, dict):
             raise ToolDefinitionError(f"The parameters of {name!r} are no JSON Schema but {type(parameters).__name__}.")
+        from sigwire.core.schema import check_schema
+
         check_schema(cast("JsonObject", parameters), f"Tool {name!r}")
 
 
 def _schema_bind(schema: JsonObject) -> Callable[[Mapping[str, Any]], Bound]:
+    from sigwire.core.function_tools import Bound
+    from sigwire.core.schema import validator
+
     faults_of = validator(schema)
 
     def bind(arguments: Mapping[str, Any]) -> Bound:

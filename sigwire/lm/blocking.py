@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import os
 import socket
-import ssl
 import threading
 import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
@@ -30,6 +29,9 @@ from sigwire.leaving import StreamLeft, current_scope, on_leave
 from sigwire.lm.dialing import dial
 from sigwire.lm.routes import Origin
 from sigwire.lm.trips import ProtocolError, Trip, Unpacker, explained, has_news, read_head, time_left
+
+if TYPE_CHECKING:
+    import ssl
 
 __all__ = ["BlockingReply", "Lines"]
 

@@ -12,14 +12,16 @@ from __future__ import annotations
 import os
 import selectors
 import socket
-import ssl
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sigwire.leaving import StreamLeft, current_scope, on_leave
 from sigwire.lm.routes import Endpoint
 from sigwire.lm.trips import configured, time_left
+
+if TYPE_CHECKING:
+    import ssl
 
 __all__ = ["dial"]
 
@@ -65,7 +67,8 @@ def _bell() -> Generator[socket.socket | None]:
 
 def _first_that_takes_it(host: str, port: int, deadline: float | None, bell: socket.socket | None) -> socket.socket:
     """They share the time that is left. Of those that fail the first one's error is raised."""
-    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    # Text goes through the codec for international names, which takes a while to load; bytes go as they are.
+    infos = socket.getaddrinfo(host.encode() if host.isascii() else host, port, type=socket.SOCK_STREAM)
     failure: OSError | None = None
     for untried, info in zip(range(len(infos), 0, -1), infos, strict=True):
         left = time_left(deadline)
@@ -93,6 +96,8 @@ def _connected(info: tuple[Any, ...], limit: float | None, bell: socket.socket |
 
 
 def _shake_hands(opened: ssl.SSLSocket, deadline: float | None, bell: socket.socket | None) -> None:
+    import ssl  # loaded with the context; plain HTTP goes without
+
     while True:
         try:
             return opened.do_handshake()

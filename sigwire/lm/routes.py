@@ -12,16 +12,18 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import ssl
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote, unquote, urlsplit
 
 from sigwire.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import ssl
 
 __all__ = ["Certificate", "Endpoint", "Origin", "Proxy", "endpoint", "proxy_from_env", "shown", "tls_context"]
 
@@ -225,6 +227,8 @@ def _excepts(entry: str, end: Endpoint) -> bool:
 
 def tls_context(ca: str | os.PathLike[str] | None, certificate: Certificate | None) -> ssl.SSLContext:
     """Verifies hosts by the system's authorities and ``ca``; shows ``certificate``. Raises ``ConfigurationError``."""
+    import ssl  # takes a while to load, which plain HTTP need not wait for
+
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     paths = ssl.get_default_verify_paths()

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import contextvars
 import os
-import ssl
 import threading
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator, Iterator, Mapping
@@ -34,6 +33,8 @@ from sigwire.lm.trips import Trip, sendable
 from sigwire.steps import block_on
 
 if TYPE_CHECKING:
+    import ssl
+
     from sigwire.lm.awaiting import AwaitedReply, Homes
 
 __all__ = [

@@ -16,7 +16,6 @@ import os
 import re
 import select
 import socket
-import ssl
 import time
 import zlib
 from collections.abc import Iterable, Mapping
@@ -135,6 +134,8 @@ _NAME_HINT = "Check the host's name and the network."
 
 def explained(error: OSError) -> tuple[str, str, bool]:
     """What happened, what to do about it, and whether trying again can help."""
+    import ssl  # a trip that goes well over plain HTTP does without
+
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the certificate is not trusted ({error.verify_message})", _CERTIFICATE_HINT, False
     if isinstance(error, ssl.SSLError):
@@ -194,7 +195,7 @@ def read_head(status: int, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE = re.compile(r"[^\r\n\0\u0100-\U0010ffff]*")
+_VALUE = re.compile(r"[\x01-\t\v\f\x0e-\xff]*")
 _BREAK = re.compile(r"[\r\n\0]")
 
 

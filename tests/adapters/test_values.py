@@ -6,6 +6,7 @@ import datetime as dt
 import enum
 import pathlib
 import re
+import sys
 import typing as t
 import uuid
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, HttpUrl, field_validator, model_validator
 from typing_extensions import TypedDict
 
+from sigwire.adapters.edges import EDGES
 from sigwire.adapters.values import FieldCodec, Read, ValueReadError
 from sigwire.core.parts import AudioPart, ImagePart
 from sigwire.core.tools import ToolCall, ToolCalls
@@ -595,3 +597,7 @@ def outcome(codec: FieldCodec, text: str) -> object:
     except ValueReadError as error:
         return str(error)
     return repr(read), codec.render(read.value)
+
+
+def test_the_edges_that_need_a_second_look_are_all_blanks_and_the_backslash() -> None:
+    assert {"\\"} | {chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()} == EDGES
