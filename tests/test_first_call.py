@@ -1,0 +1,93 @@
+"""What a first call loads: no more than it needs, over each wire. Everything else waits until somebody uses it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from sigwire.testing import FakeProvider
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Run in an interpreter of its own, which says what it answered and what was loaded for it.
+PROGRAM = """
+import json, sys
+before = set(sys.modules)
+import sigwire
+lm = sigwire.LM({model!r}, api_key="any", base_url={url!r}, {options})
+predict = sigwire.Predict("question -> answer, confidence: float, known: bool, tries: int")
+predict.set_lm(lm)
+said = predict(question="When was it opened?")
+{then}
+print(json.dumps([[said.answer, said.confidence, said.known, said.tries], sorted(set(sys.modules) - before)]))
+"""
+ANSWER = "\n\n".join(
+    f"[[ ## {name} ## ]]\n{value}"
+    for name, value in (("answer", "1932"), ("confidence", "0.9"), ("known", "true"), ("tries", "3"), ("completed", ""))
+)
+WIRES = {
+    "openai": ("openai/gpt-4o-mini", "", {"openai_chat"}),
+    "openai-responses": ("openai/gpt-4o-mini", "wire='responses'", {"openai_chat", "openai_responses"}),
+    "anthropic": ("anthropic/claude-sonnet-4-5", "", {"anthropic"}),
+    "gemini": ("gemini/gemini-2.5-flash", "", {"gemini"}),
+    "ollama": ("ollama/qwen3", "", {"ollama"}),
+}
+"""The model, what else it takes, and the codecs it needs. Responses shares tables with the chat wire."""
+
+FOREIGN = (
+    # importlib.metadata: what pydantic looks for plugins with. encodings.idna: for hosts whose names are not ASCII.
+    "aiohttp asyncio docstring_parser email encodings.idna http importlib.metadata jsonschema litellm sqlite3 ssl "
+    "urllib.request"
+).split()
+STREAMS = "core.events lm.sse lm.pieces lm.telling modules.streamify adapters.streaming".split()
+TOOLS = (
+    "core.docstrings core.foreign_tools core.function_tools core.schema modules.react modules.toolbox "
+    "adapters.text_tools.grammar adapters.text_tools.reader adapters.text_tools.registry"
+).split()
+OTHERS = (
+    "adapters.json adapters.two_step adapters.xml cli lm.awaiting lm.fake lm.litellm_bridge lm.litellm_streams lm.offline "
+    "modules.chain_of_thought streaming testing"
+).split()
+CODECS = {"anthropic", "gemini", "ollama", "openai_chat", "openai_responses"}
+
+
+def ours(names: Iterable[str]) -> set[str]:
+    return {f"sigwire.{name}" for name in names}
+
+
+def loaded(place: str, then: str = "") -> set[str]:
+    """The modules that are loaded after a first call over a wire."""
+    model, options, _ = WIRES[place]
+    with FakeProvider([ANSWER] * 2) as provider:
+        program = PROGRAM.format(model=model, options=options, url=provider.url(place), then=then)
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    answer, modules = json.loads(done.stdout)
+    assert answer == ["1932", 0.9, True, 3]
+    return set(modules)
+
+
+@pytest.mark.parametrize("place", WIRES)
+def test_a_first_blocking_call_loads_nothing_that_it_does_not_need(place: str) -> None:
+    modules = loaded(place)
+    assert modules & {*FOREIGN, *ours(STREAMS), *ours(TOOLS), *ours(OTHERS)} == set()
+    spoken = {name for name in CODECS if f"sigwire.lm.codecs.{name}" in modules}
+    assert spoken == WIRES[place][2]
+    parts = {f"lm.codecs.{codec}.{part}" for codec in spoken for part in ("reading", "refused", "streaming")}
+    assert modules & ours(parts) == set()
+
+
+@pytest.mark.parametrize(
+    ("then", "late"),
+    [
+        ("list(predict.stream(question='And now?'))", ours(STREAMS) - {"sigwire.modules.streamify"}),
+        ("sigwire.Tool(print, name='say')", {"sigwire.core.docstrings", "sigwire.core.function_tools"}),
+        ("sigwire.ReAct", {"sigwire.modules.react", "sigwire.modules.toolbox"}),
+    ],
+)
+def test_what_was_not_loaded_is_there_when_it_is_used(then: str, late: set[str]) -> None:
+    assert late <= loaded("openai", then)
