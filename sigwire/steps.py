@@ -93,14 +93,18 @@ def run(program: Program[T]) -> T:
         return cast(T, stop.value)
 
 
-async def arun(program: Program[T]) -> T:
+def arun(program: Program[T]) -> Coroutine[Any, Any, T]:
     """Run a program on the running event loop. Cancelling the task raises ``CancelledError`` at the program's yield.
 
     So does leaving it, where that is done in another thread, and ``StreamLeft`` comes out: a user's ``asyncio.run`` inside
     a program that is streamed is left along.
     """
     scope = current_scope()
-    return await (driven(program) if scope is None else leavable(scope, driven(program)))
+    return driven(program) if scope is None else _left_along(scope, program)
+
+
+async def _left_along(scope: Scope, program: Program[T]) -> T:
+    return await leavable(scope, driven(program))
 
 
 async def driven(program: Program[T]) -> T:
@@ -184,7 +188,7 @@ class Gather(Generic[T]):
         import asyncio
 
         work = _Work(self._programs)
-        tasks = [asyncio.ensure_future(arun(work.taken())) for _ in range(self._limit)]
+        tasks = [asyncio.ensure_future(driven(work.taken())) for _ in range(self._limit)]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         except asyncio.CancelledError as error:

@@ -233,3 +233,45 @@ async def test_a_cancelled_gathering_keeps_the_word_of_what_ran_in_it() -> None:
     with pytest.raises(asyncio.CancelledError) as caught:
         await task
     assert vars(caught.value) == {"partial": "so far"}
+
+
+async def test_leaving_a_gathering_reaches_all_that_run_in_it_and_begins_no_other() -> None:
+    scope, begun, told = Scope(), list[int](), list[type[BaseException]]()
+    both = asyncio.Event()
+
+    class Forever:
+        def run(self) -> Any: ...
+
+        async def arun(self) -> None:
+            if len(begun) == 2:
+                both.set()
+            await asyncio.Event().wait()
+
+    def waits(n: int) -> Program[None]:
+        begun.append(n)
+        try:
+            yield Forever()
+        except BaseException as error:
+            told.append(type(error))
+            raise
+
+    def many() -> Program[Any]:
+        return (yield Gather([waits(n) for n in range(9)], limit=2))
+
+    task = within(scope, lambda: asyncio.ensure_future(arun(many())))
+    await both.wait()
+    scope.leave()
+    with pytest.raises(StreamLeft):
+        await task
+    assert (begun, told) == ([0, 1], [asyncio.CancelledError] * 2)
+
+
+async def test_a_program_that_is_cancelled_before_it_began_leaves_nothing_unawaited() -> None:
+    def nothing() -> Program[None]:
+        raise AssertionError("was begun")
+        yield
+
+    task = within(Scope(), lambda: asyncio.ensure_future(arun(nothing())))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
