@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads_once
@@ -95,7 +96,7 @@ def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | N
     if arguments is None:
         return {}, None
     if _is_json_object(arguments):
-        return dict(arguments), None
+        return _within_bounds(arguments)
     found = "an object whose names are no texts" if isinstance(arguments, Mapping) else _json_type(arguments)
     return None, CallError("not_an_object", f"The arguments must be a JSON object, not {found}.")
 
@@ -106,6 +107,26 @@ def _decoded(text: str) -> object:
 
 def _is_json_object(value: object) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(value, Mapping) and all(isinstance(key, str) for key in cast("Mapping[object, Any]", value))
+
+
+def _within_bounds(arguments: Mapping[str, Any]) -> tuple[JsonObject | None, CallError | None]:
+    """The reader of whole bodies is less strict than ours: to it ``1e999`` is infinity, which no JSON can say."""
+    given = dict(arguments)
+    try:
+        fault = None if _is_finite(given) else "a number in them is too great"
+    except RecursionError:
+        fault = "they are nested too deeply"
+    if fault is None:
+        return given, None
+    return None, CallError("malformed_json", f"The arguments are not valid JSON: {fault}.")
+
+
+def _is_finite(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_finite, cast("dict[str, object]", value).values()))
+    if isinstance(value, list):
+        return all(map(_is_finite, cast("list[object]", value)))
+    return not isinstance(value, float) or isfinite(value)
 
 
 _JSON_TYPES: Mapping[type, str] = {

@@ -9,6 +9,7 @@ import json
 import pickle
 import threading
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import pytest
@@ -56,6 +57,8 @@ BAD = [
     ('{"a": ' * 100_000, "malformed_json"),
     ("[" * 100_000, "malformed_json"),
     ('{"a": ' + "9" * 5_000 + "}", "malformed_json"),
+    ('{"a": 1e999}', "malformed_json"),
+    ({"a": {"b": [1, -inf]}}, "malformed_json"),
     ("[1]", "not_an_object"),
     ("5", "not_an_object"),
     ("true", "not_an_object"),

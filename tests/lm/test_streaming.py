@@ -29,7 +29,7 @@ from sigwire.lm.client import LM
 from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
-from sigwire.testing import FakeProvider, Fault, Gate, Streamed
+from sigwire.testing import FakeProvider, Fault, Gate, Raw, Streamed
 
 MODELS = {
     "openai": "openai/gpt-4.1-mini",
@@ -342,3 +342,37 @@ async def test_a_task_that_is_cancelled_closes_what_waits_in_its_threads(wire: s
 async def _read_all(events: Any) -> None:
     async for _ in events:
         pass
+
+
+# --- numbers without bounds ----------------------------------------------------------------------------------
+
+# What gives calls as objects gives numbers in them that no text's reader lets through.
+TOO_GREAT = {
+    "anthropic": b"""{"id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": "tool_use",
+        "content": [{"type": "tool_use", "id": "t", "name": "add", "input": {"a": 1e999, "b": 2}}],
+        "usage": {"input_tokens": 1e999, "output_tokens": 5}}""",
+    "gemini": b"""{"candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": [
+        {"functionCall": {"name": "add", "args": {"a": 1, "b": [-1e999]}}}]}}],
+        "usageMetadata": {"promptTokenCount": 1e999, "candidatesTokenCount": 5}}""",
+    "ollama": b"""{"model": "m", "done": true, "done_reason": "stop", "message": {"role": "assistant", "content": "",
+        "tool_calls": [{"function": {"name": "add", "arguments": {"a": {"b": 1e999}}}}]},
+        "prompt_eval_count": 1e999, "eval_count": 5}""",
+    "openai": b"""{"id": "m", "model": "m", "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {
+        "role": "assistant", "content": null, "tool_calls": [
+        {"id": "t", "type": "function", "function": {"name": "add", "arguments": "{\\"a\\": 1e999}"}}]}}],
+        "usage": {"prompt_tokens": 1e999, "completion_tokens": 5}}""",
+}
+
+
+@pytest.mark.parametrize("wire", TOO_GREAT)
+def test_a_number_that_is_too_great_reaches_no_tool_and_counts_nothing(wire: str, read: Read) -> None:
+    with FakeProvider([Raw(b" ".join(TOO_GREAT[wire].split()))] * 2) as provider:
+        whole = model(provider, wire).respond(TOOLS)
+        streamed = collect(read(model(provider, wire), TOOLS))
+    for response in (whole, streamed):
+        (call,) = response.choices[0].tool_calls
+        assert call.arguments is None
+        assert call.error is not None
+        assert call.error.code == "malformed_json"
+        assert (response.usage.input_tokens, response.usage.output_tokens) == (None, 5)
+    assert essence(whole) == essence(streamed)

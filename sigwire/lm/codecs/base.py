@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from sigwire.lm.codecs.loose import (
     at,
+    is_number,
     object_of,
     objects_of,
     string_of,
@@ -128,6 +129,7 @@ __all__ = [
     "headers_for",
     "in_words",
     "is_invented",
+    "is_number",
     "joined",
     "merge",
     "name_map",

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from math import isfinite
+from typing import TypeGuard
 
 from sigwire.core.json import JsonObject, JsonValue
 
-__all__ = ["at", "object_of", "objects_of", "string_of", "without"]
+__all__ = ["at", "is_number", "object_of", "objects_of", "string_of", "without"]
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether it counts something. Infinity, as ``1e999`` is read, counts nothing.
+
+    >>> [is_number(value) for value in (1, 0.5, True, "1", float("inf"))]
+    [True, True, False, False, False]
+    """
+    return type(value) is int or (type(value) is float and isfinite(value))
 
 
 def string_of(data: JsonValue, name: str) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 from sigwire.core.json import JsonValue
 from sigwire.core.response import FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools import ToolCall
-from sigwire.lm.codecs.loose import at
+from sigwire.lm.codecs.loose import at, is_number
 
 __all__ = ["is_invented", "joined", "settle", "usage_of"]
 
@@ -49,7 +49,7 @@ def settle(
 
 
 def usage_of(data: JsonValue, paths: Mapping[str, str | tuple[str, ...]]) -> Usage:
-    """Token counts by dotted path, the first path that holds a number; missing and ``null`` are unknown.
+    """Token counts by dotted path, the first path that holds a number; missing, ``null`` and boundless ones are unknown.
 
     >>> paths = {"input_tokens": "prompt", "cached_tokens": "details.cached"}
     >>> usage_of({"prompt": 3, "details": {"cached": 1}}, paths) == Usage(input_tokens=3, cached_tokens=1)
@@ -59,13 +59,10 @@ def usage_of(data: JsonValue, paths: Mapping[str, str | tuple[str, ...]]) -> Usa
     for name, path in paths.items():
         for candidate in (path,) if isinstance(path, str) else path:
             value: Any = at(data, candidate)
-            if type(value) in _NUMBERS:
+            if is_number(value):
                 counts[name] = value if name == "cost" else int(value)
                 break
     return Usage(**counts)
-
-
-_NUMBERS = frozenset({int, float})
 
 
 # Ids of providers' own may be numbers too, of seven digits (Gemini) and eight (Ollama); a conversation's count is not.

@@ -13,7 +13,7 @@ from sigwire.core.messages import TextPart
 from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools import ToolCall, number_calls
 from sigwire.errors import LMError, LMServerError, LMUnexpectedError
-from sigwire.lm.codecs.base import Encoded, Target, at, object_of, objects_of, settle, string_of
+from sigwire.lm.codecs.base import Encoded, Target, at, is_number, object_of, objects_of, settle, string_of
 from sigwire.lm.codecs.faults import Fault, Rule, lm_error, read_body, read_fault
 from sigwire.lm.codecs.gemini.citations import decode_citations
 from sigwire.lm.codecs.gemini.dialects import GeminiDialect
@@ -118,8 +118,8 @@ def decode_usage(usage: JsonValue) -> Usage:
 def _sum(counts: JsonObject, fields: tuple[str, ...]) -> int | None:
     """The sum of what is known; ``None`` where nothing is."""
     values = (counts.get(name) for name in fields)
-    known = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-    return int(sum(known)) if known else None
+    known = [int(value) for value in values if is_number(value)]
+    return sum(known) if known else None
 
 
 def _decode_logprobs(result: JsonValue) -> JsonValue:
