@@ -340,7 +340,8 @@ def _changed(schema: Any, kind: str, change: Callable[[dict[str, Any]], dict[str
         made = {key: value if key == "metadata" else _changed(value, kind, change) for key, value in schema.items()}
         return change(made) if made.get("type") == kind else made
     if is_array(schema) and type(schema) in (list, tuple):
-        return type(schema)(_changed(item, kind, change) for item in schema)  # type: ignore[call-arg]
+        items = [_changed(item, kind, change) for item in schema]
+        return tuple(items) if isinstance(schema, tuple) else items
     return schema
 
 

@@ -440,10 +440,11 @@ class _CallsCodec(FieldCodec):
     def load(self, value: JsonValue, *, strict: bool = False) -> Read:
         if value is None and self.field.nullable:
             return Read(None)
+        calls: Any = [value] if isinstance(value, dict) else value  # of any form: what is none of calls is said below
         try:
             if isinstance(value, dict) and "tool_calls" in value:
                 return Read(ToolCalls.from_json(value))
-            return Read(ToolCalls.from_dict_list([value] if isinstance(value, dict) else value))  # type: ignore[arg-type]
+            return Read(ToolCalls.from_dict_list(calls))
         except (ValueError, TypeError, AttributeError) as fault:
             raise ValueReadError(f"these are no tool calls: {fault}") from None
 

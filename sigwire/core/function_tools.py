@@ -365,7 +365,7 @@ def function_name(function: Callable[..., Any]) -> str:
 
 def is_async_function(function: object) -> bool:
     """Whether calling it gives a coroutine; callable objects and partials are looked into."""
-    function = _inside_partials(function)
+    function = _inside_partials(function)  # of a callable object its method says it: that is no callable() in disguise
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 

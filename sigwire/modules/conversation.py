@@ -123,17 +123,19 @@ def shortened(history: History) -> History | None:
 
     The task, what the model said and the latest results always stay.
     """
-    places = [at for at, turn in enumerate(history.messages) if isinstance(turn, Message) and turn.role == "tool"]
-    large = [at for at in places[:-1] if _is_large(history.messages[at])]
+    answers = [
+        (at, turn) for at, turn in enumerate(history.messages) if isinstance(turn, Message) and turn.role == "tool"
+    ]
+    large = [(at, turn) for at, turn in answers[:-1] if _is_large(turn)]
     if not large:
         return None
     turns = list(history.messages)
-    for at in large[: (len(large) + 1) // 2]:
-        turns[at] = Message("tool", tuple(_emptied(part) for part in turns[at].parts))  # type: ignore[union-attr]
+    for at, turn in large[: (len(large) + 1) // 2]:
+        turns[at] = Message("tool", tuple(_emptied(part) for part in turn.parts))
     return History(turns)
 
 
-def _is_large(turn: Any) -> bool:
+def _is_large(turn: Message) -> bool:
     return any(len(result.text) > _WORTH_REMOVING or result.media for result in turn.tool_results)
 
 

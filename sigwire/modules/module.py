@@ -72,7 +72,7 @@ class Module(Walkable):
         return self
 
     def __init__(self, callbacks: Sequence[Any] | None = None) -> None:
-        if callbacks is not None and not isinstance(callbacks, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if callbacks is not None and not isinstance(callbacks, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]  # a model, now and then
             raise ConfigurationError(
                 f"{type(self).__name__} takes a list of callbacks there, not {type(callbacks).__name__}. "
                 "Write callbacks=[...]; a model goes into lm=."

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from sigwire.core.json import JsonObject
-from sigwire.lm.offline.schemas import is_mapping
+from sigwire.lm.offline.schemas import is_list, is_mapping
 
 __all__ = ["read_tool_line", "read_type"]
 
@@ -161,8 +161,9 @@ def _union(variants: list[JsonObject]) -> JsonObject:
         return {**one, "type": [kind, "null"]} if isinstance(kind, str) else {"anyOf": [one, {"type": "null"}]}
     if len(real) <= 1:
         return real[0] if real else {"type": "null"}
-    if all("enum" in variant for variant in real):
-        return {"enum": [member for variant in real for member in variant["enum"]]}  # type: ignore[union-attr]
+    enums = [enum for variant in real if is_list(enum := variant.get("enum"))]
+    if len(enums) == len(real):
+        return {"enum": [member for enum in enums for member in enum]}
     return {"anyOf": list(real)}
 
 
