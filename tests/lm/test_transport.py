@@ -153,6 +153,16 @@ def hang(server: Server, connection: socket.socket, head: str, body: bytes) -> b
 def drip(server: Server, connection: socket.socket, head: str, body: bytes) -> bool:
     """Sends a byte now and then, for ever: each wait is short, the whole is not."""
     connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
+    return go_on_dripping(server, connection)
+
+
+def drip_to_the_end(server: Server, connection: socket.socket, head: str, body: bytes) -> bool:
+    """The same, and only the connection's end tells where the body ends."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    return go_on_dripping(server, connection)
+
+
+def go_on_dripping(server: Server, connection: socket.socket) -> bool:
     while not server.go_on.wait(0.02):
         connection.sendall(b"x")
     return False
@@ -861,7 +871,7 @@ def test_an_unknown_host_says_so(call: Call, monkeypatch: pytest.MonkeyPatch) ->
         call(transport, ask("http://nowhere.invalid/"))
 
 
-@pytest.mark.parametrize("script", [hang, drip])
+@pytest.mark.parametrize("script", [hang, drip, drip_to_the_end])
 def test_a_slow_server_fails_at_the_deadline(serve: Callable[..., Server], call: Call, script: Script) -> None:
     server = serve(script)
     with no_open_sockets(), HttpTransport(timeout=0.15) as transport:
@@ -878,6 +888,24 @@ def test_a_request_may_have_a_deadline_of_its_own(serve: Callable[..., Server], 
         call(transport, ask(serve(hang).url, timeout=0.1))
     with HttpTransport(timeout=0.0001) as transport:
         assert call(transport, ask(serve().url, timeout=PATIENCE)).status == 200
+
+
+async def test_of_many_requests_each_keeps_its_own_deadline(serve: Callable[..., Server]) -> None:
+    server = serve(hang)
+    failed: list[str] = []
+
+    async def fail(transport: HttpTransport, timeout: float) -> None:
+        with pytest.raises(LMTimeoutError) as caught:
+            await transport.asend(ask(server.url, timeout=timeout))
+        failed.append(str(caught.value).partition(" s ")[0].rpartition("within ")[2])
+
+    async with HttpTransport() as transport, asyncio.TaskGroup() as group:
+        for timeout in (0.25, 0.1, 0.2, 0.15):
+            group.create_task(fail(transport, timeout))
+        for longer in (None, PATIENCE):
+            got = await transport.asend(ask(serve().url, timeout=longer))
+            assert got.status == 200
+    assert failed == ["0.1", "0.15", "0.2", "0.25"]
 
 
 def test_connecting_has_a_limit_that_includes_tls(call: Call) -> None:
@@ -913,6 +941,29 @@ def test_an_answer_that_comes_before_the_request_was_read_is_heard(serve: Callab
         with HttpTransport() as transport:
             got = call(transport, ask(f"http://127.0.0.1:{listening.getsockname()[1]}/", b"x" * 5_000_000))
     assert (got.status, got.body) == (413, b"too long")
+
+
+async def test_what_is_still_to_be_sent_when_the_answer_has_come_is_not_sent() -> None:
+    body, come, answered, over = b"x" * 30_000_000, 0, threading.Event(), threading.Event()
+    with closing(socket.create_server(("127.0.0.1", 0))) as listening:
+
+        def answer_early() -> None:
+            nonlocal come
+            connection, _ = listening.accept()
+            connection.sendall(reply(b"enough"))
+            answered.wait(PATIENCE)
+            with closing(connection), suppress(OSError):
+                while data := connection.recv(65536):
+                    come += len(data)
+            over.set()
+
+        threading.Thread(target=answer_early, daemon=True).start()
+        async with HttpTransport() as transport:
+            got = await transport.asend(ask(f"http://127.0.0.1:{listening.getsockname()[1]}/", body))
+            answered.set()
+            assert got.body == b"enough"
+            assert await asyncio.to_thread(over.wait, PATIENCE)
+    assert come < len(body)
 
 
 def test_provisional_answers_are_passed_over(serve: Callable[..., Server], call: Call) -> None:
