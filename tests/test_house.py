@@ -85,8 +85,20 @@ def test_importing_sigwire_loads_nothing_heavy() -> None:
     assert [name for name in seen["modules"] if name.startswith("sigwire.")] == []
 
 
-def test_a_first_predict_loads_pydantic_and_nothing_else_that_is_heavy() -> None:
-    seen = audit("import sigwire; sigwire.Predict('question -> answer')")
+def test_a_first_predict_of_plain_fields_loads_nothing_heavy() -> None:
+    seen = audit("import sigwire; sigwire.Predict('question, k: int -> answer, sure: bool')")
+    assert {name.partition(".")[0] for name in seen["modules"]} & LATE == set()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "sigwire.Predict('question -> answers: list[str]')",
+        "sigwire.Predict(sigwire.Signature({'a': (str, sigwire.InputField()), 'b': (int, sigwire.OutputField())}))",
+    ],
+)
+def test_what_is_declared_for_a_field_loads_pydantic_and_nothing_else_that_is_heavy(statement: str) -> None:
+    seen = audit(f"import sigwire; {statement}")
     assert {name.partition(".")[0] for name in seen["modules"]} & LATE == {"pydantic"}
 
 

@@ -187,7 +187,7 @@ def finite_validator(adapter: TypeAdapter[Any] | _Scalar) -> tuple[SchemaValidat
 
 
 def _adapter(spec: FieldSpec) -> TypeAdapter[Any] | _Scalar:
-    if not spec.metadata and spec.annotation in _SCALARS:
+    if not spec.metadata and any(spec.annotation is kind for kind in _SCALARS):
         return _Scalar(spec.annotation)
     from pydantic import ConfigDict, TypeAdapter
     from pydantic.errors import PydanticUserError
@@ -203,28 +203,24 @@ def _adapter(spec: FieldSpec) -> TypeAdapter[Any] | _Scalar:
         return spec.adapter
 
 
-_SCALARS = (bool, int, float)
+_SCALARS: Mapping[Any, str] = {bool: "boolean", int: "integer", float: "number"}
 
 
 class _Scalar:
     """What a ``TypeAdapter`` has, of a plain scalar, straight from pydantic's core.
 
-    A process's first ``TypeAdapter`` looks for plugins of pydantic in everything that is installed, which takes longer than a
-    whole call. Plugins see the models and types that users wrote; they have nothing to see in a plain number.
+    A process's first ``TypeAdapter`` loads all of pydantic and looks for its plugins in everything that is installed, which
+    takes longer than a whole call. Plugins see the models and types that users wrote; in a plain number is nothing to see.
     """
 
-    __slots__ = ("core_schema", "serializer", "validator")
+    __slots__ = ("core_schema", "serializer", "shape", "validator")
 
-    def __init__(self, kind: type[bool] | type[int] | type[float]) -> None:
+    def __init__(self, kind: Any) -> None:
         from pydantic_core import SchemaSerializer, SchemaValidator
 
         self.core_schema: Any = {"type": kind.__name__}
         self.validator, self.serializer = SchemaValidator(self.core_schema), SchemaSerializer(self.core_schema)
-
-    def json_schema(self, *, schema_generator: Any, by_alias: bool) -> dict[str, Any]:
-        """The JSON Schema, by a generator of pydantic's."""
-        made: dict[str, Any] = schema_generator(by_alias=by_alias).generate(self.core_schema)
-        return made
+        self.shape = Shape({"type": _SCALARS[kind]})
 
     def validate_python(self, value: Any) -> Any:
         """The value as the type takes it, else pydantic's error."""
@@ -232,6 +228,8 @@ class _Scalar:
 
 
 def _shape(adapter: TypeAdapter[Any] | _Scalar, by_alias: bool) -> Shape:
+    if isinstance(adapter, _Scalar):
+        return adapter.shape
     schema = adapter.json_schema(schema_generator=_generator(), by_alias=by_alias)
     return Shape(schema, schema.get("$defs", {}))
 

@@ -2,7 +2,8 @@
 
 A declaration is a pydantic ``FieldInfo`` marked with its direction, so every pydantic constraint works as it does
 there. ``compile_field`` turns name, annotation and declaration into a ``FieldSpec``; from then on nobody needs pydantic
-until a value is validated: ``FieldSpec.adapter`` builds its validator on first use, constraints included.
+until a value is validated: ``FieldSpec.adapter`` builds its validator on first use, constraints included. A field of a plain
+type of which nothing is declared (``compile_bare``) needs it no earlier either: loading it is a good part of a first call.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ __all__ = [
     "OutputField",
     "SignatureSpec",
     "Unset",
+    "compile_bare",
     "compile_field",
     "declaration",
     "direction_of",
@@ -243,8 +245,20 @@ class FieldSpec:
     constraints: str
     prefix: str
     metadata: tuple[Any, ...] = field(hash=False, repr=False)
-    info: FieldInfo = field(compare=False, repr=False)
+    _info: FieldInfo | None = field(compare=False, repr=False)
     _adapter: TypeAdapter[Any] | None = field(default=None, init=False, compare=False, repr=False)
+
+    @property
+    def info(self) -> FieldInfo:
+        """The declaration, with DSPy's keys filled in; of a plain field it is made on first use."""
+        info = self._info
+        if info is None:
+            from pydantic.fields import FieldInfo
+
+            bare = FieldInfo.from_annotated_attribute(self.annotation, declaration(self.direction))
+            info = _shared_info(bare, self.name, self.direction)
+            object.__setattr__(self, "_info", info)
+        return info
 
     @property
     def adapter(self) -> TypeAdapter[Any]:
@@ -330,7 +344,35 @@ def compile_field(name: str, annotation: Any, declared: FieldInfo) -> FieldSpec:
         constraints=_constraints(info),
         prefix=str(_extra(info)["prefix"]),
         metadata=tuple(info.metadata),
-        info=info,
+        _info=info,
+    )
+
+
+_PLAIN = (bool, float, int, str)
+
+
+def compile_bare(name: str, annotation: Any, direction: Direction) -> FieldSpec:
+    """Resolve a field of which nothing is declared but its type. Plain ones do without pydantic, which takes long to load.
+
+    >>> compile_bare("answer", str, "output") == compile_field("answer", str, OutputField())
+    True
+    """
+    if not any(annotation is kind for kind in _PLAIN):
+        return compile_field(name, annotation, declaration(direction))
+    return FieldSpec(
+        name=name,
+        annotation=annotation,
+        direction=direction,
+        role="value",
+        description="",
+        default=UNSET,
+        default_factory=None,
+        required=True,
+        nullable=False,
+        constraints="",
+        prefix=_prefix_of(name),
+        metadata=(),
+        _info=None,
     )
 
 
@@ -340,11 +382,15 @@ def _shared_info(info: FieldInfo, name: str, direction: Direction) -> FieldInfo:
     extra = dict(_extra(info))
     extra[DIRECTION_KEY] = direction
     extra["desc"] = extra.get("desc") or info.description or f"${{{name}}}"
-    extra["prefix"] = extra.get("prefix") or f"{infer_prefix(name)}:"
+    extra["prefix"] = extra.get("prefix") or _prefix_of(name)
     if constraints := _constraints(info):
         extra["constraints"] = constraints
     info.json_schema_extra = extra
     return info
+
+
+def _prefix_of(name: str) -> str:
+    return f"{infer_prefix(name)}:"
 
 
 def _extra(info: FieldInfo) -> dict[str, Any]:

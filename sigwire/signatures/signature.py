@@ -28,8 +28,8 @@ from sigwire.signatures.fields import (
     InputField,
     OutputField,
     SignatureSpec,
+    compile_bare,
     compile_field,
-    declaration,
     direction_of,
     redeclared,
 )
@@ -323,8 +323,8 @@ def make_signature(
     if isinstance(signature, str):
         names = Names(custom_types, caller_scope() if scope is None else scope)
         inputs, outputs = parse_signature(signature, names)
-        fields = [compile_field(key, kind, declaration("input")) for key, kind in inputs]
-        fields += [compile_field(key, kind, declaration("output")) for key, kind in outputs]
+        fields = [compile_bare(key, kind, "input") for key, kind in inputs]
+        fields += [compile_bare(key, kind, "output") for key, kind in outputs]
     elif (declared := as_mapping(signature)) is not None:
         fields = [_compile(key, *_info_and_type(value)) for key, value in declared.items()]
     else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import dataclasses
+import pickle
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
@@ -13,8 +15,10 @@ from sigwire.core.tools import ToolCall, ToolCalls
 from sigwire.errors import FieldDefinitionError
 from sigwire.signatures.fields import (
     UNSET,
+    Direction,
     InputField,
     OutputField,
+    compile_bare,
     compile_field,
     declaration,
     direction_of,
@@ -70,8 +74,6 @@ def test_a_type_that_cannot_be_validated_says_so() -> None:
 
 
 def test_discriminated_unions_work() -> None:
-    from typing import Literal
-
     class Cat(BaseModel):
         kind: Literal["cat"]
 
@@ -113,6 +115,22 @@ def test_one_declaration_serves_many_fields() -> None:
     first, second = compile_field("first", int, shared), compile_field("second", float, shared)
     assert (first.prefix, second.prefix) == ("First:", "Second:")
     assert "prefix" not in shared.json_schema_extra
+
+
+@pytest.mark.parametrize("direction", ["input", "output"])
+@pytest.mark.parametrize(
+    "kind", [bool, float, int, str, str | None, list[int], Literal["a"], Annotated[int, Field(ge=1)]]
+)
+@pytest.mark.parametrize("name", ["answer", "isValid", "k2", "_", "désolé"])
+def test_a_field_with_only_a_type_is_as_if_it_were_declared(kind: Any, direction: Direction, name: str) -> None:
+    bare, declared = compile_bare(name, kind, direction), compile_field(name, kind, declaration(direction))
+    for field in dataclasses.fields(bare):
+        if not field.name.startswith("_"):
+            assert getattr(bare, field.name) == getattr(declared, field.name)
+    assert (bare == declared, hash(bare) == hash(declared)) == (True, True)
+    assert repr(bare.info) == repr(declared.info)
+    assert bare.info is bare.info
+    assert pickle.loads(pickle.dumps(bare)) == bare
 
 
 def test_direction_is_told_from_the_declaration_only() -> None:
