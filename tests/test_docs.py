@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import io
+import pkgutil
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -88,11 +89,63 @@ def run(code: Any, namespace: dict[str, Any], error: type[BaseException] | None)
 ALL_PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
 
-@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+EVERY_PAGE = pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+
+
+@EVERY_PAGE
 def test_every_link_between_pages_leads_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
-    targets = [link for link in links if "://" not in link and not link.startswith("mailto:")]
-    assert [target for target in targets if not (page.parent / target).exists()] == []
+    links = re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)", page.read_text(encoding="utf-8"))
+    inside = [(target, heading) for target, heading in links if "://" not in target and "mailto:" not in target]
+    assert [link for link in inside if not leads_somewhere(page, *link)] == []
+
+
+def leads_somewhere(page: Path, target: str, heading: str) -> bool:
+    path = page.parent / target if target else page
+    return path.exists() and (not heading or heading in headings(path))
+
+
+def headings(page: Path) -> set[str]:
+    """The headings of a page, as links write them."""
+    found = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.strip().lower()).replace(" ", "-") for heading in found}
+
+
+def prose(page: Path) -> str:
+    """A page without its blocks of code."""
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+@EVERY_PAGE
+def test_every_file_target_and_name_in_the_prose_of_a_page_exists(page: Path) -> None:
+    said = re.findall(r"`([^`\n]+)`", prose(page))
+    files = [word for word in said if re.fullmatch(r"[\w.-]+(?:/[\w.-]+)+\.(?:py|md|toml|jsonl?)", word)]
+    targets = [word.removeprefix("make ") for word in said if re.fullmatch(r"make \w+", word)]
+    names = [match[1] for word in said if (match := re.fullmatch(r"(sigwire(?:\.\w+)+)(?:\(.*\))?", word))]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert [file for file in files if not any((place / file).exists() for place in (ROOT, ROOT / "sigwire"))] == []
+    assert [target for target in targets if f"\n{target}:" not in makefile] == []
+    assert [name for name in names if not found_in_package(name)] == []
+
+
+def found_in_package(name: str) -> bool:
+    """Whether a dotted name is a module of ours or something in one.
+
+    >>> found_in_package("sigwire.lm.providers.register"), found_in_package("sigwire.lm.nobody")
+    (True, False)
+    """
+    try:
+        pkgutil.resolve_name(name)
+    except (AttributeError, ImportError):
+        return False
+    return True
+
+
+def test_every_decision_has_the_number_of_its_file_and_shares_it_with_none() -> None:
+    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    titles = [page.read_text(encoding="utf-8").partition("\n")[0] for page in pages]
+    assert [page.name[:4] for page in pages] == [title[2:6] for title in titles]
+    assert [title for title in titles if not re.match(r"# \d{4}\. \S", title)] == []
+    assert len({page.name[:4] for page in pages}) == len(pages)
 
 
 def test_every_page_is_listed_in_the_index() -> None:
