@@ -122,6 +122,7 @@ class Adapter(ABC):
             tuple(field for field in spec.outputs if not _is_hidden_output(field, capabilities)),
             self.types,
             scans,
+            spec.calls_field.name if spec.calls_field else "",
         )
         layout = self.layout(visible, capabilities)
         mode, why = self.mode(layout, capabilities, tools_mode)

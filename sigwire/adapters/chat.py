@@ -104,10 +104,13 @@ class ChatLayout(Layout):
             return self._read_bare(text, strict)
         reading = Reading()
         texts: dict[str, str] = {}
+        stray_calls = ""
         for position in range(1, len(pieces), 2):
             name = pieces[position]
             if name in self.codecs and name not in texts:
                 texts[name] = pieces[position + 1]
+            elif name == self.visible.calls_name and name not in self.codecs:
+                stray_calls = stray_calls or pieces[position + 1].strip()
             elif name != self._end:
                 self._odd_section(name, strict, reading)
             elif position + 2 < len(pieces) or pieces[position + 1].strip():
@@ -115,7 +118,10 @@ class ChatLayout(Layout):
                 break
         if pieces[0].strip():
             self._outside("before the first section", strict, reading)
-        return self.read_values(texts, strict, reading)
+        self.read_values(texts, strict, reading)
+        if stray_calls:
+            self._stray_calls(strict, reading)
+        return reading
 
     def _odd_section(self, name: str, strict: bool, reading: Reading) -> None:
         known = name in self.codecs
@@ -126,6 +132,15 @@ class ChatLayout(Layout):
             reading.problems[name] = what
         else:
             reading.repairs.append(Repair(name if known else None, what))
+
+    def _stray_calls(self, strict: bool, reading: Reading) -> None:
+        """Calls that could be read are no longer in the text: what stands in their section is none."""
+        name = self.visible.calls_name
+        if strict or reading.problems:
+            what = "no tool call can be read in this section; call tools as you were told to, or leave it out"
+            reading.problems[name] = what
+        else:
+            reading.repairs.append(Repair(name, "no tool call could be read in the section; it was left out"))
 
     def _outside(self, where: str, strict: bool, reading: Reading) -> None:
         if strict:

@@ -30,12 +30,16 @@ ABSENT = "the field is missing from the answer"
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """The fields that stand in the prompt, and how. ``calls``: the answer's text may hold tool calls as well."""
+    """The fields that stand in the prompt, and how. ``calls``: the answer's text may hold tool calls as well.
+
+    ``calls_name`` is the output that calls fill, should a model write it like the others.
+    """
 
     inputs: tuple[FieldSpec, ...]
     outputs: tuple[FieldSpec, ...]
     types: TypeStyle = "compact"
     calls: bool = False
+    calls_name: str = ""
 
 
 @dataclass(slots=True)

@@ -179,7 +179,8 @@ class Plan:
         """The tools as the reader of texts needs them."""
         from sigwire.adapters.text_tools import Offer
 
-        return Offer.of({tool.name: tool.parameters for tool in tools}, strict=self.adapter.strict)
+        schemas = {tool.name: tool.parameters for tool in tools}
+        return Offer.of(schemas, strict=self.adapter.strict, output=self._calls_name or "")
 
     def _system_text(self, specs: Sequence[JsonObject], note: str = "") -> str:
         parts = [self.layout.teach()]

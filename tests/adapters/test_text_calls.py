@@ -9,6 +9,7 @@ import pytest
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.json import JSONAdapter
+from sigwire.adapters.text_tools import read_calls
 from sigwire.adapters.text_tools.styles import STYLES
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
@@ -16,13 +17,14 @@ from sigwire.core.messages import Message, OpaquePart, TextPart
 from sigwire.core.parts import ImagePart
 from sigwire.core.response import Choice, LMWarning, Response, Usage
 from sigwire.core.tools import Tool, ToolCall, ToolResult
-from sigwire.errors import InputError
+from sigwire.errors import AdapterParseError, InputError
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.predict import Predict
 from sigwire.modules.react import ReAct
 from sigwire.settings import context
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types import History
+from tests.adapters.streaming.telling import read_whole, tell
 
 NATIVE = Capabilities(native_tools=True)
 TEXT = Capabilities()
@@ -123,6 +125,85 @@ def test_a_call_that_the_token_limit_cut_is_left_out_and_told() -> None:
     response = normalized(Choice(text=text, finish_reason="length"))
     assert [call.arguments for call in response.choices[0].tool_calls] == [{"n": 21}]
     assert "cut off" in response.warnings[-1].detail
+
+
+# --- a section of calls --------------------------------------------------------------------------------------
+
+CALL = '{"name": "double", "arguments": {"n": 21}}'
+DONE = "\n\n[[ ## completed ## ]]"
+SECTIONS = [
+    f"[{CALL}]", CALL, f"{CALL}\n{CALL}", f'{{"tool_calls": [{CALL.replace("arguments", "args")}]}}', f"```json\n[{CALL}]\n```",
+    "[double(n=21)]", "double(n=21)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("end", [DONE, "", "\n\n[[ ## answer ## ]]\nSoon." + DONE])
+def test_calls_in_a_section_of_their_own_are_read_whole_and_in_pieces(section: str, end: str) -> None:
+    text = f"[[ ## calls ## ]]\n{section}{end}"
+    for able in (NATIVE, TEXT):
+        plan = ChatAdapter().plan(Choose, able)
+        parsed, choice = read_whole(plan, text, (DOUBLE,))
+        assert parsed is not None
+        assert {(call.name, call.arguments["n"], call.error) for call in choice.tool_calls if call.arguments} == {
+            ("double", 21, None)
+        }
+        assert len(choice.tool_calls) == text.count("double")
+        assert (parsed.fields.get("answer"), parsed.repairs) == ("Soon." if "answer" in end else None, ())
+        told = tell(plan, list(text), (DOUBLE,))
+        assert (told.calls, told.texts) == (list(choice.tool_calls), {"answer": "Soon."} if "answer" in end else {})
+
+
+@pytest.mark.parametrize(
+    ("section", "code"),
+    [
+        (f"[{CALL.replace('double', 'triple')}]", "unknown_tool"),
+        (f"[{CALL[:-1]}{DONE}", "malformed_json"),
+        ('[{"name": "double", "arguments": {"n": ', "malformed_json"),
+        ('{"city": "Bern"}', "malformed_json"),
+        ('[{"name": "double", "arguments": [21]}]', "not_an_object"),
+    ],
+)
+def test_what_stands_in_their_section_and_is_no_call_of_a_tool_is_an_error_for_the_model(
+    section: str, code: str
+) -> None:
+    (call,) = normalized(Choice(text=f"[[ ## calls ## ]]\n{section}"), TEXT).choices[0].tool_calls
+    assert call.error is not None
+    assert call.error.code == code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```\n[[ ## calls ## ]]\n[{CALL}]\n```\nis how it looks.",
+        f"> [[ ## calls ## ]]\n> [{CALL}]\nis how it looks.",
+        f"<think>\n[[ ## calls ## ]]\n[{CALL}]\n</think>\nNo.",
+        f"So: [[ ## calls ## ]] [{CALL}] is how it looks.",
+        f"[[ ## call ## ]]\n[{CALL}]\nis how it looks.",
+        f"[[ ## calls ## ]]\nsay [{CALL}] and wait.",
+        "[[ ## calls ## ]]\n[]\nnothing",
+    ],
+)
+def test_a_section_of_calls_that_is_quoted_thought_or_of_another_name_is_text(text: str) -> None:
+    choice = normalized(Choice(text=text), TEXT).choices[0]
+    assert (choice.tool_calls, choice.text) == ((), text)
+    offered = read_calls(f"[[ ## calls ## ]]\n[{CALL}]\nno one fills it", ["double"])
+    assert offered.calls == ()
+
+
+def test_a_section_of_calls_without_a_call_is_told_and_asked_for_again_only_where_the_answer_is_missing() -> None:
+    plan = ChatAdapter().plan(Choose, TEXT)
+    parsed, _ = read_whole(plan, f"[[ ## answer ## ]]\nBern\n\n[[ ## calls ## ]]\nnone{DONE}", (DOUBLE,))
+    assert parsed is not None
+    assert [(repair.field, repair.what) for repair in parsed.repairs] == [
+        ("calls", "no tool call could be read in the section; it was left out")
+    ]
+    with pytest.raises(AdapterParseError, match="no tool call can be read in this section") as caught:
+        plan.parse(Choice(text=f"[[ ## calls ## ]]\nplease double 21{DONE}"))
+    assert caught.value.problems.keys() == {"answer", "calls"}
+    written, _ = read_whole(plan, f"[[ ## calls ## ]]\n{HERMES}{DONE}", (DOUBLE,))
+    assert written is not None
+    assert written.repairs == ()
 
 
 # --- calls that must stand alone -----------------------------------------------------------------------------

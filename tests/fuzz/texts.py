@@ -16,7 +16,7 @@ import sigwire
 from sigwire.adapters.base import Adapter, Plan
 from sigwire.adapters.json_text import JsonKind, read_json
 from sigwire.adapters.streaming.growth import JsonGrowth
-from sigwire.adapters.text_tools import Grammar, Scan, TextReader, dialects, read_calls
+from sigwire.adapters.text_tools import Grammar, Offer, Scan, TextReader, dialects, read_calls
 from sigwire.adapters.text_tools.literals import LiteralError, read_arguments, read_bare_object, read_literal
 from sigwire.adapters.text_tools.tag_values import read_value
 from sigwire.core.json import dumps, loads
@@ -62,7 +62,18 @@ LAYOUT_BITS = [
     "[[ ## answer ## ]]\n", "[[ ## items ## ]]\n", "[[ ## completed ## ]]", "[[ ##", "\\[[ ##", "<answer>", "</answer>",
     "<items>", "</items>", '{"answer": "', '", "items": [', "]}", "```json\n", "\n```", "null", "None", '"""', "\\ ", " \\",
 ]  # fmt: skip
-FRAGMENTS = [*MARKS, *PAYLOADS, *NUMBERS, *JSON_BITS, *LAYOUT_BITS, *(form for _, form in FORMS)]
+SECTION = '[[ ## calls ## ]]\n[{"name": "add", "arguments": {"a": 1}}]\n\n[[ ## completed ## ]]'
+FRAGMENTS = [
+    SECTION,
+    "[[ ## calls ## ]]\n",
+    "calls ## ]]",
+    *MARKS,
+    *PAYLOADS,
+    *NUMBERS,
+    *JSON_BITS,
+    *LAYOUT_BITS,
+    *(form for _, form in FORMS),
+]
 
 
 def written(source: Source, fragments: Sequence[str]) -> str:
@@ -96,14 +107,14 @@ def some_text(source: Source, fragments: Sequence[str]) -> str:
 def calls(grammars: tuple[Grammar, ...] | None, fragments: Sequence[str], source: Source) -> None:
     """Any text, read for calls: by all dialects, or by one."""
     options: dict[str, Any] = {
-        "thinking": source.choose(THINKING), "strict": source.below(4) == 3, "whole_message": source.below(4) == 3,
-        "grammars": grammars, "taken": ["call_0"],
+        "thinking": source.choose(THINKING), "whole_message": source.below(4) == 3, "grammars": grammars, "taken": ["call_0"],
     }  # fmt: skip
+    offer = Offer.of(TOOLS, strict=source.below(4) == 3, output="calls")
     cuts = source.cuts()
     text = some_text(source, fragments)
-    whole = read_calls(text, TOOLS, **options)
-    assert _scanned(in_pieces(text, cuts), options) == whole
-    assert _scanned(list(text), options) == whole
+    whole = read_calls(text, offer, **options)
+    assert _scanned(in_pieces(text, cuts), offer, options) == whole
+    assert _scanned(list(text), offer, options) == whole
     for call in whole.calls:
         assert (call.arguments is None) == (call.error is not None)
         assert call.name in TOOLS or call.error is not None or '"name"' in text  # a toolbox knows what is no tool
@@ -112,8 +123,8 @@ def calls(grammars: tuple[Grammar, ...] | None, fragments: Sequence[str], source
     assert len(whole.text) + len(whole.reasoning) <= len(text)
 
 
-def _scanned(pieces: Sequence[str], options: Mapping[str, Any]) -> Scan:
-    reader = TextReader(TOOLS, **options)
+def _scanned(pieces: Sequence[str], offer: Offer, options: Mapping[str, Any]) -> Scan:
+    reader = TextReader(offer, **options)
     for piece in pieces:
         reader.feed(piece)
     reader.close()
@@ -124,7 +135,7 @@ def _of(name: str) -> Callable[[Source], None]:
     """A dialect by itself: all grammars that have its name."""
     grammars = tuple(grammar for grammar in dialects() if grammar.name == name)
     marks = [mark for grammar in grammars for mark in (*grammar.openers, *grammar.closers, *grammar.stops)]
-    forms = [form for dialect, form in FORMS if dialect == name]
+    forms = [form for dialect, form in FORMS if dialect == name] or [SECTION, "[[ ## calls ## ]]\n", "double(a=1)"]
     return partial(calls, grammars, [*forms * 4, *marks * 2, *PAYLOADS, *NUMBERS])
 
 

@@ -2,7 +2,8 @@
 
     styles, render   how calls and results are written, and how a model is taught to
     grammar          what a dialect is; registry has their table, and the way to add one
-    seed, tagged_json, tagged_values, named, pythonic, gemma, harmony, plain   the dialects, by how they write arguments
+    seed, tagged_json, tagged_values, named, deepseek, pythonic, gemma, harmony, plain   the dialects, by their arguments
+    section          calls in a section of the answer
     marks            literals that readers and writers of calls share
     scanner, passage, scanning, outbox   one scan of a text: position, quotation, reasoning; what goes out when
     cursor, skim     the steps of readers through a text that still grows; where a bracketed value ends

@@ -37,15 +37,17 @@ _PREFIXES = ("functions.", "default_api.")
 class Offer:
     """The tools that may be called: parameter schemas by name. ``strict`` forgives nothing.
 
-    ``initials`` are the characters that a name may begin with where it stands alone.
+    ``initials`` are the characters that a name may begin with where it stands alone. ``output`` is the name of the output that
+    calls fill, where the answer has sections of such names.
     """
 
     tools: Mapping[str, Mapping[str, Any]]
     strict: bool = False
     initials: str = ""
+    output: str = ""
 
     @classmethod
-    def of(cls, tools: Mapping[str, Any] | Collection[str], *, strict: bool = False) -> Offer:
+    def of(cls, tools: Mapping[str, Any] | Collection[str], *, strict: bool = False, output: str = "") -> Offer:
         """An offer from schemas by name, or from names alone.
 
         >>> Offer.of(["ping"]).declared("functions.ping")
@@ -54,7 +56,7 @@ class Offer:
         given: Mapping[str, Any] = tools if is_mapping(tools) else dict.fromkeys(tools)
         nothing: Mapping[str, Any] = {}
         schemas = {name: schema if is_mapping(schema) else nothing for name, schema in given.items()}
-        return cls(schemas, strict, "".join(sorted({name[0] for name in (*schemas, *_PREFIXES) if name})))
+        return cls(schemas, strict, "".join(sorted({name[0] for name in (*schemas, *_PREFIXES) if name})), output)
 
     def declared(self, name: object) -> str | None:
         """The tool of this name, which some dialects write with a prefix; nothing like it will do."""

@@ -22,7 +22,7 @@ TextEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallEnd
 
 @dataclass(frozen=True, slots=True)
 class _Calls:
-    """Calls, and the text that they were read from."""
+    """Calls, and the text that they were read from; none for a mark that says no more than that they are over."""
 
     raw: str
     calls: tuple[ToolCall, ...]
@@ -62,7 +62,7 @@ class Outbox:
     @property
     def has_calls(self) -> bool:
         """Whether a call has been read, let out or not."""
-        return self.made > 0 or any(isinstance(item, _Calls) for item in self._held or ())
+        return self.made > 0 or any(isinstance(item, _Calls) and item.calls for item in self._held or ())
 
     @property
     def has_spoken(self) -> bool:
@@ -92,6 +92,11 @@ class Outbox:
         else:
             self._emit_calls(held)
 
+    def drop(self, raw: str) -> None:
+        """Leave a mark out, unless the calls before it turn out to be text."""
+        if self._held is not None:
+            self._held.append(_Calls(raw, (), (), ""))
+
     def note(self, what: str) -> None:
         """Remember what was forgiven or left out."""
         self.notes.append(what)
@@ -118,13 +123,12 @@ class Outbox:
     def _let_out(self, *, as_calls: bool) -> None:
         held, self._held = self._held or [], None
         for item in held:
-            if isinstance(item, _Calls):
-                if as_calls:
-                    self._emit_calls(item)
-                else:
-                    self._emit(TextDelta(item.raw))
-            else:
+            if not isinstance(item, _Calls):
                 self._emit(item)
+            elif not as_calls:
+                self._emit(TextDelta(item.raw))
+            elif item.calls:
+                self._emit_calls(item)
 
     # --- what goes out ---------------------------------------------------------------------------------
 

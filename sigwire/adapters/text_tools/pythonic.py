@@ -23,7 +23,7 @@ from sigwire.adapters.text_tools.skim import PYTHON, Extent, skim
 from sigwire.adapters.text_tools.tagged_json import closing
 from sigwire.core.tools import ToolCall
 
-__all__ = ["PYTHONIC", "PYTHON_LISTS", "read_call"]
+__all__ = ["PYTHONIC", "PYTHON_LISTS", "behind", "read_call"]
 
 _PREFIXES = ("default_api.", "functions.")
 _NAME = re.compile(r"[\w.\-]*")
@@ -95,7 +95,7 @@ def _skimmed(cursor: Cursor) -> Extent:
 # --- behind a token ------------------------------------------------------------------------------------------
 
 
-def _behind(closers: Closers, *, brackets: bool = False) -> Reader:
+def behind(closers: Closers, *, brackets: bool = False) -> Reader:
     """A reader of what a token opens: a list of calls, calls without brackets, or JSON."""
 
     def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
@@ -249,8 +249,8 @@ def _code_calls(body: Cursor, offer: Offer) -> list[ToolCall] | None:
 
 PYTHON_LISTS = Grammar("pythonic", ("[",), _weak_list, weak=True)
 PYTHONIC: tuple[Grammar, ...] = (
-    Grammar("llama4_pythonic", ("<|python_start|>",), _behind(Closers("<|python_end|>")), closers=("<|python_end|>",)),
-    Grammar("lfm2", ("<|tool_call_start|>",), _behind(Closers("<|tool_call_end|>")), closers=("<|tool_call_end|>",)),
-    Grammar("llama3_json", ("<|python_tag|>",), _behind(Closers("<|eom_id|>", "<|eot_id|>"))),
+    Grammar("llama4_pythonic", ("<|python_start|>",), behind(Closers("<|python_end|>")), closers=("<|python_end|>",)),
+    Grammar("lfm2", ("<|tool_call_start|>",), behind(Closers("<|tool_call_end|>")), closers=("<|tool_call_end|>",)),
+    Grammar("llama3_json", ("<|python_tag|>",), behind(Closers("<|eom_id|>", "<|eot_id|>"))),
     Grammar("gemma", ("```tool_code",), _tool_code, own_line=True),
 )

@@ -9,6 +9,7 @@ from sigwire.adapters.text_tools.named import NAMED
 from sigwire.adapters.text_tools.plain import PLAIN
 from sigwire.adapters.text_tools.pythonic import PYTHONIC
 from sigwire.adapters.text_tools.scanner import Scanner
+from sigwire.adapters.text_tools.section import SECTION
 from sigwire.adapters.text_tools.seed import SEED
 from sigwire.adapters.text_tools.tagged_json import TAGGED_JSON
 from sigwire.adapters.text_tools.tagged_values import TAGGED_VALUES
@@ -16,7 +17,17 @@ from sigwire.errors import InputError
 
 __all__ = ["BUILT_IN", "current_scanner", "dialects", "register"]
 
-BUILT_IN: tuple[Grammar, ...] = (SEED, *TAGGED_JSON, *NAMED, *TAGGED_VALUES, *PYTHONIC, *GEMMA, HARMONY, *PLAIN)
+BUILT_IN: tuple[Grammar, ...] = (
+    SEED,
+    *TAGGED_JSON,
+    *NAMED,
+    *TAGGED_VALUES,
+    *PYTHONIC,
+    *GEMMA,
+    HARMONY,
+    SECTION,
+    *PLAIN,
+)
 
 _registered: tuple[Grammar, ...] = ()
 _scanner: tuple[tuple[Grammar, ...], Scanner] | None = None

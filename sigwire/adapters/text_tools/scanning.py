@@ -96,6 +96,8 @@ class Scanning(Passage):
         elif token in self.scanner.stops and self.out.has_calls:
             self._stop()
         elif self.after_call and token in self.scanner.closers:
+            self._say()
+            self.out.drop(token)
             cursor.position = self.said = start + len(token)
         elif not (token in self.scanner.by_opener and (yield from self._open(token))):
             yield from self._end_token(token, start)
@@ -157,15 +159,20 @@ class Scanning(Passage):
     def _take(self, grammar: Grammar, block: Block, start: int, notes: tuple[str, ...] = ()) -> None:
         """Take a block out of the text."""
         cursor = self.cursor
-        raw = cursor.text[max(start, self.said) : cursor.position]
+        end, cursor.position = cursor.position, max(start, self.said)
+        self._say()  # the line break before what counts at the start of a line only
+        start, cursor.position = cursor.position, end
+        raw = cursor.text[start:end]
         if self.thinking != "over" and any(call.error for call in block.calls):
             # What is only thought about need not be whole: the thought may end inside.
             closer = next((raw.find(closer) for closer in self._closers if closer in raw), -1)
             if closer >= 0:
-                cursor.position = max(start, self.said) + closer
+                cursor.position = start + closer
                 return
         self.said = cursor.position
-        if block.calls:
+        if not block.calls:
+            self.out.drop(raw)
+        else:
             self.after_call = True
             self._strong = self._strong or not grammar.weak
             block = _strictly(block) if self.offer.strict else block

@@ -18,10 +18,10 @@ from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader
 from sigwire.core.tools import ToolCall
 
-__all__ = ["TAGGED_JSON", "arguments_block", "closing", "in_tool_calls", "tagged_json"]
+__all__ = ["NO_CLOSER", "TAGGED_JSON", "arguments_block", "closing", "in_tool_calls", "tagged_json"]
 
 _FENCES = ("```json", "```JSON", "```")
-_NO_CLOSER = "the closing marker of a call was missing"
+NO_CLOSER = "the closing marker of a call was missing"
 
 
 def tagged_json(
@@ -111,7 +111,7 @@ def closing(cursor: Cursor, closers: Closers) -> Wait[tuple[str, ...]]:
     rest = cursor.text[cursor.position :]
     cut = cursor.closed and bool(rest) and any(literal.startswith(rest.rstrip()) for literal in closers.literals)
     cursor.position = len(cursor.text) if cut else start
-    return (_NO_CLOSER,)
+    return (NO_CLOSER,)
 
 
 def arguments_block(cursor: Cursor, name: str, offer: Offer, closers: Closers, id: str = "") -> Wait[Block]:

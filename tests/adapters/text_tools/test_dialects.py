@@ -109,7 +109,8 @@ def test_no_form_is_a_call_where_it_is_quoted_or_thought(dialect: str, form: str
     if "\n" not in form and "`" not in form:
         quotations.append(f"It is `{form}`")
     for text in quotations:
-        assert read_calls(text, TOOLS).calls == (), text
+        found = read_calls(text, TOOLS)
+        assert (found.calls, found.text) == ((), text)
 
 
 @pytest.mark.parametrize(("dialect", "form"), FORMS)
