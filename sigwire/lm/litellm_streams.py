@@ -40,8 +40,11 @@ def plain(answer: Any) -> JsonValue:
     """
     if hasattr(answer, "model_dump"):
         return cast("JsonValue", answer.model_dump(mode="json"))
-    is_json = answer is None or isinstance(answer, dict | list | str | int | float)
-    return cast("JsonValue", answer) if is_json else f"an object of type {type(answer).__name__}"
+    kind: type[object] = type(answer)
+    return cast("JsonValue", answer) if issubclass(kind, _JSON) else f"an object of type {kind.__name__}"
+
+
+_JSON = (dict, list, str, int, float, type(None))
 
 
 def _may_be_left(litellm: Any, arguments: dict[str, Any]) -> bool:
