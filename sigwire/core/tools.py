@@ -152,6 +152,8 @@ def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[
     ['call_1', 'x']
     """
     calls = tuple(calls)
+    if all([call.id for call in calls]):
+        return calls
     used = set(taken) | {call.id for call in calls}
     numbered: list[ToolCall] = []
     n = 0

@@ -1,8 +1,8 @@
 """Where the requests for one model go, and which key goes along: a row of the table, what the user said, the environment.
 
 Whose key it is decides where it goes: one from the environment goes to the row's own host, or where the environment says;
-to any other ``base_url`` only a key that was given in code. Addresses and keys are read when a request is sent, never kept.
-Knows no codec and no transport.
+to any other ``base_url`` only a key that was given in code. Addresses and keys are read whenever a request is sent; only what
+was made of them is kept, for as long as they read the same. Knows no codec and no transport.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 from urllib.parse import quote, urlsplit
 
 from sigwire.errors import ConfigurationError, LMAuthenticationError
@@ -43,11 +43,17 @@ def _found(place: Key, key: str, origin: str) -> _Found:
     return _Found(key, place.headers(key), f"It was {origin}.")
 
 
+# What a way was made of, beside what never changes: the variables' values, and the request's own headers.
+_Seen: TypeAlias = "tuple[list[str | None], dict[str, str]]"
+
+
 class Address:
     """How one model of a row is reached."""
 
     def __init__(self, provider: Provider, name: str, connection: Connection, model: str) -> None:
         self._provider, self._name, self._connection, self.model = provider, name, connection, model
+        self._variables: tuple[str, ...] | None = None
+        self._last: tuple[_Seen, Way] | None = None
 
     def base(self) -> tuple[str, bool]:
         """The base URL, and whether it was given in code."""
@@ -97,12 +103,34 @@ class Address:
 
     def way(self, headers: Mapping[str, str]) -> Way:
         """Where to and with which headers, those of one request among them. Reads the environment, and the key."""
+        if callable(self._connection.api_key):
+            return self._way(headers)
+        variables = self._variables
+        if variables is None:
+            variables = self._variables = self._read_variables()
+        seen = ([os.environ.get(name) for name in variables], {**headers})
+        last = self._last
+        if last is None or last[0] != seen:
+            last = self._last = (seen, self._way(headers))
+        return last[1]
+
+    def _read_variables(self) -> tuple[str, ...]:
+        """The environment variables that have a say in the way."""
+        row, connection = self._provider, self._connection
+        keys = [key.variable for key in row.keys] if connection.api_key is None else []
+        if not connection.base_url:
+            named = [name for variable in row.variables.values() for name in variable.variables]
+            return (*row.base_variables, *named, *row.header_variables.values(), *keys)
+        at_home = self.is_home(row.tidy(connection.base_url))
+        return (*(row.header_variables.values() if at_home else ()), *keys)
+
+    def _way(self, headers: Mapping[str, str]) -> Way:
         base, given = self.base()
         extra = {**self._connection.headers, **headers}
-        own = {name.lower(): value for name, value in extra.items()} if extra else extra
+        own = {name.lower(): value for name, value in extra.items()}
         found = self._key(base, given, own)
         every = {"content-type": _JSON, **self._named_headers(base, given), **found.headers, **own}
-        return Way(base, every, found.key, found.about)
+        return Way(base, MappingProxyType(every), found.key, found.about)
 
     def _named_headers(self, base: str, given: bool) -> dict[str, str]:
         """Headers from the environment that say whose account it is; they go where the key goes."""

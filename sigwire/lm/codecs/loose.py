@@ -36,7 +36,7 @@ def objects_of(value: JsonValue) -> tuple[JsonObject, ...]:
     >>> objects_of([{"a": 1}, 2]), objects_of(None)
     (({'a': 1},), ())
     """
-    return tuple(item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
+    return tuple([item for item in value if isinstance(item, dict)]) if isinstance(value, list) else ()
 
 
 def object_of(value: JsonValue) -> JsonObject:

@@ -56,10 +56,15 @@ def usage_of(data: JsonValue, paths: Mapping[str, str | tuple[str, ...]]) -> Usa
     True
     """
     counts: dict[str, Any] = {}
+    if not isinstance(data, dict):
+        return Usage()
     for name, path in paths.items():
         for candidate in (path,) if isinstance(path, str) else path:
-            value: Any = at(data, candidate)
-            if is_number(value):
+            first, _, rest = candidate.partition(".")
+            value: Any = data.get(first)
+            if rest and value is not None:
+                value = at(value, rest)
+            if value is not None and is_number(value):
                 counts[name] = value if name == "cost" else int(value)
                 break
     return Usage(**counts)

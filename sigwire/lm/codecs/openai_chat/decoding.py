@@ -52,14 +52,17 @@ def decode(body: JsonValue, sent: Encoded, target: Target[ChatDialect]) -> Respo
         raise failed_inside(body, target)
     if choices[0].get("error") and not choices[1:]:
         raise failed_inside(choices[0], target)
-    ordered = sorted(choices, key=choice_index)
+    ordered = sorted(choices, key=choice_index) if len(choices) > 1 else choices
     decoded = [_decode_choice(choice, sent, target) for choice in ordered]
+    warnings = sent.warnings
+    for _, found in decoded:
+        warnings += found
     return Response(
-        tuple(choice for choice, _ in decoded),
+        tuple([choice for choice, _ in decoded]),
         decode_usage(body),
         string_of(body, "model"),
         string_of(body, "id"),
-        (*sent.warnings, *(warning for _, warnings in decoded for warning in warnings)),
+        warnings,
         raw=body,
     )
 
@@ -93,22 +96,20 @@ def _decode_choice(
     extras = _decode_extras(message, sent, target)
     if reason == "stop" and not text:
         warnings = (*warnings, LMWarning("content", "The model stopped without text and without calls."))
+    logprobs = choice.get("logprobs")
+    citations = tuple(map(_decode_citation, objects_of(message.get("annotations"))))
+    if not (thinking or extras):
+        return Choice(text, calls, None, refusal, reason, logprobs, citations, (), choice), warnings
     parts: tuple[Part, ...] = (*thinking, *extras, *((TextPart(text),) if text else ()), *calls)
-    rest: dict[str, Any] = {
-        "refusal": refusal,
-        "finish_reason": reason,
-        "logprobs": choice.get("logprobs"),
-        "citations": tuple(map(_decode_citation, objects_of(message.get("annotations")))),
-        "raw": choice,
-    }
-    if thinking or extras:
-        return Choice.from_parts(parts, **rest), warnings
-    return Choice(text, calls, **rest), warnings
+    rest: dict[str, Any] = {"refusal": refusal, "finish_reason": reason, "logprobs": logprobs, "citations": citations}
+    return Choice.from_parts(parts, **rest, raw=choice), warnings
 
 
 def decode_content(message: JsonObject, dialect: ChatDialect) -> tuple[tuple[ThinkingPart, ...], str]:
     """Thinking, under whichever name it came, and the text."""
     content = message.get("content")
+    if not dialect.think_tags and message.keys().isdisjoint(_BESIDE_TEXT) and not isinstance(content, list):
+        return (), content if isinstance(content, str) else ""
     chunks = objects_of(content)
     text = content if isinstance(content, str) else "".join(string_of(chunk, "text") or "" for chunk in chunks)
     thinking = [_decode_chunk(chunk, dialect.family) for chunk in chunks if chunk.get("type") == "thinking"]
@@ -121,6 +122,10 @@ def decode_content(message: JsonObject, dialect: ChatDialect) -> tuple[tuple[Thi
         thinking = [ThinkingPart(tagged.group(1).strip(), provider=dialect.family)]
         text = text[tagged.end() :]
     return tuple(thinking), text
+
+
+# Where a message has none of these, its content is all that was said.
+_BESIDE_TEXT = frozenset({"audio", "reasoning", "reasoning_content", "reasoning_details"})
 
 
 def _decode_citation(annotation: JsonObject) -> JsonObject:
@@ -147,6 +152,8 @@ def _details_text(message: JsonObject) -> str:
 
 def _decode_extras(message: JsonObject, sent: Encoded, target: Target[ChatDialect]) -> tuple[Part, ...]:
     """What goes back as it came: reasoning details; and spoken output, which goes back by its id."""
+    if message.keys().isdisjoint(_BESIDE_TEXT):
+        return ()
     extras: list[Part] = []
     family = target.dialect.family
     if details := objects_of(message.get("reasoning_details")):
@@ -161,8 +168,10 @@ def _decode_extras(message: JsonObject, sent: Encoded, target: Target[ChatDialec
 
 def _decode_calls(message: JsonObject, sent: Encoded, target: Target[ChatDialect]) -> list[ToolCall]:
     wires = objects_of(message.get("tool_calls"))
-    old = message.get("function_call")
-    if not wires and isinstance(old, dict) and old.get("name"):  # the form before tool_calls
+    if not wires:
+        old = message.get("function_call")
+        if not (isinstance(old, dict) and old.get("name")):  # the form before tool_calls
+            return []
         former: JsonObject = {"function": old}
         wires = (former,)
     return [decode_call(wire, sent.names, target.dialect.family) for wire in wires]
