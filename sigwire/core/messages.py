@@ -3,13 +3,16 @@
 A message is a role and a tuple of parts. Order is kept because some providers refuse a replay that changes it (thinking,
 call, thinking, call). Calls and results are parts like any other; a role "tool" message holds the results of one turn.
 ``OpaquePart`` keeps what only its provider understands, to be sent back as it came.
+
+A conversation is sent again and again, longer each time, so what is worked out about a message is kept beside it
+(``derived``). A message does not change, nor may what is in it: the arguments of its calls, say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from sigwire.core.json import Value
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
@@ -34,8 +37,15 @@ Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Part: TypeAlias = TextPart | ImagePart | AudioPart | FilePart | ThinkingPart | OpaquePart | ToolCall | ToolResult
 
 
+class _Deriving(Value):
+    """A place beside the fields: no part of the value, and left behind by copies."""
+
+    __slots__ = ("_derived",)
+    _derived: dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
-class Message(Value):
+class Message(_Deriving):
     """One turn of a conversation.
 
     >>> Message.user("Hello").text
@@ -66,6 +76,22 @@ class Message(Value):
     def tool(cls, *results: ToolResult) -> Message:
         """The results of one turn's calls, in call order."""
         return cls("tool", results)
+
+    def derived(self, what: str, make: Callable[[Message], T]) -> T:
+        """What ``make`` gives for this message, under the name ``what``. It is made once, and kept as long as the message is.
+
+        >>> message = Message.user("Hello")
+        >>> message.derived("length", lambda it: len(it.text)), message.derived("length", lambda it: 0)
+        (5, 5)
+        """
+        try:
+            kept = self._derived
+        except AttributeError:
+            kept = dict[str, Any]()
+            object.__setattr__(self, "_derived", kept)
+        if what not in kept:
+            kept[what] = make(self)
+        return cast(T, kept[what])
 
     @property
     def text(self) -> str:

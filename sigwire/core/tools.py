@@ -152,9 +152,10 @@ def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[
     ['call_1', 'x']
     """
     calls = tuple(calls)
-    if all([call.id for call in calls]):
+    ids = {call.id for call in calls}
+    if "" not in ids:
         return calls
-    used = set(taken) | {call.id for call in calls}
+    used = ids.union(taken)
     numbered: list[ToolCall] = []
     n = 0
     for call in calls:

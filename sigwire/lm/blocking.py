@@ -37,6 +37,7 @@ __all__ = ["BlockingReply", "Lines"]
 
 _PIECE = 64 * 1024
 _LONGEST_HEAD = 128 * 1024
+_LATE = 0.005  # seconds that a wait may end after its deadline
 _FRAMINGS = frozenset({"content-length", "transfer-encoding"})
 
 
@@ -46,11 +47,12 @@ _FRAMINGS = frozenset({"content-length", "transfer-encoding"})
 class _Line:
     """A connection to an origin. Every wait ends at ``deadline``."""
 
-    __slots__ = ("deadline", "generation", "left", "origin", "since", "socket")
+    __slots__ = ("_limit", "deadline", "generation", "left", "origin", "since", "socket")
 
     def __init__(self, connected: socket.socket, origin: Origin, generation: int) -> None:
         self.socket, self.origin, self.generation = connected, origin, generation
         self.deadline: float | None = None
+        self._limit = connected.gettimeout()
         self.since = 0.0
         self.left = False  # nobody waits for this any more
 
@@ -77,18 +79,26 @@ class _Line:
         """A server may answer and close before it has read everything (too long, wrong key): its answer is worth reading."""
         try:
             for piece in [head + body] if len(body) <= _PIECE else [head, body]:
-                left = memoryview(piece)
-                while left:
-                    self.socket.settimeout(time_left(self.deadline))
-                    left = left[self.socket.send(left) :]
+                self._wait_no_longer()
+                sent = self.socket.send(piece)
+                while sent < len(piece):
+                    self._wait_no_longer()
+                    sent += self.socket.send(memoryview(piece)[sent:])
         except ConnectionError as error:
             return error
         return None
 
     def receive(self) -> bytes:
         """What comes next; ``b""`` when the other side has closed."""
-        self.socket.settimeout(time_left(self.deadline))
+        self._wait_no_longer()
         return self.socket.recv(_PIECE)
+
+    def _wait_no_longer(self) -> None:
+        """Let the next wait end at the deadline. Saying so is a system call, so it is said again only where it matters."""
+        left, limit = time_left(self.deadline), self._limit
+        if left is None or limit is None or not 0.0 <= limit - left <= _LATE:
+            self.socket.settimeout(left)
+            self._limit = left
 
     def is_quiet(self) -> bool:
         """Whether nothing has come and the other side has not closed: what an idle connection must be to be used again."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from sigwire.core.json import JsonObject
+from sigwire.core.messages import Message, TextPart
 from sigwire.core.names import NameMap, NameRules
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import LMWarning
@@ -99,11 +100,15 @@ def name_map(request: Request, rules: NameRules) -> NameMap:
     """Every tool name of the request, of offered tools first and of old calls after, mapped for the wire and back."""
     names = [tool_name(tool) for tool in request.tools]
     for message in request.messages:
-        if message.role == "assistant":
-            names += [call.name for call in message.tool_calls]
-        elif message.role != "system":
-            names += [result.name for result in message.tool_results]
+        if len(message.parts) != 1 or type(message.parts[0]) is not TextPart:
+            names += message.derived("tool_names", _named_in)
     return _mapped(tuple(dict.fromkeys(filter(None, names))), rules)
+
+
+def _named_in(message: Message) -> list[str]:
+    if message.role == "assistant":
+        return [call.name for call in message.tool_calls]
+    return [result.name for result in message.tool_results] if message.role != "system" else []
 
 
 @functools.lru_cache(maxsize=256)

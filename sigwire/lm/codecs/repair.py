@@ -23,7 +23,8 @@ import re
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+from typing import Literal, NamedTuple
 
 from sigwire.core.json import JsonValue
 from sigwire.core.messages import (
@@ -133,9 +134,10 @@ def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
     """
     warnings: list[LMWarning] = []
     plain = all(map(_is_plain, messages))
-    turns = list(messages) if plain else _own(messages, rules, warnings)
-    call_ids = frozenset([] if plain else [call.id for turn in turns for call in turn.tool_calls])
-    if not (plain or _is_settled(turns, rules)):
+    seen = [] if plain else [_look_at(message, rules.family) for message in messages]
+    turns = list(messages) if plain else _own(seen, warnings)
+    call_ids = frozenset([call_id for turn in seen for call_id, _ in turn.calls])
+    if not (plain or _is_settled(seen, rules)):
         turns = _answered(_one_turn_of_calls(turns), warnings)
         turns = _with_fitting_ids(turns, rules.ids)
         if rules.result_media == "user":
@@ -152,18 +154,54 @@ def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
 # --- what a part may be ------------------------------------------------------------------------------------
 
 
-def _own(messages: Iterable[Message], rules: RepairRules, warnings: list[LMWarning]) -> list[Message]:
-    kept: list[Message] = []
-    for message in messages:
-        if _is_plain(message):
-            kept.append(message)
-            continue
-        _check(message)
-        parts = tuple([part for part in map(_clean, message.parts) if _belongs(part, rules.family, warnings)])
-        if parts:
-            kept.append(message if parts == message.parts else Message(message.role, parts))
-        elif message.role not in ("assistant", "tool"):
+class _Seen(NamedTuple):
+    """A turn as one family may see it: without what is not the family's (``None``: nothing is left), and what was lost.
+
+    ``calls`` and ``answers`` are the id and the name of each call and result; ``is_tidy``: results stand in a tool turn, and
+    nothing else does; ``has_media``: in its results.
+    """
+
+    turn: Message | None
+    warnings: tuple[LMWarning, ...] = ()
+    calls: tuple[tuple[str, str], ...] = ()
+    answers: tuple[tuple[str, str], ...] = ()
+    is_tidy: bool = True
+    has_media: bool = False
+
+
+def _look_at(message: Message, family: str) -> _Seen:
+    """A turn is looked at once for each family, and not again whenever the conversation goes on."""
+    if _is_plain(message):
+        return _Seen(message)
+    return message.derived(f"seen by {family}", partial(_seen_by, family=family))
+
+
+def _seen_by(message: Message, family: str) -> _Seen:
+    _check(message)
+    warnings: list[LMWarning] = []
+    parts = tuple([part for part in map(_clean, message.parts) if _belongs(part, family, warnings)])
+    if not parts:
+        if message.role not in ("assistant", "tool"):
             warnings.append(LMWarning("messages", f"An empty {message.role} turn was left out."))
+        return _Seen(None, tuple(warnings))
+    turn = message if parts == message.parts else Message(message.role, parts)
+    results = turn.tool_results
+    return _Seen(
+        turn,
+        tuple(warnings),
+        tuple([(call.id, call.name) for call in turn.tool_calls]),
+        tuple([(result.id, result.name) for result in results]),
+        len(results) == (len(parts) if turn.role == "tool" else 0),
+        any(result.media for result in results),
+    )
+
+
+def _own(seen: Iterable[_Seen], warnings: list[LMWarning]) -> list[Message]:
+    kept: list[Message] = []
+    for turn in seen:
+        if turn.turn is not None:
+            kept.append(turn.turn)
+        warnings += turn.warnings
     return kept
 
 
@@ -265,30 +303,22 @@ def _as_unicode(text: str) -> str:
 # --- calls and their results ---------------------------------------------------------------------------------
 
 
-def _is_settled(turns: Sequence[Message], rules: RepairRules) -> bool:
+def _is_settled(seen: Iterable[_Seen], rules: RepairRules) -> bool:
     """Whether every call is answered right behind its turn, in order and by its own fitting id, as sigwire's own modules
     write it: then the steps below, each a pass over the whole conversation, would change nothing."""
-    unanswered: tuple[ToolCall, ...] = ()
+    unanswered: tuple[tuple[str, str], ...] = ()
     used: set[str] = set()
-    for turn in turns:
-        results = turn.tool_results
-        if not _are_answers(results, unanswered, rules) or (turn.role == "tool") != bool(results):
+    for turn, _, calls, answers, is_tidy, has_media in seen:
+        if turn is None:
+            continue
+        if answers != unanswered or not is_tidy or (has_media and rules.result_media == "user"):
             return False
-        if results and len(results) != len(turn.parts):
-            return False
-        unanswered = turn.tool_calls
-        for call in unanswered:
-            if call.id in used or not _fits(call.id, rules.ids):
+        unanswered = calls
+        for call_id, _ in calls:
+            if call_id in used or not _fits(call_id, rules.ids):
                 return False
-            used.add(call.id)
+            used.add(call_id)
     return not unanswered
-
-
-def _are_answers(results: tuple[ToolResult, ...], calls: tuple[ToolCall, ...], rules: RepairRules) -> bool:
-    """Whether these are the results of these calls, one for each, and may keep their media."""
-    if len(results) != len(calls) or (rules.result_media == "user" and any(result.media for result in results)):
-        return False
-    return not results or [(result.id, result.name) for result in results] == [(call.id, call.name) for call in calls]
 
 
 def _fits(call_id: str, rules: IdRules | None) -> bool:

@@ -29,7 +29,30 @@ __all__ = ["encode_message", "encode_part"]
 
 
 def encode_message(message: Message, names: NameMap, target: Target[ChatDialect]) -> list[JsonObject]:
-    """A turn as messages of the wire: one for each result, none for a turn in which nothing was said."""
+    """A turn as messages of the wire: one for each result, none for a turn in which nothing was said.
+
+    What is more than a text is written once, and kept for the next time that the conversation is sent there.
+    """
+    parts = message.parts
+    if len(parts) == 1 and type(parts[0]) is TextPart and parts[0].text and message.role != "tool":
+        return [{"role": message.role, "content": parts[0].text}]
+    kept = message.derived("openai_chat", _Kept)
+    last = kept.last
+    if last is None or last[0] is not names or last[1] is not target:
+        last = kept.last = (names, target, _encode(message, names, target))
+    return last[2]
+
+
+class _Kept:
+    """A turn as it was written last, and for whom."""
+
+    __slots__ = ("last",)
+
+    def __init__(self, message: Message) -> None:
+        self.last: tuple[NameMap, Target[ChatDialect], list[JsonObject]] | None = None
+
+
+def _encode(message: Message, names: NameMap, target: Target[ChatDialect]) -> list[JsonObject]:
     if message.role == "assistant":
         wire = _encode_assistant(message, names, target)
         return [] if wire == _NOTHING_SAID else [wire]
