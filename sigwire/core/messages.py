@@ -10,9 +10,9 @@ A conversation is sent again and again, longer each time, so what is worked out 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from sigwire.core.json import Value
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
@@ -41,7 +41,7 @@ class _Deriving(Value):
     """A place beside the fields: no part of the value, and left behind by copies."""
 
     __slots__ = ("_derived",)
-    _derived: dict[str, Any]
+    _derived: Mapping[Callable[[Any], Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +77,19 @@ class Message(_Deriving):
         """The results of one turn's calls, in call order."""
         return cls("tool", results)
 
-    def derived(self, what: str, make: Callable[[Message], T]) -> T:
-        """What ``make`` gives for this message, under the name ``what``. It is made once, and kept as long as the message is.
+    def derived(self, make: Callable[[Message], T]) -> T:
+        """What ``make``, a function of some module, gives for this message: made once, and kept as long as the message is.
 
         >>> message = Message.user("Hello")
-        >>> message.derived("length", lambda it: len(it.text)), message.derived("length", lambda it: 0)
-        (5, 5)
+        >>> message.derived(id) == message.derived(id) == id(message)
+        True
         """
         try:
-            kept = self._derived
-        except AttributeError:
-            kept = dict[str, Any]()
-            object.__setattr__(self, "_derived", kept)
-        if what not in kept:
-            kept[what] = make(self)
-        return cast(T, kept[what])
+            kept: T = self._derived[make]
+        except (AttributeError, KeyError):
+            kept = make(self)
+            object.__setattr__(self, "_derived", {**getattr(self, "_derived", {}), make: kept})
+        return kept
 
     @property
     def text(self) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal
 
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, TextPart
@@ -20,6 +20,7 @@ from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import LMWarning
 from sigwire.core.tools import ToolCall
 from sigwire.errors import InputError
+from sigwire.lm.codecs.loose import object_of
 from sigwire.lm.codecs.options import supports
 from sigwire.lm.codecs.schema_rules import compile_schema
 from sigwire.lm.codecs.shapes import Dialect, Target
@@ -61,9 +62,9 @@ def offer(request: Request, names: NameMap, target: Target[Dialect]) -> Offer:
     for tool in request.tools:
         if tool.get("type", "function") != "function":
             kind = str(tool["type"])
-            builtin.append((kind, cast(JsonObject, tool.get(kind) or {})))
+            builtin.append((kind, object_of(tool.get(kind))))
             continue
-        function = cast(JsonObject, tool.get("function") or {})
+        function = object_of(tool.get("function"))
         name, parameters = str(function.get("name")), function.get("parameters")
         if isinstance(parameters, dict):
             parameters, lost = compile_schema(parameters, target.dialect.tool_schema, f"tool {name!r}", target.shown)
@@ -72,12 +73,16 @@ def offer(request: Request, names: NameMap, target: Target[Dialect]) -> Offer:
             parameters = None
         functions.append((names.encode(name), str(function.get("description") or ""), parameters))
     choice = request.tool_choice or ToolChoice.AUTO
-    _check_allowed(choice, request)
+    if choice.allowed:
+        _check_allowed(choice, request)
     if not functions and not builtin:
-        return Offer()
+        return _NOTHING
     mode = request.tool_choice.mode if request.tool_choice else None
-    allowed = tuple(names.encode(name) for name in choice.allowed)
+    allowed = tuple([names.encode(name) for name in choice.allowed])
     return Offer(tuple(functions), tuple(builtin), mode, allowed, tuple(warnings))
+
+
+_NOTHING = Offer()
 
 
 def _check_allowed(choice: ToolChoice, request: Request) -> None:
@@ -101,7 +106,7 @@ def name_map(request: Request, rules: NameRules) -> NameMap:
     names = [tool_name(tool) for tool in request.tools]
     for message in request.messages:
         if len(message.parts) != 1 or type(message.parts[0]) is not TextPart:
-            names += message.derived("tool_names", _named_in)
+            names += message.derived(_named_in)
     return _mapped(tuple(dict.fromkeys(filter(None, names))), rules)
 
 

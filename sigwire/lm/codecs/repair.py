@@ -23,7 +23,6 @@ import re
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal, NamedTuple
 
 from sigwire.core.json import JsonValue
@@ -135,7 +134,7 @@ def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
     warnings: list[LMWarning] = []
     plain = all(map(_is_plain, messages))
     seen = [] if plain else [_look_at(message, rules.family) for message in messages]
-    turns = list(messages) if plain else _own(seen, warnings)
+    turns = list(messages) if plain else _own(messages, seen, warnings)
     call_ids = frozenset([call_id for turn in seen for call_id, _ in turn.calls])
     if not (plain or _is_settled(seen, rules)):
         turns = _answered(_one_turn_of_calls(turns), warnings)
@@ -155,13 +154,13 @@ def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
 
 
 class _Seen(NamedTuple):
-    """A turn as one family may see it: without what is not the family's (``None``: nothing is left), and what was lost.
+    """A turn as one family may see it: without what is not the family's.
 
-    ``calls`` and ``answers`` are the id and the name of each call and result; ``is_tidy``: results stand in a tool turn, and
-    nothing else does; ``has_media``: in its results.
+    ``parts``: what is left, ``None`` for all of it. ``calls`` and ``answers`` are the id and the name of each call and result.
+    ``is_tidy``: results stand in a tool turn, and nothing else does. ``has_media``: in its results.
     """
 
-    turn: Message | None
+    parts: tuple[Part, ...] | None = None
     warnings: tuple[LMWarning, ...] = ()
     calls: tuple[tuple[str, str], ...] = ()
     answers: tuple[tuple[str, str], ...] = ()
@@ -171,37 +170,42 @@ class _Seen(NamedTuple):
 
 def _look_at(message: Message, family: str) -> _Seen:
     """A turn is looked at once for each family, and not again whenever the conversation goes on."""
-    if _is_plain(message):
-        return _Seen(message)
-    return message.derived(f"seen by {family}", partial(_seen_by, family=family))
+    views = message.derived(_views)
+    seen = views.get(family)
+    if seen is None:
+        seen = views[family] = _see(message, family)
+    return seen
 
 
-def _seen_by(message: Message, family: str) -> _Seen:
+def _views(message: Message) -> dict[str, _Seen]:
+    return {}
+
+
+def _see(message: Message, family: str) -> _Seen:
     _check(message)
     warnings: list[LMWarning] = []
     parts = tuple([part for part in map(_clean, message.parts) if _belongs(part, family, warnings)])
-    if not parts:
-        if message.role not in ("assistant", "tool"):
-            warnings.append(LMWarning("messages", f"An empty {message.role} turn was left out."))
-        return _Seen(None, tuple(warnings))
-    turn = message if parts == message.parts else Message(message.role, parts)
-    results = turn.tool_results
+    if not parts and message.role not in ("assistant", "tool"):
+        warnings.append(LMWarning("messages", f"An empty {message.role} turn was left out."))
+    results = [part for part in parts if isinstance(part, ToolResult)]
     return _Seen(
-        turn,
+        None if parts and parts == message.parts else parts,
         tuple(warnings),
-        tuple([(call.id, call.name) for call in turn.tool_calls]),
+        tuple([(part.id, part.name) for part in parts if isinstance(part, ToolCall)]),
         tuple([(result.id, result.name) for result in results]),
-        len(results) == (len(parts) if turn.role == "tool" else 0),
+        len(results) == (len(parts) if message.role == "tool" else 0),
         any(result.media for result in results),
     )
 
 
-def _own(seen: Iterable[_Seen], warnings: list[LMWarning]) -> list[Message]:
+def _own(messages: Iterable[Message], seen: Iterable[_Seen], warnings: list[LMWarning]) -> list[Message]:
     kept: list[Message] = []
-    for turn in seen:
-        if turn.turn is not None:
-            kept.append(turn.turn)
-        warnings += turn.warnings
+    for message, (parts, lost, *_) in zip(messages, seen, strict=True):
+        if parts is None:
+            kept.append(message)
+        elif parts:
+            kept.append(Message(message.role, parts))
+        warnings += lost
     return kept
 
 
@@ -308,8 +312,8 @@ def _is_settled(seen: Iterable[_Seen], rules: RepairRules) -> bool:
     write it: then the steps below, each a pass over the whole conversation, would change nothing."""
     unanswered: tuple[tuple[str, str], ...] = ()
     used: set[str] = set()
-    for turn, _, calls, answers, is_tidy, has_media in seen:
-        if turn is None:
+    for parts, _, calls, answers, is_tidy, has_media in seen:
+        if parts == ():
             continue
         if answers != unanswered or not is_tidy or (has_media and rules.result_media == "user"):
             return False

@@ -36,7 +36,7 @@ def encode_message(message: Message, names: NameMap, target: Target[ChatDialect]
     parts = message.parts
     if len(parts) == 1 and type(parts[0]) is TextPart and parts[0].text and message.role != "tool":
         return [{"role": message.role, "content": parts[0].text}]
-    kept = message.derived("openai_chat", _Kept)
+    kept = message.derived(_Kept)
     last = kept.last
     if last is None or last[0] is not names or last[1] is not target:
         last = kept.last = (names, target, _encode(message, names, target))
