@@ -38,10 +38,11 @@ def plain(answer: Any) -> JsonValue:
     >>> plain({"choices": []}), plain(b"data")
     ({'choices': []}, 'an object of type bytes')
     """
-    if hasattr(answer, "model_dump"):
-        return cast("JsonValue", answer.model_dump(mode="json"))
-    kind: type[object] = type(answer)
-    return cast("JsonValue", answer) if issubclass(kind, _JSON) else f"an object of type {kind.__name__}"
+    return _told(answer.model_dump(mode="json") if hasattr(answer, "model_dump") else answer)
+
+
+def _told(answer: object) -> JsonValue:
+    return cast("JsonValue", answer) if isinstance(answer, _JSON) else f"an object of type {type(answer).__name__}"
 
 
 _JSON = (dict, list, str, int, float, type(None))
