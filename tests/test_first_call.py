@@ -41,8 +41,8 @@ WIRES = {
 
 FOREIGN = (
     # importlib.metadata: what pydantic looks for plugins with. encodings.idna: for hosts whose names are not ASCII.
-    "aiohttp asyncio docstring_parser email encodings.idna http importlib.metadata jsonschema litellm pydantic sqlite3 ssl "
-    "urllib.request"
+    "aiohttp asyncio docstring_parser email encodings.idna hashlib http importlib.metadata jsonschema litellm "
+    "pydantic sqlite3 ssl urllib.request"
 ).split()
 STREAMS = "core.events lm.sse lm.pieces lm.telling modules.streamify adapters.streaming".split()
 TOOLS = (

@@ -14,7 +14,6 @@ few characters of its own hash.
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -140,6 +139,8 @@ def _keeper(contenders: list[str], rules: NameRules) -> str | None:
 
 def _hashed(name: str, rules: NameRules) -> Iterator[str]:
     """Names for one name, each longer or saltier than the last, so that one of them is free."""
+    import hashlib  # slow to import, and few names meet
+
     salt = 0
     while True:
         salted = f"{salt or ''}{name}".encode("utf-8", "surrogatepass")

@@ -18,9 +18,7 @@ turn (a call in a user turn) is an ``InputError``.
 
 from __future__ import annotations
 
-import hashlib
 import re
-import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -79,14 +77,19 @@ class IdRules:
         ('call_1', 'call_1_2', 9)
         """
         if self.exact:
-            alphabet = "".join(re.findall(f"[{self.allowed}]", string.digits + string.ascii_letters))
+            alphabet = "".join(re.findall(f"[{self.allowed}]", _DIGITS))
             return _digest(f"{attempt}:{call_id}", alphabet)[: self.exact]
         clean = re.sub(f"[^{self.allowed}]", "_", call_id) or "call"
         suffix = f"_{attempt + 1}" if attempt else ""
         return (clean[: self.max_length - len(suffix)] if self.max_length else clean) + suffix
 
 
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
 def _digest(text: str, alphabet: str) -> str:
+    import hashlib  # slow to import, and most ids fit
+
     number = int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest(), "big")
     digits: list[str] = []
     while number:
