@@ -8,6 +8,7 @@ message where it is absent.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,10 @@ ROOT = Path(__file__).resolve().parent.parent
 # Machines that run tests are shared and slow at times: a deadline would test the machine.
 settings.register_profile("sigwire", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("sigwire")
+
+# A shell's background jobs, and what they start, are deaf to Ctrl-C; the tests that send one are not run to find that out.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -22,7 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGINT for another process")
 def test_the_fake_provider_answers_until_it_is_interrupted() -> None:
     command = [*RUN, "--port", "0", "--answer", "Hello"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process, ExitStack() as afterwards:
+        afterwards.callback(process.kill)
         assert process.stdout is not None
         lines = [process.stdout.readline().split() for _ in range(8)]
         urls = {line[0]: line[1] for line in lines}
@@ -32,8 +34,8 @@ def test_the_fake_provider_answers_until_it_is_interrupted() -> None:
         with urlopen(Request(urls["ollama"] + "/api/chat", body.replace(b"false", b"true")), timeout=10) as answer:
             assert [json.loads(line)["done"] for line in answer] == [False, True]
         process.send_signal(signal.SIGINT)
-        assert process.stdout.read() == "2 requests\n"
         assert process.wait(10) == 0
+        assert process.stdout.read() == "2 requests\n"
     assert sorted(urls) == [
         *("anthropic", "azure", "azure-responses", "gemini", "ollama", "openai", "openai-responses", "vertex")
     ]
