@@ -32,26 +32,32 @@ import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, NoReturn, TypeAlias
 
 import aiohttp
 from aiohttp.connector import Connection
-from aiohttp.http import HttpProcessingError, StreamWriter
+from aiohttp.http import StreamWriter
 from yarl import URL
 
-from sigwire.errors import ConfigurationError, LMError
+from sigwire.errors import ConfigurationError
+from sigwire.lm.aiohttp_errors import tell
 from sigwire.lm.routes import Origin, Proxy
-from sigwire.lm.trips import ProtocolError, Trip, Unpacker, configured, explained, has_news, read_head, time_left
+from sigwire.lm.trips import Trip, Unpacker, configured, has_news, read_head, time_left
 
 __all__ = ["AwaitedReply", "Homes"]
 
 _Key: TypeAlias = "tuple[asyncio.AbstractEventLoop, Proxy | None]"
 _YEARS, _MOMENT = 1e8, 1.0  # seconds
 _LARGE, _PART = 512 * 1024, 64 * 1024  # larger bodies are sent in parts, so that the loop stays free
-_READING: dict[str, Any] = {"auto_decompress": False, "max_line_size": 64 * 1024, "max_field_size": 64 * 1024}
+_READING: dict[str, Any] = {
+    "auto_decompress": False,
+    "max_field_size": 64 * 1024,
+    "max_line_size": 64 * 1024,
+    "read_until_eof": True,
+}
 
 
-# --- a home for each loop ------------------------------------------------------------------------------------------
+# --- a home for each loop ------------------------------------------------------------------------------
 
 
 class Homes:
@@ -68,12 +74,13 @@ class Homes:
         socks = trip.proxy if trip.proxy is not None and trip.proxy.is_socks else None
         home = self._homes.get((asyncio.get_running_loop(), socks)) or await self._new_home(socks)
         reply = AwaitedReply(home, trip)
-        await reply.begin(self._context if trip.needs_tls else None)
+        await reply.begin()
         return reply
 
     async def _new_home(self, socks: Proxy | None) -> _Home:
         with self._lock:
-            home = self._homes[asyncio.get_running_loop(), socks] = _Home(self._homes, socks, self._keep_alive)
+            home = _Home(self._homes, socks, self._keep_alive, self._context)
+            self._homes[home.loop, socks] = home
         await anext(home.end)
         return home
 
@@ -144,8 +151,10 @@ def _bury(homes: dict[_Key, _Home], reference: weakref.ref[_Home]) -> None:
 class _Home:
     """The connections of a loop, and how many requests use them."""
 
-    def __init__(self, homes: dict[_Key, _Home], socks: Proxy | None, keep_alive: float) -> None:
-        self.loop, self.socks = asyncio.get_running_loop(), socks
+    def __init__(
+        self, homes: dict[_Key, _Home], socks: Proxy | None, keep_alive: float, context: Callable[[], ssl.SSLContext]
+    ) -> None:
+        self.loop, self.socks, self._context = asyncio.get_running_loop(), socks, context
         self.users, self.retired = 0, False
         self.closing: asyncio.Task[None] | None = None
         self.closed = threading.Event()
@@ -171,13 +180,13 @@ class _Home:
         self._sockets.add(opened)
         return opened
 
-    async def connection(self, trip: Trip, context: ssl.SSLContext | None) -> Connection:
+    async def connection(self, trip: Trip) -> Connection:
         """A new one, or one that was kept and is still good.
 
         aiohttp would find out that the server has closed it when the request is lost, and would take whatever the server has
         said unasked for the reply (it keeps connections on which something came: aiohttp 3.14, ``BaseConnector._get``).
         """
-        way, limit = self._way(trip, context), _connect_limit(trip.connect_limit)
+        way, limit = self._way(trip), _connect_limit(trip.connect_limit)
         while True:
             connection = await self.connector.connect(way, [], limit)
             transport = connection.transport
@@ -191,19 +200,20 @@ class _Home:
                 return connection
             _abort(connection)  # and look at the next one; sooner or later there is no other
 
-    def _way(self, trip: Trip, context: ssl.SSLContext | None) -> aiohttp.ClientRequest:
+    def _way(self, trip: Trip) -> aiohttp.ClientRequest:
         """Where a connection goes, as aiohttp's connector wants to be told: as a request, which nobody sends."""
         proxy = None if self.socks is not None else trip.proxy
         if proxy is not None:  # aiohttp notes things in these
-            return self._new_way(trip, context, proxy=URL(proxy.url), proxy_headers=proxy.authorization)
+            return self._new_way(trip, proxy=URL(proxy.url), proxy_headers=proxy.authorization)
         way = self._ways.get(trip.endpoint.origin)
         if way is None:
-            way = self._ways[trip.endpoint.origin] = self._new_way(trip, context)
+            way = self._ways[trip.endpoint.origin] = self._new_way(trip)
         return way
 
-    def _new_way(self, trip: Trip, context: ssl.SSLContext | None, **proxy: Any) -> aiohttp.ClientRequest:
+    def _new_way(self, trip: Trip, **proxy: Any) -> aiohttp.ClientRequest:
         url = URL(f"{trip.endpoint.scheme}://{trip.endpoint.authority}", encoded=True)
-        return aiohttp.ClientRequest("POST", url, loop=self.loop, ssl=True if context is None else context, **proxy)
+        tls = self._context() if trip.needs_tls else True
+        return aiohttp.ClientRequest("POST", url, loop=self.loop, ssl=tls, **proxy)
 
     def leave(self) -> None:
         """One request less."""
@@ -254,6 +264,16 @@ class _Home:
         for opened in list(self._sockets):
             with suppress(OSError):  # not connected any more
                 opened.shutdown(socket.SHUT_RDWR)
+
+
+def _socks_connectors(proxy: Proxy) -> Any:
+    """aiohttp's connectors for SOCKS. Raises ``ConfigurationError`` where it is not installed."""
+    try:
+        return importlib.import_module("aiohttp_socks")
+    except ImportError as error:
+        raise ConfigurationError(
+            f'{proxy} speaks SOCKS, which aiohttp needs one more package for. Run: pip install "sigwire[socks]"'
+        ) from error
 
 
 class _Deadlines:
@@ -352,11 +372,11 @@ class AwaitedReply:
         if trip.deadline is not None:
             home.deadlines.add(self, trip.deadline)
 
-    async def begin(self, context: Callable[[], ssl.SSLContext] | None) -> None:
+    async def begin(self) -> None:
         """Send the request and await the reply's head."""
         trip = self._trip
         try:
-            self._connection = connection = await self._home.connection(trip, context() if context else None)
+            self._connection = connection = await self._home.connection(trip)
             time_left(trip.deadline)
             self._send(connection)
             await self._read_head(connection)
@@ -374,7 +394,7 @@ class AwaitedReply:
         assert protocol is not None
         assert transport is not None
         self._trip.phase = "sending the request"
-        protocol.set_response_params(skip_payload=request.method == "HEAD", read_until_eof=True, **_READING)
+        protocol.set_response_params(skip_payload=request.method == "HEAD", **_READING)
         head = self._trip.whole_head()
         if len(request.body) <= _LARGE:
             transport.write(head + request.body)
@@ -435,7 +455,7 @@ class AwaitedReply:
 
     def _fail(self, error: BaseException) -> NoReturn:
         self.finish()
-        _tell(TimeoutError() if self._late and isinstance(error, Exception) else error, self._trip)
+        tell(TimeoutError() if self._late and isinstance(error, Exception) else error, self._trip)
 
     def finish(self) -> None:
         """Give the connection back where it may be used again, else close it. May be called twice."""
@@ -475,85 +495,3 @@ def _abort(connection: Connection | None) -> None:
             if connection.transport is not None:
                 connection.transport.abort()
             connection.close()
-
-
-def _tell(error: BaseException, trip: Trip) -> NoReturn:
-    """Raise what went wrong in sigwire's words; what is not the network's business, as it is.
-
-    aiohttp's own errors are not shown as the cause: they hold the address with its query, where keys travel.
-    """
-    told = _told(error, trip)
-    if told is None:
-        raise error
-    raise told from getattr(error, "os_error", None)
-
-
-def _told(error: BaseException, trip: Trip) -> LMError | None:
-    if isinstance(error, TimeoutError):
-        return trip.too_late()
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        return trip.broken(_no_tunnel(trip.proxy, error.status))
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return trip.broken(*explained(cast(OSError, error.certificate_error)))
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return trip.broken(*explained(error.os_error))
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        begun = not isinstance(error.message, str)  # aiohttp puts there what has come of the head
-        where = "in the middle of the reply's head" if begun else "without a reply"
-        return trip.broken(f"the server closed the connection {where}")
-    if isinstance(error, OSError):
-        return trip.broken(*explained(error))
-    if isinstance(error, aiohttp.ClientPayloadError):
-        cut = "Not enough data" in str(error)
-        what = "the server closed the connection in the middle of" if cut else "there is a fault in the framing of"
-        return trip.broken(f"{what} the reply's body")
-    if isinstance(error, aiohttp.ClientError | HttpProcessingError):
-        return trip.broken("what came is not an HTTP/1.1 reply")
-    if isinstance(error, ProtocolError):
-        return trip.broken(str(error))
-    return trip.broken(_socks_fault(trip.proxy, error)) if _is_socks_error(error) else None
-
-
-# --- proxies -------------------------------------------------------------------------------------------
-
-
-def _no_tunnel(proxy: Proxy | None, status: int) -> str:
-    """What to say of a proxy that refused CONNECT."""
-    why = " (it wants a user name and password in its URL)" if status == 407 else ""
-    return f"{proxy} answered CONNECT with status {status}{why}"
-
-
-def _socks_connectors(proxy: Proxy) -> Any:
-    """aiohttp's connectors for SOCKS. Raises ``ConfigurationError`` where it is not installed."""
-    try:
-        return importlib.import_module("aiohttp_socks")
-    except ImportError as error:
-        raise ConfigurationError(
-            f'{proxy} speaks SOCKS, which aiohttp needs one more package for. Run: pip install "sigwire[socks]"'
-        ) from error
-
-
-def _is_socks_error(error: BaseException) -> bool:
-    """Whether it is one of the extra's own, which must not be imported to ask."""
-    return type(error).__module__.startswith(("python_socks", "aiohttp_socks"))
-
-
-_SOCKS_FAULTS = {
-    1: "general failure",
-    2: "not allowed by its rules",
-    3: "network unreachable",
-    4: "host unreachable",
-    5: "connection refused",
-    6: "it took too long",
-    7: "command not supported",
-    8: "address type not supported",
-}
-
-
-def _socks_fault(proxy: Proxy | None, error: BaseException) -> str:
-    """What to say of a SOCKS proxy that refused, or is not there."""
-    code = getattr(error, "error_code", None)
-    if code is not None:
-        return f"{proxy} could not connect: {_SOCKS_FAULTS.get(code, f'fault {code}')}"
-    hint = " (user and password belong into its URL)" if "authentication" in str(error).lower() else ""
-    return f"{proxy}: {error}{hint}"
