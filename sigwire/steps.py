@@ -275,9 +275,11 @@ class _Apart(Generic[T]):
 
 @coroutine
 def _inside(context: contextvars.Context, awaited: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Await in a context: each step is made there, whichever task makes it."""
+    """Await in a context: each step is made there, whichever task makes it. Who never waits gives others a turn at the end."""
+    waited = False
     try:
         waits_for = context.run(awaited.send, None)
+        waited = True
         while True:
             try:
                 value = yield waits_for
@@ -286,6 +288,8 @@ def _inside(context: contextvars.Context, awaited: Coroutine[Any, Any, T]) -> Ge
             else:
                 waits_for = context.run(awaited.send, value)
     except StopIteration as stop:
+        if not waited:
+            yield
         return cast(T, stop.value)
 
 

@@ -10,6 +10,7 @@ import threading
 import time
 import warnings
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -478,6 +479,26 @@ async def test_what_a_program_begins_elsewhere_sees_the_programs_own_context() -
 
     names = ["green", "blue", "red"]
     assert await arun(gather(*map(program, names), limit=1)) == [[name] * 4 for name in names]
+
+
+async def test_programs_that_never_wait_let_others_have_their_turn() -> None:
+    done: list[int] = []
+    seen: list[int] = []
+
+    def program(n: int) -> Program[None]:
+        done.append(n)
+        return
+        yield
+
+    async def other() -> None:
+        while True:
+            seen.append(len(done))
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(other())
+    await arun(gather(*(program(n) for n in range(100)), limit=2))
+    beside.cancel()
+    assert max(after - before for before, after in pairwise([0, *seen, 100])) <= 4
 
 
 @drivers
