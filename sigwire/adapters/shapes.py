@@ -9,9 +9,10 @@ with its place; what the table does not know stays as it is, and the validator h
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeGuard
 
 from sigwire.adapters.json_text import read_json
@@ -117,6 +118,11 @@ class Compiled:
     has_floats: bool
     has_functions: bool
     has_sets: bool
+
+    @cached_property
+    def runs_users_code(self) -> bool:
+        """Whether reading a value runs functions of the user's, which may do anything."""
+        return any(map(_is_users, _Core(self.adapter.core_schema).functions()))
 
     @cached_property
     def forgiving(self) -> frozenset[str] | None:
@@ -285,6 +291,10 @@ class _Core:
         """Whether a node of one of the kinds is anywhere in the type."""
         return any(node["type"] in kinds for node in _nodes(self._schema))
 
+    def functions(self) -> Iterator[object]:
+        """What is called to read a value."""
+        return (node["function"]["function"] for node in _nodes(self._schema) if node["type"] in _FUNCTION_NODES)
+
     def forked(self) -> SchemaValidator | None:
         """A validator that tries the members of unions in reverse: where it disagrees, a value fits several alike."""
         from pydantic_core import SchemaError, SchemaValidator
@@ -297,6 +307,13 @@ class _Core:
             return None
 
 
+def _is_users(function: object) -> bool:
+    home = (getattr(function, "__module__", None) or "builtins").partition(".")[0]
+    return isinstance(function, partial) or home not in _NOT_THE_USERS
+
+
+_NOT_THE_USERS = sys.stdlib_module_names | {"pydantic", "sigwire"}
+_FUNCTION_NODES = ("function-after", "function-before", "function-wrap", "function-plain")
 _FIELD_NODES = ("model-field", "typed-dict-field", "dataclass-field")
 _KIND_OF_NODE: Mapping[str, str] = {
     "int": "number", "float": "number", "decimal": "number", "bool": "bool", "none": "null",

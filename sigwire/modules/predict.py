@@ -41,6 +41,7 @@ from sigwire.steps import Program
 
 if TYPE_CHECKING:
     from sigwire.adapters.base import Adapter, FollowUp, Parsed, Plan
+    from sigwire.adapters.streaming import FieldReader
     from sigwire.lm.base import LanguageModel
 
 __all__ = ["Predict", "attempts_of", "default_adapter"]
@@ -270,7 +271,7 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
 class _Trip:
     """What stays the same through all requests of one call."""
 
-    __slots__ = ("attempts", "lm", "module", "plan", "taken", "tools")
+    __slots__ = ("attempts", "heard", "lm", "module", "plan", "taken", "tools")
 
     def __init__(
         self,
@@ -282,12 +283,18 @@ class _Trip:
     ) -> None:
         self.module, self.lm, self.plan, self.tools, self.taken = module, lm, plan, tools, taken
         self.attempts: list[Attempt] = []
+        self.heard: FieldReader | None = None
 
     def reader(self, path: str, turn: int | None) -> EventReader:
         """What reads an answer in pieces."""
         from sigwire.adapters.streaming import FieldReader
 
-        return FieldReader(self.plan, self.tools, path, turn, self.taken)
+        self.heard = FieldReader(self.plan, self.tools, path, turn, self.taken)
+        return self.heard
+
+    def parse(self, number: int, choice: Choice) -> Parsed:
+        """The fields of a choice of the last answer."""
+        return self.plan.parse(choice) if self.heard is None else self.heard.parse(number, choice)
 
 
 def _attempts(response: Response, purpose: Purpose) -> tuple[Attempt, ...]:
@@ -306,7 +313,7 @@ def _answer(trip: _Trip, request: Request, repairs: int, purpose: Purpose = "ask
         response = plan.normalize(response, trip.tools, taken=trip.taken)
         if checks:  # a call that does not fit its tool is worth a repair, where the caller pays for repairs
             response = plan.checked(response, trip.tools)
-        readings = [_read(plan, choice) for choice in response.choices or (Choice(),)]
+        readings = [_read(trip, *numbered) for numbered in enumerate(response.choices or (Choice(),))]
         failure = _first_failure(readings)
         if failure is None and not (repairs > 0 and _has_wrong_calls(response)):
             break
@@ -323,13 +330,14 @@ _REPAIRABLE = (AdapterParseError, EmptyResponse, MalformedToolCall)
 _Reading: TypeAlias = "Parsed | FollowUp | ModelError"
 
 
-def _read(plan: Plan, choice: Choice) -> _Reading:
+def _read(trip: _Trip, number: int, choice: Choice) -> _Reading:
+    plan = trip.plan
     try:
         follow_up = plan.follow_up(choice)
         if follow_up is not None:
             return follow_up
         with watch("adapter_parse", plan.adapter, lambda: {"signature": plan.signature, "choice": choice}) as end:
-            parsed = plan.parse(choice)
+            parsed = trip.parse(number, choice)
             end(parsed.fields)
         return parsed
     except ModelError as fault:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from contextlib import nullcontext
+from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator, BaseModel, BeforeValidator, field_validator
 
+from sigwire.adapters.chat import ChatAdapter
+from sigwire.adapters.json import JSONAdapter
+from sigwire.adapters.xml import XMLAdapter
+from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import (
     AskStart,
     Finished,
@@ -22,13 +28,15 @@ from sigwire.core.events import (
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools import ToolCall
-from sigwire.errors import ConfigurationError, LMServerError, RetryTool
+from sigwire.errors import AdapterParseError, ConfigurationError, LMServerError, RetryTool
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.modules.react import AgentRun, ReAct
 from sigwire.observe.callbacks import ACTIVE_CALL_ID, BaseCallback
 from sigwire.settings import context
+from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.signature import Signature
 from sigwire.steps import Program
 from sigwire.streams import Emit
 
@@ -222,6 +230,61 @@ def test_a_model_that_only_answers_whole_is_streamed_whole(read: Read) -> None:
     assert [event.usage.output_tokens for event in events if isinstance(event, UsageUpdate)] == [3]
     assert isinstance(events[-1], Finished)
     assert events[-1].value.answer == "yes"
+
+
+class Checked(BaseModel):
+    """A value that a user's code checks, beside members that it does not."""
+
+    name: str
+    size: int
+
+    @field_validator("size")
+    @classmethod
+    def is_known(cls, size: int) -> int:
+        return seen(size)
+
+
+checked: list[Any] = []
+
+
+def seen(value: Any) -> Any:
+    checked.append(value)
+    if value == 13:
+        raise ValueError("13 is not taken")
+    return value
+
+
+class Everything(Signature):
+    """What a user's validators check, in every form that an output can have."""
+
+    question: str = InputField()
+    plain: str = OutputField()
+    word: Annotated[str, AfterValidator(seen)] = OutputField()
+    number: Annotated[int, BeforeValidator(lambda value: value), AfterValidator(seen)] = OutputField()
+    whole: Checked = OutputField()
+    many: list[Annotated[int, AfterValidator(seen)]] = OutputField()
+    last: str = OutputField()
+
+
+@pytest.mark.parametrize("adapter", [ChatAdapter(), JSONAdapter(), XMLAdapter()], ids=lambda made: type(made).__name__)
+@pytest.mark.parametrize("number", [4, 13])
+def test_a_users_validators_run_as_often_as_in_a_call(read: Read, adapter: Any, number: int) -> None:
+    whole = {"name": "a", "size": 2}
+    answer = {"plain": "x", "word": "y", "number": number, "whole": whole, "many": [7, 8], "last": "z"}
+    text = adapter.plan(Everything, Capabilities()).layout.write(answer)
+    runs: list[list[Any]] = []
+    for ask in (lambda program: program(question="?"), lambda program: read(program, question="?")):
+        checked.clear()
+        with context(adapter=adapter):
+            program: Predict[..., Any] = Predict(Everything, lm=FakeLM([text]), max_repairs=0)
+            with nullcontext() if number == 4 else pytest.raises(AdapterParseError, match="13 is not taken") as caught:
+                ask(program)
+        if number == 13:
+            assert caught is not None
+            assert caught.value.choice.text == text
+        runs.append([*checked])
+    assert runs[0] == runs[1]
+    assert runs[0]
 
 
 def test_an_error_stands_in_the_place_of_the_end(read: Read) -> None:

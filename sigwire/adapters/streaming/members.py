@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, Protocol
 
+from sigwire.adapters.shapes import compiled
 from sigwire.adapters.streaming.growth import JsonGrowth, Strings
 from sigwire.adapters.streaming.objects import Partials
 from sigwire.adapters.streaming.texts import tell, text_grows
@@ -190,7 +191,7 @@ class _Growing(Partials):
 
 
 class _Whole(JsonGrowth):
-    """A value that is told when it is there."""
+    """A value that is told when it is there; by the reader of the whole answer, where a user's validators check it."""
 
     __slots__ = ("_codec", "_told")
 
@@ -200,7 +201,7 @@ class _Whole(JsonGrowth):
 
     def read(self, text: str, at: int) -> int:
         at = super().read(text, at)
-        if self.done:
+        if self.done and not compiled(self._codec.field).runs_users_code:
             with suppress(ValueReadError):  # the reader of the whole answer says what is wrong
                 tell(self._codec, self._codec.load(self.so_far()).value, self._told)
         return at

@@ -8,9 +8,10 @@ choice, from the plan's own reading.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from sigwire.adapters.plan import ran_a_tool
+from sigwire.adapters.plan import Parsed, ran_a_tool
 from sigwire.adapters.streaming.opening import Opening
 from sigwire.adapters.streaming.texts import tell
 from sigwire.adapters.streaming.told import Told
@@ -54,7 +55,7 @@ class FieldReader:
     ['FieldDelta', 'FieldEnd']
     """
 
-    __slots__ = ("_choices", "_make", "_path", "_turn")
+    __slots__ = ("_choices", "_make", "_path", "_plan", "_turn")
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class FieldReader:
         turn: int | None = None,
         taken: Iterable[str] = (),
     ) -> None:
-        self._path, self._turn = path, turn
+        self._plan, self._path, self._turn = plan, path, turn
         self._choices: dict[int, _Choice] = {}
         self._make: Callable[[int], _Choice] = lambda number: _Choice(plan, tools, Told(path, turn, number), taken)
 
@@ -83,11 +84,40 @@ class FieldReader:
         """What is left to say at the response's end."""
         return [event for choice in self._choices.values() for event in choice.end(ChoiceEnd())]
 
+    def parse(self, number: int, choice: Choice) -> Parsed:
+        """``Plan.parse`` of a choice of the response; not again where outputs were told of it: validators run once."""
+        made = self._choices.get(number)
+        known = made.parsed if made is not None else None
+        return known.as_of(choice) if known is not None and known.is_of(choice) else self._plan.parse(choice)
+
+
+class _Parsed(NamedTuple):
+    """What a choice was read as."""
+
+    choice: Choice
+    outcome: Parsed | ModelError
+
+    def is_of(self, choice: Choice) -> bool:
+        """Whether it was the same choice, as far as reading goes."""
+        return _read_of(self.choice) == _read_of(choice)
+
+    def as_of(self, choice: Choice) -> Parsed:
+        """The fields, or the error, which is about this choice then."""
+        if isinstance(self.outcome, Parsed):
+            return self.outcome
+        self.outcome.choice = choice
+        raise self.outcome
+
+
+_read_of = attrgetter("text", "tool_calls", "reasoning", "refusal", "finish_reason")
+
 
 class _Choice:
-    """One choice of a response."""
+    """One choice of a response. ``parsed`` is its reading, where one was needed to tell its outputs."""
 
-    __slots__ = ("_calls", "_ended", "_free", "_opening", "_plan", "_scan", "_start_scan", "_text", "_thought", "told")
+    __slots__ = (
+        "_calls", "_ended", "_free", "_opening", "_plan", "_scan", "_start_scan", "_text", "_thought", "parsed", "told",
+    )  # fmt: skip
 
     def __init__(self, plan: Plan, tools: tuple[Tool, ...], told: Told, taken: Iterable[str]) -> None:
         self._plan, self.told = plan, told
@@ -102,6 +132,7 @@ class _Choice:
         self._thought: list[str] = []
         self._calls: list[ToolCall] = []
         self._ended = False
+        self.parsed: _Parsed | None = None
 
     def feed(self, event: object) -> list[ProgramEvent]:
         """An event of this choice."""
@@ -209,9 +240,11 @@ class _Choice:
     def _tell_rest(self, choice: Choice) -> None:
         """Tell the outputs that were not told yet, from the reading that the prediction is made of."""
         try:
-            fields = self._plan.parse(choice).fields
-        except ModelError:
+            parsed = self._plan.parse(choice)
+        except ModelError as fault:
+            self.parsed = _Parsed(choice, fault)
             return
+        self.parsed, fields = _Parsed(choice, parsed), parsed.fields
         for name, codec in self._plan.layout.outputs:
             if (
                 name in fields

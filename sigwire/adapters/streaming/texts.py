@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from sigwire.adapters.edges import EDGES, unguarded
+from sigwire.adapters.shapes import compiled
 from sigwire.adapters.streaming.told import Told
 from sigwire.adapters.values import FieldCodec, ValueReadError
 
@@ -133,7 +134,12 @@ class WholeField:
 
 
 def tell_text(codec: FieldCodec, text: str, told: Told) -> None:
-    """Tell what a field's whole text says. What cannot be read is told by nobody: the answer's reader says what is wrong."""
+    """Tell what a field's whole text says. What cannot be read is told by nobody: the answer's reader says what is wrong.
+
+    A user's validators run once for an answer, when it is read; so what they check is told then.
+    """
+    if compiled(codec.field).runs_users_code:
+        return
     try:
         value = codec.read(text).value
     except ValueReadError:
