@@ -15,7 +15,7 @@ import importlib.util
 import re
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 from urllib.parse import quote
@@ -127,8 +127,7 @@ def _with_attempts(response: Response, failed: list[Attempt], model: str) -> Res
 # --- over HTTP ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Send:
+class _Send(NamedTuple):
     """An effect: one exchange over HTTP."""
 
     transport: Transport

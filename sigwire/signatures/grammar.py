@@ -19,7 +19,7 @@ import typing
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
 
 from sigwire.errors import SignatureError
 from sigwire.signatures import types as field_types
@@ -53,8 +53,7 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str
     text: str
     at: int
