@@ -27,13 +27,7 @@ from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Response, Usage
 from sigwire.core.tools import Tool, ToolCall
-from sigwire.errors import (
-    LMContentFilteredError,
-    LMRateLimitError,
-    LMServerError,
-    LMTransportError,
-    LMUnexpectedError,
-)
+from sigwire.errors import LMContentFilteredError, LMRateLimitError, LMServerError, LMTransportError, LMUnexpectedError
 from sigwire.lm.codecs import openai_responses
 from sigwire.lm.codecs.base import StreamingCodec, Target
 from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesDialect

@@ -1,0 +1,238 @@
+"""Anthropic Messages: what holds for any request and any answer."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.json import JsonObject
+from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.errors import CallerError
+from sigwire.lm.codecs import anthropic
+from sigwire.lm.codecs.anthropic import COMPATIBLE_MESSAGES, MessagesDialect
+from sigwire.lm.codecs.base import Encoded, Target
+from tests.lm.codecs.anthropic.wire import (
+    ALWAYS_ON,
+    ASKED,
+    BY_BUDGET,
+    CITATION,
+    FOUND,
+    SCHEMA,
+    SEARCHED,
+    WIRE_ASKED,
+    WIRE_CALL,
+    WIRE_OK,
+    WIRE_THOUGHT,
+    answer,
+    assistant,
+    decoded,
+    target,
+    text,
+    user,
+)
+from tests.lm.codecs.encoding import features, results_for
+
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children, max_size=3),
+    max_leaves=6,
+)
+objects: st.SearchStrategy[Any] = st.dictionaries(st.text(max_size=5), json_values, max_size=3)
+names = st.text(min_size=1, max_size=140)
+wild_text = st.text(st.characters(), max_size=12)  # lone surrogates included
+calls = st.builds(
+    ToolCall.read, st.text(max_size=5), names, objects | st.text(max_size=9), provider_data=st.none() | objects
+)
+images = st.builds(ImagePart, st.none() | st.text(), st.none() | st.text(), st.sampled_from([None, "image/png", "x/y"]))
+files = st.builds(
+    FilePart, st.none() | st.text(), st.none() | st.text(), media_type=st.sampled_from(["text/plain", None])
+)
+media = images | files | st.builds(AudioPart, st.text())
+results = st.builds(
+    ToolResult,
+    st.text(max_size=5),
+    names,
+    wild_text | json_values,
+    st.booleans(),
+    st.lists(images | st.builds(TextPart, wild_text), max_size=2).map(tuple),
+)
+families = st.sampled_from([None, "anthropic", "openai-chat"])
+thinking = st.builds(ThinkingPart, wild_text, st.none() | st.text(), st.none() | st.text(), families)
+told = st.dictionaries(st.text(max_size=5), json_values.filter(lambda value: value is not None), max_size=3)
+opaque = st.builds(OpaquePart, st.just("anthropic"), told)
+parts_of = {
+    "system": st.builds(TextPart, wild_text) | opaque,
+    "user": st.builds(TextPart, wild_text) | media | opaque,
+    "assistant": st.builds(TextPart, wild_text) | calls | thinking | opaque,
+    "tool": results,
+}
+messages = st.sampled_from(sorted(parts_of)).flatmap(
+    lambda role: st.builds(Message, st.just(role), st.lists(parts_of[role], max_size=3).map(tuple))
+)
+tools_offered = st.lists(names, max_size=3, unique=True).map(
+    lambda names: tuple({"type": "function", "function": {"name": name, "parameters": SCHEMA}} for name in names)
+)
+options = st.fixed_dictionaries(
+    {},
+    optional={
+        "temperature": st.floats(0, 1),
+        "max_tokens": st.integers(0, 5000),
+        "n": st.integers(1, 3),
+        "reasoning": st.sampled_from(["off", "high", "max", {"budget": 7}]),
+        "stop": st.text(max_size=3) | st.lists(st.text(max_size=3), max_size=3),
+        "cache": st.booleans(),
+        "logprobs": st.just(True),
+        "seed": st.integers(),
+        "extra_body": st.fixed_dictionaries({"x": objects}),
+    },
+)
+requests = st.builds(
+    Request,
+    st.lists(messages, max_size=6).map(tuple),
+    tools_offered,
+    st.sampled_from([None, ToolChoice.AUTO, ToolChoice.REQUIRED, ToolChoice.NONE]),
+    st.sampled_from([None, True, False]),
+    st.sampled_from([None, ResponseFormat(), ResponseFormat(SCHEMA, "x y"), ResponseFormat({"type": "object"})]),
+    options,
+)
+targets = st.sampled_from(
+    [target(), BY_BUDGET, ALWAYS_ON, target(COMPATIBLE_MESSAGES), target(later_system=True, able=Capabilities())]
+)
+
+
+def attempt(request: Request, to: Target[MessagesDialect]) -> Encoded | str:
+    """What would be sent, or why nothing can be."""
+    try:
+        return anthropic.encode(request, to)
+    except CallerError as error:
+        return str(error)
+
+
+@given(requests, targets)
+def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request, to: Target[MessagesDialect]) -> None:
+    sent = attempt(request, to)
+    if isinstance(sent, str):
+        refused = ("no place for", "no option 'logprobs'", "An image needs", "A file needs", "not base64")
+        assert any(words in sent for words in refused), sent
+        return
+    json.dumps(sent.body, ensure_ascii=False).encode()
+    assert ("n" in features(sent.warnings)) == (sent.repeat > 1)
+    budget = sent.body.get("thinking", {})
+    assert isinstance(budget, dict)
+    limit = sent.body["max_tokens"]
+    assert isinstance(limit, int)
+    assert "budget_tokens" not in budget or 1024 <= int(str(budget["budget_tokens"])) < limit
+
+
+def blocks_of(message: dict[str, Any]) -> list[dict[str, Any]]:
+    content: Any = message["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+@given(requests, targets)
+def test_what_is_sent_keeps_the_providers_rules_on_turns(request: Request, to: Target[MessagesDialect]) -> None:
+    sent = attempt(replace(request, options={}), to)
+    if isinstance(sent, str):
+        return
+    written: Any = sent.body["messages"]
+    roles = [message["role"] for message in written]
+    assert roles[0] == "user"
+    assert all(role != following for role, following in itertools.pairwise(roles))
+    waiting: list[str] = []
+    seen: set[str] = set()
+    for message in written:
+        blocks = blocks_of(message)
+        assert blocks
+        assert all(block["text"].strip() for block in blocks if block.get("type") == "text")
+        results = [block["tool_use_id"] for block in blocks if block.get("type") == "tool_result"]
+        assert results == waiting, "every call is answered at once, in order"
+        assert results == [block.get("tool_use_id") for block in blocks[: len(results)]], "before anything else"
+        waiting = [block["id"] for block in blocks if block.get("type") == "tool_use"]
+        assert seen.isdisjoint(waiting)
+        seen.update(waiting)
+    assert waiting == []
+    later = [number for number, role in enumerate(roles) if role == "system"]
+    assert all(
+        roles[number - 1] == "user" and roles[number + 1 : number + 2] in ([], ["assistant"]) for number in later
+    )
+
+
+def cited(said: str) -> dict[str, Any]:
+    return {**text(said), "citations": [CITATION]}
+
+
+def thought(told: str, signature: str) -> dict[str, Any]:
+    return {"type": "thinking", "thinking": told, "signature": signature}
+
+
+def redacted(data: str) -> dict[str, Any]:
+    return {"type": "redacted_thinking", "data": data}
+
+
+def used(name: str, given: dict[str, Any], caller: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "tool_use", "name": name, "input": given, **caller}
+
+
+words = st.text(min_size=1, max_size=12).filter(lambda text: bool(text.strip()))
+callers: st.SearchStrategy[Any] = st.sampled_from([{}, {"caller": {"type": "direct"}}])
+answer_block: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.builds(text, words),
+    st.builds(cited, words),
+    st.builds(thought, st.text(), words),
+    st.builds(redacted, words),
+    st.builds(used, st.sampled_from(["f", "g"]), objects, callers),
+    st.sampled_from([SEARCHED, FOUND]),
+)
+answer_blocks = st.lists(answer_block, min_size=1, max_size=6)
+
+
+def with_ids(blocks: list[dict[str, Any]], turn: int = 0) -> list[dict[str, Any]]:
+    return [
+        {**block, "id": f"toolu_{turn}_{number}"} if block["type"] == "tool_use" else block
+        for number, block in enumerate(blocks)
+    ]
+
+
+@given(st.lists(answer_blocks, min_size=1, max_size=4))
+def test_answers_put_into_history_are_sent_as_they_came(answers: list[list[dict[str, Any]]]) -> None:
+    history: list[Message] = [ASKED]
+    came: list[list[dict[str, Any]]] = []
+    for turn, blocks in enumerate(answers):
+        wire = with_ids(blocks, turn)
+        message = decoded(answer(*wire)).choices[0].message()
+        history += [message, *results_for(message), Message.user("and?")]
+        came.append(wire)
+    stored = [Message.from_json(json.loads(json.dumps(message.to_json()))) for message in history]
+    written: Any = anthropic.encode(Request(tuple(stored)), target()).body["messages"]
+    assert [blocks_of(message) for message in written if message["role"] == "assistant"] == came
+
+
+@given(requests)
+def test_what_was_sent_is_read_and_sent_again(request: Request) -> None:
+    sent = attempt(replace(request, options={}, response_format=None), target())
+    if isinstance(sent, str):
+        return
+    again = anthropic.encode(anthropic.read_request(sent.body), target())
+    assert again.body == sent.body
+
+
+def test_ten_turns_are_sent_as_they_came() -> None:
+    history: list[Message] = [ASKED]
+    came: list[JsonObject] = [WIRE_ASKED]
+    for turn in range(10):
+        blocks: list[JsonObject] = [{**WIRE_THOUGHT, "signature": f"S{turn}"}, {**WIRE_CALL, "id": f"toolu_{turn}"}]
+        sent = anthropic.encode(Request(tuple(history)), target())
+        assert sent.body["messages"] == came
+        choice = anthropic.decode(answer(*blocks, stop_reason="tool_use"), sent, target()).choices[0]
+        history += [choice.message(), Message.tool(ToolResult(f"toolu_{turn}", "f", "ok"))]
+        came += [assistant(*blocks), user({**WIRE_OK, "tool_use_id": f"toolu_{turn}"})]
+    stored = [Message.from_json(json.loads(json.dumps(message.to_json()))) for message in history]
+    assert anthropic.encode(Request(tuple(stored)), target()).body["messages"] == came

@@ -1,0 +1,292 @@
+"""Chat completions: what is said, and how it is written, both ways."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.request import Request
+from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.errors import UnsupportedFeature
+from sigwire.lm.codecs import openai_chat
+from sigwire.lm.codecs.base import Target
+from sigwire.lm.codecs.dialects import DEEPSEEK, MISTRAL, OLLAMA_CHAT, OPENAI, OPENROUTER, VLLM, ChatDialect
+from tests.lm.codecs.encoding import features
+from tests.lm.codecs.openai_chat.wire import (
+    ASKED,
+    ASSISTANT,
+    CALL,
+    DETAILS,
+    SECOND,
+    WIRE_ASKED,
+    WIRE_CALL,
+    WIRE_SECOND,
+    body,
+    encoded,
+    target,
+)
+
+PNG = ImagePart(data="iVBO", media_type="image/png")
+CONVERSATIONS: dict[str, tuple[tuple[Message, ...], list[JsonObject]]] = {
+    "row 6 system": ((Message.system("S"), ASKED), [{"role": "system", "content": "S"}, WIRE_ASKED]),
+    "row 7 second system turn": (
+        (Message.system("S"), ASKED, Message.system("T")),
+        [{"role": "system", "content": "S"}, WIRE_ASKED, {"role": "system", "content": "T"}],
+    ),
+    "row 8 user text": ((ASKED,), [WIRE_ASKED]),
+    "row 9 image url": (
+        (Message("user", (TextPart("q"), ImagePart(url="https://x/a.png", detail="low"))),),
+        [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "q"},
+                    {"type": "image_url", "image_url": {"url": "https://x/a.png", "detail": "low"}},
+                ],
+            }
+        ],
+    ),
+    "row 10 image base64": (
+        (Message("user", (PNG,)),),
+        [
+            {
+                "role": "user",
+                "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBO"}}],
+            }
+        ],
+    ),
+    "row 11 audio": (
+        (Message("user", (AudioPart("UklG", "wav"),)),),
+        [{"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "UklG", "format": "wav"}}]}],
+    ),
+    "row 12 pdf": (
+        (Message("user", (FilePart(data="JVBE", filename="a.pdf", media_type="application/pdf"),)),),
+        [
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "file",
+                        "file": {"file_data": "data:application/pdf;base64,JVBE", "filename": "a.pdf"},
+                    }
+                ],
+            }
+        ],
+    ),
+    "row 12 file by id": (
+        (Message("user", (FilePart(file_id="file-1"),)),),
+        [{"role": "user", "content": [{"type": "file", "file": {"file_id": "file-1"}}]}],
+    ),
+    "row 13 assistant text and call": (
+        (ASKED, Message.assistant("t", [CALL]), Message.tool(ToolResult("c1", "f", "ok"))),
+        [
+            WIRE_ASKED,
+            {"role": "assistant", "content": "t", "tool_calls": [WIRE_CALL]},
+            {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+        ],
+    ),
+    "row 14 call without text, row 15 arguments are a string, row 17 one result": (
+        (ASKED, Message.assistant(tool_calls=[CALL]), Message.tool(ToolResult("c1", "f", "ok"))),
+        [WIRE_ASKED, ASSISTANT, {"role": "tool", "tool_call_id": "c1", "content": "ok"}],
+    ),
+    "row 18 two results, row 19 error result": (
+        (
+            ASKED,
+            Message.assistant(tool_calls=[CALL, SECOND]),
+            Message.tool(ToolResult("c1", "f", "ok"), ToolResult("c2", "f", "boom", is_error=True)),
+        ),
+        [
+            WIRE_ASKED,
+            {"role": "assistant", "content": None, "tool_calls": [WIRE_CALL, WIRE_SECOND]},
+            {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+            {"role": "tool", "tool_call_id": "c2", "content": "ERROR: boom"},
+        ],
+    ),
+    "row 20 empty result": (
+        (ASKED, Message.assistant(tool_calls=[CALL]), Message.tool(ToolResult("c1", "f", ""))),
+        [WIRE_ASKED, ASSISTANT, {"role": "tool", "tool_call_id": "c1", "content": ""}],
+    ),
+    "row 23 user text after results": (
+        (ASKED, Message.assistant(tool_calls=[CALL]), Message.tool(ToolResult("c1", "f", "ok")), Message.user("and?")),
+        [
+            WIRE_ASKED,
+            ASSISTANT,
+            {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+            {"role": "user", "content": "and?"},
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("messages", "wire"), CONVERSATIONS.values(), ids=CONVERSATIONS)
+def test_messages_are_written_and_read_back(messages: tuple[Message, ...], wire: list[JsonObject]) -> None:
+    sent = encoded(Request(messages))
+    assert sent.body == body(*wire)
+    assert sent.warnings == ()
+    assert openai_chat.read_request(sent.body).messages == messages
+
+
+def one_way(*messages: Message, to: Target[ChatDialect] | None = None) -> tuple[JsonValue, list[str]]:
+    sent = encoded(Request(messages), to)
+    return sent.body["messages"], features(sent.warnings)
+
+
+def test_row_7_strict_hosts_get_one_system_turn_first() -> None:
+    asked = (Message.system("S"), ASKED, Message.system("T"))
+    wire, warned = one_way(*asked, to=target(VLLM))
+    assert wire == [{"role": "system", "content": "S\n\nT"}, WIRE_ASKED]
+    assert warned == ["system"]
+
+
+def test_row_10_a_host_that_would_lose_an_image_refuses_it() -> None:
+    with pytest.raises(UnsupportedFeature, match="deepseek/m has no place for image input"):
+        encoded(Request((Message("user", (PNG,)),)), target(DEEPSEEK))
+
+
+def test_row_11_audio_that_is_neither_wav_nor_mp3_is_refused() -> None:
+    with pytest.raises(UnsupportedFeature, match="'flac'"):
+        encoded(Request((Message("user", (AudioPart("x", "flac"),)),)))
+
+
+def test_row_12_a_document_by_url_is_refused_and_a_text_document_is_sent_as_text() -> None:
+    with pytest.raises(UnsupportedFeature, match="document by URL"):
+        encoded(Request((Message("user", (FilePart(url="https://x/a.pdf"),)),)))
+    note = FilePart(data="aGk=", filename="a.txt", media_type="text/plain")
+    wire, _ = one_way(Message("user", (note,)), to=target(DEEPSEEK))
+    assert wire == [{"role": "user", "content": [{"type": "text", "text": "a.txt:\nhi"}]}]
+
+
+THOUGHT = ThinkingPart("hm", provider="deepseek")
+REPLAYS: dict[str, tuple[ChatDialect, tuple[Part, ...], JsonObject]] = {
+    "row 16 openai takes none": (
+        OPENAI,
+        (replace(THOUGHT, provider="openai-chat"), TextPart("a")),
+        {"role": "assistant", "content": "a"},
+    ),
+    "row 16 deepseek reasoning_content": (
+        DEEPSEEK,
+        (THOUGHT, CALL),
+        {"role": "assistant", "content": None, "tool_calls": [WIRE_CALL], "reasoning_content": "hm"},
+    ),
+    "row 16 openrouter reasoning_details": (
+        OPENROUTER,
+        (ThinkingPart("hm", provider="openrouter"), OpaquePart("openrouter", DETAILS), TextPart("a")),
+        {"role": "assistant", "content": "a", **DETAILS},
+    ),
+    "row 16 details stand for the reasoning text": (
+        replace(OPENROUTER, replay="reasoning"),
+        (ThinkingPart("hm", provider="openrouter"), OpaquePart("openrouter", DETAILS), TextPart("a")),
+        {"role": "assistant", "content": "a", **DETAILS},
+    ),
+    "row 16 reasoning where the host takes it back": (
+        OLLAMA_CHAT,
+        (ThinkingPart("hm", provider="ollama-chat-completions"), TextPart("a")),
+        {"role": "assistant", "content": "a", "reasoning": "hm"},
+    ),
+    "row 16 mistral thinking chunk": (
+        MISTRAL,
+        (ThinkingPart("hm", signature="S", provider="mistral"), TextPart("a")),
+        {
+            "role": "assistant",
+            "content": [
+                {
+                    "type": "thinking",
+                    "thinking": [{"type": "text", "text": "hm"}],
+                    "signature": "S",
+                    "closed": True,
+                },
+                {"type": "text", "text": "a"},
+            ],
+        },
+    ),
+    "row 82 another provider's thinking is dropped": (
+        DEEPSEEK,
+        (ThinkingPart("hm", signature="S", provider="anthropic"), TextPart("a")),
+        {"role": "assistant", "content": "a"},
+    ),
+    "a call's extra content goes back": (
+        OPENAI,
+        (replace(CALL, provider_data={"openai-chat": {"extra_content": {"google": {"thought_signature": "S"}}}}),),
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{**WIRE_CALL, "extra_content": {"google": {"thought_signature": "S"}}}],
+        },
+    ),
+    "row 82 another provider's signature is dropped, its id kept": (
+        OPENAI,
+        (replace(CALL, provider_data={"gemini": {"thoughtSignature": "S"}}),),
+        {"role": "assistant", "content": None, "tool_calls": [WIRE_CALL]},
+    ),
+}
+
+
+@pytest.mark.parametrize(("dialect", "parts", "wire"), REPLAYS.values(), ids=REPLAYS)
+def test_what_an_assistant_turn_sends_back(dialect: ChatDialect, parts: tuple[Part, ...], wire: JsonObject) -> None:
+    sent = encoded(Request((ASKED, Message("assistant", parts))), target(dialect))
+    messages = sent.body["messages"]
+    assert isinstance(messages, list)
+    written = messages[1]
+    assert written == wire
+
+
+def test_row_21_an_image_in_a_result_follows_all_results_in_a_user_turn() -> None:
+    results = Message.tool(ToolResult("c1", "f", "see", media=(PNG,)), ToolResult("c2", "f", "ok"))
+    wire, warned = one_way(ASKED, Message.assistant(tool_calls=[CALL, SECOND]), results)
+    assert wire == [
+        WIRE_ASKED,
+        {"role": "assistant", "content": None, "tool_calls": [WIRE_CALL, WIRE_SECOND]},
+        {"role": "tool", "tool_call_id": "c1", "content": "see\n[image attached below]"},
+        {"role": "tool", "tool_call_id": "c2", "content": "ok"},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBO"}}]},
+    ]
+    assert warned == ["result_media"]
+
+
+def test_row_22_an_unanswered_call_gets_an_error_result() -> None:
+    wire, warned = one_way(ASKED, Message.assistant(tool_calls=[CALL]), Message.user("never mind"))
+    assert wire == [
+        WIRE_ASKED,
+        ASSISTANT,
+        {"role": "tool", "tool_call_id": "c1", "content": "ERROR: tool was not executed"},
+        {"role": "user", "content": "never mind"},
+    ]
+    assert warned == ["tool_results"]
+
+
+def test_a_result_that_is_json_is_sent_as_compact_text() -> None:
+    wire, _ = one_way(ASKED, Message.assistant(tool_calls=[CALL]), Message.tool(ToolResult("c1", "f", {"é": [1]})))
+    assert isinstance(wire, list)
+    assert wire[2] == {"role": "tool", "tool_call_id": "c1", "content": '{"é":[1]}'}
+
+
+def test_mistral_gets_ids_of_nine_characters_the_same_for_call_and_result() -> None:
+    asked = (ASKED, Message.assistant(tool_calls=[CALL]), Message.tool(ToolResult("c1", "f", "ok")))
+    wire, _ = one_way(*asked, to=target(MISTRAL))
+    assert isinstance(wire, list)
+    call, result = wire[1], wire[2]
+    assert isinstance(call, dict)
+    assert isinstance(result, dict)
+    call_id = result["tool_call_id"]
+    assert isinstance(call_id, str)
+    assert call_id.isalnum()
+    assert len(call_id) == 9
+    assert call["tool_calls"] == [{**WIRE_CALL, "id": call_id}]
+    assert one_way(*asked, to=target(MISTRAL))[0] == wire
+
+
+def test_broken_arguments_go_back_as_they_were_or_wrapped_where_a_template_would_fail() -> None:
+    asked = (ASKED, Message.assistant(tool_calls=[ToolCall.read("c1", "f", '{"x": ')]))
+    for dialect, arguments in ((OPENAI, '{"x": '), (VLLM, '{"invalid_arguments":"{\\"x\\": "}')):
+        wire, _ = one_way(*asked, to=target(dialect))
+        assert isinstance(wire, list)
+        function = {"name": "f", "arguments": arguments}
+        assert wire[1] == {**ASSISTANT, "tool_calls": [{**WIRE_CALL, "function": function}]}
+
+
+def test_a_turn_in_which_nothing_was_said_is_not_sent() -> None:
+    wire, _ = one_way(ASKED, Message("assistant", (ThinkingPart("hm"),)), Message.user("r"))
+    assert wire == [WIRE_ASKED, {"role": "user", "content": "r"}]

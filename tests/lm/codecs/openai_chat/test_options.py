@@ -1,0 +1,229 @@
+"""Chat completions: output in a form, sampling, reasoning and the other options."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message
+from sigwire.core.request import Request, ResponseFormat
+from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
+from sigwire.lm.codecs import openai_chat
+from sigwire.lm.codecs.base import Target
+from sigwire.lm.codecs.dialects import AZURE, COMPATIBLE, DEEPSEEK, GROQ, MISTRAL, OPENROUTER, VLLM, ChatDialect
+from tests.lm.codecs.encoding import features
+from tests.lm.codecs.openai_chat.wire import ASKED, SCHEMA, TOOL, WIRE_ASKED, body, encoded, target
+
+FORMAT: JsonObject = {"type": "json_schema", "json_schema": {"name": "response", "schema": SCHEMA}}
+IN_WORDS = (
+    "Answer with one JSON value and nothing else. It must fit this JSON Schema:\n"
+    '{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}'
+)
+LOGPROBS: JsonObject = {"logprobs": True, "top_logprobs": 3}
+FIELDS: dict[str, tuple[Target[ChatDialect], JsonObject, JsonObject, list[str]]] = {
+    "row 38 max tokens": (target(), {"max_tokens": 50}, {"max_completion_tokens": 50}, []),
+    "row 38 max tokens on a compatible host": (target(COMPATIBLE), {"max_tokens": 50}, {"max_tokens": 50}, []),
+    "row 38 max tokens on groq": (target(GROQ), {"max_tokens": 50}, {"max_completion_tokens": 50}, []),
+    "row 39 max tokens unset": (target(), {"max_tokens": None}, {}, []),
+    "row 40 temperature": (target(), {"temperature": 0.0, "top_p": 0.5}, {"temperature": 0.0, "top_p": 0.5}, []),
+    "row 40 temperature on a model that reasons": (
+        target(sampling="unless_reasoning", default_effort="medium"),
+        {"temperature": 0.0},
+        {},
+        ["temperature"],
+    ),
+    "row 40 temperature with reasoning switched off": (
+        target(sampling="unless_reasoning", default_effort="medium"),
+        {"temperature": 0.0, "reasoning": "off"},
+        {"reasoning_effort": "none", "temperature": 0.0},
+        [],
+    ),
+    "row 41 stop": (target(), {"stop": ["a", "b"]}, {"stop": ["a", "b"]}, []),
+    "row 41 stop on a model that reasons": (target(stop=False), {"stop": "a"}, {}, ["stop"]),
+    "row 42 seed": (target(), {"seed": 7}, {"seed": 7}, []),
+    "row 42 seed on mistral": (target(MISTRAL), {"seed": 7}, {"random_seed": 7}, []),
+    "row 43 two choices": (target(), {"n": 2}, {"n": 2}, []),
+    "row 43 two choices on groq": (target(GROQ), {"n": 2}, {}, ["n"]),
+    "row 43 one choice on groq": (target(GROQ), {"n": 1}, {"n": 1}, []),
+    "row 44 logprobs": (target(), LOGPROBS, LOGPROBS, []),
+    "row 45 effort": (target(), {"reasoning": "high"}, {"reasoning_effort": "high"}, []),
+    "row 45 effort the model does not have": (
+        target(efforts=("low", "medium", "high")),
+        {"reasoning": "max"},
+        {"reasoning_effort": "high"},
+        ["reasoning"],
+    ),
+    "row 45 effort on deepseek": (
+        target(DEEPSEEK),
+        {"reasoning": "medium"},
+        {"thinking": {"type": "enabled"}, "reasoning_effort": "high"},
+        ["reasoning"],
+    ),
+    "row 45 effort on openrouter": (target(OPENROUTER), {"reasoning": "low"}, {"reasoning": {"effort": "low"}}, []),
+    "row 46 budget": (target(), {"reasoning": {"budget": 2000}}, {"reasoning_effort": "low"}, ["reasoning"]),
+    "row 46 budget on openrouter": (
+        target(OPENROUTER),
+        {"reasoning": {"budget": 2000}},
+        {"reasoning": {"max_tokens": 2000}},
+        [],
+    ),
+    "row 47 reasoning off": (target(), {"reasoning": "off"}, {"reasoning_effort": "none"}, []),
+    "row 47 reasoning off where it cannot be": (
+        target(efforts=("low", "high"), default_effort="high"),
+        {"reasoning": "off"},
+        {"reasoning_effort": "low"},
+        ["reasoning"],
+    ),
+    "row 47 reasoning off on deepseek": (
+        target(DEEPSEEK),
+        {"reasoning": "off"},
+        {"thinking": {"type": "disabled"}},
+        [],
+    ),
+    "row 47 reasoning off on openrouter": (
+        target(OPENROUTER),
+        {"reasoning": "off"},
+        {"reasoning": {"enabled": False}},
+        [],
+    ),
+    "row 47 reasoning off on vllm": (
+        target(VLLM),
+        {"reasoning": "off"},
+        {"chat_template_kwargs": {"enable_thinking": False}},
+        [],
+    ),
+    "row 47 reasoning off on a model that does not reason": (target(thinking="none"), {"reasoning": "off"}, {}, []),
+    "row 48 caching is automatic": (target(), {"cache": True}, {}, []),
+    "row 48 a cache key": (target(), {"cache": {"key": "k"}}, {"prompt_cache_key": "k"}, []),
+    "row 50 extra body": (
+        target(),
+        {"temperature": 1.0, "extra_body": {"temperature": 0.5, "verbosity": "low"}},
+        {"temperature": 0.5, "verbosity": "low"},
+        [],
+    ),
+    "the rest": (
+        target(),
+        {"presence_penalty": 1, "frequency_penalty": 2, "user": "u", "metadata": {"a": "b"}, "service_tier": "flex"},
+        {"presence_penalty": 1, "frequency_penalty": 2, "user": "u", "metadata": {"a": "b"}, "service_tier": "flex"},
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize(("to", "options", "fields", "warned"), FIELDS.values(), ids=FIELDS)
+def test_options(to: Target[ChatDialect], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
+    sent = encoded(Request((ASKED,), options=options), to)
+    assert sent.body == body(WIRE_ASKED, **fields)
+    assert features(sent.warnings) == warned
+
+
+def test_row_43_a_host_with_one_choice_at_a_time_is_asked_twice() -> None:
+    assert encoded(Request((ASKED,), options={"n": 2}), target(GROQ)).repeat == 2
+    assert encoded(Request((ASKED,), options={"n": 2})).repeat == 1
+
+
+@pytest.mark.parametrize(
+    ("to", "options", "named"),
+    [
+        pytest.param(target(GROQ), {"logprobs": True}, "logprobs", id="row 44 logprobs on groq"),
+        pytest.param(target(), {"top_k": 5}, "top_k", id="an option this wire has no place for"),
+        pytest.param(target(), {"temprature": 5}, "temprature", id="a misspelt option"),
+    ],
+)
+def test_an_option_without_a_place_is_refused(to: Target[ChatDialect], options: JsonObject, named: str) -> None:
+    with pytest.raises(UnsupportedOption, match=f"no option {named!r}.*extra_body") as caught:
+        encoded(Request((ASKED,), options=options), to)
+    assert caught.value.option == named
+
+
+def test_row_45_tools_and_reasoning_that_exclude_each_other_switch_reasoning_off_or_fail() -> None:
+    request = Request((ASKED,), (TOOL,), options={"reasoning": "high"})
+    sent = encoded(request, target(tools_with_reasoning=False, default_effort="medium"))
+    assert sent.body == body(WIRE_ASKED, tools=[TOOL], reasoning_effort="none")
+    assert features(sent.warnings) == ["reasoning"]
+    quiet = encoded(replace(request, options={}), target(tools_with_reasoning=False))
+    assert quiet.body == body(WIRE_ASKED, tools=[TOOL])
+    with pytest.raises(UnsupportedFeature, match="Responses API takes both"):
+        encoded(request, target(tools_with_reasoning=False, default_effort="high", efforts=("low", "high")))
+
+
+def test_row_48_a_model_with_cache_marks_gets_one_after_the_system_text() -> None:
+    request = Request((Message.system("S"), ASKED), options={"cache": True})
+    text: JsonObject = {"type": "text", "text": "S"}
+    marked: JsonObject = {**text, "prompt_cache_breakpoint": {"mode": "explicit"}}
+    assert encoded(request, target(cache_breakpoints=True)).body == body(
+        {"role": "system", "content": [marked]}, WIRE_ASKED, prompt_cache_options={"mode": "explicit"}
+    )
+    marked = {**text, "cache_control": {"type": "ephemeral"}}
+    assert encoded(request, target(OPENROUTER, cache_breakpoints=True)).body == body(
+        {"role": "system", "content": [marked]}, WIRE_ASKED
+    )
+
+
+@pytest.mark.parametrize("asked", ["hard", {"budget": "x"}, {"budget": True}, 3, {"effort": "low"}])
+def test_reasoning_that_cannot_be_is_an_input_error(asked: JsonValue) -> None:
+    with pytest.raises(InputError, match="reasoning must be one of off, minimal"):
+        encoded(Request((ASKED,), options={"reasoning": asked}))
+
+
+def test_row_34_structured_output_and_row_35_its_name() -> None:
+    request = Request((ASKED,), response_format=ResponseFormat(SCHEMA))
+    sent = encoded(request)
+    assert sent.body == body(WIRE_ASKED, response_format=FORMAT)
+    assert openai_chat.read_request(sent.body) == request
+    named = encoded(replace(request, response_format=ResponseFormat(SCHEMA, "my answer"))).body["response_format"]
+    assert named == {"type": "json_schema", "json_schema": {"name": "my_answer", "schema": SCHEMA}}
+
+
+def test_structured_output_that_is_no_object_is_refused_before_it_is_sent() -> None:
+    with pytest.raises(UnsupportedFeature, match=r"schema of the output 'response'.*the root must be an object"):
+        encoded(Request((ASKED,), response_format=ResponseFormat({"type": "array"})))
+
+
+def test_any_object_is_asked_for_without_a_schema() -> None:
+    request = Request((ASKED,), response_format=ResponseFormat())
+    sent = encoded(request)
+    assert sent.body == body(WIRE_ASKED, response_format={"type": "json_object"})
+    assert openai_chat.read_request(sent.body) == request
+
+
+@pytest.mark.parametrize(
+    ("to", "fields"),
+    [
+        pytest.param(target(DEEPSEEK), {"response_format": {"type": "json_object"}}, id="row 36 deepseek"),
+        pytest.param(
+            target(GROQ, able=Capabilities(json_object=True)),
+            {"response_format": {"type": "json_object"}},
+            id="row 36 a groq model without schemas",
+        ),
+        pytest.param(target(able=Capabilities()), {}, id="row 36 a model without any"),
+    ],
+)
+def test_structured_output_that_is_missing_is_asked_for_in_words(to: Target[ChatDialect], fields: JsonObject) -> None:
+    sent = encoded(Request((Message.system("S"), ASKED), response_format=ResponseFormat(SCHEMA)), to)
+    assert sent.body == body({"role": "system", "content": f"S\n\n{IN_WORDS}"}, WIRE_ASKED, **fields)
+    assert features(sent.warnings) == ["response_format"]
+    alone = encoded(Request((ASKED,), response_format=ResponseFormat(SCHEMA)), to)
+    assert alone.body == body({"role": "system", "content": IN_WORDS}, WIRE_ASKED, **fields)
+
+
+def test_row_37_structured_output_and_tools_go_together_where_they_can() -> None:
+    request = Request((ASKED,), (TOOL,), response_format=ResponseFormat(SCHEMA))
+    assert encoded(request).body == body(WIRE_ASKED, tools=[TOOL], response_format=FORMAT)
+    apart = encoded(request, target(GROQ, able=Capabilities(json_schema=True)))
+    assert apart.body == body({"role": "system", "content": IN_WORDS}, WIRE_ASKED, tools=[TOOL])
+    assert features(apart.warnings) == ["response_format"]
+
+
+def test_row_1_the_path_is_under_a_base_that_ends_in_v1() -> None:
+    assert encoded(Request((ASKED,))).path == "/chat/completions"
+    assert encoded(Request((ASKED,)), target(AZURE)).path == "/openai/deployments/m/chat/completions"
+
+
+def test_row_64_a_stream_asks_for_usage_where_the_host_has_it() -> None:
+    usage = {"stream": True, "stream_options": {"include_usage": True}}
+    assert encoded(Request((ASKED,)), stream=True).body == body(WIRE_ASKED, **usage)
+    assert encoded(Request((ASKED,)), target(MISTRAL), stream=True).body == body(WIRE_ASKED, stream=True)

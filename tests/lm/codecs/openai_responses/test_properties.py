@@ -1,0 +1,224 @@
+"""OpenAI Responses: what holds for any request and any answer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigwire.core.json import JsonObject
+from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.errors import CallerError
+from sigwire.lm.codecs import openai_responses
+from sigwire.lm.codecs.base import Encoded, Target
+from sigwire.lm.codecs.openai_responses import DEEPSEEK, DIALECTS, OPENAI, ResponsesDialect
+from tests.lm.codecs.encoding import features
+from tests.lm.codecs.openai_responses.wire import (
+    AFTER,
+    ASKED,
+    CITED,
+    FAMILY,
+    FILES,
+    REASONING,
+    REFUSAL,
+    SCHEMA,
+    SEARCH,
+    SHELL,
+    TRACE,
+    WIRE_ASKED,
+    WIRE_CALL,
+    answer,
+    decoded,
+    target,
+    text_item,
+)
+
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
+    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children, max_size=3),
+    max_leaves=6,
+)
+objects: st.SearchStrategy[Any] = st.dictionaries(st.text(max_size=5), json_values, max_size=3)
+names = st.text(min_size=1, max_size=70)
+wild_text = st.text(st.characters(), max_size=12)  # lone surrogates included
+families = st.sampled_from([FAMILY, "deepseek-responses", "anthropic"])
+opaques = st.builds(OpaquePart, families, st.sampled_from([REASONING, SHELL, TRACE, {"role": "assistant"}, {}, "x"]))
+marks = st.none() | st.just({FAMILY: AFTER}) | objects
+calls = st.builds(ToolCall.read, st.text(max_size=5), names, objects | st.text(max_size=9), provider_data=marks)
+media = st.one_of(
+    st.builds(ImagePart, st.none() | st.text(), st.none() | st.text(), st.none() | st.just("image/png")),
+    st.builds(FilePart, st.none() | st.text(), st.none() | st.text(), media_type=st.sampled_from(["text/plain", None])),
+)
+results = st.builds(
+    ToolResult,
+    st.text(max_size=5),
+    names,
+    wild_text | json_values,
+    st.booleans(),
+    st.lists(media, max_size=1).map(tuple),
+)
+parts_of = {
+    "system": st.builds(TextPart, wild_text),
+    "user": st.builds(TextPart, wild_text) | media | st.builds(AudioPart, st.text(max_size=3)),
+    "assistant": st.builds(TextPart, wild_text)
+    | calls
+    | opaques
+    | st.builds(ThinkingPart, st.text(max_size=5), provider=families),
+    "tool": results,
+}
+messages = st.sampled_from(sorted(parts_of)).flatmap(
+    lambda role: st.builds(Message, st.just(role), st.lists(parts_of[role], max_size=4).map(tuple))
+)
+functions = st.lists(names, max_size=3, unique=True).map(
+    lambda names: tuple({"type": "function", "function": {"name": name, "parameters": SCHEMA}} for name in names)
+)
+tools_offered = st.tuples(functions, st.sampled_from([(), (SEARCH,), (FILES,)])).map(lambda both: both[1] + both[0])
+options = st.fixed_dictionaries(
+    {},
+    optional={
+        "temperature": st.floats(0, 2),
+        "n": st.integers(1, 3),
+        "reasoning": st.sampled_from(["off", "high", "max", {"budget": 7}]),
+        "top_k": st.just(3),
+        "seed": st.integers(),
+        "stop": st.just("x"),
+        "extra_body": objects,
+    },
+)
+requests = st.builds(
+    Request,
+    st.lists(messages, max_size=5).map(tuple),
+    tools_offered,
+    st.sampled_from([None, ToolChoice.AUTO, ToolChoice.REQUIRED, ToolChoice.NONE]),
+    st.sampled_from([None, True, False]),
+    st.sampled_from([None, ResponseFormat(), ResponseFormat(SCHEMA, "x y")]),
+    options,
+)
+
+
+def attempt(request: Request, to: Target[ResponsesDialect]) -> Encoded | str:
+    """What would be sent, or why nothing can be."""
+    try:
+        return openai_responses.encode(request, to)
+    except CallerError as error:
+        return str(error)
+
+
+@given(requests, st.sampled_from(sorted(DIALECTS)))
+def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request, host: str) -> None:
+    sent = attempt(request, target(DIALECTS[host]))
+    if isinstance(sent, str):
+        refused = ("no place for", "no option 'top_k'", "needs a url", "extra_body must", "cannot hold")
+        assert any(words in sent for words in refused), sent
+        return
+    json.dumps(sent.body, ensure_ascii=False).encode()
+    assert ("n" in features(sent.warnings)) == (sent.repeat > 1)
+    assert ("stop" in features(sent.warnings)) == bool(sent.stop)
+
+
+@given(requests, st.sampled_from([OPENAI, DEEPSEEK]))
+def test_every_call_is_answered_in_order_before_anybody_else_speaks(request: Request, host: ResponsesDialect) -> None:
+    sent = attempt(replace(request, options={}), target(host))
+    if isinstance(sent, str):
+        return
+    written = sent.body["input"]
+    assert isinstance(written, list)
+    waiting: list[str] = []
+    seen: set[str] = set()
+    for item in written:
+        assert isinstance(item, dict)
+        if item.get("type") == "function_call":
+            assert item["call_id"]
+            assert item["call_id"] not in seen
+            waiting.append(str(item["call_id"]))
+        elif item.get("type") == "function_call_output":
+            assert item["call_id"] == waiting.pop(0)
+            seen.add(str(item["call_id"]))
+        elif item.get("role") in ("user", "developer", "system") or host is DEEPSEEK:
+            assert waiting == []
+    assert waiting == []
+
+
+texts = st.text(max_size=12)
+arguments = objects.map(lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+output_texts = st.fixed_dictionaries(
+    {"type": st.just("output_text"), "text": texts, "annotations": st.lists(st.just(CITED), max_size=1)}
+)
+wire_items: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "type": st.just("message"),
+            "role": st.just("assistant"),
+            "status": st.just("completed"),
+            "content": st.lists(output_texts | st.just(REFUSAL), min_size=1, max_size=3),
+        },
+        optional={"phase": st.sampled_from(["commentary", "final_answer"])},
+    ),
+    st.fixed_dictionaries(
+        {"type": st.just("function_call"), "name": st.text("abc_", min_size=1, max_size=8), "arguments": arguments},
+        optional={"status": st.just("completed"), "namespace": st.text(max_size=3)},
+    ),
+    st.fixed_dictionaries(
+        {"type": st.just("custom_tool_call"), "name": st.just("sql"), "input": texts.filter(bool)},
+    ),
+    st.fixed_dictionaries(
+        {
+            "type": st.just("reasoning"),
+            "encrypted_content": st.none() | texts,
+            "summary": st.lists(st.builds(lambda text: {"type": "summary_text", "text": text}, texts), max_size=2),
+        }
+    ),
+    st.fixed_dictionaries({"type": st.sampled_from(["web_search_call", "compaction"]), "x": json_values}),
+)
+
+
+def identified(items: list[dict[str, Any]]) -> list[JsonObject]:
+    """The items with ids as the provider would give them."""
+    named = [{"id": f"id_{number}", **item} for number, item in enumerate(items)]
+    return [{**item, **({"call_id": f"call-{item['id']}"} if "name" in item else {})} for item in named]
+
+
+def without_last_reasoning(items: list[JsonObject]) -> list[JsonObject]:
+    while items and items[-1]["type"] == "reasoning":
+        items = items[:-1]
+    return items
+
+
+@given(st.lists(wire_items, max_size=5).map(identified))
+def test_an_answer_put_into_history_is_sent_as_it_came(items: list[JsonObject]) -> None:
+    choice = decoded(answer(*items)).choices[0]
+    stored = Message.from_json(json.loads(json.dumps(choice.message().to_json())))
+    written = openai_responses.encode(Request((ASKED, stored)), target()).body["input"]
+    assert isinstance(written, list)
+    answers = ("function_call_output", "custom_tool_call_output")
+    turn = [item for item in written[1:] if isinstance(item, dict) and item.get("type") not in answers]
+    assert turn == without_last_reasoning(items)
+
+
+@given(st.lists(wire_items, max_size=5).map(identified))
+def test_what_was_written_is_read_and_written_again(items: list[JsonObject]) -> None:
+    choice = decoded(answer(*items)).choices[0]
+    sent = openai_responses.encode(Request((Message.system("S"), ASKED, choice.message(), ASKED)), target())
+    read = openai_responses.read_request(sent.body)
+    assert openai_responses.encode(read, target()).body == sent.body
+
+
+def test_ten_turns_are_sent_as_they_came() -> None:
+    history: list[Message] = [ASKED]
+    came: list[JsonObject] = [WIRE_ASKED]
+    for turn in range(10):
+        reasoning: JsonObject = {**REASONING, "id": f"rs_{turn}"}
+        call: JsonObject = {**WIRE_CALL, "call_id": f"c{turn}", "id": f"fc_{turn}", "status": "completed"}
+        items = [reasoning, text_item(f"turn {turn}", id=f"msg_{turn}"), call]
+        sent = openai_responses.encode(Request(tuple(history)), target())
+        assert sent.body["input"] == came
+        choice = openai_responses.decode(answer(*items), sent, target()).choices[0]
+        history += [choice.message(), Message.tool(ToolResult(f"c{turn}", "f", "ok"))]
+        came += [*items, {"type": "function_call_output", "call_id": f"c{turn}", "output": "ok"}]
+    stored = [Message.from_json(json.loads(json.dumps(message.to_json()))) for message in history]
+    assert openai_responses.encode(Request(tuple(stored)), target()).body["input"] == came

@@ -1,0 +1,225 @@
+"""OpenAI Responses: tools offered, chosen and written, and what their schemas may hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.request import Request, ToolChoice
+from sigwire.core.tools import Tool, WebSearch
+from sigwire.errors import UnsupportedFeature
+from sigwire.lm.codecs import openai_responses
+from sigwire.lm.codecs.base import Target
+from sigwire.lm.codecs.openai_responses import AZURE, COMPATIBLE, OPENAI, ResponsesDialect
+from tests.lm.codecs.encoding import features
+from tests.lm.codecs.openai_responses.wire import (
+    ASKED,
+    FILES,
+    OTHER,
+    SCHEMA,
+    SEARCH,
+    TOOL,
+    WIRE_ASKED,
+    WIRE_CALL,
+    WIRE_OTHER,
+    WIRE_TOOL,
+    answer,
+    body,
+    encoded,
+    target,
+)
+
+NO_PARAMETERS: JsonObject = {"type": "function", "function": {"name": "f", "description": "d"}}
+EMPTY: JsonObject = {"type": "object", "properties": {}}
+NOTHING: JsonObject = {"type": "function", "function": {"name": "f", "description": "d", "parameters": EMPTY}}
+FORCED: JsonObject = {"type": "function", "name": "f"}
+ALLOWED = ToolChoice("required", ("f", "g"))
+ALLOWED_WIRE: JsonObject = {
+    "type": "allowed_tools",
+    "mode": "required",
+    "tools": [FORCED, {"type": "function", "name": "g"}],
+}
+THIRD: JsonObject = {"type": "function", "function": {"name": "h", "description": "i", "parameters": SCHEMA}}
+WIRE_THIRD: JsonObject = {"type": "function", "name": "h", "description": "i", "parameters": SCHEMA, "strict": False}
+PLACE: JsonObject = {"country": "DE", "city": "Ulm"}
+NARROW_SEARCH = Tool.web_search(WebSearch(allowed_domains=("a.de",), user_location=PLACE)).spec
+WIRE_NARROW_SEARCH: JsonObject = {
+    "type": "web_search",
+    "filters": {"allowed_domains": ["a.de"]},
+    "user_location": {"type": "approximate", **PLACE},
+}
+OFFERS: dict[str, tuple[Target[ResponsesDialect], Request, JsonObject, list[str]]] = {
+    "row 24 definition": (target(), Request(tools=(TOOL,)), {"tools": [WIRE_TOOL]}, []),
+    "row 25 no-argument tool": (
+        target(),
+        Request(tools=(NOTHING,)),
+        {"tools": [{**WIRE_TOOL, "parameters": EMPTY}]},
+        [],
+    ),
+    "row 25 the key is required": (
+        target(AZURE),
+        Request(tools=(NO_PARAMETERS,)),
+        {"tools": [{**WIRE_TOOL, "parameters": EMPTY}]},
+        [],
+    ),
+    "row 27 auto": (
+        target(),
+        Request(tools=(TOOL,), tool_choice=ToolChoice.AUTO),
+        {"tools": [WIRE_TOOL], "tool_choice": "auto"},
+        [],
+    ),
+    "row 28 required": (
+        target(),
+        Request(tools=(TOOL,), tool_choice=ToolChoice.REQUIRED),
+        {"tools": [WIRE_TOOL], "tool_choice": "required"},
+        [],
+    ),
+    "row 28 required where thinking forbids it": (
+        target(AZURE, default_effort="high", forced_choice_with_reasoning=False),
+        Request(tools=(TOOL,), tool_choice=ToolChoice.REQUIRED),
+        {"tools": [WIRE_TOOL], "tool_choice": "auto"},
+        ["tool_choice"],
+    ),
+    "row 29 named": (
+        target(),
+        Request(tools=(TOOL, OTHER), tool_choice=ToolChoice.named("f")),
+        {"tools": [WIRE_TOOL, WIRE_OTHER], "tool_choice": FORCED},
+        [],
+    ),
+    "row 29 named where it cannot be forced": (
+        target(AZURE, forced_choice=False),
+        Request(tools=(TOOL, OTHER), tool_choice=ToolChoice.named("f")),
+        {"tools": [WIRE_TOOL], "tool_choice": "auto"},
+        ["tool_choice"],
+    ),
+    "row 30 none": (
+        target(),
+        Request(tools=(TOOL,), tool_choice=ToolChoice.NONE),
+        {"tools": [WIRE_TOOL], "tool_choice": "none"},
+        [],
+    ),
+    "row 31 allowed list": (
+        target(),
+        Request(tools=(TOOL, OTHER, THIRD), tool_choice=ALLOWED),
+        {"tools": [WIRE_TOOL, WIRE_OTHER, WIRE_THIRD], "tool_choice": ALLOWED_WIRE},
+        [],
+    ),
+    "row 31 allowed list on a compatible host": (
+        target(COMPATIBLE),
+        Request(tools=(TOOL, OTHER, THIRD), tool_choice=ALLOWED),
+        {"tools": [WIRE_TOOL, WIRE_OTHER], "tool_choice": "required"},
+        [],
+    ),
+    "row 32 parallel off": (
+        target(),
+        Request(tools=(TOOL,), parallel_tool_calls=False),
+        {"tools": [WIRE_TOOL], "parallel_tool_calls": False},
+        [],
+    ),
+    "row 32 parallel off without tools": (target(), Request(parallel_tool_calls=False), {}, []),
+    "row 33 choice without tools": (target(), Request(tool_choice=ToolChoice.REQUIRED), {}, []),
+    "row 49 web search": (target(), Request(tools=(SEARCH,)), {"tools": [{"type": "web_search"}]}, []),
+    "row 49 web search with limits, between functions": (
+        target(),
+        Request(
+            tools=(TOOL, {**NARROW_SEARCH, "web_search": {"allowed_domains": ["a.de"], "user_location": PLACE}}, OTHER)
+        ),
+        {"tools": [WIRE_TOOL, WIRE_NARROW_SEARCH, WIRE_OTHER]},
+        [],
+    ),
+    "row 49 domains may be a tuple": (
+        target(AZURE),
+        Request(tools=(NARROW_SEARCH,)),
+        {"tools": [WIRE_NARROW_SEARCH]},
+        [],
+    ),
+    "row 49 a limit of uses is exact for one built-in tool": (
+        target(AZURE),
+        Request(tools=(Tool.web_search(WebSearch(max_uses=2)).spec,)),
+        {"tools": [{"type": "web_search"}], "max_tool_calls": 2},
+        [],
+    ),
+    "row 49 a limit of uses is left out beside another built-in tool": (
+        target(AZURE),
+        Request(tools=(Tool.web_search(WebSearch(max_uses=2)).spec, FILES)),
+        {"tools": [{"type": "web_search"}, {"type": "file_search", "vector_store_ids": ["vs_1"]}]},
+        ["max_uses"],
+    ),
+    "another built-in tool is sent flat": (
+        target(),
+        Request(tools=(FILES,)),
+        {"tools": [{"type": "file_search", "vector_store_ids": ["vs_1"]}]},
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize(("to", "request_", "fields", "warned"), OFFERS.values(), ids=OFFERS)
+def test_tools_and_choices(
+    to: Target[ResponsesDialect], request_: Request, fields: JsonObject, warned: list[str]
+) -> None:
+    sent = encoded(replace(request_, messages=(ASKED,)), to)
+    wire = body(WIRE_ASKED, **fields)
+    if to.dialect.store is None:
+        del wire["store"]
+    assert sent.body == wire
+    assert features(sent.warnings) == warned
+
+
+@pytest.mark.parametrize("name", [name for name, case in OFFERS.items() if case[0].dialect is OPENAI and case[2]])
+def test_tools_and_choices_are_read_back(name: str) -> None:
+    _, request, fields, _ = OFFERS[name]
+    assert openai_responses.read_request(body(WIRE_ASKED, **fields)) == replace(request, messages=(ASKED,))
+
+
+@pytest.mark.parametrize("choice", ["validated", {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "mcp"}]}])
+def test_a_choice_we_do_not_model_is_kept_when_read(choice: JsonValue) -> None:
+    wire = body(WIRE_ASKED, tools=[WIRE_TOOL], tool_choice=choice)
+    assert encoded(openai_responses.read_request(wire)).body == wire
+
+
+def test_what_a_tool_or_a_choice_says_beyond_our_model_is_kept_when_read() -> None:
+    deferred: JsonObject = {**WIRE_TOOL, "strict": True, "defer_loading": True}
+    hosted: JsonObject = {"type": "file_search"}
+    wire = body(WIRE_ASKED, tools=[deferred], tool_choice=hosted)
+    request = openai_responses.read_request(wire)
+    assert request.tools == (TOOL,)
+    assert request.options == {"extra_body": {"tools": [deferred], "tool_choice": hosted}}
+    assert encoded(request).body == wire
+
+
+def test_row_26_a_name_the_wire_forbids_is_mapped_and_mapped_back() -> None:
+    name = "shop.orders/" + "x" * 80
+    tool: JsonObject = {"type": "function", "function": {"name": name, "description": "", "parameters": SCHEMA}}
+    sent = encoded(Request((ASKED,), (tool,), ToolChoice.named(name)))
+    wire = sent.names.encode(name)
+    assert len(wire) <= 64
+    assert sent.body["tools"] == [{"type": "function", "name": wire, "parameters": SCHEMA, "strict": False}]
+    assert sent.body["tool_choice"] == {"type": "function", "name": wire}
+    reply = answer({**WIRE_CALL, "name": wire})
+    assert openai_responses.decode(reply, sent, target()).choices[0].tool_calls[0].name == name
+
+
+@pytest.mark.parametrize(
+    ("to", "tool", "refused"),
+    [
+        pytest.param(target(COMPATIBLE), SEARCH, "'web_search'", id="row 49 a host without web search"),
+        pytest.param(target(), {"type": "google_maps"}, "'google_maps'", id="another provider's tool"),
+        pytest.param(
+            target(), Tool.web_search(WebSearch(blocked_domains=("a.de",))).spec, "blocked domains", id="row 49 blocked"
+        ),
+    ],
+)
+def test_a_built_in_tool_without_a_place_is_refused(
+    to: Target[ResponsesDialect], tool: JsonObject, refused: str
+) -> None:
+    with pytest.raises(UnsupportedFeature, match=f"has no place for .*{refused}"):
+        encoded(Request((ASKED,), (tool,)), to)
+
+
+def test_the_callers_schema_is_sent_as_it_is() -> None:
+    schema: JsonObject = {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"const": 1}}}
+    tool: JsonObject = {"type": "function", "function": {"name": "f", "description": "d", "parameters": schema}}
+    assert encoded(Request((ASKED,), (tool,))).body["tools"] == [{**WIRE_TOOL, "parameters": schema}]
