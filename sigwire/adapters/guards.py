@@ -135,9 +135,8 @@ def line_guard(*, calls: bool, headers: bool = True) -> AnyGuard:
     lines = Guard(Guard.LINE, marks, hints)
     if not calls:
         return lines
-    from sigwire.adapters.text_tools.registry import (
-        current_scanner,  # every dialect, which texts without calls do not need
-    )
+    # With it comes every dialect, and texts without calls need none.
+    from sigwire.adapters.text_tools.registry import current_scanner
 
     return GuardPair(lines, _marker_guard(current_scanner().markers))
 
