@@ -148,16 +148,7 @@ class Prediction(Example):
         first = every.rows[0] if every.rows else {}
         return cls.make(dict(first), signature=signature, completions=every)
 
-    if TYPE_CHECKING:
-        response: Any
-        choice: Any
-        repairs: Any
-        warnings: Any
-        attempts: Any
-        mode: Any
-        usage: Any
-        completions: Any
-    else:
+    if not TYPE_CHECKING:  # to checkers they are what Record declares
         response = _FromMeta(lambda record: record._meta.response)
         choice = _FromMeta(lambda record: record._meta.choice)
         repairs = _FromMeta(lambda record: record._meta.repairs)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -178,7 +179,7 @@ class Record:
 
     def set_lm_usage(self, usage: Mapping[str, Any]) -> None:
         """Store tokens by model."""
-        self._meta = self._meta.replace(lm_usage=dict(usage))
+        self._meta = replace(self._meta, lm_usage=dict(usage))
 
 
 @cache
@@ -190,34 +191,18 @@ def _core_values() -> dict[str, Any]:
     return {kind.__name__: kind for kind in (Message, ToolCall, ToolCalls, ToolResult)}
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Meta:
     """What a prediction knows beside its fields. One slot on the record, so that making one stays cheap."""
 
-    __slots__ = ("attempts", "choice", "completions", "lm_usage", "mode", "repairs", "response", "signature")
-
-    def __init__(
-        self,
-        signature: Any = None,
-        response: Response | None = None,
-        choice: Choice | None = None,
-        repairs: Sequence[Any] = (),
-        mode: str | None = None,
-        attempts: Sequence[Any] = (),
-        completions: Any = None,
-        lm_usage: dict[str, Any] | None = None,
-    ) -> None:
-        self.signature = signature
-        self.response = response
-        self.choice = choice
-        self.repairs = repairs
-        self.mode = mode
-        self.attempts = attempts
-        self.completions = completions
-        self.lm_usage = lm_usage
-
-    def replace(self, **changes: Any) -> Meta:
-        """A copy with some of it changed."""
-        return Meta(**{**{name: getattr(self, name) for name in self.__slots__}, **changes})
+    signature: Any = None
+    response: Response | None = None
+    choice: Choice | None = None
+    repairs: Sequence[Any] = ()
+    mode: str | None = None
+    attempts: Sequence[Any] = ()
+    completions: Any = None
+    lm_usage: dict[str, Any] | None = None
 
 
 _NO_META = Meta()
