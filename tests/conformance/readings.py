@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sigwire.core.messages import ThinkingPart
@@ -45,3 +46,10 @@ def expected_call(call: Exchange) -> tuple[str, str, Any]:
 def without_space(text: str | None) -> str:
     """A text whose white space is no matter."""
     return "".join((text or "").split())
+
+
+def in_form(body: Exchange, equal: Mapping[str, Callable[[Exchange], Exchange]]) -> Exchange:
+    """A body with the differences that mean the same undone, each by its rule."""
+    for rule in equal.values():
+        body = rule(body)
+    return body

@@ -15,13 +15,13 @@ from sigwire.core.messages import Message, OpaquePart, TextPart
 from sigwire.core.names import NameMap
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools import ToolResult
 from sigwire.errors import LMError
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, FINISH_REASONS, MessagesDialect
 from sigwire.lm.codecs.base import Encoded, ModelFacts, Target
-from tests.conformance.readings import thoughts
+from tests.conformance.readings import in_form, thoughts
 from tests.conformance.recordings import ids, recorded
+from tests.lm.codecs.encoding import results_for
 
 EXCHANGES = recorded("anthropic-messages.jsonl")
 ABLE = Capabilities(json_schema=True, tools_with_json_schema=True, native_tools=True, tool_choice=True)
@@ -133,16 +133,11 @@ def test_a_recorded_answer_put_into_history_is_sent_as_it_came(exchange: dict[st
     said = decoded(exchange).choices[0].message()
     stored = Message.from_json(json.loads(json.dumps(said.to_json())))
     # A turn of the user's behind it: an answer that comes last loses its trailing white space.
-    history = (Message.user("q"), stored, *answered(stored), Message.user("r"))
+    history = (Message.user("q"), stored, *results_for(stored), Message.user("r"))
     written: Any = anthropic.encode(Request(history), target).body["messages"]
     replayed = as_blocks(next(message for message in written if message["role"] == "assistant"))["content"]
     came = [without_empty(block) for block in exchange["response"]["content"]]
     assert replayed == [block for block in came if block.get("text", "x").strip()]
-
-
-def answered(message: Message) -> tuple[Message, ...]:
-    results = [ToolResult(call.id, call.name, "ok") for call in message.tool_calls]
-    return (Message.tool(*results),) if results else ()
 
 
 def without_empty(block: dict[str, Any]) -> dict[str, Any]:
@@ -224,9 +219,7 @@ EXCEPTIONS: dict[str, str] = {
 
 
 def same_form(body: Body) -> Body:
-    for rule in EQUAL_FORMS.values():
-        body = rule(body)
-    return body
+    return in_form(body, EQUAL_FORMS)
 
 
 REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not None]

@@ -19,7 +19,7 @@ from sigwire.core.response import Choice, Response
 from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.base import Encoded, ModelFacts, Target
 from sigwire.lm.codecs.gemini import FINISH_REASONS, GEMINI, VERTEX, GeminiDialect
-from tests.conformance.readings import read_call, thoughts
+from tests.conformance.readings import in_form, read_call, thoughts
 from tests.conformance.recordings import ids, recorded
 
 EXCHANGES = recorded("gemini.jsonl")
@@ -297,9 +297,7 @@ EXCEPTIONS: dict[str, str] = {"ge-329b02a675": IN_WORDS, "ge-33b3c3d061": IN_WOR
 
 
 def same_form(body: dict[str, Any]) -> dict[str, Any]:
-    for rule in EQUAL_FORMS.values():
-        body = rule(body)
-    return body
+    return in_form(body, EQUAL_FORMS)
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))

@@ -18,7 +18,7 @@ from sigwire.errors import LMError
 from sigwire.lm.codecs import openai_responses
 from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesDialect
-from tests.conformance.readings import USED, expected_call, read_call, sent_of, used, without_space
+from tests.conformance.readings import USED, expected_call, in_form, read_call, sent_of, used, without_space
 from tests.conformance.recordings import ids, recorded
 
 EXCHANGES = recorded("openai-responses.jsonl")
@@ -211,9 +211,7 @@ EXCEPTIONS: dict[str, str] = {
 
 
 def same_form(body: dict[str, Any]) -> dict[str, Any]:
-    for rule in EQUAL_FORMS.values():
-        body = rule(body)
-    return body
+    return in_form(body, EQUAL_FORMS)
 
 
 REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not None]
