@@ -49,7 +49,7 @@ def _told(error: BaseException, trip: Trip) -> LMError | None:
     if isinstance(error, aiohttp.ClientError | HttpProcessingError):
         return trip.broken("what came is not an HTTP/1.1 reply")
     if isinstance(error, ProtocolError):
-        return trip.broken(str(error))
+        return trip.broken(str(error), error.hint, error.retryable)
     return trip.broken(_socks_fault(trip.proxy, error)) if _is_socks_error(error) else None
 
 

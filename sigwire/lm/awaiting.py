@@ -445,7 +445,7 @@ class AwaitedReply:
     def _begin(self) -> Unpacker:
         time_left(self._trip.deadline)
         if self._unpacker is None:
-            self._unpacker = Unpacker(self.headers.get("content-encoding", ""))
+            self._unpacker = Unpacker(self.headers.get("content-encoding", ""), self._trip.max_reply)
         return self._unpacker
 
     def _check_late(self) -> None:

@@ -330,7 +330,7 @@ class BlockingReply:
         """The next piece of the body, ``b""`` after the last."""
         try:
             if self._unpacker is None:
-                self._unpacker = Unpacker(self.headers.get("content-encoding", ""))
+                self._unpacker = Unpacker(self.headers.get("content-encoding", ""), self._trip.max_reply)
             while packed := self._read_some():
                 if piece := self._unpacker.feed(packed):
                     return piece
@@ -378,4 +378,4 @@ def _told(error: BaseException, trip: Trip) -> LMError | None:
         return trip.too_late()
     if isinstance(error, OSError):
         return trip.broken(*explained(error))
-    return trip.broken(str(error)) if isinstance(error, ProtocolError) else None
+    return trip.broken(str(error), error.hint, error.retryable) if isinstance(error, ProtocolError) else None

@@ -150,6 +150,7 @@ class HttpTransport:
       own, instead of both.
     - ``headers`` go with every request; those of the request win.
     - ``keep_alive``: how long an idle connection is kept, in seconds.
+    - ``max_reply``: the most bytes of a reply's body, its compression taken off, before it is refused; ``None`` for no limit.
 
     After ``close()`` it can be used again; also as a context manager, with ``with`` or ``async with``.
     Raises ``ConfigurationError`` for settings that cannot work.
@@ -171,11 +172,13 @@ class HttpTransport:
         tls: ssl.SSLContext | None = None,
         headers: Mapping[str, str] | None = None,
         keep_alive: float = 50.0,
+        max_reply: int | None = 256 * 1024 * 1024,
     ) -> None:
         if tls is not None and (ca is not None or certificate is not None):
             raise ConfigurationError("HttpTransport has tls= and ca= or certificate=: load those into the SSLContext.")
         self.connect_timeout = _checked_timeout("connect_timeout", connect_timeout)
         self.timeout = _checked_timeout("timeout", timeout)
+        self._max_reply = _checked_length("max_reply", max_reply)
         self._proxy = Proxy.parse(proxy) if proxy else None
         self._trust_env = trust_env
         self._headers = {
@@ -261,7 +264,8 @@ class HttpTransport:
     def _trip(self, request: HttpRequest) -> Trip:
         limit = self.timeout if request.timeout is None else _checked_timeout("timeout", request.timeout)
         end = endpoint(request.url)
-        return Trip(request, end, self._head(request, end), self._way(end), (limit, self.connect_timeout))
+        limits = (limit, self.connect_timeout)
+        return Trip(request, end, self._head(request, end), self._way(end), limits, self._max_reply)
 
     def _head(self, request: HttpRequest, end: Endpoint) -> bytes:
         """All but the length. Between two requests to a model it is the same, so it is made and checked once."""
@@ -299,6 +303,12 @@ def _checked_timeout(name: str, seconds: float | None) -> float | None:
             f"HttpTransport's {name} is {seconds!r}. Give seconds above zero, or None for no limit."
         )
     return seconds
+
+
+def _checked_length(name: str, length: int | None) -> int | None:
+    if length is not None and not length > 0:
+        raise ConfigurationError(f"HttpTransport's {name} is {length!r}. Give bytes above zero, or None for no limit.")
+    return length
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:

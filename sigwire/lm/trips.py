@@ -5,7 +5,7 @@
     has_news(descriptor)                          whether an idle connection may not be used again
     explained(error)                              what an error of the system means: (what, hint, whether trying again can help)
     sendable(method, target, headers)             the head of a request, or an error that names what cannot be sent
-    Unpacker(coding)                              a body without its compression, piece by piece
+    Unpacker(coding, limit)                       a body without its compression, piece by piece
 
 Shared by the two clients, ``blocking`` and ``awaiting``, so that both say the same of the same trouble. Opens nothing.
 """
@@ -16,6 +16,7 @@ import os
 import re
 import select
 import socket
+import sys
 import time
 import zlib
 from collections.abc import Iterable, Mapping
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ProtocolError",
+    "TooLongError",
     "Trip",
     "Unpacker",
     "configured",
@@ -42,7 +44,20 @@ __all__ = [
 
 
 class ProtocolError(ValueError):
-    """What came is not a whole HTTP/1.1 reply, or a proxy refused. The message says what was wrong, without quoting a body."""
+    """What came is not a whole HTTP/1.1 reply, or a proxy refused. The message says what was wrong, without quoting a body.
+
+    ``hint`` says what to do; ``retryable`` whether trying again can help.
+    """
+
+    hint = ""
+    retryable = True
+
+
+class TooLongError(ProtocolError):
+    """A reply's body is longer than it may be."""
+
+    hint = "If it is what it should be, raise max_reply of the HttpTransport."
+    retryable = False
 
 
 def time_left(deadline: float | None) -> float | None:
@@ -64,10 +79,11 @@ def _shorter(one: float | None, other: float | None) -> float | None:
 class Trip:
     """A request, where it goes, its deadlines (``time.monotonic()``), and how far it got (``phase``).
 
-    ``head`` is what ``sendable`` made: all of the head but the length of the body.
+    ``head`` is what ``sendable`` made: all of the head but the length of the body. ``max_reply``: how many bytes of the reply's
+    body are taken, without its compression.
     """
 
-    __slots__ = ("connect_limit", "deadline", "endpoint", "head", "limit", "phase", "proxy", "request")
+    __slots__ = ("connect_limit", "deadline", "endpoint", "head", "limit", "max_reply", "phase", "proxy", "request")
 
     def __init__(
         self,
@@ -76,11 +92,13 @@ class Trip:
         head: bytes,
         proxy: Proxy | None,
         limits: tuple[float | None, float | None],
+        max_reply: int | None = None,
     ) -> None:
         self.request, self.endpoint, self.head, self.proxy = request, endpoint, head, proxy
         self.limit, connect_limit = limits
         self.deadline = None if self.limit is None else time.monotonic() + self.limit
         self.connect_limit = _shorter(self.limit, connect_limit)
+        self.max_reply = max_reply
         self.phase = "connecting"
 
     @property
@@ -228,32 +246,43 @@ class _Unzip(Protocol):
     @property
     def eof(self) -> bool: ...
 
-    def decompress(self, data: bytes, /) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
 class Unpacker:
     """Takes the compression off a body. Some servers compress although nobody asked them to.
 
+    A body of more than ``limit`` bytes is refused, and no more than that is unpacked: a few kilobytes can be gigabytes.
+
     >>> Unpacker("identity").feed(b"plain")
     b'plain'
     """
 
-    __slots__ = ("_coded", "_unzip")
+    __slots__ = ("_coded", "_left", "_limit", "_unzip")
 
-    def __init__(self, coding: str) -> None:
+    def __init__(self, coding: str, limit: int | None = None) -> None:
+        self._limit = limit
+        self._left = sys.maxsize - 1 if limit is None else limit
         self._coded = coding.lower() not in ("", "identity")
         if self._coded and coding.lower() not in _COMPRESSED:
             raise ProtocolError(f"the reply's content-encoding is {coding!r}, which was not asked for")
         self._unzip: _Unzip | None = None
 
     def feed(self, piece: bytes) -> bytes:
-        """The next piece of the body; ``b""`` is its end."""
-        if not self._coded or (not piece and self._unzip is None):
+        """The next piece of the body; ``b""`` is its end. Raises ``ProtocolError``."""
+        plain = self._unpacked(piece) if self._coded else piece
+        self._left -= len(plain)
+        if self._left < 0:
+            raise TooLongError(f"the reply's body is longer than {self._limit:,} bytes")
+        return plain
+
+    def _unpacked(self, piece: bytes) -> bytes:
+        if not piece and self._unzip is None:
             return piece
         self._unzip = self._unzip or zlib.decompressobj(47)  # 32 + 15: zlib's or gzip's own header, whichever is there
         if not piece and not self._unzip.eof:
             raise ProtocolError("the reply's compressed body is cut off")
         try:
-            return self._unzip.decompress(piece)
+            return self._unzip.decompress(piece, self._left + 1)
         except zlib.error as error:
             raise ProtocolError("the reply's compressed body is damaged") from error

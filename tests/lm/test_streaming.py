@@ -24,7 +24,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import Tool, ToolCall
-from sigwire.errors import LMAuthenticationError, LMError, LMServerError, LMTransportError
+from sigwire.errors import InputError, LMAuthenticationError, LMError, LMServerError, LMTransportError
 from sigwire.lm.client import LM
 from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.modules.module import Module
@@ -342,6 +342,22 @@ async def test_a_task_that_is_cancelled_closes_what_waits_in_its_threads(wire: s
 async def _read_all(events: Any) -> None:
     async for _ in events:
         pass
+
+
+# --- how an answer is read ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic", "ollama"])
+def test_who_asks_for_another_reading_in_extra_body_is_told_before_anything_is_sent(wire: str, read: Read) -> None:
+    with FakeProvider(["Hello"] * 2) as provider:
+        lm = model(provider, wire)
+        in_pieces, whole = (replace(HI, options={"extra_body": {"stream": stream}}) for stream in (True, False))
+        with pytest.raises(InputError, match=r"stream=True, .*stream and astream ask"):
+            lm.respond(in_pieces)
+        with pytest.raises(InputError, match=r"stream=False, "):
+            read(lm, whole)
+        assert not provider.requests
+        assert lm.respond(whole).choices[0].text == collect(read(lm, in_pieces)).choices[0].text == "Hello"
 
 
 # --- numbers without bounds ----------------------------------------------------------------------------------

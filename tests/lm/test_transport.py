@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import gzip
 import os
 import signal
 import socket
@@ -847,6 +848,23 @@ def test_a_reply_framed_in_two_ways_is_the_last_on_its_connection(serve: Callabl
         assert server.is_left(0)
 
 
+@pytest.mark.parametrize("coding", ["gzip", "identity"])
+def test_a_reply_that_is_too_long_is_refused_and_not_tried_again(
+    serve: Callable[..., Server], call: Call, coding: str
+) -> None:
+    body = gzip.compress(bytes(5_000)) if coding == "gzip" else bytes(5_000)
+    server = serve(says(reply(body, f"content-encoding: {coding}"), stay=True))
+    with no_open_sockets():
+        with HttpTransport(max_reply=4_999) as transport:
+            with pytest.raises(LMTransportError, match=r"longer than 4,999 bytes\..* raise max_reply") as caught:
+                call(transport, ask(server.url))
+            assert not caught.value.retryable
+            assert server.is_left(0)
+            del caught
+        with HttpTransport(max_reply=5_000) as transport:
+            assert call(transport, ask(server.url)).body == bytes(5_000)
+
+
 def test_a_refused_connection_says_so(call: Call) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
@@ -918,7 +936,9 @@ def test_connecting_has_a_limit_that_includes_tls(call: Call) -> None:
             call(transport, ask(url))
 
 
-@pytest.mark.parametrize("wrong", [{"timeout": 0}, {"connect_timeout": -1}, {"timeout": float("nan")}])
+@pytest.mark.parametrize(
+    "wrong", [{"max_reply": 0}, {"timeout": 0}, {"connect_timeout": -1}, {"timeout": float("nan")}]
+)
 def test_limits_that_cannot_be_met_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(wrong))):
         HttpTransport(**wrong)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 import zlib
 from collections.abc import Set
 from itertools import pairwise
@@ -12,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.errors import ConfigurationError
-from sigwire.lm.trips import ProtocolError, Unpacker, read_head, sendable
+from sigwire.lm.trips import ProtocolError, TooLongError, Unpacker, read_head, sendable
 
 BODIES = st.binary(max_size=300)
 
 
-def unpacked(packed: bytes, coding: str, cuts: Set[int]) -> bytes:
+def unpacked(packed: bytes, coding: str, cuts: Set[int], limit: int | None = None) -> bytes:
     """Feed the body, cut at these places."""
-    unpacker = Unpacker(coding)
+    unpacker = Unpacker(coding, limit)
     edges = [0, *sorted(cut for cut in cuts if 0 < cut < len(packed)), len(packed)]
     pieces = [packed[start:end] for start, end in pairwise(edges) if start < end]
     return b"".join(map(unpacker.feed, [*pieces, b""]))
@@ -37,6 +38,29 @@ def test_a_packed_body_that_stops_early_is_an_error(body: bytes, data: st.DataOb
     stop = data.draw(st.integers(1, len(packed) - 1))
     with pytest.raises(ProtocolError, match="cut off"):
         unpacked(packed[:stop], "gzip", set())
+
+
+@given(st.integers(1, 300), st.integers(0, 400), st.sets(st.integers(0, 400)), st.sampled_from(["gzip", "deflate", ""]))
+def test_a_body_is_taken_up_to_its_limit_however_it_is_packed_and_cut(
+    limit: int, size: int, cuts: set[int], coding: str
+) -> None:
+    body = bytes(number % 251 for number in range(size))
+    pack = {"gzip": gzip.compress, "deflate": zlib.compress}.get(coding, bytes)
+    if size <= limit:
+        assert unpacked(pack(body), coding, cuts, limit) == body
+    else:
+        with pytest.raises(TooLongError, match=f"longer than {limit} bytes"):
+            unpacked(pack(body), coding, cuts, limit)
+
+
+def test_no_more_is_unpacked_than_may_be_taken() -> None:
+    bomb = gzip.compress(bytes(64 * 1024 * 1024))
+    tracemalloc.start()
+    with pytest.raises(TooLongError):
+        Unpacker("gzip", 1000).feed(bomb)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1024 * 1024
 
 
 def test_a_body_without_bytes_needs_no_packing() -> None:

@@ -120,12 +120,20 @@ def merge(body: JsonObject, extra: Mapping[str, JsonValue]) -> JsonObject:
 
 
 def finish(body: JsonObject, request: Request) -> JsonObject:
-    """The caller's ``extra_body`` merged last, so that it can correct anything. ``InputError`` if it is no object."""
+    """The caller's ``extra_body`` merged last, so that it can correct anything.
+
+    Raises ``InputError`` if it is no object, or would have the answer come in another way than it is going to be read.
+    """
     extra = request.options.get("extra_body")
     if extra is None:
         return body
     if not isinstance(extra, dict):
         raise InputError(f"extra_body must be an object that is merged into the request, not {extra!r:.80}.")
+    if (stream := extra.get("stream")) is not None and stream != body.get("stream", False):
+        raise InputError(
+            f"extra_body says stream={stream!r}, which is not how the answer is going to be read (encoding the request). "
+            "Leave it out: stream and astream ask for an answer in pieces, every other call for a whole one."
+        )
     return merge(body, extra)
 
 
