@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
-from sigwire.core.tools import ToolCall, ToolResult
-from sigwire.errors import CallerError
+from sigwire.core.messages import ImagePart, Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.tools import ToolResult
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import COMPATIBLE_MESSAGES, MessagesDialect
-from sigwire.lm.codecs.base import Encoded, Target
+from sigwire.lm.codecs.base import Target
 from tests.lm.codecs.anthropic.wire import (
     ALWAYS_ON,
     ASKED,
@@ -38,87 +37,51 @@ from tests.lm.codecs.anthropic.wire import (
     text,
     user,
 )
+from tests.lm.codecs.any_request import (
+    attempt,
+    audio,
+    calls_with,
+    files,
+    json_values,
+    objects,
+    places,
+    requests_of,
+    results_with,
+    wild_text,
+)
 from tests.lm.codecs.encoding import features, results_for
 
-json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
-    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children, max_size=3),
-    max_leaves=6,
-)
-objects: st.SearchStrategy[Any] = st.dictionaries(st.text(max_size=5), json_values, max_size=3)
-names = st.text(min_size=1, max_size=140)
-wild_text = st.text(st.characters(), max_size=12)  # lone surrogates included
-calls = st.builds(
-    ToolCall.read, st.text(max_size=5), names, objects | st.text(max_size=9), provider_data=st.none() | objects
-)
-images = st.builds(ImagePart, st.none() | st.text(), st.none() | st.text(), st.sampled_from([None, "image/png", "x/y"]))
-files = st.builds(
-    FilePart, st.none() | st.text(), st.none() | st.text(), media_type=st.sampled_from(["text/plain", None])
-)
-media = images | files | st.builds(AudioPart, st.text())
-results = st.builds(
-    ToolResult,
-    st.text(max_size=5),
-    names,
-    wild_text | json_values,
-    st.booleans(),
-    st.lists(images | st.builds(TextPart, wild_text), max_size=2).map(tuple),
-)
+shown = st.builds(ImagePart, places, places, st.sampled_from([None, "image/png", "x/y"]))
 families = st.sampled_from([None, "anthropic", "openai-chat"])
 thinking = st.builds(ThinkingPart, wild_text, st.none() | st.text(), st.none() | st.text(), families)
 told = st.dictionaries(st.text(max_size=5), json_values.filter(lambda value: value is not None), max_size=3)
 opaque = st.builds(OpaquePart, st.just("anthropic"), told)
-parts_of = {
-    "system": st.builds(TextPart, wild_text) | opaque,
-    "user": st.builds(TextPart, wild_text) | media | opaque,
-    "assistant": st.builds(TextPart, wild_text) | calls | thinking | opaque,
-    "tool": results,
-}
-messages = st.sampled_from(sorted(parts_of)).flatmap(
-    lambda role: st.builds(Message, st.just(role), st.lists(parts_of[role], max_size=3).map(tuple))
-)
-tools_offered = st.lists(names, max_size=3, unique=True).map(
-    lambda names: tuple({"type": "function", "function": {"name": name, "parameters": SCHEMA}} for name in names)
-)
-options = st.fixed_dictionaries(
-    {},
-    optional={
+requests = requests_of(
+    {
+        "system": st.builds(TextPart, wild_text) | opaque,
+        "user": st.builds(TextPart, wild_text) | shown | files | audio | opaque,
+        "assistant": st.builds(TextPart, wild_text) | calls_with(st.none() | objects) | thinking | opaque,
+        "tool": results_with(shown | st.builds(TextPart, wild_text), most=2),
+    },
+    {
         "temperature": st.floats(0, 1),
         "max_tokens": st.integers(0, 5000),
-        "n": st.integers(1, 3),
-        "reasoning": st.sampled_from(["off", "high", "max", {"budget": 7}]),
         "stop": st.text(max_size=3) | st.lists(st.text(max_size=3), max_size=3),
         "cache": st.booleans(),
         "logprobs": st.just(True),
         "seed": st.integers(),
         "extra_body": st.fixed_dictionaries({"x": objects}),
     },
-)
-requests = st.builds(
-    Request,
-    st.lists(messages, max_size=6).map(tuple),
-    tools_offered,
-    st.sampled_from([None, ToolChoice.AUTO, ToolChoice.REQUIRED, ToolChoice.NONE]),
-    st.sampled_from([None, True, False]),
-    st.sampled_from([None, ResponseFormat(), ResponseFormat(SCHEMA, "x y"), ResponseFormat({"type": "object"})]),
-    options,
+    formats=(ResponseFormat(), ResponseFormat(SCHEMA, "x y"), ResponseFormat({"type": "object"})),
 )
 targets = st.sampled_from(
     [target(), BY_BUDGET, ALWAYS_ON, target(COMPATIBLE_MESSAGES), target(later_system=True, able=Capabilities())]
 )
 
 
-def attempt(request: Request, to: Target[MessagesDialect]) -> Encoded | str:
-    """What would be sent, or why nothing can be."""
-    try:
-        return anthropic.encode(request, to)
-    except CallerError as error:
-        return str(error)
-
-
 @given(requests, targets)
 def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request, to: Target[MessagesDialect]) -> None:
-    sent = attempt(request, to)
+    sent = attempt(anthropic, request, to)
     if isinstance(sent, str):
         refused = ("no place for", "no option 'logprobs'", "An image needs", "A file needs", "not base64")
         assert any(words in sent for words in refused), sent
@@ -139,7 +102,7 @@ def blocks_of(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 @given(requests, targets)
 def test_what_is_sent_keeps_the_providers_rules_on_turns(request: Request, to: Target[MessagesDialect]) -> None:
-    sent = attempt(replace(request, options={}), to)
+    sent = attempt(anthropic, replace(request, options={}), to)
     if isinstance(sent, str):
         return
     written: Any = sent.body["messages"]
@@ -217,7 +180,7 @@ def test_answers_put_into_history_are_sent_as_they_came(answers: list[list[dict[
 
 @given(requests)
 def test_what_was_sent_is_read_and_sent_again(request: Request) -> None:
-    sent = attempt(replace(request, options={}, response_format=None), target())
+    sent = attempt(anthropic, replace(request, options={}, response_format=None), target())
     if isinstance(sent, str):
         return
     again = anthropic.encode(anthropic.read_request(sent.body), target())

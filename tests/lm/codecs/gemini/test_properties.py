@@ -12,19 +12,29 @@ from hypothesis import strategies as st
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.messages import Message, TextPart, ThinkingPart
+from sigwire.core.request import Request, ToolChoice
 from sigwire.core.tools import ToolCall, ToolResult
-from sigwire.errors import CallerError
 from sigwire.lm.codecs import gemini
-from sigwire.lm.codecs.base import Encoded, Target
+from sigwire.lm.codecs.base import Encoded
 from sigwire.lm.codecs.gemini import BUILTIN, FINISH_REASONS, GEMINI, VERTEX, GeminiDialect
+from tests.lm.codecs.any_request import (
+    attempt,
+    audio,
+    calls_with,
+    files,
+    functions,
+    images,
+    objects,
+    requests_of,
+    results_with,
+    wild_text,
+)
 from tests.lm.codecs.gemini.wire import (
     ABLE,
     ASKED,
     DECLARED,
     OLD,
-    SCHEMA,
     SEARCH,
     WIRE_ASKED,
     body,
@@ -129,29 +139,6 @@ def test_what_is_not_modelled_is_read_and_written_again(fields: JsonObject) -> N
     assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
 
 
-json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
-    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children, max_size=3),
-    max_leaves=6,
-)
-objects: st.SearchStrategy[Any] = st.dictionaries(st.text(max_size=5), json_values, max_size=3)
-names = st.text(min_size=1, max_size=140)
-wild_text = st.text(st.characters(), max_size=12)  # lone surrogates included
-ours = objects.map(lambda data: {"gemini": data} if data else None)
-calls = st.builds(ToolCall.read, st.text(max_size=5), names, objects | st.text(max_size=9), provider_data=ours)
-media = st.one_of(
-    st.builds(ImagePart, st.none() | st.text(), st.none() | st.text(), st.none() | st.just("image/png")),
-    st.builds(AudioPart, st.text(), st.sampled_from(["wav", "mp3", "flac"])),
-    st.builds(FilePart, st.none() | st.text(), st.none() | st.text(), media_type=st.sampled_from(["text/plain", None])),
-)
-results = st.builds(
-    ToolResult,
-    st.text(max_size=5),
-    names,
-    wild_text | json_values,
-    st.booleans(),
-    st.lists(media, max_size=1).map(tuple),
-)
 thoughts = st.builds(
     ThinkingPart,
     st.text(max_size=5),
@@ -159,49 +146,21 @@ thoughts = st.builds(
     st.none() | st.text(max_size=5),
     st.sampled_from(["gemini", "anthropic", None]),
 )
-parts_of = {
-    "system": st.builds(TextPart, wild_text) | media,
-    "user": st.builds(TextPart, wild_text) | media,
-    "assistant": st.builds(TextPart, wild_text) | calls | thoughts | media,
-    "tool": results,
-}
-messages = st.sampled_from(sorted(parts_of)).flatmap(
-    lambda role: st.builds(Message, st.just(role), st.lists(parts_of[role], max_size=3).map(tuple))
-)
-tools_offered = st.lists(names, max_size=3, unique=True).map(
-    lambda names: tuple({"type": "function", "function": {"name": name, "parameters": SCHEMA}} for name in names)
-)
+media = images | audio | files
+ours = objects.map(lambda data: {"gemini": data} if data else None)
 builtin_tools: st.SearchStrategy[tuple[JsonObject, ...]] = st.sampled_from(
     [(), (SEARCH,), ({"type": "codeExecution", "codeExecution": {}},)]
 )
-options = st.fixed_dictionaries(
-    {},
-    optional={
-        "temperature": st.floats(0, 2),
-        "n": st.integers(1, 3),
-        "reasoning": st.sampled_from(["off", "high", "max", {"budget": 7}]),
-        "top_k": st.just(3),
-        "user": st.just("u"),
-        "stop": st.sampled_from(["a", ["a", "b"]]),
-        "extra_body": objects,
+requests = requests_of(
+    {
+        "system": st.builds(TextPart, wild_text) | media,
+        "user": st.builds(TextPart, wild_text) | media,
+        "assistant": st.builds(TextPart, wild_text) | calls_with(ours) | thoughts | media,
+        "tool": results_with(media),
     },
+    {"top_k": st.just(3), "user": st.just("u"), "stop": st.sampled_from(["a", ["a", "b"]])},
+    tools=st.tuples(builtin_tools, functions).map(lambda both: both[0] + both[1]),
 )
-
-
-def with_tools(builtin: tuple[JsonObject, ...], functions: tuple[JsonObject, ...], request: Request) -> Request:
-    return replace(request, tools=builtin + functions)
-
-
-bare_requests = st.builds(
-    Request,
-    st.lists(messages, max_size=5).map(tuple),
-    st.just(()),
-    st.sampled_from([None, ToolChoice.AUTO, ToolChoice.REQUIRED, ToolChoice.NONE]),
-    st.sampled_from([None, True, False]),
-    st.sampled_from([None, ResponseFormat(), ResponseFormat(SCHEMA, "x y")]),
-    options,
-)
-requests = st.builds(with_tools, builtin_tools, tools_offered, bare_requests)
 TARGETS = {
     "newer": target(signed_calls=True),
     "older": target(able=replace(ABLE, tools_with_json_schema=False), **OLD),
@@ -210,17 +169,9 @@ TARGETS = {
 }
 
 
-def attempt(request: Request, to: Target[GeminiDialect]) -> Encoded | str:
-    """What would be sent, or why nothing can be."""
-    try:
-        return gemini.encode(request, to)
-    except CallerError as error:
-        return str(error)
-
-
 @given(requests, st.sampled_from(sorted(TARGETS)))
 def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request, which: str) -> None:
-    sent = attempt(request, TARGETS[which])
+    sent = attempt(gemini, request, TARGETS[which])
     if isinstance(sent, str):
         refused = ("no place for", "no option 'user'", "An image needs", "cannot hold")
         assert any(words in sent for words in refused), sent
@@ -235,7 +186,7 @@ def parts_by_turn(sent: Encoded) -> list[tuple[str, list[dict[str, Any]]]]:
 
 @given(requests, st.sampled_from(sorted(TARGETS)))
 def test_turns_take_turns_and_every_call_is_answered_at_once_and_in_order(request: Request, which: str) -> None:
-    sent = attempt(replace(request, options={}), TARGETS[which])
+    sent = attempt(gemini, replace(request, options={}), TARGETS[which])
     if isinstance(sent, str):
         return
     turns = parts_by_turn(sent)
@@ -252,7 +203,7 @@ def test_turns_take_turns_and_every_call_is_answered_at_once_and_in_order(reques
 
 @given(requests)
 def test_every_step_of_the_current_turn_is_signed(request: Request) -> None:
-    sent = attempt(replace(request, options={}), TARGETS["newer"])
+    sent = attempt(gemini, replace(request, options={}), TARGETS["newer"])
     if isinstance(sent, str):
         return
     for role, parts in reversed(parts_by_turn(sent)):

@@ -10,78 +10,41 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
-from sigwire.core.tools import ToolCall, ToolResult
-from sigwire.errors import CallerError
+from sigwire.core.messages import Message, TextPart, ThinkingPart
+from sigwire.core.request import Request
+from sigwire.core.tools import ToolResult
 from sigwire.lm.codecs import ollama
-from sigwire.lm.codecs.base import Encoded
+from tests.lm.codecs.any_request import (
+    attempt,
+    audio,
+    calls_with,
+    files,
+    images,
+    objects,
+    requests_of,
+    results_with,
+    wild_text,
+)
 from tests.lm.codecs.encoding import features
-from tests.lm.codecs.ollama.wire import ASKED, SCHEMA, WIRE_ASKED, answer, body, decoded, target
+from tests.lm.codecs.ollama.wire import ASKED, WIRE_ASKED, answer, body, decoded, target
 
-json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
-    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children, max_size=3),
-    max_leaves=6,
-)
-objects: st.SearchStrategy[Any] = st.dictionaries(st.text(max_size=5), json_values, max_size=3)
-names = st.text(min_size=1, max_size=70)
-wild_text = st.text(st.characters(), max_size=12)  # lone surrogates included
-calls = st.builds(
-    ToolCall.read, st.text(max_size=5), names, objects | st.text(max_size=9), provider_data=st.none() | objects
-)
-results = st.builds(ToolResult, st.text(max_size=5), names, wild_text | json_values, st.booleans())
-media = st.one_of(
-    st.builds(ImagePart, st.none() | st.text(), st.none() | st.text(), st.none() | st.just("image/png")),
-    st.builds(AudioPart, st.text(), st.sampled_from(["wav", "flac"])),
-    st.builds(FilePart, st.none() | st.text(), st.none() | st.text(), media_type=st.sampled_from(["text/plain", None])),
-)
 families = st.sampled_from(["ollama", "deepseek", None])
-parts_of = {
-    "system": st.builds(TextPart, wild_text),
-    "user": st.builds(TextPart, wild_text) | media,
-    "assistant": st.builds(TextPart, wild_text) | calls | st.builds(ThinkingPart, st.text(), provider=families),
-    "tool": results,
-}
-messages = st.sampled_from(sorted(parts_of)).flatmap(
-    lambda role: st.builds(Message, st.just(role), st.lists(parts_of[role], max_size=3).map(tuple))
-)
-tools_offered = st.lists(names, max_size=3, unique=True).map(
-    lambda names: tuple({"type": "function", "function": {"name": name, "parameters": SCHEMA}} for name in names)
-)
-options = st.fixed_dictionaries(
-    {},
-    optional={
-        "temperature": st.floats(0, 2),
-        "n": st.integers(1, 3),
-        "reasoning": st.sampled_from(["off", "high", "max", {"budget": 7}]),
-        "service_tier": st.just("flex"),
-        "seed": st.integers(),
-        "extra_body": objects,
+requests = requests_of(
+    {
+        "system": st.builds(TextPart, wild_text),
+        "user": st.builds(TextPart, wild_text) | images | audio | files,
+        "assistant": st.builds(TextPart, wild_text)
+        | calls_with(st.none() | objects)
+        | st.builds(ThinkingPart, st.text(), provider=families),
+        "tool": results_with(),
     },
+    {"service_tier": st.just("flex"), "seed": st.integers()},
 )
-requests = st.builds(
-    Request,
-    st.lists(messages, max_size=5).map(tuple),
-    tools_offered,
-    st.sampled_from([None, ToolChoice.AUTO, ToolChoice.REQUIRED, ToolChoice.NONE]),
-    st.sampled_from([None, True, False]),
-    st.sampled_from([None, ResponseFormat(), ResponseFormat(SCHEMA, "x y")]),
-    options,
-)
-
-
-def attempt(request: Request) -> Encoded | str:
-    """What would be sent, or why nothing can be."""
-    try:
-        return ollama.encode(request, target())
-    except CallerError as error:
-        return str(error)
 
 
 @given(requests)
 def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request) -> None:
-    sent = attempt(request)
+    sent = attempt(ollama, request, target())
     if isinstance(sent, str):
         refused = ("no place for", "no option 'service_tier'", "An image needs", "cannot hold")
         assert any(words in sent for words in refused), sent
@@ -92,7 +55,7 @@ def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request)
 
 @given(requests)
 def test_every_call_is_answered_at_once_and_in_order(request: Request) -> None:
-    sent = attempt(replace(request, options={}))
+    sent = attempt(ollama, replace(request, options={}), target())
     if isinstance(sent, str):
         return
     written = sent.body["messages"]
@@ -111,7 +74,7 @@ def test_every_call_is_answered_at_once_and_in_order(request: Request) -> None:
 
 @given(requests)
 def test_what_was_written_is_read_and_written_the_same(request: Request) -> None:
-    sent = attempt(replace(request, options={}, response_format=None, tools=()))
+    sent = attempt(ollama, replace(request, options={}, response_format=None, tools=()), target())
     if not isinstance(sent, str):
         assert ollama.encode(ollama.read_request(sent.body), target()).body == sent.body
 

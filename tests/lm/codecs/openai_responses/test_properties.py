@@ -10,13 +10,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
-from sigwire.core.tools import ToolCall, ToolResult
-from sigwire.errors import CallerError
+from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.request import Request
+from sigwire.core.tools import ToolResult
 from sigwire.lm.codecs import openai_responses
-from sigwire.lm.codecs.base import Encoded, Target
 from sigwire.lm.codecs.openai_responses import DEEPSEEK, DIALECTS, OPENAI, ResponsesDialect
+from tests.lm.codecs.any_request import (
+    attempt,
+    audio,
+    calls_with,
+    files,
+    functions,
+    images,
+    json_values,
+    objects,
+    requests_of,
+    results_with,
+    wild_text,
+)
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.openai_responses.wire import (
     AFTER,
@@ -26,7 +37,6 @@ from tests.lm.codecs.openai_responses.wire import (
     FILES,
     REASONING,
     REFUSAL,
-    SCHEMA,
     SEARCH,
     SHELL,
     TRACE,
@@ -38,80 +48,26 @@ from tests.lm.codecs.openai_responses.wire import (
     text_item,
 )
 
-json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
-    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children, max_size=3),
-    max_leaves=6,
-)
-objects: st.SearchStrategy[Any] = st.dictionaries(st.text(max_size=5), json_values, max_size=3)
-names = st.text(min_size=1, max_size=70)
-wild_text = st.text(st.characters(), max_size=12)  # lone surrogates included
 families = st.sampled_from([FAMILY, "deepseek-responses", "anthropic"])
 opaques = st.builds(OpaquePart, families, st.sampled_from([REASONING, SHELL, TRACE, {"role": "assistant"}, {}, "x"]))
-marks = st.none() | st.just({FAMILY: AFTER}) | objects
-calls = st.builds(ToolCall.read, st.text(max_size=5), names, objects | st.text(max_size=9), provider_data=marks)
-media = st.one_of(
-    st.builds(ImagePart, st.none() | st.text(), st.none() | st.text(), st.none() | st.just("image/png")),
-    st.builds(FilePart, st.none() | st.text(), st.none() | st.text(), media_type=st.sampled_from(["text/plain", None])),
-)
-results = st.builds(
-    ToolResult,
-    st.text(max_size=5),
-    names,
-    wild_text | json_values,
-    st.booleans(),
-    st.lists(media, max_size=1).map(tuple),
-)
-parts_of = {
-    "system": st.builds(TextPart, wild_text),
-    "user": st.builds(TextPart, wild_text) | media | st.builds(AudioPart, st.text(max_size=3)),
-    "assistant": st.builds(TextPart, wild_text)
-    | calls
-    | opaques
-    | st.builds(ThinkingPart, st.text(max_size=5), provider=families),
-    "tool": results,
-}
-messages = st.sampled_from(sorted(parts_of)).flatmap(
-    lambda role: st.builds(Message, st.just(role), st.lists(parts_of[role], max_size=4).map(tuple))
-)
-functions = st.lists(names, max_size=3, unique=True).map(
-    lambda names: tuple({"type": "function", "function": {"name": name, "parameters": SCHEMA}} for name in names)
-)
-tools_offered = st.tuples(functions, st.sampled_from([(), (SEARCH,), (FILES,)])).map(lambda both: both[1] + both[0])
-options = st.fixed_dictionaries(
-    {},
-    optional={
-        "temperature": st.floats(0, 2),
-        "n": st.integers(1, 3),
-        "reasoning": st.sampled_from(["off", "high", "max", {"budget": 7}]),
-        "top_k": st.just(3),
-        "seed": st.integers(),
-        "stop": st.just("x"),
-        "extra_body": objects,
+requests = requests_of(
+    {
+        "system": st.builds(TextPart, wild_text),
+        "user": st.builds(TextPart, wild_text) | images | files | audio,
+        "assistant": st.builds(TextPart, wild_text)
+        | calls_with(st.none() | st.just({FAMILY: AFTER}) | objects)
+        | opaques
+        | st.builds(ThinkingPart, st.text(max_size=5), provider=families),
+        "tool": results_with(images | files),
     },
+    {"top_k": st.just(3), "seed": st.integers(), "stop": st.just("x")},
+    tools=st.tuples(st.sampled_from([(), (SEARCH,), (FILES,)]), functions).map(lambda both: both[0] + both[1]),
 )
-requests = st.builds(
-    Request,
-    st.lists(messages, max_size=5).map(tuple),
-    tools_offered,
-    st.sampled_from([None, ToolChoice.AUTO, ToolChoice.REQUIRED, ToolChoice.NONE]),
-    st.sampled_from([None, True, False]),
-    st.sampled_from([None, ResponseFormat(), ResponseFormat(SCHEMA, "x y")]),
-    options,
-)
-
-
-def attempt(request: Request, to: Target[ResponsesDialect]) -> Encoded | str:
-    """What would be sent, or why nothing can be."""
-    try:
-        return openai_responses.encode(request, to)
-    except CallerError as error:
-        return str(error)
 
 
 @given(requests, st.sampled_from(sorted(DIALECTS)))
 def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request, host: str) -> None:
-    sent = attempt(request, target(DIALECTS[host]))
+    sent = attempt(openai_responses, request, target(DIALECTS[host]))
     if isinstance(sent, str):
         refused = ("no place for", "no option 'top_k'", "needs a url", "extra_body must", "cannot hold")
         assert any(words in sent for words in refused), sent
@@ -123,7 +79,7 @@ def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request,
 
 @given(requests, st.sampled_from([OPENAI, DEEPSEEK]))
 def test_every_call_is_answered_in_order_before_anybody_else_speaks(request: Request, host: ResponsesDialect) -> None:
-    sent = attempt(replace(request, options={}), target(host))
+    sent = attempt(openai_responses, replace(request, options={}), target(host))
     if isinstance(sent, str):
         return
     written = sent.body["input"]
