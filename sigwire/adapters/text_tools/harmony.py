@@ -25,6 +25,7 @@ _STRIPPED = "to=functions."
 _HEADER = re.compile(r"[^<{\n]*")
 _NAME = re.compile(r"[\w.\- ]*")
 _LONGEST = 200
+_WORDS = frozenset({"analysis", "code", "commentary", "json"})
 _MAX_PIECES = 6
 _RECIPIENT = re.compile(r"to=([\w.\-]+)")
 _CHANNEL = re.compile(r"\b(analysis|commentary|final)\b")
@@ -40,6 +41,8 @@ def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
         return None
     text, whole = header
     recipient = _RECIPIENT.search(text)
+    if opener == _STRIPPED and not whole and not _is_cut(text, offer):
+        return None
     if recipient is not None and recipient[1] != "assistant":
         return (yield from _call(cursor, recipient[1], offer, whole))
     channels = _CHANNEL.findall(text)
@@ -47,6 +50,12 @@ def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
         return None
     yield from _body(cursor, ReasoningDelta if channels[-1] == "analysis" else TextDelta)
     return Block()
+
+
+def _is_cut(text: str, offer: Offer) -> bool:
+    """Whether what is left of a header ended before its message: a tool's name, and no words of prose behind it."""
+    recipient, *words = text.removeprefix("to=").split()
+    return offer.declared(recipient) is not None and _WORDS.issuperset(words)
 
 
 def _header(cursor: Cursor, begun: str) -> Wait[tuple[str, bool] | None]:

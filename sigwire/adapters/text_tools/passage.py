@@ -144,9 +144,10 @@ class Passage:
     def _own_line(self) -> Wait[str | None]:
         """The opener or stop that begins this line, without passing it."""
         start = self.cursor.position
-        if (yield from self.cursor.peek()) not in self.scanner.own_firsts:
+        literals = self.scanner.own_by_first.get((yield from self.cursor.peek()))
+        if literals is None:
             return None
-        found = yield from self.cursor.takes_any(self.scanner.own_line)
+        found = yield from self.cursor.takes_any(literals)
         self.cursor.position = start
         return found
 

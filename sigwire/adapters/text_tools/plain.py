@@ -156,9 +156,16 @@ def _pairs(cursor: Cursor, name: str, offer: Offer) -> Wait[Block | None]:
     return Block(block.calls, (*block.notes, "the opening marker of a call was missing"), sure=True)
 
 
+def _to_all(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+    """The header of a message to the user, which is text."""
+    yield from cursor.blanks()
+    return Block() if (yield from cursor.peek()) in ("", "\n", "\r") else None
+
+
 PLAIN: tuple[Grammar, ...] = (
     Grammar("bare_json", ("{", "["), _json, weak=True),
     PYTHON_LISTS,
+    Grammar("functionary", (">>>all",), _to_all, own_line=True),
     Grammar("functionary", (">",), _named, weak=True),
     Grammar("functionary", (), _named, weak=True),
 )

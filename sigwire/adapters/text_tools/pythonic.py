@@ -20,7 +20,7 @@ from sigwire.adapters.text_tools.cursor import Cursor, Wait, now
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader, broken, closes_fence, unknown
 from sigwire.adapters.text_tools.literals import LiteralError, NoKeywords, read_arguments
 from sigwire.adapters.text_tools.skim import PYTHON, Extent, skim
-from sigwire.adapters.text_tools.tagged_json import closing
+from sigwire.adapters.text_tools.tagged_json import closing, passing
 from sigwire.core.tools import ToolCall
 
 __all__ = ["PYTHONIC", "PYTHON_LISTS", "behind", "read_call"]
@@ -184,7 +184,10 @@ def _list(cursor: Cursor, offer: Offer, *, weak: bool) -> Wait[Block | None]:
 def _weak_list(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
     if not (yield from _opens_list(cursor, offer)):
         return None
-    return (yield from _list(cursor, offer, weak=True))
+    block = yield from _list(cursor, offer, weak=True)
+    if block is None or not (yield from passing(cursor, _LEFT_CLOSER)):
+        return block
+    return Block(block.calls, (*block.notes, "the opening marker of a call was missing"), sure=True)
 
 
 # --- a fence of its own ------------------------------------------------------------------------------------------
@@ -247,6 +250,7 @@ def _code_calls(body: Cursor, offer: Offer) -> list[ToolCall] | None:
         calls.append(call)
 
 
+_LEFT_CLOSER = "<|python_end|>"
 PYTHON_LISTS = Grammar("pythonic", ("[",), _weak_list, weak=True)
 PYTHONIC: tuple[Grammar, ...] = (
     Grammar("llama4_pythonic", ("<|python_start|>",), behind(Closers("<|python_end|>")), closers=("<|python_end|>",)),

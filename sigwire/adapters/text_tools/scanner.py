@@ -27,14 +27,17 @@ class Scanner:
     """A table of grammars, compiled. Holds nothing of any text."""
 
     __slots__ = (
-        "_patterns", "by_opener", "by_start", "closers", "firsts", "named", "own_firsts", "own_line", "prefixes", "stops",
+        "_patterns", "by_opener", "by_start", "closers", "firsts", "named", "own_by_first", "own_line", "prefixes", "stops",
         "token", "tokens", "width",
     )  # fmt: skip
 
     def __init__(self, grammars: tuple[Grammar, ...]) -> None:
         self.by_opener = _by_opener(grammar for grammar in grammars if not grammar.weak)
         self.own_line = tuple(o for g in grammars if g.own_line for o in (*g.openers, *g.stops))
-        self.own_firsts = frozenset(literal[0] for literal in self.own_line)
+        self.own_by_first = {
+            first: tuple(literal for literal in self.own_line if literal[0] == first)
+            for first in {literal[0] for literal in self.own_line}
+        }
         self.by_start = _by_opener(grammar for grammar in grammars if grammar.weak and grammar.openers)
         self.named = tuple(grammar for grammar in grammars if grammar.weak and not grammar.openers)
         self.stops = frozenset(stop for grammar in grammars for stop in grammar.stops)

@@ -18,7 +18,7 @@ from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader
 from sigwire.core.tools import ToolCall
 
-__all__ = ["NO_CLOSER", "TAGGED_JSON", "arguments_block", "closing", "in_tool_calls", "tagged_json"]
+__all__ = ["NO_CLOSER", "TAGGED_JSON", "arguments_block", "closing", "in_tool_calls", "passing", "tagged_json"]
 
 _FENCES = ("```json", "```JSON", "```")
 NO_CLOSER = "the closing marker of a call was missing"
@@ -59,7 +59,7 @@ def _reader(markers: tuple[str, ...], closers: Closers, open_ended: bool) -> Rea
         read, notes = yield from _values(cursor, closers)
         calls = tuple(call for one in read for call in calls_in(one, offer))
         if fence is not None:
-            yield from _passing(cursor, "```")
+            yield from passing(cursor, "```")
         unclosed = yield from closing(cursor, closers)
         ends_itself = open_ended or read[-1].raw.startswith("[")  # a list that stands in a tag needs no closing one
         return Block(calls, (*notes, *(() if ends_itself else unclosed)))
@@ -91,7 +91,7 @@ def _values(cursor: Cursor, closers: Closers) -> Wait[tuple[list[Payload], list[
             return found, [note for one in found for note in one.notes]
 
 
-def _passing(cursor: Cursor, literal: str) -> Wait[bool]:
+def passing(cursor: Cursor, literal: str) -> Wait[bool]:
     """Pass space and a literal, or nothing."""
     start = cursor.position
     yield from cursor.space()

@@ -106,18 +106,18 @@ def _call(cursor: Cursor, tags: _Tags, offer: Offer) -> Wait[Block | None]:
         block = yield from arguments_block(cursor, growing.name, offer, tags.ends)
         yield from _passed_end(cursor, tags)
         return block
-    if not (yield from _begins(cursor, tags)):
+    if not (yield from _begins(cursor, tags, declared=offer.declared(growing.name) is not None)):
         return None
     whole = yield from _parameters(cursor, tags, offer, growing)
     return Block((_made(cursor, growing, offer, whole),), tuple(growing.notes))
 
 
-def _begins(cursor: Cursor, tags: _Tags) -> Wait[bool]:
-    """Whether a parameter or the call's end follows, or the end of the text."""
+def _begins(cursor: Cursor, tags: _Tags, *, declared: bool) -> Wait[bool]:
+    """Whether a parameter or the call's end follows, or, after the name of a tool, the end of the text."""
     yield from cursor.space()
     start = cursor.position
     found = yield from cursor.takes_any((tags.parameter, tags.call_end, *tags.wrapper_ends))
-    at_end = found is None and not (yield from cursor.has(1))
+    at_end = found is None and declared and not (yield from cursor.has(1))
     cursor.position = start
     return found is not None or at_end
 
