@@ -23,13 +23,11 @@ from sigwire.lm.litellm_bridge import BridgeDialect
 from sigwire.lm.sse import splitter_for
 from sigwire.streams import stream
 from tests.fuzz.source import Source, damaged, in_pieces
-from tests.lm.codecs import (
-    test_anthropic_streams,
-    test_gemini_streams,
-    test_ollama_streams,
-    test_openai_chat_streams,
-    test_openai_responses_streams,
-)
+from tests.lm.codecs.anthropic import test_streams as anthropic_streams
+from tests.lm.codecs.gemini import test_streams as gemini_streams
+from tests.lm.codecs.ollama import test_streams as ollama_streams
+from tests.lm.codecs.openai_chat import test_streams as openai_chat_streams
+from tests.lm.codecs.openai_responses import test_streams as openai_responses_streams
 from tests.lm.codecs.streaming import sent_to
 from tests.lm.test_litellm_streams import CHUNKS, CLAUDE, GEMINI, Package, program
 
@@ -76,12 +74,12 @@ def _words(value: Any) -> Iterator[str]:
 
 
 _MODULES: Mapping[str, tuple[Any, Any, Any]] = {
-    "anthropic": (anthropic, test_anthropic_streams, None),
-    "gemini": (gemini, test_gemini_streams, None),
-    "ollama": (ollama, test_ollama_streams, None),
-    "openai_chat": (openai_chat, test_openai_chat_streams, Target("openai", "m", OPENAI)),
-    "openai_chat_thinking": (openai_chat, test_openai_chat_streams, Target("deepseek", "m", DEEPSEEK)),
-    "openai_responses": (openai_responses, test_openai_responses_streams, None),
+    "anthropic": (anthropic, anthropic_streams, None),
+    "gemini": (gemini, gemini_streams, None),
+    "ollama": (ollama, ollama_streams, None),
+    "openai_chat": (openai_chat, openai_chat_streams, Target("openai", "m", OPENAI)),
+    "openai_chat_thinking": (openai_chat, openai_chat_streams, Target("deepseek", "m", DEEPSEEK)),
+    "openai_responses": (openai_responses, openai_responses_streams, None),
 }
 WIRES: Mapping[str, Wire] = {
     name: Wire(codec, target or module.TARGET, module.TRANSCRIPT) for name, (codec, module, target) in _MODULES.items()
