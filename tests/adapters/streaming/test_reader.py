@@ -14,21 +14,8 @@ from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.streaming import FieldReader
 from sigwire.adapters.two_step import TwoStepAdapter
 from sigwire.adapters.xml import XMLAdapter
+from sigwire.core import events as ev
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.events import (
-    ChoiceEnd,
-    FieldDelta,
-    FieldEnd,
-    FieldPartial,
-    ReasoningDelta,
-    ResponseEnd,
-    ResponseStart,
-    TextDelta,
-    ToolCallDelta,
-    ToolCallEnd,
-    ToolCallStart,
-    UsageUpdate,
-)
 from sigwire.core.response import Usage
 from sigwire.core.tools import Tool, ToolCall, ToolCalls
 from sigwire.signatures.fields import InputField, OutputField
@@ -42,14 +29,14 @@ CHAT, JSON, XML = ChatAdapter(), JSONAdapter(), XMLAdapter()
 def said(adapter: Adapter, signature: Any, *pieces: str) -> list[Any]:
     """What each piece makes known, in short: a text, {field: value}, "." for the end of a field; last what the end does."""
     reader = FieldReader(adapter.plan(Signature(signature) if isinstance(signature, str) else signature))
-    events = [*map(TextDelta, pieces), ChoiceEnd()]
+    events = [*map(ev.TextDelta, pieces), ev.ChoiceEnd()]
     return [[_short(event) for event in reader.feed(event)] for event in events]
 
 
 def _short(event: Any) -> Any:
-    if isinstance(event, FieldPartial):
+    if isinstance(event, ev.FieldPartial):
         return {event.field: event.value}
-    return "." if isinstance(event, FieldEnd) else event.text
+    return "." if isinstance(event, ev.FieldEnd) else event.text
 
 
 # --- how early -----------------------------------------------------------------------------------------------
@@ -244,20 +231,20 @@ def test_native_calls_pass_with_their_place() -> None:
     call = ToolCall("a", "double", {"n": 2})
     reader = FieldReader(CHAT.plan(Acting, NATIVE), (DOUBLE,), "agent.react", 3)
     events = [
-        ToolCallStart(0, "a", "double"),
-        ToolCallDelta(0, '{"n": 2}'),
-        ToolCallEnd(0, call),
-        UsageUpdate(Usage(1, 2)),
+        ev.ToolCallStart(0, "a", "double"),
+        ev.ToolCallDelta(0, '{"n": 2}'),
+        ev.ToolCallEnd(0, call),
+        ev.UsageUpdate(Usage(1, 2)),
     ]
-    told = read(reader, [ResponseStart(), *events, ChoiceEnd("tool_calls"), ResponseEnd()]).events
-    assert [type(event) for event in told] == [ToolCallStart, ToolCallDelta, ToolCallEnd, UsageUpdate]
-    assert {(event.path, event.turn) for event in told if not isinstance(event, FieldEnd)} == {("agent.react", 3)}  # type: ignore[union-attr]
+    told = read(reader, [ev.ResponseStart(), *events, ev.ChoiceEnd("tool_calls"), ev.ResponseEnd()]).events
+    assert [type(event) for event in told] == [ev.ToolCallStart, ev.ToolCallDelta, ev.ToolCallEnd, ev.UsageUpdate]
+    assert {(event.path, event.turn) for event in told if not isinstance(event, ev.FieldEnd)} == {("agent.react", 3)}  # type: ignore[union-attr]
 
 
 def test_calls_written_as_text_are_told_like_native_ones_and_their_marks_are_not() -> None:
     text = 'I look it up.\n<tool_call>{"name": "double", "arguments": {"n": 2}}</tool_call>'
     told = tell(CHAT.plan(Acting), list(text), (DOUBLE,))
-    assert [type(event) for event in told.events] == [ToolCallStart, ToolCallDelta, ToolCallEnd]
+    assert [type(event) for event in told.events] == [ev.ToolCallStart, ev.ToolCallDelta, ev.ToolCallEnd]
     assert told.calls[0].arguments == {"n": 2}
     assert told.texts == {}
 
@@ -278,7 +265,8 @@ def test_text_before_a_native_call_is_text_whatever_it_looks_like() -> None:
     call = ToolCall("a", "double", {"n": 2})
     reader = FieldReader(CHAT.plan(Acting, NATIVE), (DOUBLE,))
     told = read(
-        reader, [TextDelta("[[ ## answer ## ]]\nas in\n~~~tool"), ToolCallEnd(0, call), ChoiceEnd("tool_calls")]
+        reader,
+        [ev.TextDelta("[[ ## answer ## ]]\nas in\n~~~tool"), ev.ToolCallEnd(0, call), ev.ChoiceEnd("tool_calls")],
     )
     assert told.texts == {"answer": "as in\n~~~tool"}
     assert told.calls == [call]
@@ -286,21 +274,29 @@ def test_text_before_a_native_call_is_text_whatever_it_looks_like() -> None:
 
 def test_thinking_fills_the_reasoning_output_where_the_signature_has_one() -> None:
     signature = Signature("question -> reasoning, answer").with_updated_fields("reasoning", type_=Reasoning)
-    events = [ReasoningDelta("Hm"), ReasoningDelta(", yes."), TextDelta("[[ ## answer ## ]]\nyes"), ChoiceEnd()]
+    events = [
+        ev.ReasoningDelta("Hm"),
+        ev.ReasoningDelta(", yes."),
+        ev.TextDelta("[[ ## answer ## ]]\nyes"),
+        ev.ChoiceEnd(),
+    ]
     told = read(FieldReader(CHAT.plan(signature, Capabilities(reasoning=True))), events)
     assert told.texts == {"reasoning": "Hm, yes.", "answer": "yes"}
     assert sorted(told.ended) == ["answer", "reasoning"]
     plain = read(FieldReader(CHAT.plan(Signature("question -> answer"))), events)
-    assert [event.text for event in plain.events if isinstance(event, ReasoningDelta)] == ["Hm", ", yes."]
+    assert [event.text for event in plain.events if isinstance(event, ev.ReasoningDelta)] == ["Hm", ", yes."]
     assert plain.texts == {"answer": "yes"}
 
 
 def test_choices_are_told_apart() -> None:
     reader = FieldReader(CHAT.plan(Signature("question -> answer")))
-    events = [TextDelta("[[ ## answer ## ]]\n", 1), TextDelta("[[ ## answer ## ]]\none"), TextDelta("two", 1)]
-    told = [said for event in [*events, ChoiceEnd(), ChoiceEnd(choice=1)] for said in reader.feed(event)]
-    assert [(event.choice, event.text) for event in told if isinstance(event, FieldDelta)] == [(0, "one"), (1, "two")]
-    assert [event.choice for event in told if isinstance(event, FieldEnd)] == [0, 1]
+    events = [ev.TextDelta("[[ ## answer ## ]]\n", 1), ev.TextDelta("[[ ## answer ## ]]\none"), ev.TextDelta("two", 1)]
+    told = [said for event in [*events, ev.ChoiceEnd(), ev.ChoiceEnd(choice=1)] for said in reader.feed(event)]
+    assert [(event.choice, event.text) for event in told if isinstance(event, ev.FieldDelta)] == [
+        (0, "one"),
+        (1, "two"),
+    ]
+    assert [event.choice for event in told if isinstance(event, ev.FieldEnd)] == [0, 1]
 
 
 def test_a_free_answer_passes_as_text_and_its_extraction_tells_the_fields() -> None:
@@ -324,6 +320,6 @@ def test_an_adapter_that_reads_only_whole_answers_is_told_at_the_end() -> None:
 
 
 def test_without_an_end_of_the_choice_the_end_of_the_response_serves() -> None:
-    told = read(FieldReader(CHAT.plan(Signature("question -> answer"))), [TextDelta("[[ ## answer ## ]]\nOslo")])
+    told = read(FieldReader(CHAT.plan(Signature("question -> answer"))), [ev.TextDelta("[[ ## answer ## ]]\nOslo")])
     assert told.texts == {"answer": "Oslo"}
     assert told.ended == ["answer"]

@@ -7,19 +7,8 @@ from typing import Any
 
 import pytest
 
+from sigwire import errors
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.errors import (
-    ContextWindowExceededError,
-    LMAuthenticationError,
-    LMBillingError,
-    LMError,
-    LMInvalidRequestError,
-    LMRateLimitError,
-    LMServerError,
-    LMTimeoutError,
-    LMUnexpectedError,
-    LMUnsupportedModelError,
-)
 from sigwire.lm.codecs import anthropic
 from tests.lm.codecs.anthropic.wire import decoded, target
 
@@ -29,48 +18,48 @@ def error_body(kind: str, message: str = "No", **fields: Any) -> JsonObject:
 
 
 LIMIT: dict[str, Any] = {"details": {"error_code": "enforced_spend_limit_reached"}}
-ERRORS: dict[str, tuple[int, JsonObject, type[LMError], bool]] = {
-    "row 73 bad key": (401, error_body("authentication_error"), LMAuthenticationError, False),
-    "row 73 forbidden": (403, error_body("permission_error"), LMAuthenticationError, False),
-    "row 74 unknown model": (404, error_body("not_found_error", "model: x"), LMUnsupportedModelError, False),
+ERRORS: dict[str, tuple[int, JsonObject, type[errors.LMError], bool]] = {
+    "row 73 bad key": (401, error_body("authentication_error"), errors.LMAuthenticationError, False),
+    "row 73 forbidden": (403, error_body("permission_error"), errors.LMAuthenticationError, False),
+    "row 74 unknown model": (404, error_body("not_found_error", "model: x"), errors.LMUnsupportedModelError, False),
     "row 75 context": (
         400,
         error_body("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"),
-        ContextWindowExceededError,
+        errors.ContextWindowExceededError,
         False,
     ),
     "row 75 context and limit": (
         400,
         error_body("invalid_request_error", "input length and `max_tokens` exceed context limit: 9 + 1 > 8"),
-        ContextWindowExceededError,
+        errors.ContextWindowExceededError,
         False,
     ),
-    "row 75 bytes": (413, error_body("request_too_large"), ContextWindowExceededError, False),
-    "row 76 rate limit": (429, error_body("rate_limit_error"), LMRateLimitError, True),
-    "row 77 overloaded": (529, error_body("overloaded_error"), LMServerError, True),
-    "row 78 billing": (402, error_body("billing_error"), LMBillingError, False),
-    "row 78 spend limit": (429, error_body("rate_limit_error", **LIMIT), LMBillingError, False),
+    "row 75 bytes": (413, error_body("request_too_large"), errors.ContextWindowExceededError, False),
+    "row 76 rate limit": (429, error_body("rate_limit_error"), errors.LMRateLimitError, True),
+    "row 77 overloaded": (529, error_body("overloaded_error"), errors.LMServerError, True),
+    "row 78 billing": (402, error_body("billing_error"), errors.LMBillingError, False),
+    "row 78 spend limit": (429, error_body("rate_limit_error", **LIMIT), errors.LMBillingError, False),
     "row 78 balance": (
         400,
         error_body("invalid_request_error", "Your credit balance is too low to access the API"),
-        LMBillingError,
+        errors.LMBillingError,
         False,
     ),
     "row 78 a limit of one's own": (
         400,
         error_body("invalid_request_error", "You have reached your specified API usage limits."),
-        LMBillingError,
+        errors.LMBillingError,
         False,
     ),
-    "bad request": (400, error_body("invalid_request_error"), LMInvalidRequestError, False),
-    "conflict": (409, error_body("conflict_error"), LMServerError, True),
-    "server": (500, error_body("api_error"), LMServerError, True),
-    "timeout": (504, error_body("timeout_error"), LMTimeoutError, True),
+    "bad request": (400, error_body("invalid_request_error"), errors.LMInvalidRequestError, False),
+    "conflict": (409, error_body("conflict_error"), errors.LMServerError, True),
+    "server": (500, error_body("api_error"), errors.LMServerError, True),
+    "timeout": (504, error_body("timeout_error"), errors.LMTimeoutError, True),
 }
 
 
 @pytest.mark.parametrize(("status", "wire", "kind", "retryable"), ERRORS.values(), ids=ERRORS)
-def test_errors(status: int, wire: JsonObject, kind: type[LMError], retryable: bool) -> None:
+def test_errors(status: int, wire: JsonObject, kind: type[errors.LMError], retryable: bool) -> None:
     error = anthropic.decode_error(status, {}, json.dumps(wire), target())
     assert type(error) is kind
     assert error.retryable is retryable
@@ -79,9 +68,9 @@ def test_errors(status: int, wire: JsonObject, kind: type[LMError], retryable: b
 
 @pytest.mark.parametrize(("status", "wire", "kind", "retryable"), ERRORS.values(), ids=ERRORS)
 def test_row_79_the_same_error_inside_a_success(
-    status: int, wire: JsonObject, kind: type[LMError], retryable: bool
+    status: int, wire: JsonObject, kind: type[errors.LMError], retryable: bool
 ) -> None:
-    with pytest.raises(LMError) as caught:
+    with pytest.raises(errors.LMError) as caught:
         decoded(wire)
     assert (type(caught.value), caught.value.retryable) == (kind, retryable)
     assert caught.value.status == status
@@ -103,12 +92,12 @@ def test_row_76_the_servers_word_on_trying_again_counts() -> None:
 @pytest.mark.parametrize(
     ("status", "wire", "kind"),
     [
-        pytest.param(502, "<html><title>502 Bad Gateway</title></html>", LMServerError, id="row 80 html"),
-        pytest.param(401, "", LMAuthenticationError, id="row 80 empty"),
-        pytest.param(302, "", LMUnexpectedError, id="row 80 no status we know"),
+        pytest.param(502, "<html><title>502 Bad Gateway</title></html>", errors.LMServerError, id="row 80 html"),
+        pytest.param(401, "", errors.LMAuthenticationError, id="row 80 empty"),
+        pytest.param(302, "", errors.LMUnexpectedError, id="row 80 no status we know"),
     ],
 )
-def test_errors_that_are_no_json(status: int, wire: str, kind: type[LMError]) -> None:
+def test_errors_that_are_no_json(status: int, wire: str, kind: type[errors.LMError]) -> None:
     error = anthropic.decode_error(status, {}, wire, target())
     assert type(error) is kind
     assert len(error.message) < 600
@@ -117,16 +106,16 @@ def test_errors_that_are_no_json(status: int, wire: str, kind: type[LMError]) ->
 @pytest.mark.parametrize(
     ("wire", "kind"),
     [
-        pytest.param({"id": "msg_1"}, LMServerError, id="row 62 no content"),
-        pytest.param({"content": None}, LMServerError, id="row 62 content is null"),
-        pytest.param({"error": "overloaded"}, LMServerError, id="row 79 an error in words"),
-        pytest.param([], LMServerError, id="an empty list"),
-        pytest.param("<html>hello</html>", LMServerError, id="row 80 html"),
-        pytest.param("", LMServerError, id="row 80 empty"),
-        pytest.param("method=POST", LMUnexpectedError, id="row 80 some text"),
+        pytest.param({"id": "msg_1"}, errors.LMServerError, id="row 62 no content"),
+        pytest.param({"content": None}, errors.LMServerError, id="row 62 content is null"),
+        pytest.param({"error": "overloaded"}, errors.LMServerError, id="row 79 an error in words"),
+        pytest.param([], errors.LMServerError, id="an empty list"),
+        pytest.param("<html>hello</html>", errors.LMServerError, id="row 80 html"),
+        pytest.param("", errors.LMServerError, id="row 80 empty"),
+        pytest.param("method=POST", errors.LMUnexpectedError, id="row 80 some text"),
     ],
 )
-def test_a_success_that_is_no_answer(wire: JsonValue, kind: type[LMError]) -> None:
-    with pytest.raises(LMError) as caught:
+def test_a_success_that_is_no_answer(wire: JsonValue, kind: type[errors.LMError]) -> None:
+    with pytest.raises(errors.LMError) as caught:
         decoded(wire)
     assert (type(caught.value), caught.value.status) == (kind, 200)

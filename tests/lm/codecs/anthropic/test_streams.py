@@ -8,19 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.core.events import (
-    ChoiceEnd,
-    PartEnd,
-    ReasoningDelta,
-    ResponseEnd,
-    ResponseStart,
-    TextDelta,
-    ToolCallDelta,
-    ToolCallEnd,
-    ToolCallStart,
-    UsageUpdate,
-    collect,
-)
+from sigwire.core import events as ev
 from sigwire.core.json import JsonObject, dumps
 from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
@@ -97,24 +85,24 @@ TRANSCRIPT: list[JsonObject] = [
 
 def test_a_whole_transcript_is_told_event_by_event() -> None:
     events = told(anthropic, TARGET, TRANSCRIPT)
-    raw = events[-1].raw if isinstance(events[-1], ResponseEnd) else None
+    raw = events[-1].raw if isinstance(events[-1], ev.ResponseEnd) else None
     assert events == [
-        ResponseStart("msg_1", "claude-x"),
-        UsageUpdate(Usage(10, 1, cached_tokens=4)),
-        ReasoningDelta("h"),
-        ReasoningDelta("m"),
-        PartEnd(THOUGHT),
-        TextDelta("H"),
-        TextDelta("i"),
-        ToolCallStart(0, "toolu_a", "f"),
-        ToolCallDelta(0, '{"x":'),
-        ToolCallDelta(0, "1}"),
-        ToolCallEnd(0, F),
-        ToolCallStart(1, "toolu_b", "g"),
-        UsageUpdate(USED),
-        ToolCallEnd(1, G),
-        ChoiceEnd("tool_calls", ordered=True, raw=raw),
-        ResponseEnd(raw=raw),
+        ev.ResponseStart("msg_1", "claude-x"),
+        ev.UsageUpdate(Usage(10, 1, cached_tokens=4)),
+        ev.ReasoningDelta("h"),
+        ev.ReasoningDelta("m"),
+        ev.PartEnd(THOUGHT),
+        ev.TextDelta("H"),
+        ev.TextDelta("i"),
+        ev.ToolCallStart(0, "toolu_a", "f"),
+        ev.ToolCallDelta(0, '{"x":'),
+        ev.ToolCallDelta(0, "1}"),
+        ev.ToolCallEnd(0, F),
+        ev.ToolCallStart(1, "toolu_b", "g"),
+        ev.UsageUpdate(USED),
+        ev.ToolCallEnd(1, G),
+        ev.ChoiceEnd("tool_calls", ordered=True, raw=raw),
+        ev.ResponseEnd(raw=raw),
     ]
     assert raw == {
         "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-x",
@@ -208,15 +196,15 @@ def test_the_names_of_tools_are_the_callers_own() -> None:
     tool = Tool.from_schema("a.b", "d", {"type": "object", "properties": {}})
     request = Request(ASKED.messages, tools=(tool.spec,))
     events = told(anthropic, TARGET, [start(), *call(0, "toolu_b", "a_b"), *end("tool_use")], request)
-    assert ToolCallStart(0, "toolu_b", "a.b") in events
-    assert collect(events).choices[0].tool_calls == (ToolCall("toolu_b", "a.b", {}),)
+    assert ev.ToolCallStart(0, "toolu_b", "a.b") in events
+    assert ev.collect(events).choices[0].tool_calls == (ToolCall("toolu_b", "a.b", {}),)
 
 
 def test_a_call_that_was_cut_off_begins_and_never_ends() -> None:
     events = told(anthropic, TARGET, [start(), *text(0, "a"), *call(1, "toolu_a", "f", '{"x":1}'), *end("max_tokens")])
-    assert ToolCallStart(0, "toolu_a", "f") in events
-    assert not [event for event in events if isinstance(event, ToolCallEnd)]
-    response = collect(events)
+    assert ev.ToolCallStart(0, "toolu_a", "f") in events
+    assert not [event for event in events if isinstance(event, ev.ToolCallEnd)]
+    response = ev.collect(events)
     assert response.choices[0].finish_reason == "length"
     assert response.choices[0].tool_calls == ()
     assert [warning.feature for warning in response.warnings] == ["tool_calls"]
@@ -239,7 +227,7 @@ def test_a_refusal_without_content() -> None:
 def test_counts_are_those_of_the_whole_message_and_replace_each_other() -> None:
     first: JsonObject = {"type": "message_delta", "delta": {}, "usage": {"output_tokens": 3, "input_tokens": None}}
     events = told(anthropic, TARGET, [start(), *text(0, "a"), first, *end(input_tokens=8)])
-    assert [event.usage for event in events if isinstance(event, UsageUpdate)] == [
+    assert [event.usage for event in events if isinstance(event, ev.UsageUpdate)] == [
         Usage(10, 1, cached_tokens=4),
         Usage(10, 3, cached_tokens=4),
         Usage(12, 7, cached_tokens=4),
@@ -319,14 +307,14 @@ def test_row_81_a_decoder_goes_on_with_a_paused_turn() -> None:
     second = [start(), *text(0, "b"), *call(1, "toolu_b", "g"), *end("tool_use")]
     told_first = [ours for event in first for ours in decoder.feed(event)] + decoder.close()
     paused = told_first[-1]
-    assert isinstance(paused, ResponseEnd)
+    assert isinstance(paused, ev.ResponseEnd)
     assert [warning.feature for warning in paused.warnings] == ["finish_reason"]
     going_on = anthropic.resume(paused.raw, sent)
     assert going_on is not None
     assert going_on.body["messages"] == [{"role": "user", "content": "q"}, {"role": "assistant", "content": WIRE_A}]
     assert going_on.body["stream"] is True
     told_second = [ours for event in second for ours in decoder.feed(event)] + decoder.close()
-    response = collect([*told_first, *told_second])
+    response = ev.collect([*told_first, *told_second])
     assert isinstance(response.raw, list)
     assert response == anthropic.decode(response.raw, sent, TARGET)
     assert response.usage == Usage(20, 14, cached_tokens=8)

@@ -6,20 +6,8 @@ import json
 
 import pytest
 
+from sigwire import errors
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.errors import (
-    ContextWindowExceededError,
-    LMAuthenticationError,
-    LMBillingError,
-    LMError,
-    LMInvalidRequestError,
-    LMRateLimitError,
-    LMServerError,
-    LMTimeoutError,
-    LMTransportError,
-    LMUnexpectedError,
-    LMUnsupportedModelError,
-)
 from sigwire.lm.codecs import gemini
 from tests.lm.codecs.gemini.wire import decoded, target
 
@@ -37,30 +25,35 @@ def quota(name: str) -> JsonObject:
 
 
 WAIT: JsonObject = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "36s"}
-ERRORS: dict[str, tuple[JsonObject, type[LMError], bool, str]] = {
+ERRORS: dict[str, tuple[JsonObject, type[errors.LMError], bool, str]] = {
     "row 73 bad key": (
         error_body(400, "INVALID_ARGUMENT", "API key not valid.", reason("API_KEY_INVALID")),
-        LMAuthenticationError,
+        errors.LMAuthenticationError,
         False,
         "api_key_invalid",
     ),
     "row 73 bad key without a reason": (
         error_body(400, "INVALID_ARGUMENT", "API key expired. Please renew the API key."),
-        LMAuthenticationError,
+        errors.LMAuthenticationError,
         False,
         "invalid_argument",
     ),
-    "row 73 no key": (error_body(401, "UNAUTHENTICATED", "No"), LMAuthenticationError, False, "unauthenticated"),
-    "row 73 forbidden": (error_body(403, "PERMISSION_DENIED", "No"), LMAuthenticationError, False, "permission_denied"),
+    "row 73 no key": (error_body(401, "UNAUTHENTICATED", "No"), errors.LMAuthenticationError, False, "unauthenticated"),
+    "row 73 forbidden": (
+        error_body(403, "PERMISSION_DENIED", "No"),
+        errors.LMAuthenticationError,
+        False,
+        "permission_denied",
+    ),
     "row 73 region": (
         error_body(400, "FAILED_PRECONDITION", "User location is not supported"),
-        LMAuthenticationError,
+        errors.LMAuthenticationError,
         False,
         "failed_precondition",
     ),
     "row 74 unknown model": (
         error_body(404, "NOT_FOUND", "models/m is not found for API version v1"),
-        LMUnsupportedModelError,
+        errors.LMUnsupportedModelError,
         False,
         "not_found",
     ),
@@ -68,51 +61,56 @@ ERRORS: dict[str, tuple[JsonObject, type[LMError], bool, str]] = {
         error_body(
             400, "INVALID_ARGUMENT", "The input token count (9) exceeds the maximum number of tokens allowed (8)"
         ),
-        ContextWindowExceededError,
+        errors.ContextWindowExceededError,
         False,
         "invalid_argument",
     ),
     "row 76 rate limit": (
         error_body(429, "RESOURCE_EXHAUSTED", "Slow", quota("RequestsPerMinutePerProject"), WAIT),
-        LMRateLimitError,
+        errors.LMRateLimitError,
         True,
         "resource_exhausted",
     ),
-    "row 77 overloaded": (error_body(503, "UNAVAILABLE", "Overloaded"), LMServerError, True, "unavailable"),
+    "row 77 overloaded": (error_body(503, "UNAVAILABLE", "Overloaded"), errors.LMServerError, True, "unavailable"),
     "row 78 the day's quota": (
         error_body(429, "RESOURCE_EXHAUSTED", "Quota", quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier")),
-        LMBillingError,
+        errors.LMBillingError,
         False,
         "quota_per_day",
     ),
     "row 78 billing": (
         error_body(400, "FAILED_PRECONDITION", "Please enable billing on your project"),
-        LMBillingError,
+        errors.LMBillingError,
         False,
         "failed_precondition",
     ),
-    "bad request": (error_body(400, "INVALID_ARGUMENT", "Bad"), LMInvalidRequestError, False, "invalid_argument"),
+    "bad request": (
+        error_body(400, "INVALID_ARGUMENT", "Bad"),
+        errors.LMInvalidRequestError,
+        False,
+        "invalid_argument",
+    ),
     "a signature is missing": (
         error_body(400, "INVALID_ARGUMENT", "Function call is missing a thought_signature in functionCall parts"),
-        LMInvalidRequestError,
+        errors.LMInvalidRequestError,
         False,
         "invalid_argument",
     ),
     "a signature of another key": (
         error_body(400, "INVALID_ARGUMENT", "Corrupted thought signature"),
-        LMInvalidRequestError,
+        errors.LMInvalidRequestError,
         False,
         "invalid_argument",
     ),
-    "cancelled": (error_body(499, "CANCELLED", "Gone"), LMTransportError, True, "cancelled"),
-    "internal": (error_body(500, "INTERNAL", "Oops"), LMServerError, True, "internal"),
-    "deadline": (error_body(504, "DEADLINE_EXCEEDED", "Slow"), LMTimeoutError, True, "deadline_exceeded"),
+    "cancelled": (error_body(499, "CANCELLED", "Gone"), errors.LMTransportError, True, "cancelled"),
+    "internal": (error_body(500, "INTERNAL", "Oops"), errors.LMServerError, True, "internal"),
+    "deadline": (error_body(504, "DEADLINE_EXCEEDED", "Slow"), errors.LMTimeoutError, True, "deadline_exceeded"),
 }
 
 
 @pytest.mark.parametrize("wrapped", [False, True], ids=["as it is", "in a list"])
 @pytest.mark.parametrize(("wire", "kind", "retryable", "code"), ERRORS.values(), ids=ERRORS)
-def test_errors(wire: JsonObject, kind: type[LMError], retryable: bool, code: str, wrapped: bool) -> None:
+def test_errors(wire: JsonObject, kind: type[errors.LMError], retryable: bool, code: str, wrapped: bool) -> None:
     detail = wire["error"]
     assert isinstance(detail, dict)
     status, message = detail["code"], detail["message"]
@@ -139,34 +137,34 @@ def test_row_76_the_wait_is_on_the_error() -> None:
 @pytest.mark.parametrize(
     ("status", "wire", "kind"),
     [
-        pytest.param(502, "<html><title>502 Bad Gateway</title>...</html>", LMServerError, id="row 80 html"),
-        pytest.param(500, "", LMServerError, id="row 80 empty"),
-        pytest.param(400, "[]", LMInvalidRequestError, id="row 80 an empty list"),
-        pytest.param(302, "", LMUnexpectedError, id="no status we know"),
+        pytest.param(502, "<html><title>502 Bad Gateway</title>...</html>", errors.LMServerError, id="row 80 html"),
+        pytest.param(500, "", errors.LMServerError, id="row 80 empty"),
+        pytest.param(400, "[]", errors.LMInvalidRequestError, id="row 80 an empty list"),
+        pytest.param(302, "", errors.LMUnexpectedError, id="no status we know"),
     ],
 )
-def test_errors_that_are_not_the_services_own(status: int, wire: str, kind: type[LMError]) -> None:
+def test_errors_that_are_not_the_services_own(status: int, wire: str, kind: type[errors.LMError]) -> None:
     error = gemini.decode_error(status, {}, wire, target())
     assert type(error) is kind
     assert error.message
 
 
-INSIDE: dict[str, tuple[JsonValue, type[LMError], int]] = {
-    "row 79 a code": (error_body(503, "UNAVAILABLE", "Overloaded"), LMServerError, 503),
-    "row 79 a limit": (error_body(429, "RESOURCE_EXHAUSTED", "Slow"), LMRateLimitError, 429),
-    "row 79 only text": ({"error": "overloaded"}, LMServerError, 200),
-    "row 62 no candidates and no reason": ({"usageMetadata": {"promptTokenCount": 3}}, LMServerError, 200),
-    "row 62 candidates are null": ({"candidates": None}, LMServerError, 200),
-    "row 80 html": ("<html>hello</html>", LMServerError, 200),
-    "row 80 empty": ("", LMServerError, 200),
-    "row 80 some text": ("hello", LMUnexpectedError, 200),
-    "a list": ([], LMServerError, 200),
+INSIDE: dict[str, tuple[JsonValue, type[errors.LMError], int]] = {
+    "row 79 a code": (error_body(503, "UNAVAILABLE", "Overloaded"), errors.LMServerError, 503),
+    "row 79 a limit": (error_body(429, "RESOURCE_EXHAUSTED", "Slow"), errors.LMRateLimitError, 429),
+    "row 79 only text": ({"error": "overloaded"}, errors.LMServerError, 200),
+    "row 62 no candidates and no reason": ({"usageMetadata": {"promptTokenCount": 3}}, errors.LMServerError, 200),
+    "row 62 candidates are null": ({"candidates": None}, errors.LMServerError, 200),
+    "row 80 html": ("<html>hello</html>", errors.LMServerError, 200),
+    "row 80 empty": ("", errors.LMServerError, 200),
+    "row 80 some text": ("hello", errors.LMUnexpectedError, 200),
+    "a list": ([], errors.LMServerError, 200),
 }
 
 
 @pytest.mark.parametrize(("wire", "kind", "status"), INSIDE.values(), ids=INSIDE)
-def test_failures_inside_a_success(wire: JsonValue, kind: type[LMError], status: int) -> None:
-    with pytest.raises(LMError) as caught:
+def test_failures_inside_a_success(wire: JsonValue, kind: type[errors.LMError], status: int) -> None:
+    with pytest.raises(errors.LMError) as caught:
         decoded(wire)
     assert type(caught.value) is kind
     assert caught.value.status == status

@@ -8,19 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.core.events import (
-    ChoiceEnd,
-    PartEnd,
-    ReasoningDelta,
-    ResponseEnd,
-    ResponseStart,
-    TextDelta,
-    ToolCallDelta,
-    ToolCallEnd,
-    ToolCallStart,
-    UsageUpdate,
-    collect,
-)
+from sigwire.core import events as ev
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import ImagePart, Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
@@ -80,25 +68,25 @@ TRANSCRIPT: list[JsonObject] = [
 
 def test_a_whole_transcript_is_told_event_by_event() -> None:
     events = told(gemini, TARGET, TRANSCRIPT)
-    raw: Any = events[-1].raw if isinstance(events[-1], ResponseEnd) else None
+    raw: Any = events[-1].raw if isinstance(events[-1], ev.ResponseEnd) else None
     assert events == [
-        ResponseStart("r", "m"),
-        ReasoningDelta("h"),
-        UsageUpdate(Usage(10, 2, cached_tokens=4, reasoning_tokens=2)),
-        ReasoningDelta("m"),
-        PartEnd(THOUGHT),
-        TextDelta("H"),
-        UsageUpdate(Usage(10, 3, cached_tokens=4, reasoning_tokens=2)),
-        TextDelta("i"),
-        ToolCallStart(0, "c1", "f"),
-        ToolCallDelta(0, '{"x":1}'),
-        ToolCallEnd(0, F),
-        ToolCallStart(1, "c2", "g"),
-        ToolCallDelta(1, "{}"),
-        UsageUpdate(Usage(10, 7, cached_tokens=4, reasoning_tokens=2)),
-        ToolCallEnd(1, G),
-        ChoiceEnd("tool_calls", ordered=True, raw=raw["candidates"][0]),
-        ResponseEnd(raw=raw),
+        ev.ResponseStart("r", "m"),
+        ev.ReasoningDelta("h"),
+        ev.UsageUpdate(Usage(10, 2, cached_tokens=4, reasoning_tokens=2)),
+        ev.ReasoningDelta("m"),
+        ev.PartEnd(THOUGHT),
+        ev.TextDelta("H"),
+        ev.UsageUpdate(Usage(10, 3, cached_tokens=4, reasoning_tokens=2)),
+        ev.TextDelta("i"),
+        ev.ToolCallStart(0, "c1", "f"),
+        ev.ToolCallDelta(0, '{"x":1}'),
+        ev.ToolCallEnd(0, F),
+        ev.ToolCallStart(1, "c2", "g"),
+        ev.ToolCallDelta(1, "{}"),
+        ev.UsageUpdate(Usage(10, 7, cached_tokens=4, reasoning_tokens=2)),
+        ev.ToolCallEnd(1, G),
+        ev.ChoiceEnd("tool_calls", ordered=True, raw=raw["candidates"][0]),
+        ev.ResponseEnd(raw=raw),
     ]
     assert raw == {
         "modelVersion": "m", "responseId": "r",
@@ -173,8 +161,8 @@ def test_the_names_of_tools_are_the_callers_own_and_ids_are_new_in_the_conversat
     before = (Message.assistant(tool_calls=[ToolCall("call_0", "look up", {})]), Message.user("r"))
     request = Request((*ASKED.messages, *before), tools=(tool.spec,))
     events = told(gemini, TARGET, [said(calling("look_up")), STOP], request)
-    assert ToolCallStart(0, "call_1", "look up") in events
-    assert collect(events).choices[0].tool_calls == (ToolCall("call_1", "look up", {}),)
+    assert ev.ToolCallStart(0, "call_1", "look up") in events
+    assert ev.collect(events).choices[0].tool_calls == (ToolCall("call_1", "look up", {}),)
 
 
 def test_several_candidates_come_side_by_side() -> None:
@@ -187,7 +175,7 @@ def test_several_candidates_come_side_by_side() -> None:
     ]
     response = streamed(gemini, TARGET, events)
     assert [(choice.text, choice.finish_reason) for choice in response.choices] == [("ac", "stop"), ("b", "length")]
-    assert [event.choice for event in told(gemini, TARGET, events) if isinstance(event, TextDelta)] == [0, 1, 0]
+    assert [event.choice for event in told(gemini, TARGET, events) if isinstance(event, ev.TextDelta)] == [0, 1, 0]
 
 
 SOURCE: JsonObject = {"web": {"uri": "https://a.example", "title": "A"}}
@@ -246,10 +234,10 @@ ARGUMENTS: JsonObject = {"q": "cats and dogs", "at": [None, {"x": 2}], "odd name
 def test_a_call_in_fragments_is_one_call() -> None:
     target = Target("vertex", "gemini-x", VERTEX)
     events = told(gemini, target, [*FRAGMENTS, said(calling("g", "c2")), STOP])
-    assert [event for event in events if isinstance(event, ToolCallStart)] == [
-        ToolCallStart(0, "c1", "f"), ToolCallStart(1, "c2", "g"),
+    assert [event for event in events if isinstance(event, ev.ToolCallStart)] == [
+        ev.ToolCallStart(0, "c1", "f"), ev.ToolCallStart(1, "c2", "g"),
     ]  # fmt: skip
-    assert collect(events).choices[0].tool_calls == (ToolCall("c1", "f", ARGUMENTS), G)
+    assert ev.collect(events).choices[0].tool_calls == (ToolCall("c1", "f", ARGUMENTS), G)
 
 
 def test_a_call_in_fragments_that_another_call_cuts_off_is_as_long_as_it_came() -> None:

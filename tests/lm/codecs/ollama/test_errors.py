@@ -6,18 +6,8 @@ import json
 
 import pytest
 
+from sigwire import errors
 from sigwire.core.json import JsonValue
-from sigwire.errors import (
-    ContextWindowExceededError,
-    LMAuthenticationError,
-    LMBillingError,
-    LMError,
-    LMInvalidRequestError,
-    LMRateLimitError,
-    LMServerError,
-    LMTransportError,
-    LMUnsupportedModelError,
-)
 from sigwire.lm.codecs import ollama
 from tests.lm.codecs.ollama.wire import answer, decoded, target
 
@@ -26,67 +16,91 @@ def said(message: str) -> str:
     return json.dumps({"error": message})
 
 
-ERRORS: dict[str, tuple[int, str, type[LMError], bool, str]] = {
+ERRORS: dict[str, tuple[int, str, type[errors.LMError], bool, str]] = {
     "row 73 bad key": (
         401,
         '{"error": "unauthorized", "signin_url": "https://ollama.com/connect"}',
-        LMAuthenticationError,
+        errors.LMAuthenticationError,
         False,
         "OLLAMA_API_KEY",
     ),
-    "row 73 forbidden": (403, said("remote is disabled"), LMAuthenticationError, False, "ollama signin"),
-    "row 74 unknown model": (404, said("model 'm' not found"), LMUnsupportedModelError, False, "`ollama pull m`"),
-    "row 74 no such page": (404, "404 page not found", LMInvalidRequestError, False, "/v1"),
+    "row 73 forbidden": (403, said("remote is disabled"), errors.LMAuthenticationError, False, "ollama signin"),
+    "row 74 unknown model": (
+        404,
+        said("model 'm' not found"),
+        errors.LMUnsupportedModelError,
+        False,
+        "`ollama pull m`",
+    ),
+    "row 74 no such page": (404, "404 page not found", errors.LMInvalidRequestError, False, "/v1"),
     "row 75 context": (
         400,
         said("the prompt is longer than the context length currently configured"),
-        ContextWindowExceededError,
+        errors.ContextWindowExceededError,
         False,
         "num_ctx",
     ),
     "row 75 context, in the runner's words": (
         400,
         said("the request exceeds the available context size"),
-        ContextWindowExceededError,
+        errors.ContextWindowExceededError,
         False,
         "num_ctx",
     ),
     "row 75 context, in older words": (
         500,
         said("the input length exceeds the context length"),
-        ContextWindowExceededError,
+        errors.ContextWindowExceededError,
         False,
         "num_ctx",
     ),
-    "row 76 rate limit": (429, said("too many requests"), LMRateLimitError, True, ""),
+    "row 76 rate limit": (429, said("too many requests"), errors.LMRateLimitError, True, ""),
     "row 77 overloaded": (
         503,
         said("server busy, please try again. maximum pending requests exceeded"),
-        LMServerError,
+        errors.LMServerError,
         True,
         "",
     ),
-    "row 78 billing": (402, said("payment required"), LMBillingError, False, "balance"),
-    "row 80 html": (502, "<html><title>502 Bad Gateway</title>...</html>", LMServerError, True, "502 Bad Gateway"),
-    "row 80 empty": (500, "", LMServerError, True, "status 500"),
-    "row 54 a call nobody could read": (500, said("error parsing tool call: raw='{'"), LMServerError, True, "raw="),
+    "row 78 billing": (402, said("payment required"), errors.LMBillingError, False, "balance"),
+    "row 80 html": (
+        502,
+        "<html><title>502 Bad Gateway</title>...</html>",
+        errors.LMServerError,
+        True,
+        "502 Bad Gateway",
+    ),
+    "row 80 empty": (500, "", errors.LMServerError, True, "status 500"),
+    "row 54 a call nobody could read": (
+        500,
+        said("error parsing tool call: raw='{'"),
+        errors.LMServerError,
+        True,
+        "raw=",
+    ),
     "no tools": (
         400,
         said("registry.ollama.ai/library/m:latest does not support tools"),
-        LMInvalidRequestError,
+        errors.LMInvalidRequestError,
         False,
         "`ollama show m`",
     ),
-    "no thinking": (400, said('"m" does not support thinking'), LMInvalidRequestError, False, "option reasoning"),
-    "bad request": (400, said('invalid think value: "loud"'), LMInvalidRequestError, False, "loud"),
-    "canceled": (499, said("request canceled"), LMTransportError, True, ""),
-    "runner crash": (500, said("llama runner process has terminated"), LMServerError, True, ""),
-    "cloud away": (502, said("cloud model unreachable"), LMServerError, True, ""),
+    "no thinking": (
+        400,
+        said('"m" does not support thinking'),
+        errors.LMInvalidRequestError,
+        False,
+        "option reasoning",
+    ),
+    "bad request": (400, said('invalid think value: "loud"'), errors.LMInvalidRequestError, False, "loud"),
+    "canceled": (499, said("request canceled"), errors.LMTransportError, True, ""),
+    "runner crash": (500, said("llama runner process has terminated"), errors.LMServerError, True, ""),
+    "cloud away": (502, said("cloud model unreachable"), errors.LMServerError, True, ""),
 }
 
 
 @pytest.mark.parametrize(("status", "wire", "kind", "retryable", "words"), ERRORS.values(), ids=ERRORS)
-def test_errors(status: int, wire: str, kind: type[LMError], retryable: bool, words: str) -> None:
+def test_errors(status: int, wire: str, kind: type[errors.LMError], retryable: bool, words: str) -> None:
     error = ollama.decode_error(status, {}, wire, target())
     assert type(error) is kind
     assert error.retryable is retryable
@@ -98,21 +112,24 @@ def test_row_76_the_wait_is_on_the_error() -> None:
     assert ollama.decode_error(429, {"Retry-After": "9"}, said("slow"), target()).retry_after == 9
 
 
-INSIDE: dict[str, tuple[JsonValue, type[LMError]]] = {
-    "row 79 an error": ({"error": "llama runner process has terminated"}, LMServerError),
-    "row 79 an error beside half an answer": ({**answer({"content": "Hi"}), "error": "gone"}, LMServerError),
-    "row 79 an error that says more": ({"error": "the prompt is longer than the context length"}, ContextWindowExceededError),
-    "row 62 no message": ({"model": "m", "done": True}, LMServerError),
-    "row 68 cut off": ({**answer({"content": "Hi"}), "done": False}, LMTransportError),
-    "row 80 html": ("<html>hello</html>", LMServerError),
-    "row 80 empty": ("", LMServerError),
-    "a list": ([], LMServerError),
+INSIDE: dict[str, tuple[JsonValue, type[errors.LMError]]] = {
+    "row 79 an error": ({"error": "llama runner process has terminated"}, errors.LMServerError),
+    "row 79 an error beside half an answer": ({**answer({"content": "Hi"}), "error": "gone"}, errors.LMServerError),
+    "row 79 an error that says more": (
+        {"error": "the prompt is longer than the context length"},
+        errors.ContextWindowExceededError,
+    ),
+    "row 62 no message": ({"model": "m", "done": True}, errors.LMServerError),
+    "row 68 cut off": ({**answer({"content": "Hi"}), "done": False}, errors.LMTransportError),
+    "row 80 html": ("<html>hello</html>", errors.LMServerError),
+    "row 80 empty": ("", errors.LMServerError),
+    "a list": ([], errors.LMServerError),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("wire", "kind"), INSIDE.values(), ids=INSIDE)
-def test_failures_inside_a_success(wire: JsonValue, kind: type[LMError]) -> None:
-    with pytest.raises(LMError) as caught:
+def test_failures_inside_a_success(wire: JsonValue, kind: type[errors.LMError]) -> None:
+    with pytest.raises(errors.LMError) as caught:
         decoded(wire)
     assert type(caught.value) is kind
     assert caught.value.status == 200

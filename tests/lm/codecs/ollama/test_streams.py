@@ -8,19 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.core.events import (
-    ChoiceEnd,
-    PartEnd,
-    ReasoningDelta,
-    ResponseEnd,
-    ResponseStart,
-    TextDelta,
-    ToolCallDelta,
-    ToolCallEnd,
-    ToolCallStart,
-    UsageUpdate,
-    collect,
-)
+from sigwire.core import events as ev
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import ImagePart, Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
@@ -70,23 +58,23 @@ TRANSCRIPT: list[JsonObject] = [
 
 def test_a_whole_transcript_is_told_line_by_line() -> None:
     events = told(ollama, TARGET, TRANSCRIPT)
-    raw = events[-1].raw if isinstance(events[-1], ResponseEnd) else None
+    raw = events[-1].raw if isinstance(events[-1], ev.ResponseEnd) else None
     assert events == [
-        ResponseStart(None, "m"),
-        ReasoningDelta("h"),
-        ReasoningDelta("m"),
-        PartEnd(THOUGHT),
-        TextDelta("H"),
-        TextDelta("i"),
-        ToolCallStart(0, "call_aaaaaaaa", "f"),
-        ToolCallDelta(0, '{"x":1}'),
-        ToolCallStart(1, "call_bbbbbbbb", "g"),
-        ToolCallDelta(1, "{}"),
-        ToolCallEnd(0, F),
-        ToolCallEnd(1, G),
-        ChoiceEnd("tool_calls", ordered=True, raw=raw),
-        UsageUpdate(Usage(10, 7)),
-        ResponseEnd(raw=raw),
+        ev.ResponseStart(None, "m"),
+        ev.ReasoningDelta("h"),
+        ev.ReasoningDelta("m"),
+        ev.PartEnd(THOUGHT),
+        ev.TextDelta("H"),
+        ev.TextDelta("i"),
+        ev.ToolCallStart(0, "call_aaaaaaaa", "f"),
+        ev.ToolCallDelta(0, '{"x":1}'),
+        ev.ToolCallStart(1, "call_bbbbbbbb", "g"),
+        ev.ToolCallDelta(1, "{}"),
+        ev.ToolCallEnd(0, F),
+        ev.ToolCallEnd(1, G),
+        ev.ChoiceEnd("tool_calls", ordered=True, raw=raw),
+        ev.UsageUpdate(Usage(10, 7)),
+        ev.ResponseEnd(raw=raw),
     ]
     assert raw == {
         "model": "m", "created_at": AT, "done": True, "done_reason": "stop", "prompt_eval_count": 10, "eval_count": 7,
@@ -136,8 +124,8 @@ def test_the_names_of_tools_are_the_callers_own_and_ids_are_new_in_the_conversat
     before = (Message.assistant(tool_calls=[ToolCall("call_0", "look up", {})]), Message.user("r"))
     request = Request((*ASKED.messages, *before), tools=(tool.spec,))
     events = told(ollama, TARGET, [line(tool_calls=[calling("look_up")]), done()], request)
-    assert ToolCallStart(0, "call_1", "look up") in events
-    assert collect(events).choices[0].tool_calls == (ToolCall("call_1", "look up", {}),)
+    assert ev.ToolCallStart(0, "call_1", "look up") in events
+    assert ev.collect(events).choices[0].tool_calls == (ToolCall("call_1", "look up", {}),)
 
 
 def test_log_probabilities_are_one_behind_the_other() -> None:

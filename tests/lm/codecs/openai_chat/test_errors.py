@@ -4,65 +4,63 @@ from __future__ import annotations
 
 import pytest
 
+from sigwire import errors
 from sigwire.core.json import JsonValue
-from sigwire.errors import (
-    ContextWindowExceededError,
-    LMAuthenticationError,
-    LMBillingError,
-    LMContentFilteredError,
-    LMError,
-    LMInvalidRequestError,
-    LMRateLimitError,
-    LMServerError,
-    LMTimeoutError,
-    LMUnexpectedError,
-    LMUnsupportedModelError,
-)
 from sigwire.lm.codecs import openai_chat
 from tests.lm.codecs.encoding import openai_error
 from tests.lm.codecs.openai_chat.wire import decoded, target
 
-ERRORS: dict[str, tuple[int, str, type[LMError], bool]] = {
-    "row 73 bad key": (401, openai_error("Incorrect API key", "invalid_api_key"), LMAuthenticationError, False),
-    "row 73 forbidden": (403, openai_error("Country not supported"), LMAuthenticationError, False),
-    "row 74 unknown model": (404, openai_error("No such model", "model_not_found"), LMUnsupportedModelError, False),
+ERRORS: dict[str, tuple[int, str, type[errors.LMError], bool]] = {
+    "row 73 bad key": (401, openai_error("Incorrect API key", "invalid_api_key"), errors.LMAuthenticationError, False),
+    "row 73 forbidden": (403, openai_error("Country not supported"), errors.LMAuthenticationError, False),
+    "row 74 unknown model": (
+        404,
+        openai_error("No such model", "model_not_found"),
+        errors.LMUnsupportedModelError,
+        False,
+    ),
     "row 75 context code": (
         400,
         openai_error("Too long", "context_length_exceeded"),
-        ContextWindowExceededError,
+        errors.ContextWindowExceededError,
         False,
     ),
     "row 75 context text": (
         400,
         openai_error("This model's maximum context length is 8192 tokens"),
-        ContextWindowExceededError,
+        errors.ContextWindowExceededError,
         False,
     ),
     "row 75 context on llama.cpp": (
         400,
         openai_error("the request exceeds it", 400, "exceed_context_size_error"),
-        ContextWindowExceededError,
+        errors.ContextWindowExceededError,
         False,
     ),
-    "row 76 rate limit": (429, openai_error("Slow", "rate_limit_exceeded"), LMRateLimitError, True),
-    "row 77 overloaded": (503, openai_error("Busy", "server_is_overloaded"), LMServerError, True),
-    "row 78 quota": (429, openai_error("No quota", "insufficient_quota"), LMBillingError, False),
-    "row 78 quota by type": (429, openai_error("No quota", None, "insufficient_quota"), LMBillingError, False),
-    "row 78 balance": (402, openai_error("Pay"), LMBillingError, False),
-    "row 80 html": (502, "<html><title>502 Bad Gateway</title>...</html>", LMServerError, True),
-    "row 80 empty": (500, "", LMServerError, True),
-    "bad request": (400, openai_error("Bad", "unsupported_value"), LMInvalidRequestError, False),
-    "validation": (422, '{"detail":[{"loc":["body","n"],"msg":"bad","type":"t"}]}', LMInvalidRequestError, False),
-    "content filter": (400, openai_error("Filtered", "content_filter"), LMContentFilteredError, False),
-    "timeout": (408, openai_error("Slow"), LMTimeoutError, True),
-    "conflict": (409, openai_error("Busy"), LMServerError, True),
-    "a call the host refused": (400, openai_error("Call", "tool_use_failed"), LMInvalidRequestError, True),
-    "no status we know": (302, "", LMUnexpectedError, False),
+    "row 76 rate limit": (429, openai_error("Slow", "rate_limit_exceeded"), errors.LMRateLimitError, True),
+    "row 77 overloaded": (503, openai_error("Busy", "server_is_overloaded"), errors.LMServerError, True),
+    "row 78 quota": (429, openai_error("No quota", "insufficient_quota"), errors.LMBillingError, False),
+    "row 78 quota by type": (429, openai_error("No quota", None, "insufficient_quota"), errors.LMBillingError, False),
+    "row 78 balance": (402, openai_error("Pay"), errors.LMBillingError, False),
+    "row 80 html": (502, "<html><title>502 Bad Gateway</title>...</html>", errors.LMServerError, True),
+    "row 80 empty": (500, "", errors.LMServerError, True),
+    "bad request": (400, openai_error("Bad", "unsupported_value"), errors.LMInvalidRequestError, False),
+    "validation": (
+        422,
+        '{"detail":[{"loc":["body","n"],"msg":"bad","type":"t"}]}',
+        errors.LMInvalidRequestError,
+        False,
+    ),
+    "content filter": (400, openai_error("Filtered", "content_filter"), errors.LMContentFilteredError, False),
+    "timeout": (408, openai_error("Slow"), errors.LMTimeoutError, True),
+    "conflict": (409, openai_error("Busy"), errors.LMServerError, True),
+    "a call the host refused": (400, openai_error("Call", "tool_use_failed"), errors.LMInvalidRequestError, True),
+    "no status we know": (302, "", errors.LMUnexpectedError, False),
 }
 
 
 @pytest.mark.parametrize(("status", "wire", "kind", "retryable"), ERRORS.values(), ids=ERRORS)
-def test_errors(status: int, wire: str, kind: type[LMError], retryable: bool) -> None:
+def test_errors(status: int, wire: str, kind: type[errors.LMError], retryable: bool) -> None:
     error = openai_chat.decode_error(status, {}, wire, target())
     assert type(error) is kind
     assert error.retryable is retryable
@@ -76,36 +74,40 @@ def test_row_76_the_wait_and_the_request_id_are_on_the_error() -> None:
     assert (error.retry_after, error.request_id) == (1.5, "r9")
 
 
-INSIDE: dict[str, tuple[JsonValue, type[LMError], int]] = {
+INSIDE: dict[str, tuple[JsonValue, type[errors.LMError], int]] = {
     "row 79 a code": (
         {"choices": None, "error": {"code": 429, "message": "Rate limited"}},
-        LMRateLimitError,
+        errors.LMRateLimitError,
         429,
     ),
-    "row 79 a word": ({"error": {"code": "rate_limit_exceeded", "message": "Rate limited"}}, LMRateLimitError, 200),
+    "row 79 a word": (
+        {"error": {"code": "rate_limit_exceeded", "message": "Rate limited"}},
+        errors.LMRateLimitError,
+        200,
+    ),
     "row 79 beside an answer": (
         {"choices": [{"message": {"content": "Hi"}}], "error": {"code": 429, "message": "Rate limited"}},
-        LMRateLimitError,
+        errors.LMRateLimitError,
         429,
     ),
-    "row 79 only text": ({"error": "overloaded"}, LMServerError, 200),
+    "row 79 only text": ({"error": "overloaded"}, errors.LMServerError, 200),
     "row 79 in the choice": (
         {"choices": [{"message": {"content": ""}, "finish_reason": "error", "error": {"code": 502, "message": "Up"}}]},
-        LMServerError,
+        errors.LMServerError,
         502,
     ),
-    "row 62 choices are null": ({"choices": None}, LMServerError, 200),
-    "row 62 no choices": ({"choices": []}, LMServerError, 200),
-    "row 80 html": ("<html>hello</html>", LMServerError, 200),
-    "row 80 empty": ("", LMServerError, 200),
-    "row 80 some text": ("method=POST", LMUnexpectedError, 200),
-    "a list": ([], LMServerError, 200),
+    "row 62 choices are null": ({"choices": None}, errors.LMServerError, 200),
+    "row 62 no choices": ({"choices": []}, errors.LMServerError, 200),
+    "row 80 html": ("<html>hello</html>", errors.LMServerError, 200),
+    "row 80 empty": ("", errors.LMServerError, 200),
+    "row 80 some text": ("method=POST", errors.LMUnexpectedError, 200),
+    "a list": ([], errors.LMServerError, 200),
 }
 
 
 @pytest.mark.parametrize(("wire", "kind", "status"), INSIDE.values(), ids=INSIDE)
-def test_failures_inside_a_success(wire: JsonValue, kind: type[LMError], status: int) -> None:
-    with pytest.raises(LMError) as caught:
+def test_failures_inside_a_success(wire: JsonValue, kind: type[errors.LMError], status: int) -> None:
+    with pytest.raises(errors.LMError) as caught:
         decoded(wire)
     assert type(caught.value) is kind
     assert caught.value.status == status

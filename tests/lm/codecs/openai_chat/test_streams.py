@@ -9,20 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.core.events import (
-    ChoiceEnd,
-    PartEnd,
-    ReasoningDelta,
-    ResponseEnd,
-    ResponseStart,
-    StreamEvent,
-    TextDelta,
-    ToolCallDelta,
-    ToolCallEnd,
-    ToolCallStart,
-    UsageUpdate,
-    collect,
-)
+from sigwire.core import events as ev
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import AudioPart, Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
@@ -92,21 +79,21 @@ TRANSCRIPT: list[JsonObject] = [
 
 def test_a_whole_transcript_is_told_event_by_event_and_row_71_padding_is_not() -> None:
     events = told(CODEC, TARGET, TRANSCRIPT)
-    assert isinstance(events[-1], ResponseEnd)
+    assert isinstance(events[-1], ev.ResponseEnd)
     raw: Any = events[-1].raw
     assert events == [
-        ResponseStart("c", "m"),
-        TextDelta("H"),
-        TextDelta("i"),
-        ToolCallStart(0, "call_a", "f"),
-        ToolCallDelta(0, '{"x"'),
-        ToolCallStart(1, "call_b", "g"),
-        ToolCallDelta(0, ":1}"),
-        UsageUpdate(USED),
-        ToolCallEnd(0, F),
-        ToolCallEnd(1, G),
-        ChoiceEnd("tool_calls", raw=raw["choices"][0]),
-        ResponseEnd(raw=raw),
+        ev.ResponseStart("c", "m"),
+        ev.TextDelta("H"),
+        ev.TextDelta("i"),
+        ev.ToolCallStart(0, "call_a", "f"),
+        ev.ToolCallDelta(0, '{"x"'),
+        ev.ToolCallStart(1, "call_b", "g"),
+        ev.ToolCallDelta(0, ":1}"),
+        ev.UsageUpdate(USED),
+        ev.ToolCallEnd(0, F),
+        ev.ToolCallEnd(1, G),
+        ev.ChoiceEnd("tool_calls", raw=raw["choices"][0]),
+        ev.ResponseEnd(raw=raw),
     ]
     assert raw == {
         "id": "c",
@@ -261,18 +248,18 @@ CALLS: dict[str, tuple[list[JsonObject], list[ToolCall]]] = {
 @pytest.mark.parametrize(("events", "calls"), CALLS.values(), ids=CALLS)
 def test_calls_are_told_apart(events: list[JsonObject], calls: list[ToolCall]) -> None:
     ours = told(CODEC, TARGET, [*events, over("tool_calls")])
-    response = collect(ours)
+    response = ev.collect(ours)
     assert list(response.choices[0].tool_calls) == calls
     assert response.choices[0].finish_reason == "tool_calls"
     assert as_told(ours) == [(call.name, shown(call)) for call in calls]
     assert response == openai_chat.decode(response.raw, sent_to(CODEC, TARGET), TARGET)
 
 
-def as_told(events: list[StreamEvent]) -> list[tuple[str, str]]:
+def as_told(events: list[ev.StreamEvent]) -> list[tuple[str, str]]:
     """Names and arguments of the calls, from starts and deltas."""
-    starts = [event for event in events if isinstance(event, ToolCallStart)]
+    starts = [event for event in events if isinstance(event, ev.ToolCallStart)]
     assert [event.index for event in starts] == list(range(len(starts)))
-    deltas = [event for event in events if isinstance(event, ToolCallDelta)]
+    deltas = [event for event in events if isinstance(event, ev.ToolCallDelta)]
     return [
         (start.name, "".join(delta.arguments for delta in deltas if delta.index == start.index)) for start in starts
     ]
@@ -288,15 +275,15 @@ def test_the_names_of_tools_are_the_callers_own() -> None:
     tool = Tool.from_schema("a.b", "d", {"type": "object", "properties": {}})
     request = Request(ASKED.messages, tools=(tool.spec,))
     events = told(CODEC, TARGET, [fragment("{}", "a_b", index=0, id="c1"), over("tool_calls")], request)
-    assert ToolCallStart(0, "c1", "a.b") in events
-    assert collect(events).choices[0].tool_calls[0].name == "a.b"
+    assert ev.ToolCallStart(0, "c1", "a.b") in events
+    assert ev.collect(events).choices[0].tool_calls[0].name == "a.b"
 
 
 def test_row_60_a_call_that_was_cut_off_begins_and_never_ends() -> None:
     events = told(CODEC, TARGET, [*TRANSCRIPT[:5], over("length")])
-    assert ToolCallStart(0, "call_a", "f") in events
-    assert not [event for event in events if isinstance(event, ToolCallEnd)]
-    (choice,) = collect(events).choices
+    assert ev.ToolCallStart(0, "call_a", "f") in events
+    assert not [event for event in events if isinstance(event, ev.ToolCallEnd)]
+    (choice,) = ev.collect(events).choices
     assert (choice.finish_reason, choice.text, choice.tool_calls) == ("length", "Hi", ())
 
 
@@ -304,8 +291,8 @@ def test_an_invented_id_is_new_in_the_conversation() -> None:
     asked = Message("assistant", (ToolCall("call_0", "f", {}),))
     request = Request((*ASKED.messages, asked))
     events = told(CODEC, TARGET, [fragment("{}", "f", index=0), over("tool_calls")], request)
-    assert ToolCallStart(0, "call_1", "f") in events
-    assert collect(events).choices[0].tool_calls[0].id == "call_1"
+    assert ev.ToolCallStart(0, "call_1", "f") in events
+    assert ev.collect(events).choices[0].tool_calls[0].id == "call_1"
 
 
 # --- what is said ------------------------------------------------------------------------------------------------
@@ -403,7 +390,7 @@ def test_what_is_said(dialect: ChatDialect, deltas: list[JsonObject], parts: tup
 
 def test_thinking_ends_before_the_text_begins() -> None:
     events = told(CODEC, at(DEEPSEEK), [chunk({"reasoning_content": "hm"}), chunk(HM), over()])
-    assert events[1:4] == [ReasoningDelta("hm"), PartEnd(thought(DEEPSEEK)), TextDelta("ok")]
+    assert events[1:4] == [ev.ReasoningDelta("hm"), ev.PartEnd(thought(DEEPSEEK)), ev.TextDelta("ok")]
 
 
 TAGGED = "\n<think>\nh</m <think> <\n</think> \n o<k</think> "
@@ -412,14 +399,14 @@ TAGGED = "\n<think>\nh</m <think> <\n</think> \n o<k</think> "
 @given(cuts(TAGGED))
 def test_any_cut_of_tags_tells_the_same_and_no_mark(pieces: list[str]) -> None:
     events = told(CODEC, at(VLLM), [*(chunk({"content": piece}) for piece in pieces), over()])
-    assert "".join(event.text for event in events if isinstance(event, ReasoningDelta)) == "\nh</m <think> <\n"
-    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "o<k</think> "
-    assert collect(events).choices[0].parts == (thought(VLLM, "h</m <think> <"), TextPart("o<k</think> "))
+    assert "".join(event.text for event in events if isinstance(event, ev.ReasoningDelta)) == "\nh</m <think> <\n"
+    assert "".join(event.text for event in events if isinstance(event, ev.TextDelta)) == "o<k</think> "
+    assert ev.collect(events).choices[0].parts == (thought(VLLM, "h</m <think> <"), TextPart("o<k</think> "))
 
 
 def test_row_57_a_refusal_comes_in_pieces_and_is_no_text() -> None:
     events = told(CODEC, TARGET, [chunk({"refusal": "I c"}), chunk({"refusal": "annot."}), over()])
-    (choice,) = collect(events).choices
+    (choice,) = ev.collect(events).choices
     assert (choice.refusal, choice.text, choice.finish_reason) == ("I cannot.", "", "content_filter")
 
 
@@ -447,10 +434,10 @@ def test_row_43_choices_interleave() -> None:
             over("tool_calls"),
         ],
     )
-    first, second = collect(events).choices
+    first, second = ev.collect(events).choices
     assert (first.text, first.tool_calls, first.finish_reason) == ("a", (call("x", "f", "{}"),), "tool_calls")
     assert (second.text, second.tool_calls, second.finish_reason) == ("bB", (), "length")
-    assert TextDelta("B", choice=1) in events
+    assert ev.TextDelta("B", choice=1) in events
 
 
 # --- counts and names --------------------------------------------------------------------------------------------
@@ -474,8 +461,8 @@ USAGES: dict[str, list[JsonObject]] = {
 @pytest.mark.parametrize("events", USAGES.values(), ids=USAGES)
 def test_counts_wherever_and_how_often_they_come(events: list[JsonObject]) -> None:
     ours = told(CODEC, TARGET, events)
-    assert collect(ours).usage == USED
-    seen = [event.usage for event in ours if isinstance(event, UsageUpdate)]
+    assert ev.collect(ours).usage == USED
+    seen = [event.usage for event in ours if isinstance(event, ev.UsageUpdate)]
     assert seen[-1] == USED
     assert len(seen) == len(set(seen))
 
@@ -492,8 +479,8 @@ def test_the_first_id_and_the_first_model_are_the_answers() -> None:
         chunk({}, "stop", id="two", model="m2"),
     ]
     ours = told(CODEC, TARGET, events)
-    assert (collect(ours).id, collect(ours).model) == ("one", "m")
-    assert [event for event in ours if isinstance(event, ResponseStart)][-1] == ResponseStart("one", "m")
+    assert (ev.collect(ours).id, ev.collect(ours).model) == ("one", "m")
+    assert [event for event in ours if isinstance(event, ev.ResponseStart)][-1] == ev.ResponseStart("one", "m")
 
 
 def test_what_is_new_beside_a_text_is_kept() -> None:
@@ -574,13 +561,13 @@ def test_groqs_word_that_it_stopped_early_is_an_error() -> None:
 def test_a_call_that_the_host_refuses_in_the_stream_is_told_with_the_complaint() -> None:
     refused = failed(message="x is missing", code="tool_use_failed", failed_generation='{"name":"f","arguments":{}}')
     events = told(CODEC, at(GROQ), [chunk({"reasoning": "hm"}), refused])
-    (choice,) = collect(events).choices
+    (choice,) = ev.collect(events).choices
     (ours,) = choice.tool_calls
     assert choice.parts == (thought(GROQ), ours)
     assert (ours.name, ours.arguments, ours.error and ours.error.message) == ("f", {}, "x is missing")
-    assert [type(event) for event in events[-7:-3]] == [PartEnd, ToolCallStart, ToolCallDelta, ToolCallEnd]
-    assert [warning.feature for warning in collect(events).warnings] == ["tool_calls"]
-    assert collect(told(CODEC, at(GROQ), [refused])).choices[0].tool_calls == (ours,)
+    assert [type(event) for event in events[-7:-3]] == [ev.PartEnd, ev.ToolCallStart, ev.ToolCallDelta, ev.ToolCallEnd]
+    assert [warning.feature for warning in ev.collect(events).warnings] == ["tool_calls"]
+    assert ev.collect(told(CODEC, at(GROQ), [refused])).choices[0].tool_calls == (ours,)
 
 
 BODY: JsonObject = {
@@ -667,9 +654,9 @@ def test_a_streamed_answer_is_the_whole_answer(answer: tuple[JsonObject, list[Js
     body, chunks = answer
     sent = sent_to(CODEC, at(host))
     events = told(CODEC, at(host), chunks)
-    response = collect(events)
+    response = ev.collect(events)
     # Calls that begin in another order than that of their index are in the order in which they began.
-    begun = [event.id for event in events if isinstance(event, ToolCallStart)]
+    begun = [event.id for event in events if isinstance(event, ev.ToolCallStart)]
     choices: Any = body["choices"]
     wires: list[dict[str, str]] = choices[0]["message"]["tool_calls"]
     wires.sort(key=lambda wire: begun.index(wire["id"]))

@@ -9,19 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.core.events import (
-    ChoiceEnd,
-    PartEnd,
-    ReasoningDelta,
-    ResponseEnd,
-    ResponseStart,
-    TextDelta,
-    ToolCallDelta,
-    ToolCallEnd,
-    ToolCallStart,
-    UsageUpdate,
-    collect,
-)
+from sigwire.core import events as ev
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
@@ -139,27 +127,27 @@ def test_a_whole_transcript_is_told_event_by_event_and_row_72_its_counts_at_the_
     content: JsonValue = [{"type": "output_text", "annotations": []}]
     bare: JsonObject = {**message(), "content": content}
     assert events == [
-        ResponseStart("r", "m"),
-        ReasoningDelta("h"),
-        ReasoningDelta("m"),
-        PartEnd(THOUGHT),
-        TextDelta("H"),
-        TextDelta("i"),
-        ToolCallStart(0, "call_a", "f"),
-        ToolCallDelta(0, '{"x"'),
-        ToolCallDelta(0, ":1}"),
-        ToolCallEnd(0, F),
-        ToolCallStart(1, "call_b", "g"),
-        ToolCallDelta(1, "{}"),
-        ToolCallEnd(1, G),
-        ChoiceEnd(
+        ev.ResponseStart("r", "m"),
+        ev.ReasoningDelta("h"),
+        ev.ReasoningDelta("m"),
+        ev.PartEnd(THOUGHT),
+        ev.TextDelta("H"),
+        ev.TextDelta("i"),
+        ev.ToolCallStart(0, "call_a", "f"),
+        ev.ToolCallDelta(0, '{"x"'),
+        ev.ToolCallDelta(0, ":1}"),
+        ev.ToolCallEnd(0, F),
+        ev.ToolCallStart(1, "call_b", "g"),
+        ev.ToolCallDelta(1, "{}"),
+        ev.ToolCallEnd(1, G),
+        ev.ChoiceEnd(
             "tool_calls",
             ordered=True,
             raw=raw["output"],
             parts=(THOUGHT, OpaquePart(FAMILY, REASONING), OpaquePart(FAMILY, bare), TextPart("Hi"), F, G),
         ),
-        UsageUpdate(USED),
-        ResponseEnd(raw=raw),
+        ev.UsageUpdate(USED),
+        ev.ResponseEnd(raw=raw),
     ]
 
 
@@ -259,16 +247,16 @@ def test_summaries_are_told_apart_and_one_voice_is_told() -> None:
             completed(item),
         ],
     )
-    assert "".join(one.text for one in events if isinstance(one, ReasoningDelta)) == "a\n\nb"
-    assert collect(events).choices[0].reasoning == "a\n\nb"
+    assert "".join(one.text for one in events if isinstance(one, ev.ReasoningDelta)) == "a\n\nb"
+    assert ev.collect(events).choices[0].reasoning == "a\n\nb"
 
 
 def test_row_57_a_refusal_is_no_text() -> None:
     refusal: JsonValue = [{"type": "refusal", "refusal": "I cannot."}]
     events = told(CODEC, TARGET, [event("refusal.delta", 0, delta="I cannot."), completed(message(content=refusal))])
-    (choice,) = collect(events).choices
+    (choice,) = ev.collect(events).choices
     assert (choice.text, choice.refusal, choice.finish_reason) == ("", "I cannot.", "content_filter")
-    assert not [one for one in events if isinstance(one, TextDelta)]
+    assert not [one for one in events if isinstance(one, ev.TextDelta)]
 
 
 def test_row_44_probabilities_and_row_58_citations_are_in_the_items() -> None:
@@ -285,8 +273,8 @@ def test_the_names_of_tools_are_the_callers_own_and_invented_ids_are_new() -> No
     request = Request((*ASKED.messages, Message("assistant", (ToolCall("call_0", "a.b", {}),))), tools=(tool.spec,))
     item: JsonObject = {"type": "function_call", "name": "a_b", "arguments": "{}"}
     events = told(CODEC, TARGET, [opened(0, **item), closed(0, item), completed(item)], request)
-    assert ToolCallStart(0, "call_1", "a.b") in events
-    assert collect(events).choices[0].tool_calls == (ToolCall.read("call_1", "a.b", "{}"),)
+    assert ev.ToolCallStart(0, "call_1", "a.b") in events
+    assert ev.collect(events).choices[0].tool_calls == (ToolCall.read("call_1", "a.b", "{}"),)
 
 
 @pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter"])
@@ -296,9 +284,9 @@ def test_row_60_a_call_that_was_cut_off_begins_and_never_ends(reason: str) -> No
     events = told(
         CODEC, TARGET, [opened(0, **function_call("f", "call_a", "")), *argued(0, '{"x"'), closed(0, item), over]
     )
-    assert ToolCallStart(0, "call_a", "f") in events
-    assert not [one for one in events if isinstance(one, ToolCallEnd)]
-    (choice,) = collect(events).choices
+    assert ev.ToolCallStart(0, "call_a", "f") in events
+    assert not [one for one in events if isinstance(one, ev.ToolCallEnd)]
+    (choice,) = ev.collect(events).choices
     assert choice.tool_calls == ()
     assert choice.finish_reason == ("length" if reason == "max_output_tokens" else reason)
 
@@ -306,9 +294,9 @@ def test_row_60_a_call_that_was_cut_off_begins_and_never_ends(reason: str) -> No
 def test_row_54_a_call_whose_arguments_are_no_json_ends_with_the_answer() -> None:
     item = function_call("f", "call_a", '{"x"', status="completed")
     events = told(CODEC, TARGET, [opened(0, **item), closed(0, item), completed(item)])
-    (call,) = [one.call for one in events if isinstance(one, ToolCallEnd)]
+    (call,) = [one.call for one in events if isinstance(one, ev.ToolCallEnd)]
     assert call.error is not None
-    assert collect(events).choices[0].tool_calls == (call,)
+    assert ev.collect(events).choices[0].tool_calls == (call,)
 
 
 # --- stop sequences, which the wire does not have ---------------------------------------------------------------------
@@ -333,22 +321,26 @@ def test_row_41_nothing_is_told_from_a_stop_sequence_on(pieces: list[str]) -> No
         ],
         STOP,
     )
-    assert "".join(one.text for one in events if isinstance(one, TextDelta)) == "an E, then "
-    assert not [one for one in events if isinstance(one, ToolCallStart | ToolCallDelta | ToolCallEnd | ReasoningDelta)]
-    (choice,) = collect(events).choices
+    assert "".join(one.text for one in events if isinstance(one, ev.TextDelta)) == "an E, then "
+    assert not [
+        one
+        for one in events
+        if isinstance(one, ev.ToolCallStart | ev.ToolCallDelta | ev.ToolCallEnd | ev.ReasoningDelta)
+    ]
+    (choice,) = ev.collect(events).choices
     assert (choice.text, choice.tool_calls, choice.finish_reason) == ("an E, then ", (), "stop")
 
 
 def test_a_stop_sequence_does_not_go_over_the_end_of_a_text() -> None:
     texts = message("the E", "ND")
     events = told(CODEC, TARGET, [*said(0, "the E"), *said(0, "ND", place=1), completed(texts)], STOP)
-    assert "".join(one.text for one in events if isinstance(one, TextDelta)) == "the END"
-    assert collect(events).choices[0].text == "the END"
+    assert "".join(one.text for one in events if isinstance(one, ev.TextDelta)) == "the END"
+    assert ev.collect(events).choices[0].text == "the END"
 
 
 def test_what_only_begins_like_a_stop_sequence_is_told_at_the_end_of_its_item() -> None:
     events = told(CODEC, TARGET, [*said(0, "the EN"), closed(0, message("the EN")), completed(message("the EN"))], STOP)
-    assert [one.text for one in events if isinstance(one, TextDelta)] == ["the ", "EN"]
+    assert [one.text for one in events if isinstance(one, ev.TextDelta)] == ["the ", "EN"]
     assert streamed(CODEC, TARGET, [*said(0, "EN"), completed(message("EN"))], STOP).choices[0].text == "EN"
 
 
@@ -459,10 +451,10 @@ def test_a_streamed_answer_is_the_whole_answer(made: tuple[JsonObject, list[Json
     request = STOP if stops else ASKED
     sent = CODEC.encode(request, TARGET, stream=True)
     ours = told(CODEC, TARGET, events, request)
-    response = collect(ours)
+    response = ev.collect(ours)
     assert response == openai_responses.decode(body, sent, TARGET)
-    assert "".join(one.text for one in ours if isinstance(one, TextDelta)) == response.choices[0].text
-    ends = [one.call for one in ours if isinstance(one, ToolCallEnd)]
+    assert "".join(one.text for one in ours if isinstance(one, ev.TextDelta)) == response.choices[0].text
+    ends = [one.call for one in ours if isinstance(one, ev.ToolCallEnd)]
     assert sorted(call.id for call in ends) == sorted(call.id for call in response.choices[0].tool_calls)
 
 
