@@ -140,6 +140,8 @@ class _Parser:
         token = self._next
         if token.kind != "name":
             self._fail("Expected the name of a field here.")
+        if not token.text.isidentifier():  # letters and digits to a pattern, but no name to Python: "x²"
+            self._fail(f"{token.text!r} is no name in Python, which a field's name has to be.")
         if token.text in taken:
             self._fail(f"There are two fields named {token.text!r}; each name is an input or an output, once.")
         if token.text.startswith("_"):

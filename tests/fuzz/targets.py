@@ -17,6 +17,7 @@ KEPT: list[tuple[str, bytes, str]] = [
     ("chunks_litellm_anthropic", b"+{\xb8md\xaf\xd5\xd8W", "a chunk that no JSON can say was a TypeError"),
     ("json", b"mss\xe3\x0c\xf1n\xf2q\x18", "1e999 was read as infinity, which no JSON can say"),
     ("literals", b"\0\x01\x182", "an integer of 400 digits was no number"),
+    ("signature", b"\x01\0\xf5\xa7\x01\0\x99\xf5\xf5", "a digit that begins no name in Python was a field's name"),
     ("tag_values", b"\xdd\xe2T\x0e\x9c\xba\xde\xc0\x902", "an integer of 400 digits was no number for a schema"),
 ]  # fmt: skip
 """Target, input, what was wrong."""

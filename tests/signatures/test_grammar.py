@@ -113,6 +113,7 @@ FAULTS = [
     ("a -> b: int[str]", "cannot be built", 8),
     ("a -> b: Optional", "needs [...]", 8),
     ("a -> _b", "underscore", 5),
+    ("a -> x²", "no name in Python", 5),
     ("a, *b -> c", "no meaning", 3),
     ("a, / -> c", "no meaning", 3),
     ("1 -> c", "name of a field", 0),
