@@ -1,0 +1,69 @@
+"""``calls_alone``: a call that stands beside words is text, in a stream too; nothing of it is told as a call at any moment."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigwire.adapters.base import Adapter
+from sigwire.adapters.chat import ChatAdapter
+from sigwire.adapters.json import JSONAdapter
+from sigwire.adapters.xml import XMLAdapter
+from sigwire.core.events import ToolCallDelta, ToolCallEnd, ToolCallStart
+from tests.adapters.streaming.telling import cuts, pieces_of
+from tests.adapters.streaming.test_streaming import MARKS, PING, WithTools, check, plan_of
+
+ADAPTERS: list[Adapter] = [ChatAdapter(calls_alone=True), JSONAdapter(calls_alone=True), XMLAdapter(calls_alone=True)]
+each_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
+
+CALLS = [
+    '~~~tool_call\n{"name": "ping", "arguments": {"text": "a"}}\n~~~',
+    '<tool_call>\n{"name": "ping", "arguments": {"text": "a"}}\n</tool_call>',
+    '[TOOL_CALLS][{"name": "ping", "arguments": {"text": "a"}}]',
+    "<function=ping>\n<parameter=text>\na\n</parameter>\n</function>",
+    '<|python_tag|>{"name": "ping", "parameters": {"text": "a"}}',
+]
+each_call = pytest.mark.parametrize("call", CALLS)
+
+BESIDE = [
+    "I will run {}",
+    "{}\nThat should do.",
+    "First.\n{}\nThen.",
+    "[[ ## text ## ]]\nOslo\n\n{}",
+    "{}\n\n[[ ## text ## ]]\nOslo\n\n[[ ## completed ## ]]",
+    '{{"text": "Oslo"}}\n{}',
+    "{}\n<text>\nOslo\n</text>",
+    "> {}",
+]
+
+
+def every_cut(text: str) -> list[list[str]]:
+    return [[*text], *([text[:cut], text[cut:]] for cut in range(len(text)))]
+
+
+@each_adapter
+@each_call
+def test_a_message_that_is_nothing_but_a_call_is_the_call_at_every_cut(adapter: Adapter, call: str) -> None:
+    for text in (call, f"\n\n{call}\n \n"):
+        for pieces in every_cut(text):
+            told = check(plan_of(adapter, WithTools), text, pieces, (PING,))
+            assert [(one.name, one.arguments) for one in told.calls] == [("ping", {"text": "a"})]
+            assert not told.texts
+            assert not told.free
+
+
+@each_adapter
+@pytest.mark.parametrize("beside", BESIDE)
+def test_beside_words_there_is_no_call_at_any_cut(adapter: Adapter, beside: str) -> None:
+    for call in CALLS[:2]:
+        text = beside.format(call)
+        for pieces in every_cut(text):
+            told = check(plan_of(adapter, WithTools), text, pieces, (PING,))
+            assert not any(isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd) for event in told.events)
+
+
+@each_adapter
+@given(st.lists(st.sampled_from([*MARKS, *CALLS]), max_size=6).map("".join), cuts)
+def test_of_any_answer_the_calls_are_those_of_the_whole(adapter: Adapter, text: str, at: list[int]) -> None:
+    check(plan_of(adapter, WithTools), text, pieces_of(text, at), (PING,))
