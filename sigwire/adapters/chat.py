@@ -102,7 +102,7 @@ class ChatLayout(Layout):
         pieces = _HEADER.split("\n" + text)
         if len(pieces) == 1:
             return self._read_bare(text, strict)
-        reading = Reading()
+        reading = Reading({}, [], {})
         texts: dict[str, str] = {}
         stray_calls = ""
         for position in range(1, len(pieces), 2):

@@ -148,8 +148,10 @@ class Plan:
     def _offered(self, value: Any) -> _Offer:
         if not value:
             return self._bare
-        given = _listed(value)
         offer = self._offer
+        if value is offer.given:
+            return offer
+        given = _listed(value)
         if given == offer.given:  # the same objects as last time; identity is compared first, so this is cheap
             return offer
         self._offer = offer = self._write_offer(
@@ -339,7 +341,7 @@ class Plan:
         if has_calls:
             return self._parse_beside_calls(choice)
         if not self.layout.outputs:
-            return self._parsed(choice, Reading())
+            return self._parsed(choice, Reading({}, [], {}))
         reading = self._read(choice.text)
         if reading.problems:
             self._fail(choice, reading)
@@ -375,7 +377,7 @@ class Plan:
 
     def _parse_beside_calls(self, choice: Choice) -> Parsed:
         """Fields that stand beside calls are welcome; the ones that do not are left out or take their default."""
-        reading = Reading()
+        reading = Reading({}, [], {})
         if choice.finish_reason == "length":
             what = "the answer was cut off by the token limit after its calls"
             if self.adapter.strict:

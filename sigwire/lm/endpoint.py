@@ -212,7 +212,11 @@ class Endpoint:
     def _answers(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
         """The answers to a request that is sent as often as it takes."""
         if sent.repeat == 1:
-            return (yield from self._one(route, sent, policy))
+            return self._one(route, sent, policy)
+        return self._several(route, sent, policy)
+
+    def _several(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
+        """The choices of a request that has to be sent for each of them."""
         responses: list[Response] = yield Gather(
             [self._one(route, sent, policy) for _ in range(sent.repeat)], limit=_AT_ONCE
         )
@@ -389,8 +393,9 @@ class Endpoint:
     def _http_request(self, route: _Route, sent: Encoded, way: Way) -> HttpRequest:
         from sigwire.lm.transport import HttpRequest
 
-        query = {**route.wire.query, **sent.query}
-        url = way.base + _quoted(sent.path) + (self._address.query(query) if query else "")
+        url = way.base + _quoted(sent.path)
+        if query := route.wire.query or sent.query:
+            url += self._address.query({**query, **sent.query})
         return HttpRequest(url, way.headers, _to_json(sent.body), timeout=self._connection.timeout)
 
     # --- what to say when it fails

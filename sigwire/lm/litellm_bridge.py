@@ -446,7 +446,7 @@ def encode_call(
         del body["tool_choice"]  # the default, and LiteLLM may know no such argument for the model
     if not target.dialect.many:
         body.pop("n", None)
-    sent = replace(sent, body=body, warnings=(*sent.warnings, *lost, *serial))
+    sent = sent._replace(body=body, warnings=(*sent.warnings, *lost, *serial))
     alone: dict[str, Any] = {"num_retries": 0, "max_retries": 0}
     if body.get("tools"):
         alone["_skip_mcp_handler"] = True  # it would run tools by itself, and needs a package it does not declare

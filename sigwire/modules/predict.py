@@ -40,6 +40,8 @@ from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signat
 from sigwire.steps import Program
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from sigwire.adapters.base import Adapter, FollowUp, Parsed, Plan
     from sigwire.adapters.streaming import FieldReader
     from sigwire.lm.base import LanguageModel
@@ -358,8 +360,6 @@ def _has_wrong_calls(response: Response) -> bool:
 
 def _predicted(trip: _Trip, response: Response, readings: list[_Reading], repairs: int) -> Program[Prediction]:
     """The prediction of what was read: the first usable choice, all usable ones as completions."""
-    from sigwire.adapters.base import FollowUp  # loaded with the plan: declaring a predictor needs no adapter
-
     rows: list[dict[str, Any]] = []
     first: tuple[Choice, Parsed] | None = None
     for number, reading in enumerate(readings):
@@ -367,7 +367,7 @@ def _predicted(trip: _Trip, response: Response, readings: list[_Reading], repair
             told = LMWarning("choices", f"choice {number} was left out: {reading.message.splitlines()[0]}")
             response = response.with_warnings(told)
             continue
-        if isinstance(reading, FollowUp):
+        if _is_follow_up(reading):
             reading = yield from _extracted(trip, reading, repairs)
         first = first or (response.choices[number], reading)
         rows.append(reading.fields)
@@ -382,6 +382,10 @@ def _predicted(trip: _Trip, response: Response, readings: list[_Reading], repair
         attempts=tuple(trip.attempts),
         completions=rows if len(readings) > 1 else None,
     )
+
+
+def _is_follow_up(reading: Parsed | FollowUp) -> TypeIs[FollowUp]:
+    return hasattr(reading, "request")  # its class is not loaded here: declaring a predictor needs no adapter
 
 
 def _extracted(trip: _Trip, follow_up: FollowUp, repairs: int) -> Program[Parsed]:

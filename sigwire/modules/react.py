@@ -613,7 +613,7 @@ class _Talk:
     def _new_usage(self) -> Usage:
         """The usage of the attempts since the last step."""
         new, self._counted = self.attempts[self._counted :], len(self.attempts)
-        return sum((attempt.usage for attempt in new), Usage())
+        return new[0].usage if len(new) == 1 else sum((attempt.usage for attempt in new), Usage())
 
     def misread(self, error: ModelError, seconds: float) -> _End | None:
         """Tell the model what was wrong with its answer; an end after several in a row."""

@@ -22,7 +22,7 @@ from sigwire.core.tools import ToolCall
 from sigwire.errors import InputError
 from sigwire.lm.codecs.loose import object_of
 from sigwire.lm.codecs.options import supports
-from sigwire.lm.codecs.schema_rules import compile_schema
+from sigwire.lm.codecs.schema_rules import AS_IS, compile_schema
 from sigwire.lm.codecs.shapes import Dialect, Target
 
 __all__ = ["Offer", "can_force", "functions_only", "name_map", "offer", "provider_data", "tool_name"]
@@ -59,6 +59,7 @@ def offer(request: Request, names: NameMap, target: Target[Dialect]) -> Offer:
     functions: list[tuple[str, str, JsonObject | None]] = []
     builtin: list[tuple[str, JsonObject]] = []
     warnings: list[LMWarning] = []
+    rules = target.dialect.tool_schema
     for tool in request.tools:
         if tool.get("type", "function") != "function":
             kind = str(tool["type"])
@@ -66,11 +67,11 @@ def offer(request: Request, names: NameMap, target: Target[Dialect]) -> Offer:
             continue
         function = object_of(tool.get("function"))
         name, parameters = str(function.get("name")), function.get("parameters")
-        if isinstance(parameters, dict):
-            parameters, lost = compile_schema(parameters, target.dialect.tool_schema, f"tool {name!r}", target.shown)
-            warnings.extend(lost)
-        else:
+        if not isinstance(parameters, dict):
             parameters = None
+        elif rules is not AS_IS:
+            parameters, lost = compile_schema(parameters, rules, f"tool {name!r}", target.shown)
+            warnings.extend(lost)
         functions.append((names.encode(name), str(function.get("description") or ""), parameters))
     choice = request.tool_choice or ToolChoice.AUTO
     if choice.allowed:

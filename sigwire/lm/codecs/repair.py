@@ -135,15 +135,15 @@ def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
     (['user', 'assistant', 'tool', 'user'], 'tool was not executed')
     """
     warnings: list[LMWarning] = []
-    plain = all(map(_is_plain, messages))
-    seen = [] if plain else [_look_at(message, rules.family) for message in messages]
-    turns = list(messages) if plain else _own(messages, seen, warnings)
-    call_ids = frozenset([call_id for turn in seen for call_id, _ in turn.calls])
-    if not (plain or _is_settled(seen, rules)):
-        turns = _answered(_one_turn_of_calls(turns), warnings)
-        turns = _with_fitting_ids(turns, rules.ids)
-        if rules.result_media == "user":
-            turns = _media_after_results(turns, warnings)
+    turns, call_ids = list(messages), _NO_IDS
+    if not all(map(_is_plain, messages)):
+        seen = [_look_at(message, rules.family) for message in messages]
+        turns, call_ids = _own(messages, seen, warnings), frozenset([id for turn in seen for id, _ in turn.calls])
+        if not _is_settled(seen, rules):
+            turns = _answered(_one_turn_of_calls(turns), warnings)
+            turns = _with_fitting_ids(turns, rules.ids)
+            if rules.result_media == "user":
+                turns = _media_after_results(turns, warnings)
     if rules.system == "front":
         turns = _system_first(turns, warnings)
     if rules.merge:
@@ -151,6 +151,9 @@ def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
     if rules.first_user is not None:
         turns = _user_first(turns, rules.first_user, warnings)
     return Repaired(tuple(turns), tuple(warnings), call_ids)
+
+
+_NO_IDS = frozenset[str]()
 
 
 # --- what a part may be ------------------------------------------------------------------------------------
@@ -203,12 +206,12 @@ def _see(message: Message, family: str) -> _Seen:
 
 def _own(messages: Iterable[Message], seen: Iterable[_Seen], warnings: list[LMWarning]) -> list[Message]:
     kept: list[Message] = []
-    for message, (parts, lost, *_) in zip(messages, seen, strict=True):
-        if parts is None:
+    for message, turn in zip(messages, seen, strict=True):
+        if turn.parts is None:
             kept.append(message)
-        elif parts:
-            kept.append(Message(message.role, parts))
-        warnings += lost
+        elif turn.parts:
+            kept.append(Message(message.role, turn.parts))
+        warnings += turn.warnings
     return kept
 
 

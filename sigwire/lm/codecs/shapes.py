@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Protocol, TypeAlias
 
 from typing_extensions import TypeVar
 
@@ -107,8 +107,7 @@ class Target(Generic[D]):
         return rules if self.facts.media_in_results else replace(rules, result_media="user")
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(NamedTuple):
     """A request in a provider's words, ready for the transport.
 
     ``headers`` hold no key. ``warnings`` go onto the response (decode() puts them there). ``names`` maps tool names

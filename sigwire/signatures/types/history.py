@@ -106,7 +106,7 @@ class History(FieldType):
         'Hello'
         """
         added = (*turns, fields) if fields else turns
-        return _from_turns((*self.messages, *(_turn(turn) for turn in added)))
+        return _from_turns((*self.messages, *map(_turn, added)))
 
     def __add__(self, other: Iterable[Mapping[str, Any] | Message]) -> History:
         return self.append(*other)
@@ -184,7 +184,7 @@ def _from_turns(turns: Iterable[AnyTurn]) -> History:
 
 
 def _turn(turn: Any) -> AnyTurn:
-    if isinstance(turn, (Turn, Message)):
+    if isinstance(turn, (Message, Turn)):
         return turn
     if (fields := as_mapping(turn)) is not None:
         return Turn(fields)

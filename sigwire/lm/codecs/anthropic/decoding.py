@@ -160,7 +160,7 @@ def resume(body: JsonValue, sent: Encoded) -> Encoded | None:
         said = [*blocks_of(messages.pop().get("content")), *said]
     if said:
         messages.append({"role": "assistant", "content": cast(JsonValue, said)})
-    return replace(sent, body={**sent.body, "messages": cast(JsonValue, messages), **_same_container(body, sent)})
+    return sent._replace(body={**sent.body, "messages": cast(JsonValue, messages), **_same_container(body, sent)})
 
 
 def _same_container(body: JsonObject, sent: Encoded) -> JsonObject:

@@ -91,7 +91,7 @@ def otherwise(error: LMError, sent: Encoded) -> Encoded | None:
         return None
     lost = f"The model gives one choice at a time; the request was sent {wanted} times more."
     body = {**sent.body, "generationConfig": {**config, "candidateCount": 1}}
-    return replace(sent, body=body, repeat=wanted, warnings=(*sent.warnings, LMWarning("n", lost)))
+    return sent._replace(body=body, repeat=wanted, warnings=(*sent.warnings, LMWarning("n", lost)))
 
 
 def _path(target: Target[GeminiDialect], stream: bool) -> str:
