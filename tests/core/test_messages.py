@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
+import weakref
+from collections.abc import Callable
 
 import pytest
 
@@ -87,3 +91,43 @@ def test_values_do_not_change(value: object) -> None:
 def test_a_model_of_which_nothing_is_known_can_do_the_least() -> None:
     nothing_known = Capabilities()
     assert not any(dataclasses.asdict(nothing_known).values())
+
+
+class Looks:
+    """What is worked out about a message, counted."""
+
+    made = 0
+
+    def __init__(self, message: Message) -> None:
+        Looks.made += 1
+        self.text = message.text
+
+
+def test_what_is_worked_out_about_a_message_is_worked_out_once() -> None:
+    message, before = Message.user("Hello"), Looks.made
+    assert message.derived(Looks) is message.derived(Looks)
+    assert (message.derived(Looks).text, message.derived(id), Looks.made) == ("Hello", id(message), before + 1)
+
+
+COPIES: dict[str, Callable[[Message], Message]] = {
+    "copied": copy.copy,
+    "deeply": copy.deepcopy,
+    "replaced": dataclasses.replace,
+    "pickled": lambda message: pickle.loads(pickle.dumps(message)),
+    "as JSON": lambda message: Message.from_json(message.to_json()),
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_what_was_worked_out_about_a_message_is_no_part_of_it(how: str) -> None:
+    message = Message.assistant("Adding.", [CALL])
+    shown, found = repr(message), message.derived(Looks)
+    copied = COPIES[how](message)
+    assert (copied == message, repr(message), copied.derived(Looks) is found) == (True, shown, False)
+
+
+def test_what_was_worked_out_about_a_message_goes_with_it() -> None:
+    message = Message.user("Hello")
+    gone = weakref.ref(message.derived(Looks))
+    del message
+    assert gone() is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -232,3 +232,49 @@ def test_an_address_that_is_missing_something_says_what(model: str, options: dic
 async def test_an_address_that_is_none_is_said_to_be_none(how: str, base: str) -> None:
     with pytest.raises(ConfigurationError, match=r"is no address"):
         await ask(how, LM("openai/some-model", base_url=base, num_retries=0))
+
+
+# --- what is read for every request ----------------------------------------------------------------------------------
+
+
+def test_whatever_changes_between_two_requests_counts_for_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    double = Double()
+    lm = LM("openai/gpt-4.1", transport=double)
+    changes: list[tuple[str, str | None]] = [
+        ("OPENAI_API_KEY", "one"),
+        ("OPENAI_ORG_ID", "mine"),
+        ("OPENAI_BASE_URL", "https://other.example/v1"),
+        ("OPENAI_API_KEY", "two"),
+        ("OPENAI_BASE_URL", None),
+        ("OPENAI_ORG_ID", None),
+    ]
+    seen: list[tuple[str, str, str | None]] = []
+    for variable, value in changes:
+        monkeypatch.delenv(variable, raising=False)
+        if value is not None:
+            monkeypatch.setenv(variable, value)
+        lm.respond(HELLO)
+        sent = double.requests[-1]
+        seen.append((sent.url.split("/")[2], sent.headers["authorization"], sent.headers.get("openai-organization")))
+    home, other = "api.openai.com", "other.example"
+    assert seen == [
+        (home, "Bearer one", None),
+        (home, "Bearer one", "mine"),
+        (other, "Bearer one", "mine"),
+        (other, "Bearer two", "mine"),
+        (home, "Bearer two", "mine"),
+        (home, "Bearer two", None),
+    ]
+
+
+def test_headers_of_one_request_are_not_those_of_the_next() -> None:
+    double = Double()
+    lm = LM("openai/gpt-4.1", transport=double, api_key=KEY, headers={"x-team": "a"})
+    for extra in ({"X-Team": "b", "x-once": "1"}, None):
+        lm.respond(replace(HELLO, options={"extra_headers": extra}))
+    teams = [(sent.headers["x-team"], "x-once" in sent.headers) for sent in double.requests]
+    assert teams == [("b", True), ("a", False)]
+    with pytest.raises(TypeError):
+        cast("dict[str, str]", double.requests[0].headers)["authorization"] = (
+            "other"  # a transport's own business is no other request's
+        )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import integers, sampled_from, sets
 
-from sigwire.lm.blocking import _Reply
+from sigwire.lm.blocking import _Line, _Reply
 from sigwire.lm.trips import ProtocolError
 
 
@@ -105,3 +105,68 @@ def test_the_answer_to_head_has_a_length_and_no_body() -> None:
 def test_what_is_no_reply_is_refused(data: bytes, says: str) -> None:
     with pytest.raises(ProtocolError, match=says):
         read([data])
+
+
+# --- waiting -------------------------------------------------------------------------------------------
+
+
+class Told:
+    """A socket that is told how long to wait, and has nothing to do."""
+
+    def __init__(self, timeout: float | None = None) -> None:
+        self.told: list[float | None] = []
+        self._timeout = timeout
+
+    def gettimeout(self) -> float | None:
+        return self._timeout
+
+    def settimeout(self, seconds: float | None) -> None:
+        self.told.append(seconds)
+
+    def recv(self, size: int) -> bytes:
+        return b""
+
+    def send(self, data: bytes) -> int:
+        return min(len(data), 4)
+
+
+def line(told: Told) -> _Line:
+    return _Line(cast(Any, told), ("http", "host", 80), 0)
+
+
+# What the clock shows, the deadline, and what the socket is told.
+WAITS: list[tuple[float, float | None, list[float | None]]] = [
+    (100.0, 110.0, [10.0]),
+    (100.001, 110.0, []),
+    (100.5, 110.0, [9.5]),
+    (100.5, None, [None]),
+    (100.6, 101.0, [pytest.approx(0.4)]),
+    (100.6, 110.0, [pytest.approx(9.4)]),
+]
+
+
+def test_a_wait_is_limited_anew_where_the_limit_has_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Told()
+    waits = line(told)
+    for now, deadline, expected in WAITS:
+        monkeypatch.setattr("sigwire.lm.trips.time.monotonic", lambda now=now: now)
+        waits.deadline = deadline
+        waits.receive()
+        assert told.told == expected
+        told.told.clear()
+    waits.deadline = 100.6
+    with pytest.raises(TimeoutError):
+        waits.receive()
+
+
+def test_a_body_that_goes_out_bit_by_bit_goes_out_whole() -> None:
+    class Taking(Told):
+        taken = b""
+
+        def send(self, data: bytes) -> int:
+            self.taken += bytes(data[:4])
+            return min(len(data), 4)
+
+    told = Taking(5.0)
+    assert line(told).send(b"head ", b"and body") is None
+    assert told.taken == b"head and body"

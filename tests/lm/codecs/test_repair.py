@@ -335,3 +335,22 @@ def test_a_conversation_that_is_passed_over_would_have_stayed_as_it_is(
 def test_error_text_is_read_back(text: str, failed: bool) -> None:
     if failed or not text.startswith("ERROR: "):
         assert read_error_text(error_text(ToolResult("a", "f", text, failed))) == (text, failed)
+
+
+# --- again and again
+
+
+MIXED = (
+    ASKED,
+    Message("assistant", (ThinkingPart("hm", provider="home"), OpaquePart("away", {"id": 1}), TextPart("\ud800"), A)),
+    Message.tool(RA),
+    Message("assistant", (OpaquePart("home", {"id": 2}), B)),
+    Message("user", ()),
+)
+
+
+@given(st.lists(st.tuples(st.integers(1, len(MIXED)), st.sampled_from(["home", "away", ""])), max_size=8))
+def test_a_turn_that_was_seen_before_is_seen_the_same_by_each_family(rounds: list[tuple[int, str]]) -> None:
+    for length, family in rounds:
+        messages, rules = MIXED[:length], RepairRules(family=family)
+        assert repair(messages, rules) == repair(copy.deepcopy(messages), rules)
