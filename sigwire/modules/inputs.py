@@ -86,6 +86,8 @@ class InputReader:
         """Tools as they were given, functions among them as tools. The same ones give the same object: plans know it."""
         if isinstance(value, Tool) or value is None:
             return value
+        if value is self._known_tools[0]:
+            return self._known_tools[1]
         if issubclass(type(value), Mapping):
             return _tool_map(value)
         given = (value,) if callable(value) else tuple(value)

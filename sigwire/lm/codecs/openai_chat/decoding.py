@@ -29,6 +29,7 @@ from sigwire.lm.codecs.base import (
     settle,
     string_of,
     usage_of,
+    without,
 )
 from sigwire.lm.codecs.dialects import ChatDialect
 from sigwire.lm.codecs.faults import Rule, lm_error, no_answer, read_fault
@@ -184,7 +185,7 @@ def decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
     """A call, with what else the host left on it as its provider data."""
     function = _called(wire)
     call_id = string_of(wire, "id") or ""
-    extra: JsonObject = {name: value for name, value in wire.items() if name not in _CALL_FIELDS and value is not None}
+    extra: JsonObject = {} if wire.keys() <= _CALL_FIELDS else without(wire, _CALL_FIELDS)
     return ToolCall.read(
         "" if call_id == "null" else call_id,
         names.decode(string_of(function, "name") or ""),
