@@ -490,8 +490,10 @@ async def _send_in_parts(writer: StreamWriter, head: bytes, body: bytes) -> None
 
 def _abort(connection: Connection | None) -> None:
     """Close a connection at once, without TLS's farewells; where its loop is closed, that is done already."""
-    if connection is not None:
-        with suppress(RuntimeError):
-            if connection.transport is not None:
-                connection.transport.abort()
-            connection.close()
+    if connection is None:
+        return
+    with suppress(RuntimeError):
+        if connection.transport is not None:
+            connection.transport.abort()
+    with suppress(RuntimeError):
+        connection.close()
