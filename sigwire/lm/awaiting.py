@@ -149,13 +149,14 @@ def _bury(homes: dict[_Key, _Home], reference: weakref.ref[_Home]) -> None:
 
 
 class _Home:
-    """The connections of a loop, and how many requests use them."""
+    """The connections of a loop, and the requests that use them."""
 
     def __init__(
         self, homes: dict[_Key, _Home], socks: Proxy | None, keep_alive: float, context: Callable[[], ssl.SSLContext]
     ) -> None:
         self.loop, self.socks, self._context = asyncio.get_running_loop(), socks, context
-        self.users, self.retired = 0, False
+        self.replies: set[AwaitedReply] = set()
+        self.retired = False
         self.closing: asyncio.Task[None] | None = None
         self.closed = threading.Event()
         self.end = _until_the_loop_ends(homes, self)
@@ -215,10 +216,10 @@ class _Home:
         tls = self._context() if trip.needs_tls else True
         return aiohttp.ClientRequest("POST", url, loop=self.loop, ssl=tls, **proxy)
 
-    def leave(self) -> None:
+    def leave(self, reply: AwaitedReply) -> None:
         """One request less."""
-        self.users -= 1
-        if self.retired and not self.users:
+        self.replies.discard(reply)
+        if self.retired and not self.replies and not self.loop.is_closed():
             self._close()
 
     def retire(self) -> None:
@@ -229,7 +230,7 @@ class _Home:
         if _running_loop() is self.loop:
             self._retire()
             return
-        if not (self.loop.is_running() or self.users):
+        if not (self.loop.is_running() or self.replies):
             self._shut_down_sockets()  # at once; the loop learns of it when it runs again
         with suppress(RuntimeError):  # closed in the meantime
             self.loop.call_soon_threadsafe(self._retire)
@@ -238,7 +239,7 @@ class _Home:
 
     def _retire(self) -> None:
         self.retired = True
-        if self.users:
+        if self.replies:
             self.closed.set()  # as far as it can be now
         else:
             self._close()
@@ -250,6 +251,8 @@ class _Home:
     def bury(self) -> None:
         """The loop is closed, and closed nothing else."""
         self.close_sockets()
+        for reply in list(self.replies):
+            reply.finish()
         for transport in list(self._transports):
             _disown(transport)
         with suppress(StopIteration):  # on a closed loop there is nothing to wait for
@@ -368,7 +371,7 @@ class AwaitedReply:
         self._sending: asyncio.Task[None] | None = None
         self._unpacker: Unpacker | None = None
         self._late = self._done = False
-        home.users += 1
+        home.replies.add(self)
         if trip.deadline is not None:
             home.deadlines.add(self, trip.deadline)
 
@@ -466,8 +469,9 @@ class AwaitedReply:
         if self._connection is not None:  # else the body's end has given it back
             _abort(self._connection)
         if self._sending is not None:
-            self._sending.cancel()
-        self._home.leave()
+            with suppress(RuntimeError):  # its loop is closed
+                self._sending.cancel()
+        self._home.leave(self)
 
     def _give_back(self) -> None:
         """The reply is whole. Where the request is not, the server does not want the rest."""
