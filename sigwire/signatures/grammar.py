@@ -212,12 +212,18 @@ class _Parser:
     def _constant(self) -> Any:
         token = self._next
         if token.kind in ("string", "number"):
-            return ast.literal_eval(self._take().text)  # one token of a known shape, never an expression
+            return self._value_of(self._take())
         if token.kind == "name" and token.text in _CONSTANTS:
             return _CONSTANTS[self._take().text]
         if token.kind == "name":
             return self._names.resolve(self._dotted(), self._fault_at(token))
         return self._fail("Expected a constant here: text in quotes, a number, True, False, None or an enum member.")
+
+    def _value_of(self, token: _Token) -> Any:
+        try:
+            return ast.literal_eval(token.text)  # one token of a known shape, never an expression
+        except (SyntaxError, ValueError) as fault:  # such as a null character, an escape that is none, other digits
+            self._fail(f"{token.text[:40]!r} is no constant in Python: {fault}.", token.at)
 
     def _apply(self, kind: Any, arguments: tuple[Any, ...], at: int) -> Any:
         try:

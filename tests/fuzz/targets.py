@@ -18,6 +18,7 @@ KEPT: list[tuple[str, bytes, str]] = [
     ("json", b"mss\xe3\x0c\xf1n\xf2q\x18", "1e999 was read as infinity, which no JSON can say"),
     ("literals", b"\0\x01\x182", "an integer of 400 digits was no number"),
     ("signature", b"\x01\0\xf5\xa7\x01\0\x99\xf5\xf5", "a digit that begins no name in Python was a field's name"),
+    ("signature", b";\x93\x95\n" + b"\xff" * 14 + b"\x95v\x13\n", "a constant that Python does not read was a SyntaxError"),
     ("tag_values", b"\xdd\xe2T\x0e\x9c\xba\xde\xc0\x902", "an integer of 400 digits was no number for a schema"),
 ]  # fmt: skip
 """Target, input, what was wrong."""

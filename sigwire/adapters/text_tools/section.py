@@ -20,7 +20,7 @@ from sigwire.adapters.text_tools.tagged_json import NO_CLOSER
 
 __all__ = ["SECTION"]
 
-_OPENERS = ("[[ ##", "[[##")
+_OPENERS = ("[[ ## ", "[[##")
 _DONE = ("[[ ## completed ## ]]", "[[ ## end_of_answer ## ]]")
 _FENCES = ("```json", "```python", "```")
 _calls = behind(Closers(*_DONE))
@@ -43,7 +43,9 @@ def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
 
 def _names(cursor: Cursor, output: str) -> Wait[bool]:
     """Whether the rest of the header names this output; it is passed."""
-    for literal in (output, "##", "]]"):
+    if not (yield from cursor.takes(output)):
+        return False
+    for literal in ("##", "]]"):
         yield from cursor.blanks()
         if not (yield from cursor.takes(literal)):
             return False
