@@ -325,7 +325,8 @@ class _Ear:
             if threading.get_ident() == here:
                 taken.set()
             else:
-                loop.call_soon_threadsafe(taken.set)
+                with suppress(RuntimeError):  # the loop was closed, and who told with it
+                    loop.call_soon_threadsafe(taken.set)
 
         with self.scope.watching(take):
             self._tell(_Heard(events, take))

@@ -426,6 +426,35 @@ def told_in_steps(log: list[str]) -> Program[None]:
         yield Emit(word)
 
 
+def test_leaving_minds_no_loop_that_was_closed_before_its_turn_came() -> None:
+    closed = threading.Event()
+
+    class Tells:
+        async def arun(self) -> None:
+            with on_leave(lambda: closed.wait(5)):  # who leaves comes first to the loop, then here, then to who tells
+                await Emit("told").arun()
+
+        def run(self) -> None:
+            raise AssertionError("only for the awaiting driver")
+
+    def inner() -> Program[None]:
+        yield Tells()
+
+    def on_a_loop_of_its_own() -> None:
+        try:
+            asyncio.run(arun(inner()))
+        finally:
+            closed.set()
+
+    def program() -> Program[None]:
+        yield Calls(on_a_loop_of_its_own)
+
+    events = stream(program())
+    assert next(events) == "told"
+    events.close()
+    assert closed.is_set()
+
+
 def test_what_runs_beside_a_stream_goes_on_when_what_it_told_was_read() -> None:
     log: list[str] = []
 
