@@ -187,10 +187,16 @@ async def test_who_leaves_a_stream_closes_the_connection(model: str) -> None:
 
 
 class Around(Module):
-    """A user's blocking code around a predictor, and something that is said before it asks."""
+    """A user's blocking code around a predictor, and something that is said once that has asked."""
 
-    def __init__(self, lm: LM) -> None:
-        self.first = Predict("question -> answer", lm=FakeLM([{"answer": "Hi"}]))
+    def __init__(self, lm: LM, provider: FakeProvider) -> None:
+        def say(_: Request) -> dict[str, str]:
+            deadline = time.monotonic() + 30
+            while not provider.requests and time.monotonic() < deadline:
+                time.sleep(0.01)
+            return {"answer": "Hi"}
+
+        self.first = Predict("question -> answer", lm=FakeLM(say))
         self.predict = Predict("question -> answer", lm=lm)
 
     def forward(self, question: str) -> list[Any]:
@@ -203,17 +209,18 @@ class Around(Module):
 @EVERY_UPSTREAM
 def test_who_leaves_does_not_wait_for_an_answer_that_has_not_begun(model: str) -> None:
     with FakeProvider([Streamed("never sent", gate=Gate())]) as provider:
-        with Around(model_at(provider, model)).stream(question="?") as events:
+        with Around(model_at(provider, model), provider).stream(question="?") as events:
             next(event for event in events if isinstance(event, FieldDelta))
-            while not provider.requests:
-                time.sleep(0.01)
         (sent,) = provider.requests
         assert sent.stream is not None
         assert sent.stream.wait(5) == "client left"
 
 
-class Blocking(Around):
+class Blocking(Module):
     """Blocking code that asks once."""
+
+    def __init__(self, lm: LM) -> None:
+        self.predict = Predict("question -> answer", lm=lm)
 
     def forward(self, question: str) -> Any:
         return self.predict(question=question)
