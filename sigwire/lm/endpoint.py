@@ -40,7 +40,7 @@ from sigwire.lm.codecs.base import Codec, Dialect, Encoded, StreamingCodec, Targ
 from sigwire.lm.codecs.faults import read_body
 from sigwire.lm.connection import Connection, shown
 from sigwire.lm.policy.retry import RetryPolicy, retrying
-from sigwire.lm.providers import PROVIDERS, Backend, Provider, Wire
+from sigwire.lm.providers import PROVIDERS, Backend, Provider, Wire, nearest
 from sigwire.lm.secrets import hidden
 from sigwire.steps import Either, Gather, Program
 from sigwire.streams import Emit
@@ -80,7 +80,7 @@ def connect(
     if provider.needs and importlib.util.find_spec(provider.needs) is None:
         known = ", ".join(sorted(row for row in PROVIDERS if not PROVIDERS[row].needs))
         raise ConfigurationError(
-            f"{name!r} is reached through {provider.needs}, which is not installed (making an LM). "
+            f"{name!r} is reached through {provider.needs}, which is not installed (making an LM). {nearest(name)}"
             f'pip install "sigwire[{provider.needs}]", or use one of the providers that need nothing: {known} '
             "(for example 'offline/lexical')."
         )
@@ -421,6 +421,10 @@ class Endpoint:
             message = f"{message} {way.about_key}"
         if (hint := self._hint(error)) and hint not in message:
             message = f"{message} {hint}"
+        if error.status == 404 and self._connection.base_url:
+            message = (
+                f"{message} Or base_url is not the address of its API: {shown(way.base)} was asked for {sent.path}."
+            )
         if isinstance(error, LMInvalidRequestError) and sent.body.get("tools") and _TOOLS_REFUSED.search(message):
             message = f"{message} {_TOOLS_AS_TEXT}"
         error.message = hidden(message, way.key)

@@ -27,6 +27,7 @@ __all__ = [
     "Variable",
     "Wire",
     "find_provider",
+    "nearest",
     "register",
 ]
 
@@ -86,6 +87,19 @@ def find_provider(model: str) -> tuple[Provider, str]:
         known = ", ".join(f"{prefix}/{known}" for known in row.models)
         raise ConfigurationError(f"{prefix} has no model {name!r} (making an LM from {model!r}). Use one of {known}.")
     return row, name
+
+
+def nearest(model: str) -> str:
+    """A sentence for who may have mistyped a provider's name; "" where no name is near. For error messages.
+
+    >>> nearest("opnai/gpt-5"), nearest("bedrock/some-model")
+    ("Did you mean 'openai/gpt-5'? ", '')
+    """
+    from difflib import get_close_matches  # for who is wrong already
+
+    prefix, _, name = model.partition("/")
+    near = [] if prefix in _prefixes else get_close_matches(prefix, _prefixes, 1, 0.75)
+    return f"Did you mean '{near[0]}/{name}'? " if near else ""
 
 
 for _row in ROWS:

@@ -26,6 +26,12 @@ def test_an_unknown_model_names_the_known_ones(model: str, monkeypatch: pytest.M
         LM(model)
 
 
+def test_a_provider_that_may_have_been_mistyped_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError, match="Did you mean 'openai/gpt-5'"):
+        LM("opnai/gpt-5")
+
+
 def test_a_model_that_is_no_string_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="not int"):
         LM(3)  # type: ignore[arg-type]

@@ -348,6 +348,12 @@ def test_a_model_that_is_not_served(serve: Callable[..., Host]) -> None:
         LM("ollama/nope", base_url=host.url).respond(HELLO)
 
 
+def test_an_address_that_is_not_the_apis_is_named_beside_the_model(serve: Callable[..., Host]) -> None:
+    host = serve(Reply({"error": {"message": "Not Found"}}, 404))
+    with pytest.raises(LMError, match=rf"base_url is not the address of its API: {host.url} was asked for /chat"):
+        LM("openai/gpt-4.1", api_key=KEY, base_url=host.url).respond(HELLO)
+
+
 @HOWS
 async def test_ollama_is_not_running(how: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
