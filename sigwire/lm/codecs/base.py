@@ -59,6 +59,7 @@ from sigwire.lm.codecs.options import (
     Option,
     OptionTable,
     Place,
+    Refuse,
     Skip,
     drop_options,
     finish,
@@ -70,6 +71,7 @@ from sigwire.lm.codecs.options import (
     repeat_warning,
     supports,
     wanted_choices,
+    without_sampling,
 )
 from sigwire.lm.codecs.reasoning import (
     BUDGETS,
@@ -112,6 +114,7 @@ __all__ = [
     "OptionTable",
     "Place",
     "Reasoning",
+    "Refuse",
     "Skip",
     "StreamingCodec",
     "Target",
@@ -151,4 +154,5 @@ __all__ = [
     "usage_of",
     "wanted_choices",
     "without",
+    "without_sampling",
 ]

@@ -1,6 +1,7 @@
 """What the caller asked for beside the conversation, placed into a body: options, limits, the output's form, extras.
 
 place_options(options, table, target)   every option placed, dropped with a warning, or refused, by the wire's table
+drop_options / without_sampling         rows put over that table for what a model does not take
 wanted_choices / repeat_warning         the option ``n`` on wires that give one choice at a time
 in_words(schema)                        structured output for those that have none: the instruction
 finish / headers_for                    ``extra_body`` and ``extra_headers``, merged last
@@ -24,6 +25,7 @@ __all__ = [
     "Option",
     "OptionTable",
     "Place",
+    "Refuse",
     "Skip",
     "drop_options",
     "finish",
@@ -36,6 +38,7 @@ __all__ = [
     "repeat_warning",
     "supports",
     "wanted_choices",
+    "without_sampling",
 ]
 
 
@@ -55,11 +58,22 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
+class Refuse:
+    """There is no place for what the option asks for (``feature``), and the answer would be another one without it.
+
+    Nothing is sent, and the error says what to do ``instead``. ``False`` and 0 ask for nothing.
+    """
+
+    feature: str
+    instead: str
+
+
+@dataclass(frozen=True, slots=True)
 class Skip:
     """The codec encodes the option itself, or it needs nothing here (automatic caching)."""
 
 
-Option: TypeAlias = Place | Drop | Skip
+Option: TypeAlias = Place | Drop | Refuse | Skip
 OptionTable: TypeAlias = Mapping[str, Option]
 _COMMON: OptionTable = {"extra_body": Skip(), "extra_headers": Skip()}
 
@@ -69,8 +83,8 @@ def place_options(
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """The body's part of the options, by the wire's table. An option that is ``None`` was not given.
 
-    Raises ``UnsupportedOption`` for one that the table does not name. A wire's table is a constant; what depends on the
-    model is put over it: ``{**OPTIONS, **drop_options(SAMPLING, "...")}``.
+    Raises ``UnsupportedOption`` for one that the table does not name, ``UnsupportedFeature`` for one that it refuses. A wire's
+    table is a constant; what depends on the model is put over it: ``{**OPTIONS, **drop_options(["stop"], "...")}``.
     """
     body: JsonObject = {}
     warnings: list[LMWarning] = []
@@ -84,6 +98,8 @@ def place_options(
                 put(body, path, convert(value) if convert else value)
             case Drop(detail):
                 warnings.append(LMWarning(name, f"{target.shown}: {detail}"))
+            case Refuse(feature, instead):
+                supports(not value, feature, target, instead)
             case Skip():
                 pass
     return body, tuple(warnings)
@@ -96,6 +112,28 @@ def drop_options(names: Iterable[str], detail: str) -> OptionTable:
     {'seed': Drop(detail='there is no seed; the option was left out.')}
     """
     return dict.fromkeys(names, Drop(detail))
+
+
+def without_sampling(names: Iterable[str]) -> OptionTable:
+    """The rows of a model that takes no sampling options while it reasons; these are the wire's names for them.
+
+    An answer can do without a temperature. One without the log probabilities that were asked for is another answer.
+
+    >>> table = without_sampling(["temperature", "logprobs"])
+    >>> [type(option).__name__ for option in table.values()]
+    ['Drop', 'Refuse']
+    """
+    return {name: _LOGPROBS.get(name, _NO_SAMPLING) for name in names}
+
+
+_NO_SAMPLING = Drop("a model that reasons takes no sampling options; it was left out.")
+_LOGPROBS: OptionTable = dict.fromkeys(
+    ("logprobs", "top_logprobs"),
+    Refuse(
+        "log probabilities while it reasons",
+        "Leave them out, ask with reasoning='off' where the model takes that, or use a model that does not reason.",
+    ),
+)
 
 
 def put(body: JsonObject, path: str, value: JsonValue) -> None:

@@ -35,6 +35,7 @@ from sigwire.lm.codecs.base import (
     repeat_warning,
     supports,
     wanted_choices,
+    without_sampling,
 )
 from sigwire.lm.codecs.dialects import ChatDialect
 from sigwire.lm.codecs.openai_chat.messages import encode_message
@@ -142,7 +143,7 @@ def _option_table(thinks: bool, request: Request, target: Target[ChatDialect]) -
     facts, dialect = target.facts, target.dialect
     table = {**OPTIONS, **dialect.options}
     if facts.sampling == "never" or (facts.sampling == "unless_reasoning" and thinks):
-        table |= drop_options(SAMPLING, "a model that reasons takes no sampling options; it was left out.")
+        table |= without_sampling(SAMPLING)
     if not facts.stop:
         table |= drop_options(["stop"], "a model that reasons takes no stop sequences; they were left out.")
     if not dialect.many:

@@ -20,7 +20,6 @@ from sigwire.lm.codecs.base import (
     Target,
     asked_reasoning,
     can_force,
-    drop_options,
     finish,
     fit_effort,
     headers_for,
@@ -31,6 +30,7 @@ from sigwire.lm.codecs.base import (
     repeat_warning,
     supports,
     wanted_choices,
+    without_sampling,
 )
 from sigwire.lm.codecs.openai_responses.dialects import ResponsesDialect
 from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, JSON_MODE, LOGPROBS, MARK, OPTIONS, SAMPLING
@@ -106,7 +106,7 @@ def _option_table(thinks: bool, target: Target[ResponsesDialect]) -> OptionTable
     table = {**OPTIONS, **target.dialect.options}
     sampling = target.facts.sampling
     if sampling == "never" or (sampling == "unless_reasoning" and thinks):
-        table |= drop_options(SAMPLING, "a model that reasons takes no sampling options; it was left out.")
+        table |= without_sampling(SAMPLING)
     return {name: option for name, option in table.items() if option is not None}
 
 

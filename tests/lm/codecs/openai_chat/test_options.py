@@ -49,6 +49,13 @@ FIELDS: dict[str, tuple[Target[ChatDialect], JsonObject, JsonObject, list[str]]]
     "row 43 two choices on groq": (target(GROQ), {"n": 2}, {}, ["n"]),
     "row 43 one choice on groq": (target(GROQ), {"n": 1}, {"n": 1}, []),
     "row 44 logprobs": (target(), LOGPROBS, LOGPROBS, []),
+    "row 44 logprobs with reasoning switched off": (
+        target(sampling="unless_reasoning", default_effort="medium"),
+        {**LOGPROBS, "reasoning": "off"},
+        {**LOGPROBS, "reasoning_effort": "none"},
+        [],
+    ),
+    "row 44 no logprobs on a model that reasons": (target(sampling="never"), {"logprobs": False}, {}, []),
     "row 45 effort": (target(), {"reasoning": "high"}, {"reasoning_effort": "high"}, []),
     "row 45 effort the model does not have": (
         target(efforts=("low", "medium", "high")),
@@ -137,6 +144,13 @@ def test_an_option_without_a_place_is_refused(to: Target[ChatDialect], options: 
     with pytest.raises(UnsupportedOption, match=f"no option {named!r}.*extra_body") as caught:
         encoded(Request((ASKED,), options=options), to)
     assert caught.value.option == named
+
+
+@pytest.mark.parametrize("options", [{"logprobs": True}, {"top_logprobs": 3}])
+def test_row_44_logprobs_are_refused_while_a_model_reasons(options: JsonObject) -> None:
+    for to in (target(sampling="never"), target(sampling="unless_reasoning", default_effort="medium")):
+        with pytest.raises(UnsupportedFeature, match=r"openai-chat/m has no place for log probabilities.*'off'"):
+            encoded(Request((ASKED,), options=options), to)
 
 
 def test_row_45_tools_and_reasoning_that_exclude_each_other_switch_reasoning_off_or_fail() -> None:

@@ -66,11 +66,17 @@ FIELDS: dict[str, tuple[Target[ResponsesDialect], JsonObject, JsonObject, list[s
         [],
     ),
     "row 44 no logprobs": (target(), {"logprobs": False}, {}, []),
-    "row 44 logprobs on a model that reasons": (
+    "row 44 no logprobs on a model that reasons": (
         target(sampling="never"),
-        {"logprobs": True, "top_logprobs": 3},
+        {"logprobs": False, "top_logprobs": 0},
         {},
-        ["logprobs", "top_logprobs"],
+        [],
+    ),
+    "row 44 logprobs with reasoning switched off": (
+        target(sampling="unless_reasoning", default_effort="medium"),
+        {"logprobs": True, "reasoning": "off"},
+        {"include": [LOGPROBS], "reasoning": {"effort": "none"}},
+        [],
     ),
     "row 45 effort": (target(), {"reasoning": "high"}, {"reasoning": {"effort": "high"}}, []),
     "row 45 effort with tools": (
@@ -174,6 +180,13 @@ def test_an_option_without_a_place_is_refused(option: str) -> None:
     with pytest.raises(UnsupportedOption, match=f"no option {option!r}.*extra_body") as caught:
         encoded(Request((ASKED,), options={option: 1}))
     assert caught.value.option == option
+
+
+@pytest.mark.parametrize("options", [{"logprobs": True}, {"top_logprobs": 3}])
+def test_row_44_logprobs_are_refused_while_a_model_reasons(options: JsonObject) -> None:
+    for to in (target(sampling="never"), target(sampling="unless_reasoning", default_effort="medium")):
+        with pytest.raises(UnsupportedFeature, match=r"openai-responses/m has no place for log probabilities.*'off'"):
+            encoded(Request((ASKED,), options=options), to)
 
 
 def test_an_option_that_a_host_refuses_is_refused() -> None:
