@@ -26,7 +26,7 @@ def test_the_fake_provider_answers_until_it_is_interrupted() -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process, ExitStack() as afterwards:
         afterwards.callback(process.kill)
         assert process.stdout is not None
-        lines = [process.stdout.readline().split() for _ in range(8)]
+        lines = [process.stdout.readline().split() for _ in range(9)]
         urls = {line[0]: line[1] for line in lines}
         body = json.dumps({"model": "m", "stream": False, "messages": [{"role": "user", "content": "Hi"}]}).encode()
         with urlopen(Request(urls["ollama"] + "/api/chat", body), timeout=10) as answer:
@@ -37,7 +37,8 @@ def test_the_fake_provider_answers_until_it_is_interrupted() -> None:
         assert process.wait(10) == 0
         assert process.stdout.read() == "2 requests\n"
     assert sorted(urls) == [
-        *("anthropic", "azure", "azure-responses", "gemini", "ollama", "openai", "openai-responses", "vertex")
+        *("anthropic", "azure", "azure-responses", "compatible", "gemini", "ollama", "openai", "openai-responses"),
+        "vertex",
     ]
 
 

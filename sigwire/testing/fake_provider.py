@@ -25,6 +25,7 @@ from sigwire.steps import off_loop
 from sigwire.testing.answers import Answer, Events, Fault, Raw, Script, Streamed
 from sigwire.testing.anthropic import Anthropic
 from sigwire.testing.clouds import AzureChat, AzureResponses, Vertex
+from sigwire.testing.compatible import CompatibleChat
 from sigwire.testing.gemini import Gemini
 from sigwire.testing.nodes import Misfit, Node
 from sigwire.testing.ollama import Ollama
@@ -42,8 +43,11 @@ WIRES: Mapping[str, Wire] = {
 }
 """The wires by name."""
 
-PLACES: Mapping[str, Wire] = {**WIRES, **{wire.name: wire for wire in (AzureChat(), AzureResponses(), Vertex())}}
-"""The wires, and those of them that a cloud serves elsewhere."""
+PLACES: Mapping[str, Wire] = {
+    **WIRES,
+    **{wire.name: wire for wire in (CompatibleChat(), AzureChat(), AzureResponses(), Vertex())},
+}
+"""The wires, and those of them that compatible hosts and clouds serve elsewhere."""
 
 _SECRET_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
 _SECRET_QUERY = frozenset({"key", "api_key"})
@@ -132,8 +136,8 @@ class FakeProvider:
             server.stop()
 
     def url(self, wire: str) -> str:
-        """The base URL for a client of the wire ("openai", "openai-responses", "anthropic", "gemini", "ollama"), or of a cloud
-        that serves it ("azure", "azure-responses", "vertex").
+        """The base URL for a client of the wire ("openai", "openai-responses", "anthropic", "gemini", "ollama"), or of another
+        host that serves it ("compatible", "azure", "azure-responses", "vertex").
 
         Raises ``ConfigurationError`` for a wire that there is none of, and before the provider runs.
         """

@@ -129,19 +129,20 @@ class Ollama(Wire):
 def _messages(nodes: list[Node]) -> tuple[Message, ...]:
     messages: list[Message] = []
     open_calls: list[ToolCall] = []
+    nameless: frozenset[str] = frozenset()
     for node in nodes:
         role = node["role"].text()
         if role not in _ROLE:
             raise node.wrong(f"invalid role: {role}, must be one of [system, user, assistant, tool]")
         text = content.text() if (content := node.get("content")) else ""
         if role == "tool":
-            result = _result(node, text, open_calls)
+            result = _result(node, text, open_calls, nameless)
             earlier = messages.pop().parts if messages and messages[-1].role == "tool" else ()
             messages.append(Message("tool", (*earlier, result)))
             continue
         message = Message(_ROLE[role], (*_before(node), *((TextPart(text),) if text else ()), *_after(node)))
         if message.tool_calls:
-            open_calls = list(message.tool_calls)
+            open_calls, nameless = list(message.tool_calls), _nameless(node, message.tool_calls)
         messages.append(message)
     return tuple(messages)
 
@@ -168,15 +169,25 @@ def _call(node: Node) -> ToolCall:
     return ToolCall.read(id.text() if id else "", function["name"].text(), dict(function["arguments"].fields()))
 
 
-def _result(node: Node, text: str, open_calls: list[ToolCall]) -> ToolResult:
-    """The result of the call that it names: by the id, else by the tool's name, in call order."""
-    id, name = node.get("tool_call_id"), node.get("tool_name")
-    wanted = id.text() if id else name.text() if name else None
-    for call in open_calls:
-        if wanted is None or wanted == (call.id if id else call.name):
-            open_calls.remove(call)
-            return ToolResult(call.id, call.name, text)
-    raise node.wrong(f"tool message for {wanted!r} does not follow a call of it")
+def _nameless(node: Node, calls: tuple[ToolCall, ...]) -> frozenset[str]:
+    """The ids of the calls that came without one."""
+    return frozenset(
+        call.id for call, sent in zip(calls, node["tool_calls"].items(), strict=True) if not sent.has("id")
+    )
+
+
+def _result(node: Node, text: str, open_calls: list[ToolCall], nameless: frozenset[str]) -> ToolResult:
+    """The result of the call that it names: by the id, else by the tool's name, in call order.
+
+    The server itself compares no ids: one that no call has is somebody's name for a call that came without.
+    """
+    given, name = (found.text() if (found := node.get(key)) else None for key in ("tool_call_id", "tool_name"))
+    own = [call for call in open_calls if call.id == given]
+    others = [call for call in open_calls if not given or call.id in nameless]
+    for call in (*own, *(call for call in others if name in (None, call.name))):
+        open_calls.remove(call)
+        return ToolResult(call.id, call.name, text)
+    raise node.wrong(f"tool message for {given or name!r} does not follow a call of it")
 
 
 def _tool(node: Node) -> JsonObject:

@@ -75,6 +75,29 @@ def test_what_the_package_sends_is_read_as_the_canonical_request(provider: FakeP
     )
 
 
+def test_ids_of_results_whose_calls_came_without_are_taken_by_name_and_order(
+    provider: FakeProvider, client: Any
+) -> None:
+    provider.script.add("Done")
+    calls: Any = [{"function": {"name": name, "arguments": {}}} for name in ("add", "sub", "add")]
+    results = [
+        {"role": "tool", "tool_call_id": "mine_3", "tool_name": "sub", "content": "2"},
+        {"role": "tool", "tool_call_id": "mine_1", "content": "1"},
+        {"role": "tool", "tool_call_id": "mine_2", "tool_name": "add", "content": "3"},
+    ]
+    body: Any = {
+        "model": "m",
+        "stream": False,
+        "messages": [USER, {"role": "assistant", "tool_calls": calls}, *results],
+    }
+    client._request_raw("POST", "/api/chat", json=body)
+    request = provider.requests[0].request
+    assert request is not None
+    assert request.messages[2] == Message.tool(
+        ToolResult("call_1", "sub", "2"), ToolResult("call_0", "add", "1"), ToolResult("call_2", "add", "3")
+    )
+
+
 def test_a_cut_off_answer_says_so(provider: FakeProvider, client: Any) -> None:
     provider.script.add(Choice("Long", finish_reason="length"))
     assert client.chat("m", [USER]).done_reason == "length"
