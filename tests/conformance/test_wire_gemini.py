@@ -310,6 +310,14 @@ def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) 
     assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
 
 
+def test_every_exception_is_still_one() -> None:
+    for exchange in (exchange for exchange in EXCHANGES if exchange["id"] in EXCEPTIONS):
+        target = target_of(exchange)
+        sent = gemini.encode(gemini.read_request(exchange["request"], target.dialect), target)
+        assert same_form(sent.body) != same_form(exchange["request"])
+        assert {warning.feature for warning in sent.warnings} == {"schema"}
+
+
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
 def test_the_recorded_path_ends_as_ours(exchange: dict[str, Any]) -> None:
     path = gemini.encode(Request((Message.user("q"),)), target_of(exchange)).path

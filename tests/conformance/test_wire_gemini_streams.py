@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -12,10 +15,19 @@ from sigwire.core.request import Request
 from sigwire.lm.codecs import gemini
 from tests.conformance.readings import read_call, thoughts
 from tests.conformance.recordings import Exchange, ids, recorded
-from tests.conformance.test_wire_gemini import builtin, expected_calls, expected_finish, sent_of, target_of, used
+from tests.conformance.test_wire_gemini import (
+    builtin,
+    expected_calls,
+    expected_finish,
+    same_form,
+    sent_of,
+    target_of,
+    used,
+)
 from tests.conformance.wire_streams import Streams
 
 EXCHANGES = recorded("gemini-stream.jsonl")
+REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not None]
 CITED = [exchange for exchange in EXCHANGES if "citations" in exchange["features"]]
 
 STREAMS = Streams(gemini, sent_of, target_of, EXCHANGES, cut=lambda events: -1)
@@ -73,7 +85,18 @@ def test_a_recorded_citation_points_at_the_text_it_supports(exchange: Exchange) 
         assert choice.text[citation["start_index"] : citation["end_index"]] == citation["text"]
 
 
-def test_counts_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
+def test_a_recorded_request_for_a_stream_is_read_and_written_again(exchange: Exchange) -> None:
+    target = target_of(exchange)
+    sent = gemini.encode(gemini.read_request(exchange["request"], target.dialect), target, stream=True)
+    assert same_form(sent.body) == same_form(exchange["request"])
+    assert exchange["path"].endswith(re.sub("^/v1(beta)?/", "/", sent.path))
+    assert exchange["query"] == urlencode(sent.query)
+
+
+def test_counts_per_provider_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    answers, requests = (Counter(exchange["provider"] for exchange in part) for part in (EXCHANGES, REQUESTS))
     with capsys.disabled():
-        print(f"\ngemini streams: {len(EXCHANGES)} answers, no exceptions")
+        print(f"\ngemini streams: {len(EXCHANGES)} answers, {len(REQUESTS)} requests, no exceptions")
+        print("  " + ", ".join(f"{name} {answers[name]}/{requests[name]}" for name in sorted(answers)))
     assert EXCHANGES

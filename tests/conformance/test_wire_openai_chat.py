@@ -14,7 +14,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
-from sigwire.errors import LMError
+from sigwire.errors import LMError, UnsupportedFeature
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.dialects import COMPATIBLE, DIALECTS, OPENAI, ChatDialect
@@ -274,6 +274,27 @@ def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) 
     request, body = rewritten(exchange)
     assert same_form(body) == same_form(exchange["request"])
     assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
+
+
+def test_every_exception_is_still_one_and_differs_by_what_its_reason_says() -> None:
+    for exchange in (exchange for exchange in REQUESTS if exchange["id"] in EXCEPTIONS):
+        if EXCEPTIONS[exchange["id"]] is BUILT_IN:
+            with pytest.raises(UnsupportedFeature, match="built-in"):
+                rewritten(exchange)
+        else:
+            _, body = rewritten(exchange)
+            ours, theirs = same_form(body), same_form(exchange["request"])
+            assert ours != theirs
+            assert without_marks(ours) == without_marks(theirs)
+
+
+def without_marks(value: Any) -> Any:
+    """No mark for the cache anywhere, and a list of one text as the text."""
+    if isinstance(value, list):
+        return [without_marks(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return plain_text({name: without_marks(item) for name, item in value.items() if name != "cache_control"})
 
 
 def test_counts_per_provider_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

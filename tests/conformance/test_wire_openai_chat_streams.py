@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sigwire.errors import LMError
+from sigwire.errors import LMError, UnsupportedFeature
 from sigwire.lm.codecs import openai_chat
 from tests.conformance.readings import USED, expected_call, read_call, sent_of, used, without_space
 from tests.conformance.recordings import Exchange, ids, recorded
@@ -84,6 +84,13 @@ def test_a_recorded_request_for_a_stream_is_read_and_written_again(exchange: Exc
     target = replace(target, dialect=replace(target.dialect, usage_in_streams="stream_options" in body))
     sent = openai_chat.encode(openai_chat.read_request(body, target.dialect), target, stream=True)
     assert same_form(sent.body) == same_form(without_empty_turns(body))
+
+
+def test_every_exception_is_still_one() -> None:
+    for exchange in (exchange for exchange in REQUESTS if exchange["id"] in EXCEPTIONS):
+        target = target_of(exchange)
+        with pytest.raises(UnsupportedFeature, match="built-in"):
+            openai_chat.encode(openai_chat.read_request(exchange["request"], target.dialect), target, stream=True)
 
 
 def test_counts_per_provider_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -228,6 +228,18 @@ def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) 
     assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
 
 
+def test_every_exception_is_still_one_and_its_items_are_the_same_in_another_order() -> None:
+    for exchange in (exchange for exchange in REQUESTS if exchange["id"] in EXCEPTIONS):
+        target = target_of(exchange)
+        sent = openai_responses.encode(openai_responses.read_request(exchange["request"], target.dialect), target)
+        ours, theirs = same_form(sent.body), same_form(exchange["request"])
+        assert ours["input"] != theirs["input"]
+        items, recorded_items = (
+            sorted(json.dumps(item, sort_keys=True) for item in body["input"]) for body in (ours, theirs)
+        )
+        assert items == recorded_items
+
+
 def test_counts_per_provider_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     answers, requests = (Counter(exchange["provider"] for exchange in part) for part in (ANSWERS, REQUESTS))
     missing = {exchange["id"] for exchange in REQUESTS} & EXCEPTIONS.keys()
