@@ -172,6 +172,7 @@ _NO_KEY_TEXTS = ("missing credentials", "api_key client option must be set")
 _QUOTA_TEXTS = ("insufficient_quota", "exceeded your current quota", "check your plan and billing")
 _UNREACHABLE = ("connection error", "connection refused", "cannot connect", "name or service not known")
 _BALANCE_HINT = "Check the account's balance and limits; trying again does not help."
+_REACH_HINT = "Check that the server runs and can be reached from here; base_url names another one."
 _KEY_HINT = "Check the API key: LiteLLM reads the provider's usual environment variable, or pass api_key=..."
 
 ERRORS: tuple[Rule, ...] = (
@@ -214,9 +215,9 @@ ERRORS: tuple[Rule, ...] = (
     ),
     Rule(LMTimeoutError, codes=_is("Timeout", "APITimeoutError")),
     Rule(LMRateLimitError, codes=_is("RateLimitError")),
-    Rule(LMTransportError, codes=_is("InternalServerError"), texts=_UNREACHABLE),
+    Rule(LMTransportError, codes=_is("InternalServerError"), texts=_UNREACHABLE, hint=_REACH_HINT),
     Rule(LMServerError, codes=_is("InternalServerError", "ServiceUnavailableError", "BadGatewayError")),
-    Rule(LMTransportError, codes=_is("APIConnectionError")),
+    Rule(LMTransportError, codes=_is("APIConnectionError"), hint=_REACH_HINT),
     Rule(LMInvalidRequestError, codes=_is("BadRequestError", "UnprocessableEntityError")),
     Rule(LMServerError, codes=_is("APIResponseValidationError"), retry=False),
     # Statuses without a class of their own (402, 403, 529) are judged by the status.

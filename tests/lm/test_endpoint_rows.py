@@ -7,9 +7,11 @@ send, and some do, are raw bodies.
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -343,7 +345,7 @@ def test_row_49_where_there_is_no_web_search_nothing_is_sent(model: str, options
 async def test_row_73_a_wrong_key_says_where_it_is_from_and_is_not_shown(how: str, wire: str) -> None:
     error, requests = await failed(how, wire, ["never"], key="another one")
     assert type(error) is LMAuthenticationError
-    assert "It was given as api_key." in str(error)
+    assert "Check the API key and what it may do. It was given as api_key." in str(error)
     assert error.status in (400, 401)  # Gemini calls it a bad request
     assert KEY not in f"{error} {error!r} {error.args}"
     assert requests == 1
@@ -357,7 +359,32 @@ async def test_row_74_a_model_that_does_not_exist(how: str, wire: str) -> None:
     assert (error.status, requests) == (404, 1)
     assert (error.provider, error.model) == tuple(MODELS[wire][0].split("/"))
     assert error.model is not None
-    assert error.model in error.message
+    next_step = (
+        "Get it with `ollama pull {1}`" if wire == "ollama" else "Check the model's name: {0} does not serve {1!r}"
+    )
+    assert next_step.format(error.provider, error.model) in error.message
+
+
+@HOWS
+@EVERY_WIRE
+async def test_a_server_that_does_not_run_is_named_by_its_whole_address(how: str, wire: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        host = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    base = f"{host}/v1" if wire.startswith("openai") else host
+    model, options = MODELS[wire]
+    with pytest.raises(LMTransportError, match="refused.*Check that the server is running") as caught:
+        await ask(how, LM(model, base_url=base, api_key=KEY, num_retries=0, **options))
+    assert host + urlsplit(PLACES[wire].url).path in str(caught.value)
+    assert ("`ollama serve`" in str(caught.value)) is (wire == "ollama")
+
+
+@HOWS
+@pytest.mark.parametrize("model", ["ollama/gemma2", "ollama/llama3:8b", "gemini/gemma-3-27b-it", "groq/compound"])
+async def test_a_model_known_to_take_no_tools_says_so_and_is_not_sent_any(how: str, model: str) -> None:
+    double = Double()
+    with pytest.raises(UnsupportedFeature, match=f"{model} does not take tools.*native_tools=True"):
+        await ask(how, LM(model, transport=double, api_key=KEY), replace(HELLO, tools=(TOOL,)))
+    assert double.requests == []
 
 
 class Expected(NamedTuple):

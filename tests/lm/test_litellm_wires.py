@@ -29,6 +29,7 @@ from sigwire.errors import (
     LMError,
     LMRateLimitError,
     LMServerError,
+    LMTransportError,
     LMUnsupportedModelError,
 )
 from sigwire.lm import litellm_bridge as bridge
@@ -154,6 +155,16 @@ async def test_a_fault_is_ours_and_only_sigwire_tries_again(row: str, model: str
         await ask(how, model_at(provider, model, retry=patient(Clock(), 2)))
     assert type(caught.value) is kind
     assert len(provider.requests) == requests
+
+
+@HOWS
+@pytest.mark.parametrize("model", ["litellm/openai/gpt-4.1", "litellm/ollama_chat/qwen3"])
+async def test_a_server_that_does_not_run_is_said_to_be_out_of_reach(how: str, model: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    lm = LM(model, base_url=f"http://127.0.0.1:{port}", api_key=KEY, num_retries=0)
+    with pytest.raises(LMTransportError, match="Check that the server runs.*base_url"):
+        await ask(how, lm)
 
 
 # --- leaving -------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 import sigwire
 from sigwire.core.events import collect
@@ -51,6 +52,31 @@ async def test_an_agent_gives_the_same_calls_and_answer_on_every_wire(wire: str,
     assert [call.arguments for call in result.steps[0].calls] == [{"city": "Oslo", "days": 3}]
     assert "rain" in result.answer
     assert {(sent.wire, sent.status) for sent in provider.requests} == {(wire, 200)}
+
+
+class City(BaseModel):
+    """A city and how many live there."""
+
+    name: str
+    people: int | None = None
+
+
+@pytest.mark.parametrize("how", ["called", "awaited"])
+@pytest.mark.parametrize("wire", MODELS)
+async def test_a_program_has_the_same_structured_output_on_every_wire(wire: str, how: str) -> None:
+    program = sigwire.Predict(sigwire.make_signature("question -> city: City, sure: bool", custom_types={"City": City}))
+    with (
+        FakeProvider(['{"city": {"name": "Oslo", "people": 7}, "sure": true}']) as provider,
+        sigwire.context(lm=model_at(provider, wire), adapter=sigwire.JSONAdapter()),
+    ):
+        said = program(question="Where?") if how == "called" else await program.acall(question="Where?")
+    assert (said.city, said.sure) == (City(name="Oslo", people=7), True)
+    (sent,) = provider.requests
+    assert sent.request is not None
+    wanted = sent.request.response_format
+    assert wanted is not None
+    assert wanted.schema is not None
+    assert wanted.schema["required"] == ["city", "sure"]
 
 
 @pytest.mark.parametrize("wire", ["openai", "gemini"])
