@@ -372,7 +372,7 @@ async def test_a_server_that_does_not_run_is_named_by_its_whole_address(how: str
         host = f"http://127.0.0.1:{taken.getsockname()[1]}"
     base = f"{host}/v1" if wire.startswith("openai") else host
     model, options = MODELS[wire]
-    with pytest.raises(LMTransportError, match="refused.*Check that the server is running") as caught:
+    with pytest.raises(LMTransportError, match=r"refused.*Check that the server is running") as caught:
         await ask(how, LM(model, base_url=base, api_key=KEY, num_retries=0, **options))
     assert host + urlsplit(PLACES[wire].url).path in str(caught.value)
     assert ("`ollama serve`" in str(caught.value)) is (wire == "ollama")
@@ -382,7 +382,7 @@ async def test_a_server_that_does_not_run_is_named_by_its_whole_address(how: str
 @pytest.mark.parametrize("model", ["ollama/gemma2", "ollama/llama3:8b", "gemini/gemma-3-27b-it", "groq/compound"])
 async def test_a_model_known_to_take_no_tools_says_so_and_is_not_sent_any(how: str, model: str) -> None:
     double = Double()
-    with pytest.raises(UnsupportedFeature, match=f"{model} does not take tools.*native_tools=True"):
+    with pytest.raises(UnsupportedFeature, match=rf"{model} does not take tools.*native_tools=True"):
         await ask(how, LM(model, transport=double, api_key=KEY), replace(HELLO, tools=(TOOL,)))
     assert double.requests == []
 

@@ -163,7 +163,7 @@ async def test_a_server_that_does_not_run_is_said_to_be_out_of_reach(how: str, m
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     lm = LM(model, base_url=f"http://127.0.0.1:{port}", api_key=KEY, num_retries=0)
-    with pytest.raises(LMTransportError, match="Check that the server runs.*base_url"):
+    with pytest.raises(LMTransportError, match=r"Check that the server runs.*base_url"):
         await ask(how, lm)
 
 
