@@ -130,7 +130,7 @@ class Address:
         own = {name.lower(): value for name, value in extra.items()}
         found = self._key(base, given, own)
         every = {"content-type": _JSON, **self._named_headers(base, given), **found.headers, **own}
-        return Way(base, MappingProxyType(every), found.key, found.about)
+        return Way(base, every, found.key, found.about)
 
     def _named_headers(self, base: str, given: bool) -> dict[str, str]:
         """Headers from the environment that say whose account it is; they go where the key goes."""

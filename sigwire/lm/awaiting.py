@@ -245,8 +245,12 @@ class _Home:
             self._close()
 
     def _close(self) -> None:
-        self.closing = self.loop.create_task(self.end.aclose())
+        self.closing = self.loop.create_task(self._ended())
         self.closing.add_done_callback(lambda _: self.closed.set())
+
+    async def _ended(self) -> None:
+        with suppress(RuntimeError):  # the loop itself is ending it
+            await self.end.aclose()
 
     def bury(self) -> None:
         """The loop is closed, and closed nothing else."""
@@ -446,6 +450,8 @@ class AwaitedReply:
         raise StopAsyncIteration
 
     def _begin(self) -> Unpacker:
+        if self._done and not self._body.is_eof():
+            raise self._trip.let_go()
         time_left(self._trip.deadline)
         if self._unpacker is None:
             self._unpacker = Unpacker(self.headers.get("content-encoding", ""), self._trip.max_reply)

@@ -328,6 +328,8 @@ class BlockingReply:
 
     def next(self) -> bytes:
         """The next piece of the body, ``b""`` after the last."""
+        if self._done and not self._reply.is_whole:
+            raise self._trip.let_go()
         try:
             if self._unpacker is None:
                 self._unpacker = Unpacker(self.headers.get("content-encoding", ""), self._trip.max_reply)
@@ -360,9 +362,10 @@ class BlockingReply:
             self._line.close()
 
     def _fail(self) -> None:
-        self._done = True
-        self._reply.close()
-        self._line.close()
+        if not self._done:
+            self._done = True
+            self._reply.close()
+            self._line.close()
 
 
 def _tell(error: BaseException, trip: Trip) -> NoReturn:

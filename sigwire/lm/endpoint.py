@@ -396,7 +396,8 @@ class Endpoint:
         url = way.base + _quoted(sent.path)
         if query := route.wire.query or sent.query:
             url += self._address.query({**query, **sent.query})
-        return HttpRequest(url, way.headers, _to_json(sent.body), timeout=self._connection.timeout)
+        # Its own headers: the way is kept, and what a transport does with a request is no other one's business.
+        return HttpRequest(url, {**way.headers}, _to_json(sent.body), timeout=self._connection.timeout)
 
     # --- what to say when it fails
 

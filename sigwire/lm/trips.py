@@ -129,6 +129,10 @@ class Trip:
         made.retryable = retryable
         return made
 
+    def let_go(self) -> LMTransportError:
+        """The error for reading on in a reply that was left, or had failed, before its end."""
+        return self.broken("the reply was let go of before its end", "Read it inside its block.", retryable=False)
+
     def refuse_redirect(self, status: int, headers: Mapping[str, str]) -> None:
         """Raise ``LMTransportError`` where the reply is a redirect."""
         location = headers.get("location")

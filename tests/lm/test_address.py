@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
@@ -274,7 +276,14 @@ def test_headers_of_one_request_are_not_those_of_the_next() -> None:
         lm.respond(replace(HELLO, options={"extra_headers": extra}))
     teams = [(sent.headers["x-team"], "x-once" in sent.headers) for sent in double.requests]
     assert teams == [("b", True), ("a", False)]
-    with pytest.raises(TypeError):
-        cast("dict[str, str]", double.requests[0].headers)["authorization"] = (
-            "other"  # a transport's own business is no other request's
-        )
+
+
+def test_what_a_transport_does_with_its_request_is_no_other_requests_business() -> None:
+    double = Double()
+    lm = LM("openai/gpt-4.1", transport=double, api_key=KEY)
+    lm.respond(HELLO)
+    first = double.requests[0]
+    assert copy.deepcopy(first) == pickle.loads(pickle.dumps(first)) == first  # as recorders of traffic do
+    cast("dict[str, str]", first.headers)["authorization"] = "other"
+    lm.respond(HELLO)
+    assert double.requests[1].headers["authorization"] == f"Bearer {KEY}"

@@ -475,6 +475,28 @@ async def test_another_thread_may_close_the_connections_of_a_running_loop(serve:
     assert await asyncio.to_thread(server.is_left, 0)
 
 
+def test_another_thread_may_close_while_the_loop_ends(serve: Callable[..., Server]) -> None:
+    server, complaints = serve(), list[Any]()
+    transport = HttpTransport()
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, about: complaints.append(about))
+        await transport.asend(ask(server.url))
+        closer = threading.Thread(target=transport.close)
+        closer.start()
+        closer.join(0.05)  # it has told this loop, which does not hear before its own end has begun
+        await loop.shutdown_asyncgens()
+        await asyncio.to_thread(closer.join)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # asyncio says that a generator was begun after that
+        asyncio.run(main())
+    gc.collect()
+    assert not complaints
+    assert server.is_left(0)
+
+
 async def test_transports_that_came_and_went_leave_nothing_on_a_loop(serve: Callable[..., Server]) -> None:
     import aiohttp
 
@@ -1478,6 +1500,43 @@ def test_leaving_a_stream_early_closes_its_connection(serve: Callable[..., Serve
         with pytest.raises(OSError, match="mine"), transport.stream(ask(server.url)) as stream:
             raise OSError("mine")  # not the transport's business
         del stream
+
+
+@pytest.mark.parametrize(
+    "script", [drip, says(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx")], ids=["left", "cut off"]
+)
+def test_reading_on_where_a_reply_was_let_go_of_is_an_error_each_time(
+    serve: Callable[..., Server], script: Script
+) -> None:
+    with no_open_sockets(), HttpTransport() as transport:
+        with transport.stream(ask(serve(script).url)) as stream:
+            assert next(iter(stream))
+            if script is not drip:
+                with pytest.raises(LMTransportError, match="in the middle"):
+                    next(iter(stream))
+        for _ in range(2):
+            with pytest.raises(LMTransportError, match="let go of"):
+                next(iter(stream))
+        with transport.stream(ask(serve().url)) as stream:
+            pass
+        assert b"".join(stream) == b'{"ok":true}'  # it was here already, and nothing is waited for
+
+
+@pytest.mark.parametrize(
+    "script", [drip, says(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx")], ids=["left", "cut off"]
+)
+async def test_reading_on_where_a_reply_was_let_go_of_is_an_error_each_time_awaited(
+    serve: Callable[..., Server], script: Script
+) -> None:
+    async with HttpTransport() as transport:
+        async with transport.astream(ask(serve(script).url)) as stream:
+            assert await anext(aiter(stream))
+            if script is not drip:
+                with pytest.raises(LMTransportError, match="in the middle"):
+                    await anext(aiter(stream))
+        for _ in range(2):
+            with pytest.raises(LMTransportError, match="let go of"):
+                await anext(aiter(stream))
 
 
 async def test_leaving_a_stream_early_closes_its_connection_awaited(serve: Callable[..., Server]) -> None:
