@@ -98,7 +98,7 @@ class Homes:
         """The same, and await the end of those of this loop."""
         here = [home for home in list(self._homes.values()) if home.loop is asyncio.get_running_loop()]
         self.close()
-        await asyncio.gather(*(home.closing for home in here if home.closing is not None))
+        await asyncio.gather(*(home.closing for home in here if home.closing is not None), return_exceptions=True)
 
     def start_anew(self) -> None:
         """In a forked child: the loops are the parent's. Closing through them would reach into its selectors."""
@@ -245,12 +245,13 @@ class _Home:
             self._close()
 
     def _close(self) -> None:
-        self.closing = self.loop.create_task(self._ended())
-        self.closing.add_done_callback(lambda _: self.closed.set())
+        self.closing = self.loop.create_task(self.end.aclose())
+        self.closing.add_done_callback(self._ended)
 
-    async def _ended(self) -> None:
-        with suppress(RuntimeError):  # the loop itself is ending it
-            await self.end.aclose()
+    def _ended(self, closing: asyncio.Task[None]) -> None:
+        if not closing.cancelled():
+            closing.exception()  # that the loop was ending it at the same time is nobody's trouble
+        self.closed.set()
 
     def bury(self) -> None:
         """The loop is closed, and closed nothing else."""

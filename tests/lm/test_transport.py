@@ -497,6 +497,21 @@ def test_another_thread_may_close_while_the_loop_ends(serve: Callable[..., Serve
     assert server.is_left(0)
 
 
+async def test_who_cancels_all_that_runs_on_a_loop_does_not_keep_connections_from_closing(
+    serve: Callable[..., Server],
+) -> None:
+    server = serve()
+    transport = HttpTransport()
+    await transport.asend(ask(server.url))
+    before = asyncio.all_tasks()
+    transport.close()
+    for task in asyncio.all_tasks() - before:
+        task.cancel()
+    assert await asyncio.to_thread(server.is_left, 0)
+    assert (await transport.asend(ask(server.url))).status == 200
+    await transport.aclose()
+
+
 async def test_transports_that_came_and_went_leave_nothing_on_a_loop(serve: Callable[..., Server]) -> None:
     import aiohttp
 
