@@ -36,8 +36,11 @@ class Replay:
             for turn in history:
                 messages.extend(self._write(turn))
             return
-        kept = self._kept
+        kept, native = self._kept, self._speaker.native
         for turn in turns:
+            if native and type(turn) is Message:
+                messages.append(turn)
+                continue
             entry = kept.get(id(turn))
             messages.extend(entry[1] if entry is not None and entry[0] is turn else self._keep(turn))
 

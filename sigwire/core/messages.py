@@ -10,7 +10,7 @@ A conversation is sent again and again, longer each time, so what is worked out 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -41,7 +41,7 @@ class _Deriving(Value):
     """A place beside the fields: no part of the value, and left behind by copies."""
 
     __slots__ = ("_derived",)
-    _derived: Mapping[Callable[[Any], Any], Any]
+    _derived: dict[Callable[[Any], Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +85,14 @@ class Message(_Deriving):
         True
         """
         try:
-            kept: T = self._derived[make]
-        except (AttributeError, KeyError):
-            kept = make(self)
-            object.__setattr__(self, "_derived", {**getattr(self, "_derived", {}), make: kept})
+            derived = self._derived
+        except AttributeError:
+            derived = {}
+            object.__setattr__(self, "_derived", derived)
+        if make in derived:
+            kept: T = derived[make]
+        else:
+            kept = derived[make] = make(self)
         return kept
 
     @property

@@ -152,10 +152,10 @@ def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[
     ['call_1', 'x']
     """
     calls = tuple(calls)
-    ids = {call.id for call in calls}
-    if "" not in ids:
+    ids = [call.id for call in calls]
+    if all(ids):
         return calls
-    used = ids.union(taken)
+    used = {*ids, *taken}
     numbered: list[ToolCall] = []
     n = 0
     for call in calls:
@@ -184,7 +184,7 @@ class ToolCalls(Sequence[ToolCall]):
     __slots__ = ("_calls", "_text")
 
     def __init__(self, tool_calls: Iterable[_Call | Mapping[str, Any]] = (), text: str = "") -> None:
-        self._calls = number_calls(call if isinstance(call, _Call) else _call_from_dict(call) for call in tool_calls)
+        self._calls = number_calls([call if isinstance(call, _Call) else _call_from_dict(call) for call in tool_calls])
         self._text = text
 
     @classmethod

@@ -115,6 +115,8 @@ class LM(BaseLM):
                 f"Give it again, lm.copy({self._left_out[0]}=...), or keep keys in the environment."
             )
         own = {name: value for name, value in self.kwargs.items() if value is not None}
+        if not (own or request.options):
+            return request
         options = {**by_common_names(own), **by_common_names(request.options)}
         if misplaced := options.keys() & _OF_THE_MODEL:
             name = min(misplaced)

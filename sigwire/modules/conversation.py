@@ -6,7 +6,7 @@ by one message with a result for each of them, and ids are unique in the whole c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -50,12 +50,15 @@ def call_ids(history: History) -> set[str]:
     return found
 
 
-def with_fresh_ids(calls: Iterable[ToolCall], taken: Iterable[str]) -> tuple[ToolCall, ...]:
+def with_fresh_ids(calls: Sequence[ToolCall], taken: Set[str]) -> tuple[ToolCall, ...]:
     """Calls with ids that are new to the conversation; the ones that are already are kept.
 
-    >>> [call.id for call in with_fresh_ids([ToolCall("a", "f", {}), ToolCall("a", "f", {})], ["call_0"])]
+    >>> [call.id for call in with_fresh_ids([ToolCall("a", "f", {}), ToolCall("a", "f", {})], {"call_0"})]
     ['a', 'call_1']
     """
+    ids = [call.id for call in calls]
+    if all(ids) and len(set(ids)) == len(ids) and taken.isdisjoint(ids):
+        return tuple(calls)
     used = set(taken)
     kept: list[ToolCall] = []
     for call in calls:

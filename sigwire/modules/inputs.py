@@ -40,7 +40,8 @@ class InputReader:
         self.tools_name = spec.tools_field.name if spec.tools_field else None
         self.history_name = spec.history_field.name if spec.history_field else None
         self._defaults = tuple(field for field in spec.inputs if field.has_default)
-        kept_apart = {self.tools_name, self.history_name}
+        kept_apart = {self.tools_name, self.history_name} - {None}
+        self._conversation = kept_apart
         self._values = frozenset(self.names - kept_apart)
         self._known_tools: tuple[tuple[Any, ...], tuple[Tool, ...]] = ((), ())
         self._checked = tuple(field for field in spec.inputs if field.name not in kept_apart)
@@ -50,7 +51,7 @@ class InputReader:
 
         Without any value, a call whose history is not empty goes on with that conversation: nothing is missing then.
         """
-        if given.keys() != self.names:
+        if given.keys() != self.names and not self._goes_on(given):
             given = self._completed(module, given)
         if self.tools_name is not None:
             given[self.tools_name] = self._tools(given[self.tools_name])
@@ -60,6 +61,10 @@ class InputReader:
                 if type(value) is not field.annotation and field.name in given:
                     _warn_of_mismatch(module, field, value)
         return given
+
+    def _goes_on(self, given: dict[str, Any]) -> bool:
+        """Whether a conversation, with its tools, is all there is to say, as it is at an agent's turns."""
+        return self.history_name is not None and given.keys() == self._conversation and bool(given[self.history_name])
 
     def _completed(self, module: str, given: dict[str, Any]) -> dict[str, Any]:
         if unknown := [name for name in given if name not in self.names]:

@@ -12,7 +12,7 @@ input is never changed. The shapes, from the outside in:
 The steps, in the order in which encode() takes them (each is optional, all are pure):
 
     repair.repair(messages, rules)             history made fit for the wire: ids, order, answers, foreign thinking
-    name_map(request, rules)                   tool names both ways
+    name_map(tools, called, rules)             tool names both ways
     offer(request, target)                     the tools that may be sent, compiled, and what the choice means
     place_options(options, table, target)      sampling and limits: placed, dropped with a warning, or refused
     asked_reasoning / fit_effort               the option ``reasoning`` in the model's own words

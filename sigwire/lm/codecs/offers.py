@@ -1,6 +1,6 @@
 """The tools of a request: offered, named for the wire, chosen; and what a provider left on a call.
 
-name_map(request, rules)           every tool name, mapped for the wire and back
+name_map(tools, called, rules)     every tool name, mapped for the wire and back
 offer(request, names, target)      the tools compiled, and the choice checked against them
 can_force(thinks, target)          whether the model can be made to call
 functions_only(tools, target)      the refusal of built-in tools, on wires without them
@@ -10,11 +10,11 @@ provider_data(call, family)        what the provider wants to see again on a cal
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import Message, TextPart
 from sigwire.core.names import NameMap, NameRules
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import LMWarning
@@ -56,6 +56,8 @@ class Offer:
 
 def offer(request: Request, names: NameMap, target: Target[Dialect]) -> Offer:
     """Read the tools and the choice. Raises ``InputError`` when the choice names a tool that is not offered."""
+    if not request.tools and request.tool_choice is None:
+        return _NOTHING
     functions: list[tuple[str, str, JsonObject | None]] = []
     builtin: list[tuple[str, JsonObject]] = []
     warnings: list[LMWarning] = []
@@ -102,23 +104,16 @@ def tool_name(tool: JsonObject) -> str:
     return str(function.get("name") or "") if isinstance(function, dict) else ""
 
 
-def name_map(request: Request, rules: NameRules) -> NameMap:
-    """Every tool name of the request, of offered tools first and of old calls after, mapped for the wire and back."""
-    names = [tool_name(tool) for tool in request.tools]
-    for message in request.messages:
-        if len(message.parts) != 1 or type(message.parts[0]) is not TextPart:
-            names += message.derived(_named_in)
-    return _mapped(tuple(dict.fromkeys(filter(None, names))), rules)
+def name_map(tools: Iterable[JsonObject], called: frozenset[str], rules: NameRules) -> NameMap:
+    """Every tool name of a request, of the offered tools and of old calls (``Repaired.called``), for the wire and back."""
+    return _mapped(called.union(map(tool_name, tools)) - _NAMELESS, rules)
 
 
-def _named_in(message: Message) -> list[str]:
-    if message.role == "assistant":
-        return [call.name for call in message.tool_calls]
-    return [result.name for result in message.tool_results] if message.role != "system" else []
+_NAMELESS = frozenset({""})
 
 
 @functools.lru_cache(maxsize=256)
-def _mapped(names: tuple[str, ...], rules: NameRules) -> NameMap:
+def _mapped(names: frozenset[str], rules: NameRules) -> NameMap:
     """The turns of a conversation have the same names, again and again."""
     return NameMap(names, rules)
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from sigwire.core.json import JsonValue
 from sigwire.core.messages import (
@@ -118,11 +118,12 @@ class RepairRules:
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """The messages to encode, what was changed, and all call ids of the conversation as the caller has them."""
+    """The messages to encode, what was changed, and of all calls their ids, as the caller has them, and their names."""
 
     messages: tuple[Message, ...]
     warnings: tuple[LMWarning, ...] = ()
     call_ids: frozenset[str] = frozenset()
+    called: frozenset[str] = frozenset()
 
 
 def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
@@ -134,42 +135,73 @@ def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
     >>> [message.role for message in repaired.messages], repaired.messages[2].tool_results[0].content
     (['user', 'assistant', 'tool', 'user'], 'tool was not executed')
     """
-    warnings: list[LMWarning] = []
-    turns, call_ids = list(messages), _NO_IDS
-    if not all(map(_is_plain, messages)):
-        seen = [_look_at(message, rules.family) for message in messages]
-        turns, call_ids = _own(messages, seen, warnings), frozenset([id for turn in seen for id, _ in turn.calls])
-        if not _is_settled(seen, rules):
-            turns = _answered(_one_turn_of_calls(turns), warnings)
-            turns = _with_fitting_ids(turns, rules.ids)
-            if rules.result_media == "user":
-                turns = _media_after_results(turns, warnings)
+    turns, calls, warnings, is_settled = _look_over(messages, rules)
+    if not is_settled:
+        turns = _answered(_one_turn_of_calls(turns), warnings)
+        turns = _with_fitting_ids(turns, rules.ids)
+        if rules.result_media == "user":
+            turns = _media_after_results(turns, warnings)
     if rules.system == "front":
         turns = _system_first(turns, warnings)
     if rules.merge:
         turns = _merged(turns, rules.merge)
     if rules.first_user is not None:
         turns = _user_first(turns, rules.first_user, warnings)
-    return Repaired(tuple(turns), tuple(warnings), call_ids)
-
-
-_NO_IDS = frozenset[str]()
+    ids, names = frozenset([id for id, _ in calls]), frozenset([name for _, name in calls])
+    return Repaired(tuple(turns), tuple(warnings), ids, names)
 
 
 # --- what a part may be ------------------------------------------------------------------------------------
 
 
+def _look_over(
+    messages: Iterable[Message], rules: RepairRules
+) -> tuple[list[Message], list[_Called], list[LMWarning], bool]:
+    """The family's own turns, the calls in them, what was left out; and whether that is settled.
+
+    Settled is a conversation in which every call is answered right behind its turn, in order and by its own fitting id, as
+    sigwire's own modules write it: the steps that follow, each a pass over the whole conversation, would change nothing.
+    """
+    turns: list[Message] = []
+    calls: list[_Called] = []
+    warnings: list[LMWarning] = []
+    is_settled, unanswered = True, _NONE
+    for message in messages:
+        if _is_plain(message):
+            turns.append(message)
+            is_settled = is_settled and not unanswered
+            continue
+        parts, told, called, answers, is_tidy, has_media = _look_at(message, rules.family)
+        warnings += told
+        if parts == ():
+            continue
+        turns.append(message if parts is None else Message(message.role, parts))
+        calls += called
+        if answers != unanswered or not is_tidy or (has_media and rules.result_media == "user"):
+            is_settled = False
+        unanswered = called
+    return turns, calls, warnings, is_settled and not unanswered and _are_fitting([id for id, _ in calls], rules.ids)
+
+
+def _are_fitting(ids: list[str], rules: IdRules | None) -> bool:
+    return len(set(ids)) == len(ids) and (all(ids) if rules is None else all(map(rules.fits, ids)))
+
+
+_Called: TypeAlias = tuple[str, str]  # the id and the name of a call, or of a result
+_NONE: tuple[_Called, ...] = ()
+
+
 class _Seen(NamedTuple):
     """A turn as one family may see it: without what is not the family's.
 
-    ``parts``: what is left, ``None`` for all of it. ``calls`` and ``answers`` are the id and the name of each call and result.
-    ``is_tidy``: results stand in a tool turn, and nothing else does. ``has_media``: in its results.
+    ``parts``: what is left, ``None`` for all of it. ``is_tidy``: results stand in a tool turn, and nothing else does.
+    ``has_media``: in its results.
     """
 
     parts: tuple[Part, ...] | None = None
     warnings: tuple[LMWarning, ...] = ()
-    calls: tuple[tuple[str, str], ...] = ()
-    answers: tuple[tuple[str, str], ...] = ()
+    calls: tuple[_Called, ...] = ()
+    answers: tuple[_Called, ...] = ()
     is_tidy: bool = True
     has_media: bool = False
 
@@ -188,31 +220,33 @@ def _views(message: Message) -> dict[str, _Seen]:
 
 
 def _see(message: Message, family: str) -> _Seen:
-    _check(message)
+    misplaced = _MISPLACED[message.role]
+    parts: list[Part] = []
+    calls: list[_Called] = []
+    results: list[ToolResult] = []
     warnings: list[LMWarning] = []
-    parts = tuple([part for part in map(_clean, message.parts) if _belongs(part, family, warnings)])
+    for part in message.parts:
+        if isinstance(part, misplaced):
+            raise _misplaced(part, message.role)
+        part = _clean(part)
+        if isinstance(part, ToolCall):
+            calls.append((part.id, part.name))
+        elif isinstance(part, ToolResult):
+            results.append(part)
+        elif not _belongs(part, family, warnings):
+            continue
+        parts.append(part)
     if not parts and message.role not in ("assistant", "tool"):
         warnings.append(LMWarning("messages", f"An empty {message.role} turn was left out."))
-    results = [part for part in parts if isinstance(part, ToolResult)]
+    left = tuple(parts)
     return _Seen(
-        None if parts and parts == message.parts else parts,
+        None if left and left == message.parts else left,
         tuple(warnings),
-        tuple([(part.id, part.name) for part in parts if isinstance(part, ToolCall)]),
+        tuple(calls),
         tuple([(result.id, result.name) for result in results]),
         len(results) == (len(parts) if message.role == "tool" else 0),
         any(result.media for result in results),
     )
-
-
-def _own(messages: Iterable[Message], seen: Iterable[_Seen], warnings: list[LMWarning]) -> list[Message]:
-    kept: list[Message] = []
-    for message, turn in zip(messages, seen, strict=True):
-        if turn.parts is None:
-            kept.append(message)
-        elif turn.parts:
-            kept.append(Message(message.role, turn.parts))
-        warnings += turn.warnings
-    return kept
 
 
 def _is_plain(message: Message) -> bool:
@@ -231,14 +265,11 @@ _MISPLACED: Mapping[Role, tuple[type, ...]] = {
 }
 
 
-def _check(message: Message) -> None:
-    misplaced = _MISPLACED[message.role]
-    for part in message.parts:
-        if isinstance(part, misplaced):
-            raise InputError(
-                f"A {message.role!r} message cannot hold a {type(part).__name__}. "
-                "Calls and thinking belong to assistant messages, results to tool messages."
-            )
+def _misplaced(part: Part, role: Role) -> InputError:
+    return InputError(
+        f"A {role!r} message cannot hold a {type(part).__name__}. "
+        "Calls and thinking belong to assistant messages, results to tool messages."
+    )
 
 
 def _belongs(part: Part, family: str, warnings: list[LMWarning]) -> bool:
@@ -311,24 +342,6 @@ def _as_unicode(text: str) -> str:
 
 
 # --- calls and their results ---------------------------------------------------------------------------------
-
-
-def _is_settled(seen: Iterable[_Seen], rules: RepairRules) -> bool:
-    """Whether every call is answered right behind its turn, in order and by its own fitting id, as sigwire's own modules
-    write it: then the steps below, each a pass over the whole conversation, would change nothing."""
-    unanswered: tuple[tuple[str, str], ...] = ()
-    used: set[str] = set()
-    for parts, _, calls, answers, is_tidy, has_media in seen:
-        if parts == ():
-            continue
-        if answers != unanswered or not is_tidy or (has_media and rules.result_media == "user"):
-            return False
-        unanswered = calls
-        for call_id, _ in calls:
-            if call_id in used or not _fits(call_id, rules.ids):
-                return False
-            used.add(call_id)
-    return not unanswered
 
 
 def _fits(call_id: str, rules: IdRules | None) -> bool:

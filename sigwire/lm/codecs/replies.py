@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -59,8 +60,7 @@ def usage_of(data: JsonValue, paths: Mapping[str, str | tuple[str, ...]]) -> Usa
     if not isinstance(data, dict):
         return Usage()
     for name, path in paths.items():
-        for candidate in (path,) if isinstance(path, str) else path:
-            first, _, rest = candidate.partition(".")
+        for first, rest in _taken_apart(path):
             value: Any = data.get(first)
             if rest and value is not None:
                 value = at(value, rest)
@@ -68,6 +68,13 @@ def usage_of(data: JsonValue, paths: Mapping[str, str | tuple[str, ...]]) -> Usa
                 counts[name] = value if name == "cost" else int(value)
                 break
     return Usage(**counts)
+
+
+@functools.cache
+def _taken_apart(path: str | tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The first step and the rest of each path in a table."""
+    steps = (candidate.partition(".") for candidate in ((path,) if isinstance(path, str) else path))
+    return tuple((first, rest) for first, _, rest in steps)
 
 
 # Ids of providers' own may be numbers too, of seven digits (Gemini) and eight (Ollama); a conversation's count is not.

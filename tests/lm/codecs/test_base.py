@@ -51,6 +51,7 @@ from sigwire.lm.codecs.base import (
     usage_of,
     without,
 )
+from sigwire.lm.codecs.repair import RepairRules, repair
 from sigwire.lm.codecs.schema_rules import SchemaRules, const_to_enum
 
 PLAIN = Dialect(family="home", path="/chat", names=NameRules(), headers={"X-Version": "1"})
@@ -139,7 +140,7 @@ def function(name: str, parameters: JsonValue = None) -> JsonObject:
 
 
 def offered(request: Request, target: Target[Dialect] = TARGET) -> Offer:
-    return offer(request, name_map(request, target.dialect.names), target)
+    return offer(request, name_map(request.tools, frozenset(), target.dialect.names), target)
 
 
 def test_tools_are_read_with_names_for_the_wire_and_compiled_schemas() -> None:
@@ -179,10 +180,12 @@ def test_a_choice_without_tools_is_no_choice_and_one_of_a_stranger_is_an_error()
 def test_names_of_old_calls_are_mapped_too() -> None:
     history = (
         Message.assistant(tool_calls=[ToolCall("1", "old.call", {})]),
-        Message.tool(ToolResult("2", "old.result", "")),
+        Message.tool(ToolResult("1", "old.result", "")),
     )
-    names = name_map(Request(history, (function("new.tool"),)), NameRules())
-    for name in ("new.tool", "old.call", "old.result"):
+    repaired = repair(history, RepairRules())
+    assert repaired.messages[-1].tool_results[0].name == "old.call"
+    names = name_map([function("new.tool")], repaired.called, NameRules())
+    for name in ("new.tool", "old.call"):
         assert "." not in names.encode(name)
         assert names.decode(names.encode(name)) == name
 

@@ -292,7 +292,8 @@ def test_repaired_history_is_fit_and_stays_the_same_when_repaired_again(
 ) -> None:
     rules = RepairRules(ids=ids)
     once = repaired(*history, rules=rules).messages
-    assert repair(once, rules) == Repaired(once, (), repair(once, rules).call_ids)
+    again = repair(once, rules)
+    assert again == Repaired(once, (), again.call_ids, again.called)
     for message, following in zip(once, (*once, None)[1:], strict=True):
         calls = [call.id for call in message.tool_calls]
         results = [result.id for result in following.tool_results] if following else []
@@ -327,7 +328,7 @@ def test_a_conversation_that_is_passed_over_would_have_stayed_as_it_is(
 ) -> None:
     history = [message for piece in pieces for message in piece]
     quickly = repair(history, rules)
-    with mock.patch("sigwire.lm.codecs.repair._is_settled", return_value=False):
+    with mock.patch("sigwire.lm.codecs.repair._are_fitting", return_value=False):
         assert repair(history, rules) == quickly
 
 

@@ -49,8 +49,8 @@ def encode(request: Request, target: Target[MessagesDialect], *, stream: bool = 
     ('/v1/messages', {'model': 'm', 'max_tokens': 4096, 'messages': [{'role': 'user', 'content': 'q'}]})
     """
     dialect, notes = target.dialect, Notes()
-    names = name_map(request, dialect.names)
     history = repair(request.messages, _repair_rules(target))
+    names = name_map(request.tools, history.called, dialect.names)
     notes.add(*history.warnings)
     tools = offer(request, names, target)
     notes.add(*tools.warnings)

@@ -48,8 +48,8 @@ def encode(request: Request, target: Target[GeminiDialect], *, stream: bool = Fa
     >>> sent.path, sent.body
     ('/v1/models/gemini-x:generateContent', {'contents': [{'role': 'user', 'parts': [{'text': 'q'}]}]})
     """
-    names = name_map(request, target.dialect.names)
     history = repair(request.messages, target.repair)
+    names = name_map(request.tools, history.called, target.dialect.names)
     tools = offer(request, names, target)
     output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
     thinking, thinks, thinking_warnings = _encode_reasoning(request, target)

@@ -51,8 +51,8 @@ def encode(request: Request, target: Target[OllamaDialect], *, stream: bool = Fa
     ('/api/chat', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}], 'stream': False})
     """
     dialect = target.dialect
-    names = name_map(request, dialect.names)
     history = repair(request.messages, dialect.repair)
+    names = name_map(request.tools, history.called, dialect.names)
     tools = offer(request, names, target)
     functions_only(tools, target)
     offered, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, target)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -55,8 +54,8 @@ def encode(request: Request, target: Target[ChatDialect], *, stream: bool = Fals
     ('/chat/completions', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}]})
     """
     dialect = target.dialect
-    names = name_map(request, dialect.names)
     history = repair(request.messages, dialect.repair)
+    names = name_map(request.tools, history.called, dialect.names)
     tools = offer(request, names, target)
     functions_only(tools, target)
     output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
@@ -74,13 +73,13 @@ def encode(request: Request, target: Target[ChatDialect], *, stream: bool = Fals
         **thinking,
         **(_stream_fields(dialect) if stream else {}),
     }
-    lost = (history.warnings, tools.warnings, tool_warnings, format_warnings, thinking_warnings, option_warnings)
+    lost = history.warnings + tools.warnings + tool_warnings + format_warnings + thinking_warnings + option_warnings
     return Encoded(
         dialect.path.format(model=target.model),
         finish(body, request),
         {},
         headers_for(request, dialect),
-        (*itertools.chain(*lost), *(() if dialect.many else repeat_warning(request, target))),
+        lost if dialect.many else lost + repeat_warning(request, target),
         names,
         history.call_ids,
         1 if dialect.many else wanted_choices(request),

@@ -49,8 +49,8 @@ def encode(request: Request, target: Target[ResponsesDialect], *, stream: bool =
     ('/responses', {'model': 'm', 'instructions': 'S', 'input': [{'role': 'user', 'content': 'q'}], 'store': False})
     """
     dialect = target.dialect
-    names = name_map(request, dialect.names)
     history = repair(_without_server_results(request, target), target.repair)
+    names = name_map(request.tools, history.called, dialect.names)
     tools = offer(request, names, target)
     output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
     thinking, thinks, thinking_warnings = _encode_reasoning(request, target)
