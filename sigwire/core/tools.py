@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, 
 
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads_once
 from sigwire.core.parts import MediaPart
+from sigwire.core.watched import watched
 from sigwire.errors import InputError, ToolDefinitionError
 from sigwire.steps import block_on, off_loop
 
@@ -536,12 +537,18 @@ class Tool:
 
     def __call__(self, /, **arguments: Any) -> Any:
         """Call the handler yourself, with checked arguments. An async handler is waited for."""
-        result = self._handler()(*(bound := self.bind(arguments)).args, **bound.kwargs)
-        return block_on(_wait_for(result)) if inspect.isawaitable(result) else result
+        with watched(self, arguments) as end:
+            result = self._handler()(*(bound := self.bind(arguments)).args, **bound.kwargs)
+            end(result := block_on(_wait_for(result)) if inspect.isawaitable(result) else result)
+        return result
 
     async def acall(self, /, **arguments: Any) -> Any:
         """``tool(...)``, awaited; a handler that blocks runs in a thread."""
-        bound = self.bind(arguments)
+        with watched(self, arguments) as end:
+            end(result := await self._called(self.bind(arguments)))
+        return result
+
+    async def _called(self, bound: Bound) -> Any:
         if self.is_async:
             return await self._handler()(*bound.args, **bound.kwargs)
         result = await off_loop(self._handler(), *bound.args, **bound.kwargs)

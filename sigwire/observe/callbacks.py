@@ -19,8 +19,11 @@ import uuid
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from functools import partial
 from types import TracebackType
 from typing import Any, Protocol
+
+from sigwire.core.watched import watch_tools_with
 
 __all__ = ["ACTIVE_CALL_ID", "BaseCallback", "WatchedCall", "call", "listen_to"]
 
@@ -111,6 +114,9 @@ def call(kind: str, instance: Any, inputs: Mapping[str, Any] | Callable[[], Mapp
     if not own and not common:
         return _UNWATCHED
     return _Watched(kind, instance, inputs, (*common, *(own or ())))
+
+
+watch_tools_with(partial(call, "tool"))
 
 
 class _Unwatched:

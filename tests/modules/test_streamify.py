@@ -14,7 +14,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import AskStart, FieldDelta
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools import ToolCall
+from sigwire.core.tools import Tool, ToolCall
 from sigwire.errors import ConfigurationError, LMServerError
 from sigwire.lm.base import BaseLM
 from sigwire.lm.fake import FakeLM
@@ -285,6 +285,34 @@ def test_a_provider_says_what_begins_and_ends(streamed: Callable[..., Read]) -> 
     assert said == ["module Predict", "asking fake", "answered", "module done"]
     said = statuses(streamed(agent(), status_message_provider=Talkative())(question="?"))
     assert said.index("tool double 21") + 1 == said.index("tool gave 42")
+
+
+class Asking(Module):
+    """A program that calls a tool itself, as it likes."""
+
+    def __init__(self) -> None:
+        self.tool = Tool(double)
+
+    def forward(self, n: int) -> int:
+        return int(self.tool(n=n))
+
+
+class AwaitedAsking(Module):
+    """The same, awaited."""
+
+    def __init__(self) -> None:
+        self.tool = Tool(double)
+
+    async def aforward(self, n: int) -> int:
+        return int(await self.tool.acall(n=n))
+
+
+@pytest.mark.parametrize("program", [Asking, AwaitedAsking])
+def test_a_tool_that_the_program_calls_itself_speaks_too(
+    streamed: Callable[..., Read], program: Callable[[], Module]
+) -> None:
+    said = statuses(streamed(program(), status_message_provider=Talkative())(n=21))
+    assert said[1:-1] == ["tool double 21", "tool gave 42"]
 
 
 def test_providers_of_streams_at_once_do_not_hear_each_other() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sigwire.core.tools import Tool
 from sigwire.observe.callbacks import ACTIVE_CALL_ID, BaseCallback, call, listen_to
 from sigwire.settings import bind, context
 
@@ -104,6 +105,40 @@ def test_common_listeners_come_before_the_instances_own() -> None:
     with context(callbacks=[Named("common")]), call("tool", Watched(Named("own")), {}):
         pass
     assert order == ["common", "own"]
+
+
+async def test_a_tool_that_is_called_by_hand_is_heard_with_its_value_or_its_error() -> None:
+    class Hearing(BaseCallback):
+        def on_tool_start(self, call_id: str, instance: Any, inputs: Any) -> None:
+            heard.append((instance.name, dict(inputs)))
+
+        def on_tool_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+            heard.append((outputs, exception))
+
+    def half(n: int) -> int:
+        if n % 2:
+            raise failure
+        return n // 2
+
+    async def ahalf(n: int) -> int:
+        return half(n)
+
+    failure = LookupError("odd")
+    with context(callbacks=[Hearing()]):
+        for tool in (Tool(half), Tool(ahalf)):
+            heard: list[Any] = []
+            assert (tool(n=4), await tool.acall(n=6)) == (2, 3)
+            with pytest.raises(LookupError):
+                tool(n=3)
+            name = tool.name
+            assert heard == [
+                (name, {"n": 4}),
+                (2, None),
+                (name, {"n": 6}),
+                (3, None),
+                (name, {"n": 3}),
+                (None, failure),
+            ]
 
 
 def test_any_object_with_a_method_of_the_right_name_listens() -> None:
