@@ -31,7 +31,7 @@ from sigwire.modules.ask import Ask, EventReader, choose_lm
 from sigwire.modules.inputs import InputReader, TakenIds
 from sigwire.modules.module import StepsModule
 from sigwire.modules.state import plain, prepare_one
-from sigwire.modules.streaming import AsyncProgramStream, ProgramStream
+from sigwire.modules.streaming import AsyncProgramStream, ProgramStream, listener_of
 from sigwire.modules.walk import Parameter
 from sigwire.observe.callbacks import call as watch
 from sigwire.settings import Settings, current
@@ -292,7 +292,8 @@ class _Trip:
         from sigwire.adapters.streaming import FieldReader
 
         self.heard = FieldReader(self.plan, self.tools, path, turn, self.taken)
-        return self.heard
+        listener = listener_of(self.module)
+        return self.heard if listener is None else listener.beside(self.heard)
 
     def parse(self, number: int, choice: Choice) -> Parsed:
         """The fields of a choice of the last answer."""

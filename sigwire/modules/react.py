@@ -55,7 +55,7 @@ from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.inputs import InputReader
 from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import Predict, attempts_of, default_adapter
-from sigwire.modules.streaming import Place, is_streamed, on_turn, place_of
+from sigwire.modules.streaming import Place, hear_beside, is_streamed, on_turn, place_of
 from sigwire.modules.submit import Submit
 from sigwire.modules.toolbox import OnError, Toolbox, ToolRun
 from sigwire.settings import current
@@ -304,12 +304,26 @@ class ReAct(StepsModule, Generic[P, S]):
         try:
             for number in range(limit):
                 on_turn(number)
-                end = yield from self._turn(talk)
+                end = yield from self._told_turn(talk) if is_streamed() else self._turn(talk)
                 if end is not None:
                     return end
         finally:
             on_turn(before)
         return _End("limit", why=f"{limit} turns were used up")
+
+    def _told_turn(self, talk: _Talk) -> Program[_End | None]:
+        """A turn in a stream: the outputs that it hands in are told like any fields."""
+        from sigwire.modules.handed import Handed
+
+        handed = Handed(self._submit, place_of(self.react))
+        hear_beside(self.react, handed)
+        try:
+            end = yield from self._turn(talk)
+        finally:
+            hear_beside(self.react, None)
+        if end is not None and end.outputs is not None and (rest := handed.rest(end.outputs)):
+            yield Emit(*rest)
+        return end
 
     def _turn(self, talk: _Talk) -> Program[_End | None]:
         """Ask once and act on the answer; an end, or ``None`` to go on."""

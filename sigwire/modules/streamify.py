@@ -10,12 +10,12 @@ It stands on ``program.stream`` and ``program.astream``, which tell more and nee
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any, Literal, TypeAlias, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 
-from sigwire.core.events import FieldDelta, FieldEnd, Finished, ProgramEvent
+from sigwire.core.events import AskStart, FieldDelta, FieldEnd, Finished, ProgramEvent
 from sigwire.core.example import Prediction
 from sigwire.core.record import to_plain
 from sigwire.errors import ConfigurationError
@@ -27,6 +27,9 @@ from sigwire.settings import context, current
 from sigwire.steps import Program, arun, block_on, run
 from sigwire.streams import Emit
 from sigwire.streams import stream as blocking_stream
+
+if TYPE_CHECKING:
+    from sigwire.modules.react import ReAct
 
 __all__ = [
     "SendStream",
@@ -148,7 +151,9 @@ class StreamListener:
     """Listens to one text output of a program.
 
     ``predict`` is the predictor that writes it, ``predict_name`` its name in the program; without either the output's name
-    must be unique there. Of several calls of that predictor in one run only the first is told, unless ``allow_reuse``.
+    must be unique there. Of several calls of that predictor in one run only the first is told, unless ``allow_reuse``. An
+    agent's output is told as it hands it in. What has to be asked for again (a repair, outputs that did not fit) comes again
+    after its last chunk.
     """
 
     def __init__(
@@ -169,31 +174,68 @@ class StreamListener:
 
 @dataclass(slots=True)
 class _Listening:
-    """A listener at work in one run: where its field comes from, and whether it was told already."""
+    """A listener at work in one run: where its field comes from, the module whose calls count, and what was told already.
+
+    After the field's end nothing is heard before the model is asked again: for the same call, whose answer could not be used,
+    or for another one, which only counts where it may.
+    """
 
     name: str
-    path: str
+    paths: Collection[str]
+    caller: Module
     field: str
     again: bool
+    ended: bool = False
     told: bool = False
 
-    def hear(self, event: FieldDelta | FieldEnd) -> Generator[StreamResponse]:
-        if event.path != self.path or event.field != self.field or event.choice or self.told:
+    def hear(self, event: FieldDelta | FieldEnd | AskStart) -> Generator[StreamResponse]:
+        if event.path not in self.paths or self.told:
             return
-        last = isinstance(event, FieldEnd)
-        yield StreamResponse(self.name, self.field, "" if isinstance(event, FieldEnd) else event.text, last)
-        self.told = last and not self.again
+        if isinstance(event, AskStart):
+            self.ended = False
+        elif event.field == self.field and not event.choice and not self.ended:
+            self.ended = isinstance(event, FieldEnd)
+            yield StreamResponse(self.name, self.field, "" if isinstance(event, FieldEnd) else event.text, self.ended)
+
+    def called(self) -> None:
+        """Another call of the module begins."""
+        self.told = self.ended and not self.again
+
+
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """A module is called. Told to listeners only."""
+
+    module: object
+
+
+class _Calls(BaseCallback):
+    """Tells the stream around it which modules are called."""
+
+    def on_module_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
+        Emit(_Called(instance)).run()
 
 
 def _resolved(program: Module, listeners: Sequence[StreamListener]) -> list[_Listening]:
     """Each listener with its predictor. Raises ``ConfigurationError`` for a field that is not there, not text or not unique."""
     predictors = dict(program.named_predictors())
-    paths = paths_of(program)
-    return [_resolve(listener, predictors, paths) for listener in listeners]
+    paths, agents = paths_of(program), _agents_of(program)
+    return [_resolve(listener, predictors, paths, agents) for listener in listeners]
+
+
+def _agents_of(program: Module) -> dict[int, ReAct[..., Any]]:
+    """The agents, each by the identity of the predictor that writes its outputs where its turns did not hand them in."""
+    from sigwire.modules.react import ReAct
+
+    agents: list[ReAct[..., Any]] = [module for _, module in program.named_sub_modules() if isinstance(module, ReAct)]
+    return {id(agent.extract.predict): agent for agent in agents}
 
 
 def _resolve(
-    listener: StreamListener, predictors: Mapping[str, Predict[..., Any]], paths: Mapping[int, str]
+    listener: StreamListener,
+    predictors: Mapping[str, Predict[..., Any]],
+    paths: Mapping[int, str],
+    agents: Mapping[int, ReAct[..., Any]],
 ) -> _Listening:
     wanted = listener.signature_field_name
     found = {
@@ -221,7 +263,9 @@ def _resolve(
             f"{wanted!r} of {name} is no text, and only text can be listened to (streamify). "
             "program.stream(...) gives partial values."
         )
-    return _Listening(name, paths[id(predictor)], wanted, listener.allow_reuse)
+    agent = agents.get(id(predictor))
+    writers = (predictor,) if agent is None else (predictor, agent.react)
+    return _Listening(name, {paths[id(part)] for part in writers}, agent or predictor, wanted, listener.allow_reuse)
 
 
 # --- the stream --------------------------------------------------------------------------------------------
@@ -304,15 +348,15 @@ class _Listened:
 
     nests = True
 
-    def __init__(self, begin: Callable[[], Program[Any]], status: BaseCallback) -> None:
-        self._begin, self._status = begin, status
+    def __init__(self, begin: Callable[[], Program[Any]], *callbacks: BaseCallback) -> None:
+        self._begin, self._callbacks = begin, callbacks
 
     def run(self) -> Any:
-        with context(callbacks=[*current().callbacks, self._status], send_stream=SendStream()):
+        with context(callbacks=[*current().callbacks, *self._callbacks], send_stream=SendStream()):
             return run(self._begin())
 
     async def arun(self) -> Any:
-        with context(callbacks=[*current().callbacks, self._status], send_stream=SendStream()):
+        with context(callbacks=[*current().callbacks, *self._callbacks], send_stream=SendStream()):
             return await arun(self._begin())
 
 
@@ -344,15 +388,20 @@ class _Run:
 
     def _steps(self) -> Program[Any]:
         begin = partial(self.program.call_steps, *self.args, **self.kwargs)
-        return (yield _Listened(begin, _Status(self.provider)))
+        calls = (_Calls(),) if self.active else ()
+        return (yield _Listened(begin, *calls, _Status(self.provider)))
 
     def _said(self, event: Any) -> Generator[Any]:
         if isinstance(event, Finished):
             if self.with_end or not self.heard:
                 yield event.value
+        elif isinstance(event, _Called):
+            for listener in self.active:
+                if listener.caller is event.module:
+                    listener.called()
         elif not self.active or not isinstance(event, _OURS):  # what is not ours: a status, a chunk of a user's model
             yield event
-        elif isinstance(event, FieldDelta | FieldEnd):
+        elif isinstance(event, AskStart | FieldDelta | FieldEnd):
             for listener in self.active:
                 for response in listener.hear(event):
                     self.heard = True

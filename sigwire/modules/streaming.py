@@ -29,7 +29,17 @@ if TYPE_CHECKING:
     from sigwire.core.events import Finished, ProgramEvent
     from sigwire.modules.module import Module
 
-__all__ = ["AsyncProgramStream", "Place", "ProgramStream", "is_streamed", "on_turn", "paths_of", "place_of"]
+__all__ = [
+    "AsyncProgramStream",
+    "Place",
+    "ProgramStream",
+    "hear_beside",
+    "is_streamed",
+    "listener_of",
+    "on_turn",
+    "paths_of",
+    "place_of",
+]
 
 T = TypeVar("T")
 
@@ -44,6 +54,8 @@ class Place(NamedTuple):
 # The names of the streamed program's modules by identity; None where nothing is streamed.
 _names: ContextVar[Mapping[int, str] | None] = ContextVar("sigwire_streamed_names", default=None)
 _turn: ContextVar[int | None] = ContextVar("sigwire_streamed_turn", default=None)
+# The module whose answers somebody else hears too, and who.
+_beside: ContextVar[tuple[object, Any] | None] = ContextVar("sigwire_streamed_beside", default=None)
 
 
 def is_streamed() -> bool:
@@ -64,6 +76,19 @@ def on_turn(number: int | None) -> int | None:
     before = _turn.get()
     _turn.set(number)
     return before
+
+
+def hear_beside(module: object, listener: Any) -> None:
+    """From now on ``listener`` hears what ``module`` is answered, through the reader that its ``beside`` gives for another one;
+    ``None`` is nobody.
+    """
+    _beside.set(None if listener is None else (module, listener))
+
+
+def listener_of(module: object) -> Any:
+    """Who hears what this module is answered, or ``None``."""
+    heard = _beside.get()
+    return heard[1] if heard is not None and heard[0] is module else None
 
 
 def paths_of(module: Module) -> dict[int, str]:

@@ -40,7 +40,7 @@ class Submit:
 
     def __init__(self, spec: SignatureSpec, taken: Container[str] = ()) -> None:
         self.name = next(name for name in _candidates() if name not in taken)
-        self._codecs = {field.name: FieldCodec(field) for field in spec.outputs}
+        self.codecs = {field.name: FieldCodec(field) for field in spec.outputs}
         self.tool = Tool.from_schema(
             self.name, "Hand in the final outputs. This ends the task.", output_schema(spec.outputs)
         )
@@ -50,9 +50,9 @@ class Submit:
         if call.error is not None or call.arguments is None:
             return self._refused([call.error.message if call.error else "the arguments are not an object"])
         outputs: dict[str, Any] = {}
-        problems = [f"{name}: not an output" for name in call.arguments if name not in self._codecs]
+        problems = [f"{name}: not an output" for name in call.arguments if name not in self.codecs]
         missing: list[str] = []
-        for name, codec in self._codecs.items():
+        for name, codec in self.codecs.items():
             if name not in call.arguments:
                 if codec.field.required:
                     missing.append(f"{name}: missing")
@@ -67,7 +67,7 @@ class Submit:
         return self._refused(problems) if problems else Submission(outputs)
 
     def _refused(self, problems: list[str]) -> Submission:
-        names = ", ".join(self._codecs)
+        names = ", ".join(self.codecs)
         return Submission(
             None, f"Not accepted. {'; '.join(problems)}. Call {self.name} again with the outputs {names}."
         )

@@ -187,6 +187,55 @@ def test_listeners_hear_through_every_adapter(streamed: Callable[..., Read], ada
     assert len(chunks(items)) > 3
 
 
+BY_AGENTS: list[tuple[str, list[Any], list[str]]] = [
+    ("handed in", [ToolCall("b", "submit", {"answer": "In Oslo."})], ["In Oslo.", ""]),
+    ("answered plainly", ["In Oslo."], ["In Oslo.", ""]),
+    ("extracted", [ToolCall("b", "nothing", {}), {"reasoning": "", "answer": "In Oslo."}], ["In", " Oslo.", ""]),
+    (
+        "handed in again",
+        [ToolCall("b", "submit", {"answer": "Rome.", "n": 1}), ToolCall("b", "submit", {"answer": "Oslo."})],
+        ["Rome.", "", "Oslo.", ""],
+    ),
+]
+
+
+@pytest.mark.parametrize(("how", "answers", "heard"), BY_AGENTS)
+def test_an_agents_output_can_be_listened_to_however_it_came(
+    streamed: Callable[..., Read], how: str, answers: list[Any], heard: list[str]
+) -> None:
+    made: ReAct[..., Any] = ReAct("question -> answer", tools=[double], max_iters=1 if how == "extracted" else 2)
+    made.set_lm(FakeLM(answers))
+    items = streamed(made, stream_listeners=[StreamListener("answer")])(question="?")
+    pieces = chunks(items)
+    assert "".join(item.chunk for item in pieces) == "".join(heard)
+    assert [item.is_last_chunk for item in pieces].count(True) == heard.count("")
+    assert pieces[-1].is_last_chunk
+    assert {item.predict_name for item in pieces} == {"extract.predict"}
+    assert "".join(heard).endswith(items[-1].answer)
+
+
+def test_an_answer_that_is_asked_for_again_comes_again_and_a_second_call_does_not(
+    streamed: Callable[..., Read],
+) -> None:
+    class Twice(Module):
+        def __init__(self) -> None:
+            answers = [
+                {"answer": "bad", "score": "none"},
+                {"answer": "good", "score": 1},
+                {"answer": "second", "score": 2},
+            ]
+            self.ask: Predict[..., Any] = Predict("question -> answer, score: float", lm=FakeLM(answers), max_repairs=1)
+
+        def forward(self, question: str) -> Any:
+            first = self.ask(question=question)
+            self.ask(question=question)
+            return first
+
+    items = streamed(Twice(), stream_listeners=[StreamListener("answer")])(question="?")
+    assert [item.chunk for item in chunks(items)] == ["bad", "", "good", ""]
+    assert items[-1].answer == "good"
+
+
 def test_reasoning_can_be_listened_to_written_or_native(streamed: Callable[..., Read]) -> None:
     for lm in (
         FakeLM([{"reasoning": "One and one.", "answer": "two"}]),

@@ -1,0 +1,67 @@
+"""``Handed``: the outputs of an agent in its stream. They come as arguments of a call of ``submit``, and are told as any are.
+
+They grow as the argument text does, by the name of the predictor that was asked; where a submission is not accepted, the next
+``AskStart`` of that name begins them afresh. What cannot be told as it comes (a value that a user's code checks, an answer in
+plain text) is told from the outputs that were accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sigwire.adapters.streaming.members import Members
+from sigwire.adapters.streaming.texts import tell
+from sigwire.adapters.streaming.told import Told
+from sigwire.core.events import ProgramEvent, StreamEvent, ToolCallDelta, ToolCallStart
+from sigwire.modules.ask import EventReader
+from sigwire.modules.streaming import Place
+from sigwire.modules.submit import Submit
+
+__all__ = ["Handed"]
+
+
+class Handed:
+    """What is told of the outputs in one turn."""
+
+    def __init__(self, submit: Submit, place: Place) -> None:
+        self._submit, self._place = submit, place
+        self._told = Told(*place)
+
+    def beside(self, reader: EventReader) -> EventReader:
+        """The reader, and beside the arguments that it tells the outputs in them."""
+        self._told = Told(*self._place)
+        return _Beside(reader, self._submit, self._told)
+
+    def rest(self, outputs: Mapping[str, Any]) -> list[ProgramEvent]:
+        """What was not told yet of the outputs that were accepted."""
+        told = self._told
+        for name, codec in self._submit.codecs.items():
+            if name in outputs and name not in told.ended and name not in told.begun:
+                tell(codec, outputs[name], told)
+        return told.take()
+
+
+class _Beside:
+    """Reads the first submission of an answer while another reader tells its calls."""
+
+    def __init__(self, reader: EventReader, submit: Submit, told: Told) -> None:
+        self._reader, self._name, self._told = reader, submit.name, told
+        self._members = Members(submit.codecs.items(), told)
+        self._index: int | None = None
+
+    def feed(self, event: StreamEvent) -> Iterable[ProgramEvent]:
+        return self._with_outputs(self._reader.feed(event))
+
+    def close(self) -> Iterable[ProgramEvent]:
+        return self._with_outputs(self._reader.close())
+
+    def _with_outputs(self, events: Iterable[ProgramEvent]) -> Iterable[ProgramEvent]:
+        for event in events:
+            yield event
+            if isinstance(event, ToolCallStart):
+                if self._index is None and event.name == self._name and not event.choice:
+                    self._index = event.index
+            elif isinstance(event, ToolCallDelta) and event.index == self._index and not event.choice:
+                self._members.feed(event.arguments)
+                yield from self._told.take()
