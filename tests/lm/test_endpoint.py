@@ -173,6 +173,38 @@ async def test_a_paused_turn_is_streamed_as_one_answer(how: str, serve: Callable
     assert replace(collect(events), attempts=whole.attempts) == whole
 
 
+LONG = {
+    **GEMINI,
+    "candidates": [
+        {
+            "content": {"role": "model", "parts": [{"text": "Well, "}]},
+            "finishReason": "CONTINUATION",
+            "continuationToken": "AAEC",
+        }
+    ],
+}
+
+
+@HOWS
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_an_answer_that_is_longer_than_a_reply_is_gone_on_with(
+    how: str, streamed: bool, serve: Callable[..., Host]
+) -> None:
+    host = serve(LONG, GEMINI)
+    lm = LM("gemini/gemini-2.5-flash", api_key=KEY, base_url=host.url)
+    if streamed:
+        events = list(lm.stream(HELLO)) if how == "blocking" else [event async for event in lm.astream(HELLO)]
+        assert [event.text for event in events if isinstance(event, TextDelta)] == ["Well, ", "hi"]
+        assert sum(isinstance(event, ChoiceEnd | ResponseEnd) for event in events) == 2
+        response = collect(events)
+    else:
+        response = await ask(how, lm)
+    assert (response.choices[0].text, response.choices[0].finish_reason) == ("Well, hi", "stop")
+    assert (response.usage.input_tokens, response.warnings, response.raw) == (6, (), [LONG, GEMINI])
+    first, second = (seen.body for seen in host.seen)
+    assert second == {**first, "continuationToken": "AAEC"}
+
+
 def test_a_turn_that_is_paused_for_ever_ends(serve: Callable[..., Host]) -> None:
     host = serve({**MESSAGES, "stop_reason": "pause_turn"})
     response = LM("anthropic/claude-sonnet-4-5", api_key=KEY, base_url=host.url).respond(HELLO)

@@ -6,9 +6,9 @@ models is in the target's facts.
     dialects    the two hosts, and the JSON Schema they take                tables     options, reasons, counts, errors
     encoding    encode(), otherwise(): options, reasoning, output, tools    contents   the conversation
     parts       a part of ours as one of the wire's, and back
-    decoding    decode(), decode_error()                                    citations  what an answer stands on
+    decoding    decode(), resume(), decode_error()                          citations  what an answer stands on
     streaming   decoder()                                                   fragments  a call that comes in pieces
-    reading     read_request()
+    reading     read_request()                                              joining    one answer in several replies
 
 Surprises of this wire:
     - There is no tool role: results travel in a *user* content, all of a turn together and in the order of the calls,
@@ -20,6 +20,7 @@ Surprises of this wire:
       part that is nothing but a signature is ``ThinkingPart(redacted=...)``.
     - Newer models refuse a call in the current turn that nobody signed: one made elsewhere gets a stand-in signature.
     - Ids are optional. One that sigwire made up is never sent.
+    - An answer may be longer than a reply: ``resume()`` gives the request that goes on, decode() takes the list of all bodies.
     - Whatever else the model's turn holds (server-side calls, code and its output) is an ``OpaquePart``, the wire's part.
 
 A file's name has no place here and is not sent. URLs are sent as URLs: the provider fetches them, or says it cannot.
@@ -30,7 +31,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sigwire.core.late import late
-from sigwire.lm.codecs.gemini.decoding import decode, decode_error
+from sigwire.lm.codecs.gemini.decoding import decode, decode_error, resume
 from sigwire.lm.codecs.gemini.dialects import GEMINI, VERTEX, GeminiDialect
 from sigwire.lm.codecs.gemini.encoding import encode, otherwise
 from sigwire.lm.codecs.gemini.tables import BUILTIN, ERRORS, FINISH_REASONS, OPTIONS, UNSIGNED, USAGE
@@ -56,6 +57,7 @@ __all__ = [
     "encode",
     "otherwise",
     "read_request",
+    "resume",
 ]
 
 __getattr__ = late(__name__, reading="read_request", streaming="FRAMING decoder")

@@ -1,4 +1,4 @@
-"""generateContent: body -> Response, and the error of a reply that is none."""
+"""generateContent: body -> Response, the request that goes on with an answer, and the error of a reply that is none."""
 
 from __future__ import annotations
 
@@ -17,14 +17,30 @@ from sigwire.lm.codecs.base import Encoded, Target, at, is_number, object_of, ob
 from sigwire.lm.codecs.faults import Fault, Rule, lm_error, read_body, read_fault
 from sigwire.lm.codecs.gemini.citations import decode_citations
 from sigwire.lm.codecs.gemini.dialects import GeminiDialect
+from sigwire.lm.codecs.gemini.joining import joined_body
 from sigwire.lm.codecs.gemini.parts import decode_part
-from sigwire.lm.codecs.gemini.tables import ERRORS, FINISH_REASONS, USAGE
+from sigwire.lm.codecs.gemini.tables import CONTINUED, ERRORS, FINISH_REASONS, USAGE
 
-__all__ = ["candidate_index", "decode", "decode_error", "decode_usage", "failed_inside"]
+__all__ = ["candidate_index", "decode", "decode_error", "decode_usage", "failed_inside", "resume"]
 
 
 def decode(body: JsonValue, sent: Encoded, target: Target[GeminiDialect]) -> Response:
-    """The reply as a response; a blocked prompt is a choice that was filtered. Raises an ``LMError`` for a failure."""
+    """The reply as a response; a blocked prompt is a choice that was filtered. Raises an ``LMError`` for a failure.
+
+    A list is one answer in several bodies, each of which went on from the one before it (see ``resume``). Their parts are
+    joined and their tokens are added up.
+    """
+    if not isinstance(body, list) or not body:
+        return _decode_body(body, sent, target)
+    usage = Usage()
+    for one in body:
+        usage += _decode_body(one, sent, target).usage
+    response = _decode_body(joined_body(objects_of(body)), sent, target)
+    choices = tuple(replace(choice, raw=body) for choice in response.choices)
+    return replace(response, choices=choices, usage=usage, raw=body)
+
+
+def _decode_body(body: JsonValue, sent: Encoded, target: Target[GeminiDialect]) -> Response:
     if not isinstance(body, dict) or body.get("error"):
         raise failed_inside(body, target)
     blocked = string_of(body.get("promptFeedback"), "blockReason")
@@ -88,9 +104,8 @@ def _decode_candidate(
     return Choice(text, calls, **rest) if usual else Choice.from_parts(parts, **rest), warnings
 
 
-_GO_ON = (
-    "The answer is not complete. To go on, send the choice's message and, in extra_body, the continuationToken of its "
-    "raw data."
+_WENT_NOT_ON = (
+    "The provider stopped before the answer was complete and nobody went on; what it said so far is not all of it."
 )
 
 
@@ -100,8 +115,8 @@ def _finish_warnings(candidate: JsonObject, reason: FinishReason, spoke: bool) -
     if reason in ("error", "content_filter"):
         said = ": ".join(filter(None, (native, string_of(candidate, "finishMessage"))))
         return (LMWarning("finish_reason", f"The provider ended the answer with {said}."),)
-    if native == "CONTINUATION":
-        return (LMWarning("continuation", _GO_ON),)
+    if native == CONTINUED:
+        return (LMWarning("continuation", _WENT_NOT_ON),)
     if reason == "stop" and not spoke:
         return (LMWarning("content", "The model stopped without text and without calls."),)
     return ()
@@ -136,6 +151,34 @@ def _decode_logprobs(result: JsonValue) -> JsonValue:
 
 def _logprob(token: JsonObject) -> JsonObject:
     return {"token": token.get("token"), "logprob": token.get("logProbability")}
+
+
+# --- resume --------------------------------------------------------------------------------------------------
+
+
+def resume(body: JsonValue, sent: Encoded) -> Encoded | None:
+    """The request that goes on with an answer that is longer than one reply; ``None`` where there is nothing to go on with.
+
+    It is the same request again, with the token of the reply. Send it, ask again, and give decode() the list of all bodies;
+    of a list the last body counts. Several candidates have no way to go on: their reply is all there is.
+
+    >>> from sigwire.core.messages import Message
+    >>> from sigwire.core.request import Request
+    >>> from sigwire.lm.codecs.gemini import GEMINI, encode
+    >>> sent = encode(Request((Message.user("q"),)), Target("gemini", "m", GEMINI))
+    >>> candidate = {"finishReason": "CONTINUATION", "continuationToken": "AAEC"}
+    >>> resume({"candidates": [candidate]}, sent).body["continuationToken"]
+    'AAEC'
+    >>> resume({"candidates": [{**candidate, "finishReason": "STOP"}]}, sent)
+    """
+    body = body[-1] if isinstance(body, list) and body else body
+    candidates = objects_of(object_of(body).get("candidates"))
+    if len(candidates) != 1 or string_of(candidates[0], "finishReason") != CONTINUED:
+        return None
+    token = string_of(candidates[0], "continuationToken")
+    if not token:
+        return None
+    return sent._replace(body={**sent.body, "continuationToken": token})
 
 
 # --- errors --------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ the last ones are right. There is no end marker: an answer is whole when each ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from sigwire.core.events import StreamEvent
 from sigwire.core.json import JsonObject, JsonValue, dumps
@@ -19,6 +19,7 @@ from sigwire.lm.codecs.base import Encoded, Framing, Target, object_of, objects_
 from sigwire.lm.codecs.gemini.decoding import candidate_index, decode, decode_usage, failed_inside
 from sigwire.lm.codecs.gemini.dialects import GeminiDialect
 from sigwire.lm.codecs.gemini.fragments import CallInFragments, is_fragment
+from sigwire.lm.codecs.gemini.joining import join_beside
 from sigwire.lm.codecs.gemini.parts import decode_part
 
 __all__ = ["FRAMING", "ContentDecoder", "decoder"]
@@ -84,7 +85,7 @@ class ContentDecoder(Assembly[GeminiDialect]):
             yield from self._counts(decode_usage(self._usage_counts))
 
     def _read_candidate(self, candidate: _Candidate, wire: JsonObject) -> Iterator[StreamEvent]:
-        _join(candidate.beside, without(wire, {"content"}))
+        join_beside(candidate.beside, without(wire, {"content"}))
         content = object_of(wire.get("content"))
         candidate.content |= without(content, {"parts"})
         for part in objects_of(content.get("parts")):
@@ -180,34 +181,3 @@ class ContentDecoder(Assembly[GeminiDialect]):
         counts: JsonObject = {"usageMetadata": self._usage_counts} if self._usage_counts else {}
         response = decode({**self._body, **candidates, **counts}, self.sent, self.target)
         yield from self._ends(response, [candidate.told for candidate in ordered] or [Told(0)])
-
-
-# --- what stands beside the parts, in pieces or repeated
-
-
-_LISTS: Mapping[str, tuple[frozenset[str], bool]] = {
-    "citationMetadata": (frozenset({"citations", "citationSources"}), False),
-    "groundingMetadata": (frozenset({"groundingChunks", "groundingSupports", "webSearchQueries"}), False),
-    "logprobsResult": (frozenset({"chosenCandidates", "topCandidates"}), True),
-    "urlContextMetadata": (frozenset({"urlMetadata"}), False),
-}
-"""Lists that come in pieces, and whether an equal item is another one: tokens are, sources are the same again."""
-
-
-def _join(beside: JsonObject, more: JsonObject) -> None:
-    """Add an event's fields of a candidate: the last value of each counts, but lists that come in pieces grow."""
-    for name, value in more.items():
-        held = beside.setdefault(name, {}) if name in _LISTS else None
-        if isinstance(held, dict) and isinstance(value, dict):
-            _join_lists(held, value, *_LISTS[name])
-        else:
-            beside[name] = value
-
-
-def _join_lists(held: JsonObject, more: JsonObject, lists: frozenset[str], repeats: bool) -> None:
-    for name, value in more.items():
-        growing = held.setdefault(name, []) if name in lists else None
-        if isinstance(growing, list) and isinstance(value, list):
-            growing.extend(item for item in value if repeats or item not in growing)
-        else:
-            held[name] = value

@@ -18,6 +18,7 @@ from sigwire.lm.codecs.faults import Rule
 
 __all__ = [
     "BUILTIN",
+    "CONTINUED",
     "ERRORS",
     "FINISH_REASONS",
     "JSON_TYPE",
@@ -81,10 +82,13 @@ _FAILED = (
     "MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS MALFORMED_RESPONSE MISSING_THOUGHT_SIGNATURE "
     "NO_IMAGE IMAGE_OTHER LANGUAGE"
 ).split()
+CONTINUED = "CONTINUATION"
+"""The finish reason of a reply that another one goes on from."""
+
 FINISH_REASONS: Mapping[str, FinishReason] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
-    "CONTINUATION": "length",
+    CONTINUED: "length",
     **dict.fromkeys(_FILTERED, "content_filter"),
     **dict.fromkeys(_FAILED, "error"),
 }

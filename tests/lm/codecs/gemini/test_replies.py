@@ -14,6 +14,7 @@ from sigwire.core.messages import AudioPart, Message, OpaquePart, TextPart, Thin
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Response, Usage
 from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.errors import LMRateLimitError
 from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.gemini import FINISH_REASONS
 from tests.lm.codecs.encoding import features, with_parts
@@ -328,3 +329,65 @@ def test_what_encode_warned_of_is_on_the_response() -> None:
     to = target(stop=False)
     sent = encoded(Request((ASKED,), options={"stop": "x"}), to)
     assert features(gemini.decode(answer({"text": "Hi"}), sent, to).warnings) == ["stop"]
+
+
+# --- an answer that is longer than a reply ----------------------------------------------------------------------------
+
+
+def broken_off(*parts: JsonObject, token: str | None = "AAEC") -> JsonObject:
+    body = answer(*parts, reason="CONTINUATION")
+    (candidate,) = body["candidates"]  # type: ignore[misc]
+    assert isinstance(candidate, dict)
+    return {**body, "candidates": [{**candidate, **({"continuationToken": token} if token else {})}]}
+
+
+def test_row_81_the_same_request_goes_on_with_the_token_of_the_reply() -> None:
+    sent = encoded(Request((ASKED,), options={"max_tokens": 5}))
+    first, second = broken_off({"text": "Hi "}), broken_off({"text": "you, "}, token="AAED")
+    going_on = gemini.resume(first, sent)
+    assert going_on == sent._replace(body={**sent.body, "continuationToken": "AAEC"})
+    assert going_on is not None
+    later = gemini.resume([first, second], going_on)
+    assert later is not None
+    assert later.body == {**sent.body, "continuationToken": "AAED"}
+    assert gemini.resume([first, second, answer({"text": "there"})], later) is None
+
+
+def test_row_81_the_replies_are_one_answer_whose_tokens_are_added_up() -> None:
+    bodies: list[JsonValue] = [broken_off({"text": "Hi "}), answer({"text": "you"}, WIRE_CALL)]
+    response = decoded(bodies)
+    (choice,) = response.choices
+    assert (choice.text, choice.tool_calls, choice.finish_reason) == ("Hi you", (CALL,), "tool_calls")
+    assert (response.usage, response.raw, choice.raw) == (USED + USED, bodies, bodies)
+    assert response.warnings == ()
+    assert decoded(bodies[:1]).warnings == decoded(bodies[0]).warnings != ()
+
+
+def test_row_81_what_stands_beside_the_parts_of_several_replies_grows() -> None:
+    def grounded(text: str, uri: str, **rest: Any) -> JsonObject:
+        return answer({"text": text}, groundingMetadata={"groundingChunks": [{"web": {"uri": uri}}]}, **rest)
+
+    response = decoded([grounded("a", "https://x", reason="CONTINUATION"), grounded("b", "https://y")])
+    assert response.choices[0].text == "ab"
+    assert [citation["url"] for citation in response.choices[0].citations] == ["https://x", "https://y"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        broken_off({"text": "Hi"}, token=None),
+        {"candidates": [{"finishReason": "MAX_TOKENS", "continuationToken": "AAEC"}]},
+        {"candidates": [{"finishReason": "CONTINUATION", "continuationToken": "AAEC"}] * 2},
+        {"promptFeedback": {"blockReason": "SAFETY"}},
+        "hello",
+        [],
+    ],
+    ids=["no token", "another reason", "two candidates", "none", "no body", "nothing"],
+)
+def test_row_81_where_there_is_nothing_to_go_on_with_nobody_goes_on(body: JsonValue) -> None:
+    assert gemini.resume(body, encoded(Request((ASKED,)))) is None
+
+
+def test_row_81_a_failure_among_several_replies_is_that_failure() -> None:
+    with pytest.raises(LMRateLimitError):
+        decoded([broken_off({"text": "Hi"}), {"error": {"code": 429, "message": "Slow"}}])

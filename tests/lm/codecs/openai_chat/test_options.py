@@ -35,6 +35,12 @@ FIELDS: dict[str, tuple[Target[ChatDialect], JsonObject, JsonObject, list[str]]]
         {},
         ["temperature"],
     ),
+    "row 40 the other sampling options on a model that reasons": (
+        target(sampling="never"),
+        {"top_p": 0.5, "frequency_penalty": 1, "presence_penalty": 1},
+        {},
+        ["top_p", "frequency_penalty", "presence_penalty"],
+    ),
     "row 40 temperature with reasoning switched off": (
         target(sampling="unless_reasoning", default_effort="medium"),
         {"temperature": 0.0, "reasoning": "off"},

@@ -177,7 +177,8 @@ def test_replies(dialect: ChatDialect, message: JsonObject, reason: JsonValue, c
 
 FINISHES = {
     ("stop", "t"): "stop",
-    ("eos", "t"): "stop",
+    ("eos", ""): "stop",
+    ("eos_token", ""): "stop",
     ("length", "t"): "length",
     ("model_length", "t"): "length",
     ("content_filter", "t"): "content_filter",

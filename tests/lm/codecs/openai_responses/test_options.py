@@ -45,9 +45,9 @@ FIELDS: dict[str, tuple[Target[ResponsesDialect], JsonObject, JsonObject, list[s
     "row 40 temperature": (target(), {"temperature": 0.0, "top_p": 0.5}, {"temperature": 0.0, "top_p": 0.5}, []),
     "row 40 temperature on a model that reasons": (
         target(sampling="unless_reasoning", default_effort="medium"),
-        {"temperature": 0.0},
+        {"temperature": 0.0, "top_p": 0.5},
         {},
-        ["temperature"],
+        ["temperature", "top_p"],
     ),
     "row 40 temperature with reasoning switched off": (
         target(sampling="unless_reasoning", default_effort="medium"),
