@@ -91,12 +91,12 @@ class InputReader:
         """Tools as they were given, functions among them as tools. The same ones give the same object: plans know it."""
         if isinstance(value, Tool) or value is None:
             return value
-        if value is self._known_tools[0]:
-            return self._known_tools[1]
+        known = self._known_tools  # looked at once: another thread may set others
+        if value is known[0]:
+            return known[1]
         if issubclass(type(value), Mapping):
             return _tool_map(value)
         given = (value,) if callable(value) else tuple(value)
-        known = self._known_tools
         if given != known[0]:
             known = self._known_tools = (given, _tool_list(given))
         return known[1] if not callable(value) else known[1][0]

@@ -32,6 +32,7 @@ from sigwire.errors import (
 )
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.chain_of_thought import ChainOfThought
+from sigwire.modules.inputs import InputReader
 from sigwire.modules.predict import Predict
 from sigwire.settings import context, settings
 from sigwire.signatures import InputField, OutputField, Signature
@@ -350,6 +351,26 @@ def test_functions_become_tools_once(adapter: Any) -> None:
         for _ in range(2):
             predict(question="?", tools=[explode])
     assert lm.requests[0].tools[0] is lm.requests[1].tools[0]
+
+
+def test_tools_that_another_thread_gives_meanwhile_are_not_taken_for_ones_own() -> None:
+    class Shared(InputReader):
+        """Whenever it is looked at, another thread has given its own tools in the meantime."""
+
+        @property
+        def _known_tools(self) -> Any:
+            looks.append(None)
+            return (mine, tuple(map(Tool, mine))) if len(looks) % 2 else (theirs, tuple(map(Tool, theirs)))
+
+        @_known_tools.setter
+        def _known_tools(self, value: Any) -> None: ...
+
+    def add(a: int) -> int:
+        return a
+
+    looks, mine, theirs = list[None](), (explode,), (add,)
+    read = Shared(Signature("question, tools: list[Tool] -> calls: ToolCalls").spec).read
+    assert [tool.name for tool in read("Predict", {"question": "?", "tools": mine})["tools"]] == ["explode"]
 
 
 def test_wrong_arguments_are_handed_over_with_their_error_and_repaired_on_request() -> None:
