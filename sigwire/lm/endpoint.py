@@ -141,11 +141,12 @@ class _Send(NamedTuple):
 
 
 class _Route(NamedTuple):
-    """One of the row's wires, ready for a model."""
+    """One of the row's wires, ready for a model. ``resume``: how to go on with a paused turn, on wires that pause turns."""
 
     codec: Codec[Any]
     target: Target[Any]
     wire: Wire
+    resume: Callable[[JsonValue, Encoded], Encoded | None] | None
 
 
 _Tools: TypeAlias = Literal["none", "functions", "builtin"]
@@ -242,7 +243,7 @@ class Endpoint:
             )
             attempts.append(Attempt("retry" if len(attempts) > before else "ask", self._model, response.usage))
             bodies.append(body)
-            following = _resume(route.codec, body, going_on)
+            following = None if route.resume is None else route.resume(body, going_on)
             if following is None or len(bodies) > _CONTINUATIONS:
                 break
             going_on = following
@@ -309,7 +310,7 @@ class Endpoint:
             response, ends = collect(told), in_ends(told)
             attempts.append(Attempt("retry" if len(attempts) > before else "ask", self._model, response.usage))
             bodies.append(response.raw)
-            following = _resume(route.codec, response.raw, going_on)
+            following = None if route.resume is None else route.resume(response.raw, going_on)
             if following is None or len(bodies) > _CONTINUATIONS:
                 break
             going_on = following
@@ -365,7 +366,7 @@ class Endpoint:
             codec, dialect = wire.load(elsewhere=elsewhere)
             row, name = self._provider, self._name
             target: Target[Dialect] = Target(row.prefix, name, dialect, self._capabilities, row.rule_for(name).facts)
-            route = self._routes[tools, elsewhere] = _Route(codec, target, wire)
+            route = self._routes[tools, elsewhere] = _Route(codec, target, wire, getattr(codec, "resume", None))
         return route
 
     def _wire(self, tools: _Tools) -> Wire:
@@ -454,12 +455,6 @@ def _tell_all(response: Response) -> Emit:
     from sigwire.lm.telling import tell_all
 
     return tell_all(response)
-
-
-def _resume(codec: Codec[Any], body: JsonValue, sent: Encoded) -> Encoded | None:
-    """The request that goes on with a paused turn, on wires that pause turns."""
-    resume: Callable[[JsonValue, Encoded], Encoded | None] | None = getattr(codec, "resume", None)
-    return resume(body, sent) if resume is not None else None
 
 
 def _other_form(codec: Codec[Any], error: LMError, sent: Encoded) -> Encoded | None:

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sigwire.core.json import JsonObject
 from sigwire.core.names import NameMap, NameRules
@@ -28,8 +27,7 @@ from sigwire.lm.codecs.shapes import Dialect, Target
 __all__ = ["Offer", "can_force", "functions_only", "name_map", "offer", "provider_data", "tool_name"]
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """The tools of a request, checked against its choice.
 
     ``functions`` are (name on the wire, description, compiled parameters or ``None``); ``builtin`` are tools that the

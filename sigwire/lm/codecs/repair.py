@@ -116,8 +116,7 @@ class RepairRules:
     result_media: Literal["keep", "user"] = "keep"
 
 
-@dataclass(frozen=True, slots=True)
-class Repaired:
+class Repaired(NamedTuple):
     """The messages to encode, what was changed, and of all calls their ids, as the caller has them, and their names."""
 
     messages: tuple[Message, ...]

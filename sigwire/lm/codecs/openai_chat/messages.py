@@ -131,11 +131,17 @@ _PARTS: Mapping[type, _PartEncoder] = {
 
 def _encode_assistant(message: Message, names: NameMap, target: Target[ChatDialect]) -> JsonObject:
     """Text or ``null``, the calls, and what else the host left on the turn."""
+    if len(called := message.tool_calls) == len(message.parts) > 0:  # as most turns of an agent are
+        return {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [_encode_call(call, names, target) for call in called],
+        }
     fields: JsonObject = {}
     for part in message.parts:
         if isinstance(part, OpaquePart) and isinstance(part.data, dict):
             fields |= part.data
-    calls = [_encode_call(call, names, target) for call in message.tool_calls]
+    calls = [_encode_call(call, names, target) for call in called]
     wire: JsonObject = {"role": "assistant", "content": _assistant_content(message, calls, fields, target)}
     if calls:
         wire["tool_calls"] = cast(JsonValue, calls)
