@@ -2,6 +2,7 @@
 
     reader                    FieldReader: a response, each of its choices; what is passed on, what becomes a field
     opening                   where the outputs begin: thinking before them is left out
+    free                      an answer without outputs
     sections, tags, members   the layouts in pieces: chat, XML, JSON
     sinks, texts, objects     what takes a field's text: text as it grows, objects as partial values, the rest whole
     guarded, growth           marks unguarded in pieces; a JSON value as it grows

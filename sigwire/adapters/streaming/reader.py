@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sigwire.adapters.plan import Parsed, ran_a_tool
+from sigwire.adapters.streaming.free import FreeText
 from sigwire.adapters.streaming.opening import Opening
 from sigwire.adapters.streaming.texts import tell
 from sigwire.adapters.streaming.told import Told
@@ -121,8 +122,9 @@ class _Choice:
 
     def __init__(self, plan: Plan, tools: tuple[Tool, ...], told: Told, taken: Iterable[str]) -> None:
         self._plan, self.told = plan, told
-        self._free = plan.layout.free or not plan.layout.outputs
-        pieces = None if self._free else plan.layout.pieces(told)
+        free = plan.layout.free or not plan.layout.outputs
+        self._free = FreeText(plan.thoughts, told) if free else None
+        pieces = None if free else plan.layout.pieces(told)
         self._opening = Opening(pieces, plan.thoughts) if pieces is not None else None
         self._scan: TextReader | None = None
         self._start_scan: Callable[[], TextReader | None] | None = lambda: plan.text_reader(
@@ -160,8 +162,8 @@ class _Choice:
     def _say(self, text: str) -> None:
         if self._opening is not None:
             self._opening.feed(text)
-        elif self._free:
-            self.told.free_text(text)
+        elif self._free is not None:
+            self._free.feed(text)
 
     def _tell_scanned(self, events: Iterable[TextDelta | ReasoningDelta | ToolCallEnd]) -> None:
         """What the scan for calls made of the text. Calls are told as those that were not written as text."""
@@ -222,6 +224,8 @@ class _Choice:
         self._ended = True
         if self._scan is not None:
             self._tell_scanned(self._scan.close())
+        if self._free is not None:
+            self._free.close()
         for spec in self._plan.thinking:
             self.told.end(spec.name)
         if self._opening is not None and event.refusal is None and event.finish_reason not in _CUT:
