@@ -365,6 +365,28 @@ async def test_each_gathered_program_has_its_own_copy_of_the_context(drive: Driv
     assert colour.get() == "red"
 
 
+async def test_what_a_cancelled_program_puts_away_it_puts_away_in_its_own_context() -> None:
+    waits, seen = [Wait(), Wait()], list[str]()
+
+    def program(name: str, wait: Wait) -> Program[None]:
+        colour.set(name)
+        try:
+            yield wait
+        finally:
+            seen.append(f"{name}>{colour.get()}")
+            yield Give(None)
+            seen.append(f"{name}>{colour.get()}")
+
+    colour.set("red")
+    task = asyncio.create_task(arun(gather(program("green", waits[0]), program("blue", waits[1]))))
+    for wait in waits:
+        await wait.begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert sorted(seen) == ["blue>blue", "blue>blue", "green>green", "green>green"]
+
+
 @pytest.mark.skipif(
     not hasattr(signal, "pthread_kill") or threading.current_thread() is not threading.main_thread(),
     reason="signals arrive in the main thread",

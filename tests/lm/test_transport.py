@@ -286,6 +286,32 @@ def test_what_goes_out_is_what_was_asked_for(serve: Callable[..., Server], call:
     ]
 
 
+def test_nothing_of_one_request_goes_out_with_the_next(serve: Callable[..., Server], call: Call) -> None:
+    server = serve()
+    asked = [
+        ("POST", "?a=1", "1"),
+        ("GET", "?a=1", "1"),
+        ("POST", "?a=2", "1"),
+        ("POST", "?a=1", "2"),
+        ("POST", "?a=1", "1"),
+    ]
+    with HttpTransport() as transport:
+        for method, query, value in asked:
+            call(transport, HttpRequest(server.url + query, {"x-value": value}, b"", method))
+    heads = [head.split("\r\n") for head, _ in server.requests]
+    sent = [(head[0], next(line for line in head if line.startswith("x-value"))) for head in heads]
+    assert sent == [(f"{method} /v1/chat{query} HTTP/1.1", f"x-value: {value}") for method, query, value in asked]
+
+
+def test_a_key_for_every_request_is_not_remembered_for_ever(serve: Callable[..., Server]) -> None:
+    server = serve()
+    with HttpTransport() as transport:
+        for number in range(200):
+            transport.send(HttpRequest(server.url, {"authorization": f"Bearer {number}"}))
+        assert len(transport._known_heads) <= 64
+    assert all(f"Bearer {number}\r\n" in head for number, (head, _) in enumerate(server.requests))
+
+
 def test_what_comes_back_is_status_headers_and_body(serve: Callable[..., Server], call: Call) -> None:
     server = serve(says(reply(b"slow down", "X-Limit: 1", "x-limit: 2", "Retry-After: 3", status="429 Too Many")))
     with HttpTransport() as transport:
