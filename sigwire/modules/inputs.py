@@ -40,11 +40,10 @@ class InputReader:
         self.tools_name = spec.tools_field.name if spec.tools_field else None
         self.history_name = spec.history_field.name if spec.history_field else None
         self._defaults = tuple(field for field in spec.inputs if field.has_default)
-        kept_apart = {self.tools_name, self.history_name} - {None}
-        self._conversation = kept_apart
-        self._values = frozenset(self.names - kept_apart)
+        self._conversation = {self.tools_name, self.history_name} - {None}
+        self._values = frozenset(self.names - self._conversation)
         self._known_tools: tuple[tuple[Any, ...], tuple[Tool, ...]] = ((), ())
-        self._checked = tuple(field for field in spec.inputs if field.name not in kept_apart)
+        self._checked = tuple(field for field in spec.inputs if field.name in self._values)
 
     def read(self, module: str, given: dict[str, Any], *, check_types: bool = True) -> dict[str, Any]:
         """The inputs to format: checked, defaults filled in, functions made tools. ``given`` may be taken over.
