@@ -50,6 +50,7 @@ FIELDS: dict[str, tuple[Target[MessagesDialect], JsonObject, JsonObject, list[st
         {},
         ["temperature", "top_p", "top_k"],
     ),
+    "row 40 top_p alone on a model without sampling": (target(sampling="never"), {"top_p": 0.5}, {}, ["top_p"]),
     "row 40 temperature since the version of 2026-10-21": (
         target(replace(ANTHROPIC, version="2026-10-21")),
         {"temperature": 1.0},

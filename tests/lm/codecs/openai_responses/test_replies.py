@@ -251,6 +251,7 @@ def test_row_44_logprobs_are_on_the_choice_and_not_sent_back() -> None:
     [
         pytest.param(USAGE, USED, id="row 63 openai"),
         pytest.param({"input_tokens": 3, "input_tokens_details": None}, Usage(3), id="row 63 a host that says little"),
+        pytest.param({"input_tokens": 3, "cost": 0.5}, Usage(3, cost=0.5), id="row 63 a host that says the price"),
         pytest.param(None, Usage(), id="row 63 none"),
     ],
 )
