@@ -14,8 +14,10 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any, TypeVar, cast
 
 from sigwire.core.events import StreamEvent, collect
@@ -59,6 +61,30 @@ def _may_be_left(litellm: Any, arguments: dict[str, Any]) -> bool:
     return all(row.get("provider") != prefix for row in getattr(litellm, "custom_provider_map", None) or ())
 
 
+async def _closing(awaited: Awaitable[T]) -> T:
+    """What LiteLLM gives. Cancelled, the reply that it was reading is closed, which it would leave to the collector."""
+    import asyncio
+
+    try:
+        return await awaited
+    except asyncio.CancelledError as error:
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            await _close(_replies(frame))
+        raise
+
+
+async def _close(layers: Iterable[Any]) -> None:
+    for layer in layers:
+        with contextlib.suppress(Exception):  # it is given up: how that went helps nobody
+            await (layer.aclose if hasattr(layer, "aclose") else layer.close)()
+
+
+def _replies(frame: FrameType | None) -> list[Any]:
+    """The replies of httpx that a function or a generator works on. Nobody gives them out, and only they end the reading."""
+    here: Iterable[Any] = frame.f_locals.values() if frame is not None else ()
+    return [value for value in here if "is_stream_consumed" in getattr(value, "__dict__", ())]
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Complete:
     """An effect: LiteLLM answers, in one piece. ``arguments`` are those of ``litellm.completion``."""
@@ -75,7 +101,7 @@ class Complete:
         import asyncio
 
         async with asyncio.timeout(self.arguments.get("timeout")):
-            return await self.litellm.acompletion(**self.arguments)
+            return await _closing(self.litellm.acompletion(**self.arguments))
 
 
 def _layers(stream: Any) -> list[Any]:
@@ -83,6 +109,7 @@ def _layers(stream: Any) -> list[Any]:
     layers = [stream]
     for layer in layers:  # which grow meanwhile
         held = [getattr(layer, name, None) for name in _HELD]
+        held += _replies(getattr(layer, "ag_frame", None) or getattr(layer, "gi_frame", None))
         layers += [one for one in held if one is not None and not any(one is known for known in layers)]
     return layers
 
@@ -131,7 +158,7 @@ class Chunks:
         self._start()
         self._is_awaited = True
         async with asyncio.timeout(self._left()):
-            self._came = aiter(await self._litellm.acompletion(**self._arguments))
+            self._came = aiter(await _closing(self._litellm.acompletion(**self._arguments)))
 
     def _next(self) -> JsonValue:
         if self._is_awaited:
@@ -144,7 +171,7 @@ class Chunks:
         import asyncio
 
         async with asyncio.timeout(self._left()):
-            return plain(await anext(self._came, None))
+            return plain(await _closing(anext(self._came, None)))
 
     def _shut(self) -> None:
         if self._is_awaited:
@@ -153,9 +180,7 @@ class Chunks:
             self.abort()
 
     async def _ashut(self) -> None:
-        for layer in _layers(self._came):
-            with contextlib.suppress(Exception):
-                await (layer.aclose if hasattr(layer, "aclose") else layer.close)()
+        await _close(_layers(self._came))
 
     def _start(self) -> None:
         self._deadline = None if self._timeout is None else time.monotonic() + self._timeout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from contextvars import copy_context
@@ -246,6 +247,55 @@ def test_where_it_may_be_left_the_awaited_call_is_made_unless_the_provider_is_th
 
     copy_context().run(ask)
     assert package.used == [used]
+
+
+class HalfRead:
+    """A reply over HTTP whose head has come, as httpx has them; nobody closes it but its end."""
+
+    def __init__(self) -> None:
+        self.is_stream_consumed = self.closed = False
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+    async def lines(self) -> AsyncIterator[Any]:
+        await asyncio.sleep(30)
+        yield self
+
+
+async def test_a_cancelled_call_closes_the_reply_that_litellm_was_reading() -> None:
+    replies: list[HalfRead] = []
+
+    class Busy(Package):
+        async def acompletion(self, **arguments: Any) -> Any:
+            reply = HalfRead()
+            replies.append(reply)
+            if arguments.get("at") == "chunks":
+                return reply.lines()
+            return await asyncio.sleep(30)
+
+    async def chunks() -> None:
+        reading = Chunks(Busy([]), {"at": "chunks"})
+        await reading.open().arun()
+        await reading.next().arun()
+
+    async def left_before_the_first_chunk() -> None:
+        reading = Chunks(Busy([]), {"at": "chunks"})
+        await reading.open().arun()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            await reading.shut().arun()
+
+    for ask in (Complete(Busy([]), {}).arun, Chunks(Busy([]), {}).open().arun, chunks, left_before_the_first_chunk):
+        task = asyncio.ensure_future(ask())
+        while not replies:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert replies.pop().closed
 
 
 # --- the real package, with its own mock answers ----------------------------------------------------------------------
