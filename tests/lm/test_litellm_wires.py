@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import socket
 import time
 from collections.abc import Mapping
@@ -219,6 +220,7 @@ class Around(Module):
 
 @EVERY_UPSTREAM
 def test_who_leaves_does_not_wait_for_an_answer_that_has_not_begun(model: str) -> None:
+    importlib.import_module("litellm")  # which takes long, and nobody leaves an import
     with FakeProvider([Streamed("never sent", gate=Gate())]) as provider:
         with Around(model_at(provider, model), provider).stream(question="?") as events:
             next(event for event in events if isinstance(event, FieldDelta))
