@@ -17,7 +17,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import BaseLM
-from sigwire.lm.connection import Connection
+from sigwire.lm.connection import ELSEWHERE, Connection
 from sigwire.lm.endpoint import connect
 from sigwire.lm.option_names import by_common_names
 from sigwire.lm.policy.retry import RetryPolicy
@@ -170,6 +170,9 @@ class LM(BaseLM):
     def copy(self, **updates: Any) -> Self:
         """The same model with changes, to how it is reached too; another ``model`` is looked up in the table again.
 
+        A model of another provider is reached as the table says, or as is said here: the key, the headers and the address that
+        were given are the first provider's.
+
         >>> LM("openai/gpt-5-mini", temperature=0.5).copy(base_url="https://llm.example/v1", temperature=1.0)
         LM('openai/gpt-5-mini', temperature=1.0, base_url='https://llm.example/v1')
         """
@@ -180,8 +183,10 @@ class LM(BaseLM):
         variables = {name: updates.pop(name) for name in row.variables.keys() & updates.keys()}
         retry, capabilities = updates.pop("retry", None), updates.pop("capabilities", self._given)
         new = super().copy(**updates)
-        new._left_out = tuple(name for name in new._left_out if name not in reached)
-        new._connection = replace(self._connection, **reached, variables={**self._connection.variables, **variables})
+        known = self._connection if _host(new.model) == _host(self.model) else self._connection.elsewhere()
+        settled = {*reached, *(ELSEWHERE if known is not self._connection else ())}
+        new._left_out = tuple(name for name in new._left_out if name not in settled)
+        new._connection = replace(known, **reached, variables={**known.variables, **variables})
         if retry is not None:
             new._retry, new.num_retries = retry, retry.retries
         new._given = capabilities
@@ -213,6 +218,13 @@ class LM(BaseLM):
 _CONNECTION = frozenset({"api_key", "base_url", "headers", "timeout", "transport", "wire"})
 _OF_THE_MODEL = (_CONNECTION | {"api_base"}) - {"wire"}
 _NEVER_SENT = frozenset({"rollout_id"})  # tells runs apart in a cache
+
+
+def _host(model: str) -> tuple[str, str]:
+    """Who is asked for a model: its row, and behind a row that passes names on, the provider there."""
+    row, name = find_provider(model)
+    return row.prefix, name.partition("/")[0] if row.backend else ""
+
 
 _WIRES: Mapping[str, str | None] = {"chat": None, "responses": "responses"}
 

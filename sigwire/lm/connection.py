@@ -17,7 +17,7 @@ from sigwire.lm.secrets import is_secret, without_secrets
 if TYPE_CHECKING:
     from sigwire.lm.transport import Transport
 
-__all__ = ["Connection", "shown"]
+__all__ = ["ELSEWHERE", "Connection", "shown"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -68,6 +68,10 @@ class Connection:
             headers=without_secrets(self.headers),
         )
 
+    def elsewhere(self) -> Connection:
+        """For another provider, which this one's key, headers and address are no business of."""
+        return Connection(transport=self.transport, timeout=self.timeout)
+
     def __deepcopy__(self, memo: object) -> Connection:
         return self  # copies of a program share a client, and a key is not multiplied
 
@@ -78,6 +82,10 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "headers": (Mapping, "a mapping of names and values"),
     "wire": (str, "the name of one of the provider's wires"),
 }
+
+
+ELSEWHERE = frozenset({"api_key", "base_url", "headers", "wire"})
+"""What is not kept for another provider (nor are the variables)."""
 
 
 def shown(url: str) -> str:

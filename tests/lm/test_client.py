@@ -17,6 +17,7 @@ from sigwire.lm.client import LM
 from sigwire.lm.offline import Lexical
 from sigwire.lm.providers import PROVIDERS, find_provider
 from sigwire.modules.predict import Predict
+from sigwire.testing import FakeProvider
 
 
 @pytest.mark.parametrize("model", ["", "lexical", "nowhere/model", "offline/", "offline/gpt"])
@@ -141,3 +142,26 @@ def test_a_program_in_a_pickle_holds_no_secrets() -> None:
     program = Predict("question -> answer")
     program.set_lm(LM("openai/gpt-5-mini", api_key="sk-hush"))
     assert b"sk-hush" not in pickle.dumps(program.lm)
+
+
+def test_a_copy_for_another_provider_takes_no_key_header_or_address_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", "of-groq-1234")
+    lm = LM("openai/gpt-5-mini", api_key="of-openai-1234", headers={"x-team": "a"}, timeout=5, temperature=0.5, seed=1)
+    with FakeProvider(["one", "two", "three"]) as server:
+        at_openai = lm.copy(base_url=server.url("openai"))
+        at_openai.respond(Request((Message.user("hello"),)))
+        other = at_openai.copy(model="groq/llama-3.3-70b-versatile")
+        assert (other.base_url, other.timeout, other.kwargs["seed"]) == (None, 5, 1)
+        assert other._connection.api_key is None
+        other.copy(base_url=server.url("openai"), api_key="of-groq-1234").respond(Request((Message.user("hello"),)))
+        at_openai.copy(model="openai/gpt-4o").respond(Request((Message.user("hello"),)))
+        sent = [(request.headers.get("authorization"), request.headers.get("x-team")) for request in server.requests]
+    assert len(sent) == 3
+    assert sent[0] == sent[2] != sent[1]
+    assert (sent[0][1], sent[1][1]) == ("a", None)
+
+
+def test_a_copy_behind_litellm_takes_no_key_to_another_provider() -> None:
+    lm = LM("bedrock/some-model", api_key="of-bedrock")
+    assert lm.copy(model="bedrock/another")._connection.api_key == "of-bedrock"
+    assert lm.copy(model="cohere/command")._connection.api_key is None
