@@ -315,13 +315,14 @@ class ReAct(StepsModule, Generic[P, S]):
         """A turn in a stream: the outputs that it hands in are told like any fields."""
         from sigwire.modules.handed import Handed
 
-        handed = Handed(self._submit, place_of(self.react))
+        handed = Handed(self._submit, self._plain_plan().layout, place_of(self.react))
         hear_beside(self.react, handed)
         try:
             end = yield from self._turn(talk)
         finally:
             hear_beside(self.react, None)
-        if end is not None and end.outputs is not None and (rest := handed.rest(end.outputs)):
+        outputs = end.outputs if end is not None else None
+        if rest := handed.unread() if outputs is None else handed.rest(outputs):
             yield Emit(*rest)
         return end
 
@@ -420,8 +421,7 @@ class ReAct(StepsModule, Generic[P, S]):
         """
         why = "the model answered in plain text"
         outputs = self.signature.spec.outputs
-        adapter = current().adapter or default_adapter()
-        plan = adapter.plan(_without_history(self.signature), Capabilities())
+        plan = self._plain_plan()
         if _is_laid_out(plan.layout, choice.text):
             return _End("no_calls", _parsed(plan, choice), why=why)
         if len(outputs) != 1 or outputs[0].annotation is not str or not choice.text.strip():
@@ -430,6 +430,11 @@ class ReAct(StepsModule, Generic[P, S]):
             return _End("no_calls", {outputs[0].name: outputs[0].adapter.validate_python(choice.text.strip())})
         except ValueError:  # a text that the field's constraints refuse
             return _End("no_calls", why=why)
+
+    def _plain_plan(self) -> Plan:
+        """How the adapter would have the outputs written, where no tools are offered."""
+        adapter = current().adapter or default_adapter()
+        return adapter.plan(_without_history(self.signature), Capabilities())
 
     def _final_outputs(self, talk: _Talk, end: _End) -> Program[dict[str, Any]]:
         """Get the outputs from what was found, with one more request, or stop."""

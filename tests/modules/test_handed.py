@@ -10,9 +10,22 @@ import pytest
 from pydantic import AfterValidator
 
 from sigwire.adapters.chat import ChatAdapter
+from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.text_tools.styles import STYLES
+from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.events import AskStart, FieldDelta, FieldEnd, FieldPartial, Finished, ProgramEvent, ToolDone
+from sigwire.core.events import (
+    AskStart,
+    FieldDelta,
+    FieldEnd,
+    FieldPartial,
+    Finished,
+    ProgramEvent,
+    TextDelta,
+    ToolDone,
+)
+from sigwire.core.parts import TextPart
+from sigwire.core.response import Choice
 from sigwire.core.tools import ToolCall
 from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
@@ -169,6 +182,33 @@ def test_what_a_users_code_checks_is_told_once_it_was_accepted_and_checked_once(
 
 def test_a_run_that_ends_in_plain_text_tells_its_output_at_the_end(read: Read) -> None:
     assert shown(read(agent("It is here.", signature="question -> answer"))) == {"react": {"answer": "It is here."}}
+
+
+LAID_OUT = {
+    ChatAdapter: "I know it now.\n\n[[ ## answer ## ]]\n{answer}\n\n[[ ## completed ## ]]",
+    XMLAdapter: "I know it now.\n\n<answer>\n{answer}\n</answer>",
+    JSONAdapter: '{{"answer": "{answer}"}}',
+}
+
+
+@pytest.mark.parametrize("adapter", LAID_OUT)
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_outputs_in_an_adapters_form_show_none_of_its_marks(adapter: type[Any], size: int, read: Read) -> None:
+    text = LAID_OUT[adapter].format(answer="It is [1, <2.")
+    program = agent(signature="question -> answer")
+    program.set_lm(FakeLM([text], cut=lambda whole: [whole[at : at + size] for at in range(0, len(whole), size)]))
+    with context(adapter=adapter()):
+        events = read(program)
+    assert shown(events) == {"react": {"answer": "It is [1, <2."}}
+    said = "".join(event.text for event in events if isinstance(event, TextDelta))
+    assert said.strip() == ("" if adapter is JSONAdapter else "I know it now.")
+
+
+@pytest.mark.parametrize("text", ["See [[ ## answer ## ]] there.", "[[ ## ans", "A list: [[1, 2], [[ ##"])
+def test_marks_that_are_no_outputs_are_text(text: str, read: Read) -> None:
+    events = read(agent(Choice.from_parts([TextPart(text), LOOK]), NOTHING))
+    turn = events[: next(number for number, event in enumerate(events) if isinstance(event, ToolDone))]
+    assert "".join(event.text for event in turn if isinstance(event, TextDelta)) == text
 
 
 def test_outputs_that_are_extracted_are_told_by_the_extraction(read: Read) -> None:
