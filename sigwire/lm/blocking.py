@@ -12,7 +12,9 @@ looked at before use (``Lines``).
 
 from __future__ import annotations
 
+import math
 import os
+import select
 import socket
 import threading
 import time
@@ -20,7 +22,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
@@ -28,7 +30,7 @@ from sigwire.errors import LMError
 from sigwire.leaving import StreamLeft, current_scope, on_leave
 from sigwire.lm.dialing import dial
 from sigwire.lm.routes import Origin
-from sigwire.lm.trips import ProtocolError, Trip, Unpacker, explained, has_news, read_head, time_left
+from sigwire.lm.trips import ProtocolError, Trip, Unpacker, explained, read_head, time_left
 
 if TYPE_CHECKING:
     import ssl
@@ -37,22 +39,60 @@ __all__ = ["BlockingReply", "Lines"]
 
 _PIECE = 64 * 1024
 _LONGEST_HEAD = 128 * 1024
-_LATE = 0.005  # seconds that a wait may end after its deadline
 _FRAMINGS = frozenset({"content-length", "transfer-encoding"})
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+# --- waiting for a socket ------------------------------------------------------------------------------
+
+_READ, _WRITE = 1, 4  # as poll has them
+
+
+class _Ready:
+    """Waits until a socket can be read from, or written to."""
+
+    __slots__ = ("_descriptor", "_poll")
+
+    def __init__(self, waited_for: socket.socket) -> None:
+        self._descriptor = waited_for.fileno()
+        self._poll = select.poll() if hasattr(select, "poll") else None  # not on Windows, where select takes any number
+
+    def wait(self, wanted: int, seconds: float | None) -> bool:
+        """Whether it is, or fails, within so many seconds; ``None`` waits for it."""
+        if self._poll is None:
+            reading, writing = ([self._descriptor] if wanted == which else [] for which in (_READ, _WRITE))
+            return any(select.select(reading, writing, reading or writing, seconds))
+        self._poll.register(self._descriptor, wanted)
+        return bool(self._poll.poll(None if seconds is None else math.ceil(seconds * 1000)))
+
+
+def _wanted(error: OSError) -> int:
+    """What a TLS connection waits for, to read before it can write or the other way round. Raises any other error."""
+    import ssl
+
+    if isinstance(error, ssl.SSLWantReadError):
+        return _READ
+    if isinstance(error, ssl.SSLWantWriteError):
+        return _WRITE
+    raise error
 
 
 # --- a connection, and what comes over it --------------------------------------------------------------
 
 
 class _Line:
-    """A connection to an origin. Every wait ends at ``deadline``."""
+    """A connection to an origin. Nothing blocks but ``_wait``, which ends at ``deadline``.
 
-    __slots__ = ("_limit", "deadline", "generation", "left", "origin", "since", "socket")
+    What is there is taken without asking first: a system call less, and in a thread one occasion less to lose its turn.
+    """
+
+    __slots__ = ("_ready", "deadline", "generation", "left", "origin", "since", "socket")
 
     def __init__(self, connected: socket.socket, origin: Origin, generation: int) -> None:
         self.socket, self.origin, self.generation = connected, origin, generation
         self.deadline: float | None = None
-        self._limit = connected.gettimeout()
+        self._ready = _Ready(connected)
         self.since = 0.0
         self.left = False  # nobody waits for this any more
 
@@ -79,30 +119,34 @@ class _Line:
         """A server may answer and close before it has read everything (too long, wrong key): its answer is worth reading."""
         try:
             for piece in [head + body] if len(body) <= _PIECE else [head, body]:
-                self._wait_no_longer()
-                sent = self.socket.send(piece)
+                sent = self._now(_WRITE, self.socket.send, piece)
                 while sent < len(piece):
-                    self._wait_no_longer()
-                    sent += self.socket.send(memoryview(piece)[sent:])
+                    sent += self._now(_WRITE, self.socket.send, memoryview(piece)[sent:])
         except ConnectionError as error:
             return error
         return None
 
     def receive(self) -> bytes:
         """What comes next; ``b""`` when the other side has closed."""
-        self._wait_no_longer()
-        return self.socket.recv(_PIECE)
+        return self._now(_READ, self.socket.recv, _PIECE)
 
-    def _wait_no_longer(self) -> None:
-        """Let the next wait end at the deadline. Saying so is a system call, so it is said again only where it matters."""
-        left, limit = time_left(self.deadline), self._limit
-        if left is None or limit is None or not 0.0 <= limit - left <= _LATE:
-            self.socket.settimeout(left)
-            self._limit = left
+    def _now(self, waits_for: int, attempt: Callable[[A], R], argument: A) -> R:
+        """Do it, as soon as it can be done."""
+        left = time_left(self.deadline)
+        while True:
+            try:
+                return attempt(argument)
+            except BlockingIOError:
+                wanted = waits_for
+            except OSError as error:  # TLS may have to read before it can write, and the other way round
+                wanted = _wanted(error)
+            if not self._ready.wait(wanted, left):
+                raise TimeoutError
+            left = time_left(self.deadline)
 
     def is_quiet(self) -> bool:
         """Whether nothing has come and the other side has not closed: what an idle connection must be to be used again."""
-        return not has_news(self.socket.fileno())
+        return not self._ready.wait(_READ, 0.0)
 
     def close(self) -> None:
         """Close the socket, at once."""

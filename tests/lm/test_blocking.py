@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import socket
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, cast
 
@@ -10,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import integers, sampled_from, sets
 
-from sigwire.lm.blocking import _Line, _Reply
+from sigwire.lm.blocking import _READ, _WRITE, _Line, _Ready, _Reply
 from sigwire.lm.trips import ProtocolError
 
 
@@ -110,63 +114,68 @@ def test_what_is_no_reply_is_refused(data: bytes, says: str) -> None:
 # --- waiting -------------------------------------------------------------------------------------------
 
 
-class Told:
-    """A socket that is told how long to wait, and has nothing to do."""
-
-    def __init__(self, timeout: float | None = None) -> None:
-        self.told: list[float | None] = []
-        self._timeout = timeout
-
-    def gettimeout(self) -> float | None:
-        return self._timeout
-
-    def settimeout(self, seconds: float | None) -> None:
-        self.told.append(seconds)
-
-    def recv(self, size: int) -> bytes:
-        return b""
-
-    def send(self, data: bytes) -> int:
-        return min(len(data), 4)
+@pytest.fixture
+def ends() -> Iterator[tuple[_Line, socket.socket]]:
+    """A line, and the other end of it."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with ours, theirs:
+        yield _Line(ours, ("http", "host", 80), 0), theirs
 
 
-def line(told: Told) -> _Line:
-    return _Line(cast(Any, told), ("http", "host", 80), 0)
+def test_a_wait_ends_at_the_deadline_of_the_request_at_hand(ends: tuple[_Line, socket.socket]) -> None:
+    line, theirs = ends
+    for seconds in (0.05, 0.01):
+        line.deadline = time.monotonic() + seconds
+        with pytest.raises(TimeoutError):
+            line.receive()
+        assert time.monotonic() >= line.deadline
+    theirs.send(b"late")
+    with pytest.raises(TimeoutError):  # what is there does not count any more
+        line.receive()
+    line.deadline = None
+    assert line.receive() == b"late"
+    threading.Timer(0.05, theirs.send, [b"in time"]).start()
+    assert line.receive() == b"in time"
 
 
-# What the clock shows, the deadline, and what the socket is told.
-WAITS: list[tuple[float, float | None, list[float | None]]] = [
-    (100.0, 110.0, [10.0]),
-    (100.001, 110.0, []),
-    (100.5, 110.0, [9.5]),
-    (100.5, None, [None]),
-    (100.6, 101.0, [pytest.approx(0.4)]),
-    (100.6, 110.0, [pytest.approx(9.4)]),
-]
+def test_a_body_that_goes_out_bit_by_bit_goes_out_whole(ends: tuple[_Line, socket.socket]) -> None:
+    line, theirs = ends
+    body = bytes(range(256)) * 20_000
+    with ThreadPoolExecutor(1) as other:
+        sent = other.submit(line.send, b"head ", body)
+        taken = bytearray()
+        while len(taken) < len(body) + 5:
+            taken += theirs.recv(100_000)
+        assert sent.result(10) is None
+    assert bytes(taken) == b"head " + body
 
 
-def test_a_wait_is_limited_anew_where_the_limit_has_moved(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = Told()
-    waits = line(told)
-    for now, deadline, expected in WAITS:
-        monkeypatch.setattr("sigwire.lm.trips.time.monotonic", lambda now=now: now)
-        waits.deadline = deadline
-        waits.receive()
-        assert told.told == expected
-        told.told.clear()
-    waits.deadline = 100.6
+def test_a_body_that_nobody_takes_waits_until_the_deadline(ends: tuple[_Line, socket.socket]) -> None:
+    line, _ = ends
+    line.deadline = time.monotonic() + 0.05
     with pytest.raises(TimeoutError):
-        waits.receive()
+        line.send(b"head ", bytes(20_000_000))
 
 
-def test_a_body_that_goes_out_bit_by_bit_goes_out_whole() -> None:
-    class Taking(Told):
-        taken = b""
+def test_a_line_is_quiet_until_something_comes_or_the_other_side_closes(ends: tuple[_Line, socket.socket]) -> None:
+    line, theirs = ends
+    assert line.is_quiet()
+    theirs.send(b"unasked")
+    assert not line.is_quiet()
+    assert line.receive() == b"unasked"
+    assert line.is_quiet()
+    theirs.close()
+    assert not line.is_quiet()
+    assert line.receive() == b""
 
-        def send(self, data: bytes) -> int:
-            self.taken += bytes(data[:4])
-            return min(len(data), 4)
 
-    told = Taking(5.0)
-    assert line(told).send(b"head ", b"and body") is None
-    assert told.taken == b"head and body"
+def test_waiting_is_the_same_where_there_is_no_poll(
+    ends: tuple[_Line, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line, theirs = ends
+    monkeypatch.delattr("sigwire.lm.blocking.select.poll")
+    ready = _Ready(line.socket)
+    assert (ready.wait(_READ, 0.0), ready.wait(_WRITE, None)) == (False, True)
+    theirs.send(b"news")
+    assert ready.wait(_READ, None)
