@@ -422,13 +422,16 @@ class AwaitedReply:
 
     async def read(self) -> bytes:
         """The whole body."""
+        pieces: list[bytes] = []
         try:
             unpacker = self._begin()
-            packed = await self._body.read()
+            while packed := await self._body.readany():
+                pieces.append(unpacker.feed(packed))
             self._check_late()
-            return unpacker.feed(packed) + unpacker.feed(b"")
+            pieces.append(unpacker.feed(b""))
         except BaseException as error:
             self._fail(error)
+        return b"".join(pieces)
 
     async def next(self) -> bytes:
         """The next piece of the body, ``b""`` after the last."""

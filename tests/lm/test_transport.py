@@ -928,6 +928,15 @@ def test_a_reply_that_is_too_long_is_refused_and_not_tried_again(
             assert call(transport, ask(server.url)).body == bytes(5_000)
 
 
+def test_a_reply_that_is_too_long_is_refused_before_its_end(serve: Callable[..., Server], call: Call) -> None:
+    begins = head("content-length: 1000000") + bytes(5_000)  # and nothing more ever comes
+    server = serve(says(begins, stay=True))
+    with no_open_sockets(), HttpTransport(max_reply=4_999, timeout=20) as transport:
+        with pytest.raises(LMTransportError, match="longer than 4,999 bytes"):
+            call(transport, ask(server.url))
+        assert server.is_left(0)
+
+
 def test_a_refused_connection_says_so(call: Call) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
