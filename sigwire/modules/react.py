@@ -224,7 +224,8 @@ class ReAct(StepsModule, Generic[P, S]):
         spec = self.signature.spec
         _check(spec)
         self._names = _Names.free_in(spec)
-        self._reader = InputReader(_without_history(self.signature).spec)
+        self._asked_alone = _without_history(self.signature)
+        self._reader = InputReader(self._asked_alone.spec)
         self._output_names = tuple(output.name for output in spec.outputs)
         self._submit = Submit(spec, taken=self.toolbox.tools)
         self._offered = (*self.toolbox.tools.values(), self._submit.tool)
@@ -434,7 +435,7 @@ class ReAct(StepsModule, Generic[P, S]):
     def _plain_plan(self) -> Plan:
         """How the adapter would have the outputs written, where no tools are offered."""
         adapter = current().adapter or default_adapter()
-        return adapter.plan(_without_history(self.signature), Capabilities())
+        return adapter.plan(self._asked_alone, Capabilities())
 
     def _final_outputs(self, talk: _Talk, end: _End) -> Program[dict[str, Any]]:
         """Get the outputs from what was found, with one more request, or stop."""
