@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import cast
 
-from sigwire.lm.codecs.base import ModelFacts
+from sigwire.lm.codecs.shapes import ModelFacts
 from sigwire.lm.providers import PROVIDERS, ModelRule, Provider
 
 __all__ = ["PAGES", "TABLES", "main", "stale", "written"]

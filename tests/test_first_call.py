@@ -77,7 +77,7 @@ def test_a_first_blocking_call_loads_nothing_that_it_does_not_need(place: str) -
     assert modules & {*FOREIGN, *ours(STREAMS), *ours(TOOLS), *ours(OTHERS)} == set()
     spoken = {name for name in CODECS if f"sigwire.lm.codecs.{name}" in modules}
     assert spoken == WIRES[place][2]
-    parts = {f"lm.codecs.{codec}.{part}" for codec in spoken for part in ("reading", "refused", "streaming")}
+    parts = {f"lm.codecs.{codec}.{part}" for codec in spoken for part in ("refused", "streaming")}
     assert modules & ours(parts) == set()
 
 

@@ -36,8 +36,9 @@ from sigwire.errors import (
     UnsupportedFeature,
 )
 from sigwire.lm.address import Address, Way
-from sigwire.lm.codecs.base import Codec, Dialect, Encoded, StreamingCodec, Target, joined
 from sigwire.lm.codecs.faults import read_body
+from sigwire.lm.codecs.replies import joined
+from sigwire.lm.codecs.shapes import Codec, Dialect, Encoded, StreamingCodec, Target
 from sigwire.lm.connection import Connection, shown
 from sigwire.lm.policy.retry import RetryPolicy, retrying
 from sigwire.lm.providers import PROVIDERS, Backend, Provider, Wire, nearest

@@ -52,23 +52,15 @@ from sigwire.errors import (
     LMUnsupportedModelError,
 )
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.base import (
-    Drop,
-    Encoded,
-    ModelFacts,
-    Option,
-    Place,
-    Target,
-    joined,
-    provider_data,
-    split_data_url,
-    supports,
-    usage_of,
-)
 from sigwire.lm.codecs.dialects import ChatDialect, ReasoningWords
 from sigwire.lm.codecs.faults import CONTEXT_TEXTS, Rule, lm_error, read_fault
+from sigwire.lm.codecs.media import split_data_url
+from sigwire.lm.codecs.offers import provider_data
 from sigwire.lm.codecs.openai_chat.fragments import GrowingCall
 from sigwire.lm.codecs.openai_chat.streaming import ChatDecoder
+from sigwire.lm.codecs.options import Drop, Option, Place, supports
+from sigwire.lm.codecs.replies import joined, usage_of
+from sigwire.lm.codecs.shapes import Encoded, ModelFacts, Target
 from sigwire.lm.litellm_streams import Chunks, Complete, plain, tell
 from sigwire.lm.secrets import hidden
 from sigwire.steps import Gather, Program, arun, off_loop, run

@@ -25,7 +25,7 @@ from sigwire.core.json import JsonValue
 from sigwire.core.response import Response
 from sigwire.errors import LMError
 from sigwire.leaving import current_scope, on_leave
-from sigwire.lm.codecs.base import Decoder
+from sigwire.lm.codecs.shapes import Decoder
 from sigwire.steps import Effect, Either, Program, block_on, is_blocking
 from sigwire.streams import Emit
 

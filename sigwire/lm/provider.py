@@ -23,7 +23,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.errors import LMError
-from sigwire.lm.codecs.base import Codec, Dialect, ModelFacts
+from sigwire.lm.codecs.shapes import Codec, Dialect, ModelFacts
 
 if TYPE_CHECKING:
     from sigwire.lm.connection import Connection

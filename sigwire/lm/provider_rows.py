@@ -13,7 +13,7 @@ from typing import Any
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.errors import LMAuthenticationError, LMTransportError
-from sigwire.lm.codecs.base import ModelFacts
+from sigwire.lm.codecs.shapes import ModelFacts
 from sigwire.lm.provider import Key, ModelRule, Provider, Variable, Wire, without_slash
 
 __all__ = ["ROWS"]

@@ -22,7 +22,7 @@ from pydantic_core import from_json
 
 from sigwire.core.json import JsonValue, loads
 from sigwire.errors import LMTransportError, LMUnexpectedError
-from sigwire.lm.codecs.base import Framing
+from sigwire.lm.codecs.shapes import Framing
 
 __all__ = ["LIMIT", "EventStream", "Lines", "ServerSentEvent", "Splitter", "splitter_for"]
 

@@ -21,7 +21,7 @@ from sigwire.core.events import (
 )
 from sigwire.core.response import Response
 from sigwire.errors import LMError
-from sigwire.lm.codecs.base import Encoded, StreamingCodec, Target
+from sigwire.lm.codecs.shapes import Encoded, StreamingCodec, Target
 from sigwire.lm.pieces import Pieces
 from sigwire.lm.sse import splitter_for
 from sigwire.steps import Program

@@ -9,7 +9,7 @@ from sigwire.core.messages import ThinkingPart
 from sigwire.core.names import NameMap, NameRules
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import ToolCall
-from sigwire.lm.codecs.base import Encoded
+from sigwire.lm.codecs.shapes import Encoded
 from tests.conformance.recordings import Exchange
 
 USED = ("input", "output", "cached_input", "cache_write", "reasoning")

@@ -27,8 +27,8 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import Tool, ToolCall, ToolCalls, ToolResult
-from sigwire.lm.codecs.base import Encoded, Target
 from sigwire.lm.codecs.openai_shape import decode_messages
+from sigwire.lm.codecs.shapes import Encoded, Target
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.providers import find_provider
 from sigwire.modules.predict import Predict

@@ -18,9 +18,10 @@ from sigwire.core.response import Choice, Response
 from sigwire.errors import LMError
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, FINISH_REASONS, MessagesDialect
-from sigwire.lm.codecs.base import Encoded, ModelFacts, Target
+from sigwire.lm.codecs.shapes import Encoded, ModelFacts, Target
 from tests.conformance.readings import in_form, thoughts
 from tests.conformance.recordings import ids, recorded
+from tests.lm.codecs.anthropic.reading import read_request
 from tests.lm.codecs.encoding import results_for
 
 EXCHANGES = recorded("anthropic-messages.jsonl")
@@ -229,7 +230,7 @@ REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not Non
 def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) -> None:
     if exchange["id"] in EXCEPTIONS:
         pytest.skip(EXCEPTIONS[exchange["id"]])
-    request = anthropic.read_request(exchange["request"])
+    request = read_request(exchange["request"])
     sent = anthropic.encode(request, target_of(exchange))
     assert same_form(sent.body) == same_form(exchange["request"])
     assert sent.warnings == ()
@@ -238,7 +239,7 @@ def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) 
 
 def test_the_exceptions_differ_by_what_their_reason_says_alone() -> None:
     for exchange in (exchange for exchange in REQUESTS if exchange["id"] in EXCEPTIONS):
-        sent = anthropic.encode(anthropic.read_request(exchange["request"]), target_of(exchange))
+        sent = anthropic.encode(read_request(exchange["request"]), target_of(exchange))
         ours, theirs = same_form(sent.body), same_form(exchange["request"])
         if EXCEPTIONS[exchange["id"]] is ASSISTANT_FIRST:
             assert [warning.feature for warning in sent.warnings] == ["messages"]
@@ -250,7 +251,7 @@ def test_the_exceptions_differ_by_what_their_reason_says_alone() -> None:
 
 def test_recorded_requests_leave_little_to_opaque_parts_and_extra_body() -> None:
     """What we model is read into our own words: only these kinds of block and these fields are not."""
-    requests = [anthropic.read_request(exchange["request"]) for exchange in REQUESTS]
+    requests = [read_request(exchange["request"]) for exchange in REQUESTS]
     parts = [part for request in requests for message in request.messages for part in message.parts]
     opaque: list[Any] = [part.data for part in parts if isinstance(part, OpaquePart)]
     kinds = {data.get("type", "fields") for data in opaque}

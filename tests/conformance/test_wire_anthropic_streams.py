@@ -25,6 +25,7 @@ from tests.conformance.test_wire_anthropic import (
     used,
 )
 from tests.conformance.wire_streams import Streams
+from tests.lm.codecs.anthropic.reading import read_request
 
 EXCHANGES = recorded("anthropic-messages-stream.jsonl")
 REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not None]
@@ -80,7 +81,7 @@ def test_the_end_marker_may_be_missing(exchange: Exchange) -> None:
 
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
 def test_a_recorded_request_for_a_stream_is_read_and_written_again(exchange: Exchange) -> None:
-    sent = anthropic.encode(anthropic.read_request(exchange["request"]), target_of(exchange), stream=True)
+    sent = anthropic.encode(read_request(exchange["request"]), target_of(exchange), stream=True)
     assert same_form(sent.body) == same_form(exchange["request"])
     assert sent.warnings == ()
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from sigwire.core.json import JsonValue
-from sigwire.lm.codecs.base import Framing
+from sigwire.lm.codecs.shapes import Framing
 from sigwire.lm.sse import splitter_for
 from tests.conformance.recordings import Exchange, recorded
 

@@ -17,10 +17,11 @@ from sigwire.core.messages import Message, OpaquePart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.lm.codecs import gemini
-from sigwire.lm.codecs.base import Encoded, ModelFacts, Target
 from sigwire.lm.codecs.gemini import FINISH_REASONS, GEMINI, VERTEX, GeminiDialect
+from sigwire.lm.codecs.shapes import Encoded, ModelFacts, Target
 from tests.conformance.readings import in_form, read_call, thoughts
 from tests.conformance.recordings import ids, recorded
+from tests.lm.codecs.gemini.reading import read_request
 
 EXCHANGES = recorded("gemini.jsonl")
 ABLE = Capabilities(
@@ -305,7 +306,7 @@ def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) 
     if exchange["id"] in EXCEPTIONS:
         pytest.skip(EXCEPTIONS[exchange["id"]])
     target = target_of(exchange)
-    request = gemini.read_request(exchange["request"], target.dialect)
+    request = read_request(exchange["request"], target.dialect)
     assert same_form(gemini.encode(request, target).body) == same_form(exchange["request"])
     assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
 
@@ -313,7 +314,7 @@ def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) 
 def test_every_exception_is_still_one() -> None:
     for exchange in (exchange for exchange in EXCHANGES if exchange["id"] in EXCEPTIONS):
         target = target_of(exchange)
-        sent = gemini.encode(gemini.read_request(exchange["request"], target.dialect), target)
+        sent = gemini.encode(read_request(exchange["request"], target.dialect), target)
         assert same_form(sent.body) != same_form(exchange["request"])
         assert {warning.feature for warning in sent.warnings} == {"schema"}
 

@@ -25,6 +25,7 @@ from tests.conformance.test_wire_gemini import (
     used,
 )
 from tests.conformance.wire_streams import Streams
+from tests.lm.codecs.gemini.reading import read_request
 
 EXCHANGES = recorded("gemini-stream.jsonl")
 REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not None]
@@ -88,7 +89,7 @@ def test_a_recorded_citation_points_at_the_text_it_supports(exchange: Exchange) 
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
 def test_a_recorded_request_for_a_stream_is_read_and_written_again(exchange: Exchange) -> None:
     target = target_of(exchange)
-    sent = gemini.encode(gemini.read_request(exchange["request"], target.dialect), target, stream=True)
+    sent = gemini.encode(read_request(exchange["request"], target.dialect), target, stream=True)
     assert same_form(sent.body) == same_form(exchange["request"])
     assert exchange["path"].endswith(re.sub("^/v1(beta)?/", "/", sent.path))
     assert exchange["query"] == urlencode(sent.query)

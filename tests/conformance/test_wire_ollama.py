@@ -14,10 +14,11 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.lm.codecs import ollama
-from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.ollama import OLLAMA
+from sigwire.lm.codecs.shapes import Target
 from tests.conformance.readings import sent_of
 from tests.conformance.recordings import recorded
+from tests.lm.codecs.ollama.reading import read_request
 
 ANSWERS = recorded("ollama-chat.jsonl")
 REQUESTS = [*ANSWERS, *recorded("ollama-chat-stream.jsonl")]  # a request is the same whichever way it is answered
@@ -80,7 +81,7 @@ def same_form(body: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
 def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) -> None:
-    request = ollama.read_request(exchange["request"], PLAIN)
+    request = read_request(exchange["request"], PLAIN)
     sent = ollama.encode(request, target_of(exchange), stream=exchange["stream"])
     assert sent.body == same_form(exchange["request"])
     assert sent.warnings == ()

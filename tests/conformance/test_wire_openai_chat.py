@@ -16,10 +16,11 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.errors import LMError, UnsupportedFeature
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.dialects import COMPATIBLE, DIALECTS, OPENAI, ChatDialect
+from sigwire.lm.codecs.shapes import Target
 from tests.conformance.readings import USED, expected_call, in_form, read_call, sent_of, used, without_space
 from tests.conformance.recordings import ids, recorded
+from tests.lm.codecs.openai_chat.reading import read_request
 
 EXCHANGES = recorded("openai-chat.jsonl")
 ABLE = Capabilities(
@@ -263,7 +264,7 @@ def rewritten(exchange: dict[str, Any]) -> tuple[Request, dict[str, Any]]:
     # What the recorded program called the cap is up to it; ours follows the host.
     if "max_completion_tokens" in exchange["request"] and target.dialect.options.get("max_tokens"):
         target = replace(target, dialect=replace(target.dialect, options={}))
-    request = openai_chat.read_request(exchange["request"], target.dialect)
+    request = read_request(exchange["request"], target.dialect)
     return request, openai_chat.encode(request, target).body
 
 

@@ -15,6 +15,7 @@ from tests.conformance.readings import USED, expected_call, read_call, sent_of, 
 from tests.conformance.recordings import Exchange, ids, recorded
 from tests.conformance.test_wire_openai_chat import expected_finish, same_form, target_of
 from tests.conformance.wire_streams import Streams
+from tests.lm.codecs.openai_chat.reading import read_request
 
 EXCHANGES = recorded("openai-chat-stream.jsonl")
 FAILURES = [exchange for exchange in EXCHANGES if "stream_error" in exchange["expected"]]
@@ -82,7 +83,7 @@ def test_a_recorded_request_for_a_stream_is_read_and_written_again(exchange: Exc
         target = replace(target, dialect=replace(target.dialect, options={}))
     # Whether counts are asked for was up to the recorded program; ours follows the host.
     target = replace(target, dialect=replace(target.dialect, usage_in_streams="stream_options" in body))
-    sent = openai_chat.encode(openai_chat.read_request(body, target.dialect), target, stream=True)
+    sent = openai_chat.encode(read_request(body, target.dialect), target, stream=True)
     assert same_form(sent.body) == same_form(without_empty_turns(body))
 
 
@@ -90,7 +91,7 @@ def test_every_exception_is_still_one() -> None:
     for exchange in (exchange for exchange in REQUESTS if exchange["id"] in EXCEPTIONS):
         target = target_of(exchange)
         with pytest.raises(UnsupportedFeature, match="built-in"):
-            openai_chat.encode(openai_chat.read_request(exchange["request"], target.dialect), target, stream=True)
+            openai_chat.encode(read_request(exchange["request"], target.dialect), target, stream=True)
 
 
 def test_counts_per_provider_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,10 +16,11 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.errors import LMError
 from sigwire.lm.codecs import openai_responses
-from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesDialect
+from sigwire.lm.codecs.shapes import Target
 from tests.conformance.readings import USED, expected_call, in_form, read_call, sent_of, used, without_space
 from tests.conformance.recordings import ids, recorded
+from tests.lm.codecs.openai_responses.reading import read_request
 
 EXCHANGES = recorded("openai-responses.jsonl")
 ABLE = Capabilities(
@@ -222,7 +223,7 @@ def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) 
     if exchange["id"] in EXCEPTIONS:
         pytest.skip(EXCEPTIONS[exchange["id"]])
     target = target_of(exchange)
-    request = openai_responses.read_request(exchange["request"], target.dialect)
+    request = read_request(exchange["request"], target.dialect)
     body = openai_responses.encode(request, target).body
     assert same_form(body) == same_form(exchange["request"])
     assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
@@ -231,7 +232,7 @@ def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) 
 def test_every_exception_is_still_one_and_its_items_are_the_same_in_another_order() -> None:
     for exchange in (exchange for exchange in REQUESTS if exchange["id"] in EXCEPTIONS):
         target = target_of(exchange)
-        sent = openai_responses.encode(openai_responses.read_request(exchange["request"], target.dialect), target)
+        sent = openai_responses.encode(read_request(exchange["request"], target.dialect), target)
         ours, theirs = same_form(sent.body), same_form(exchange["request"])
         assert ours["input"] != theirs["input"]
         items, recorded_items = (

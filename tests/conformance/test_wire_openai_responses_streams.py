@@ -20,6 +20,7 @@ from tests.conformance.test_wire_openai_responses import (
     texts_of,
 )
 from tests.conformance.wire_streams import Streams
+from tests.lm.codecs.openai_responses.reading import read_request
 
 EXCHANGES = recorded("openai-responses-stream.jsonl")
 REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not None]
@@ -60,7 +61,7 @@ def test_the_last_event_may_leave_the_items_out(exchange: Exchange) -> None:
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
 def test_a_recorded_request_for_a_stream_is_read_and_written_again(exchange: Exchange) -> None:
     target = target_of(exchange)
-    request = openai_responses.read_request(exchange["request"], target.dialect)
+    request = read_request(exchange["request"], target.dialect)
     sent = openai_responses.encode(request, target, stream=True)
     assert same_form(sent.body) == same_form(exchange["request"])
 

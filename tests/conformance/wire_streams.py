@@ -9,7 +9,7 @@ from typing import Any
 from sigwire.core.events import StreamEvent, collect
 from sigwire.core.json import JsonValue
 from sigwire.core.response import Response
-from sigwire.lm.codecs.base import Encoded, StreamingCodec, Target
+from sigwire.lm.codecs.shapes import Encoded, StreamingCodec, Target
 from sigwire.lm.sse import splitter_for
 from tests.conformance.recordings import Exchange
 

@@ -17,8 +17,8 @@ from sigwire.core.events import StreamEvent, TextDelta, ToolCallEnd, collect
 from sigwire.core.response import Response
 from sigwire.errors import LMError
 from sigwire.lm.codecs import anthropic, gemini, ollama, openai_chat, openai_responses
-from sigwire.lm.codecs.base import Framing, StreamingCodec, Target
 from sigwire.lm.codecs.dialects import DEEPSEEK, OPENAI
+from sigwire.lm.codecs.shapes import Framing, StreamingCodec, Target
 from sigwire.lm.litellm_bridge import BridgeDialect
 from sigwire.lm.sse import splitter_for
 from sigwire.streams import stream

@@ -43,7 +43,7 @@ from sigwire.errors import (
     UnsupportedOption,
 )
 from sigwire.lm import litellm_bridge as bridge
-from sigwire.lm.codecs.base import Encoded, Target
+from sigwire.lm.codecs.shapes import Encoded, Target
 from sigwire.lm.connection import Connection
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}

@@ -20,7 +20,7 @@ from sigwire.errors import ConfigurationError, LMError, LMRateLimitError, LMTime
 from sigwire.leaving import Scope, enter
 from sigwire.lm import litellm_bridge as bridge
 from sigwire.lm.client import LM
-from sigwire.lm.codecs.base import Target
+from sigwire.lm.codecs.shapes import Target
 from sigwire.lm.litellm_streams import Chunks, Complete, tell
 from sigwire.steps import Program, run
 from sigwire.streams import Returned, astream, stream

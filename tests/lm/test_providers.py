@@ -17,8 +17,9 @@ from sigwire.core.request import Request
 from sigwire.errors import ConfigurationError
 from sigwire.lm import providers
 from sigwire.lm.client import LM
-from sigwire.lm.codecs.base import EFFORTS, Dialect, Target
 from sigwire.lm.codecs.dialects import COMPATIBLE
+from sigwire.lm.codecs.reasoning import EFFORTS
+from sigwire.lm.codecs.shapes import Dialect, Target
 from sigwire.lm.providers import PROVIDERS, Key, ModelRule, Provider, Wire, find_provider, register
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sigwire.core.json import JsonValue
 from sigwire.errors import LMError, LMTransportError, LMUnexpectedError
-from sigwire.lm.codecs.base import Framing
+from sigwire.lm.codecs.shapes import Framing
 from sigwire.lm.sse import EventStream, Lines, ServerSentEvent, splitter_for
 
 

@@ -13,9 +13,10 @@ from typing import Literal
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.names import NameRules
-from sigwire.lm.codecs.base import Dialect, Drop, Option, Place
+from sigwire.lm.codecs.options import Drop, Option, Place
 from sigwire.lm.codecs.repair import IdRules, RepairRules
 from sigwire.lm.codecs.schema_rules import SchemaRules
+from sigwire.lm.codecs.shapes import Dialect
 
 __all__ = [
     "AZURE",

@@ -34,7 +34,6 @@ __all__ = [
     "any_of_for_types",
     "compile_schema",
     "const_to_enum",
-    "drop_type_beside_enum",
     "merge_all_of",
     "one_of_to_any_of",
 ]
@@ -197,15 +196,6 @@ _TYPE_NAMES: Mapping[type, str] = {
 
 def _json_type(value: JsonValue) -> str:
     return _TYPE_NAMES.get(type(value), "null")
-
-
-def drop_type_beside_enum(node: JsonObject) -> JsonObject:
-    """An ``enum`` already says what its values are.
-
-    >>> drop_type_beside_enum({"type": "string", "enum": ["a"]})
-    {'enum': ['a']}
-    """
-    return {name: value for name, value in node.items() if name != "type"} if "enum" in node else node
 
 
 def merge_all_of(node: JsonObject) -> JsonObject:

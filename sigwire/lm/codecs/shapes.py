@@ -132,8 +132,7 @@ class Codec(Protocol[D_contra]):
 
     ``encode`` raises ``UnsupportedOption`` or ``UnsupportedFeature`` before anything is sent. ``decode`` takes the
     parsed body of a successful reply and raises an ``LMError`` for a failure inside it. ``decode_error`` gives the
-    error for any other status. ``read_request`` reads what ``encode`` writes, for fakes and conformance; what it does
-    not model stays in opaque parts and ``extra_body``.
+    error for any other status.
 
     A codec may have more, where its wire has need of it: ``resume(body, sent)`` gives the request that goes on with a
     turn that the provider paused, ``recover(status, headers, body, sent, target)`` the answer that an error reply holds,
@@ -147,8 +146,6 @@ class Codec(Protocol[D_contra]):
     def decode_error(
         self, status: int, headers: Mapping[str, str], body: bytes | str, target: Target[D_contra]
     ) -> LMError: ...
-
-    def read_request(self, body: JsonObject) -> Request: ...
 
 
 Framing: TypeAlias = Literal["ndjson", "sse"]

@@ -12,7 +12,7 @@ from sigwire.core.messages import Message, Part
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning
 from sigwire.core.tools import ToolResult
-from sigwire.lm.codecs.base import Codec, Encoded, Target
+from sigwire.lm.codecs.shapes import Codec, Encoded, Target
 
 
 def encoded_untouched(codec: Codec[Any], request: Request, target: Target[Any], *, stream: bool = False) -> Encoded:

@@ -15,44 +15,34 @@ from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
-from sigwire.lm.codecs.base import (
-    BUDGETS,
-    EFFORTS,
-    Dialect,
+from sigwire.lm.codecs.loose import at, object_of, objects_of, string_of, without
+from sigwire.lm.codecs.media import text_of_file
+from sigwire.lm.codecs.offers import Offer, name_map, offer, provider_data
+from sigwire.lm.codecs.options import (
     Drop,
-    ModelFacts,
-    Offer,
     OptionTable,
     Place,
-    Reasoning,
     Skip,
-    Target,
+    finish,
+    headers_for,
+    merge,
+    place_options,
+    repeat_warning,
+    supports,
+)
+from sigwire.lm.codecs.reasoning import (
+    BUDGETS,
+    EFFORTS,
+    Reasoning,
     asked_reasoning,
-    at,
     budget_for,
     effort_for_budget,
-    finish,
     fit_effort,
-    headers_for,
-    is_invented,
-    joined,
-    merge,
-    name_map,
-    object_of,
-    objects_of,
-    offer,
-    place_options,
-    provider_data,
-    repeat_warning,
-    settle,
-    string_of,
-    supports,
-    text_of_file,
-    usage_of,
-    without,
 )
 from sigwire.lm.codecs.repair import RepairRules, repair
+from sigwire.lm.codecs.replies import is_invented, joined, settle, usage_of
 from sigwire.lm.codecs.schema_rules import SchemaRules, const_to_enum
+from sigwire.lm.codecs.shapes import Dialect, ModelFacts, Target
 
 PLAIN = Dialect(family="home", path="/chat", names=NameRules(), headers={"X-Version": "1"})
 TARGET = Target("home", "m", PLAIN)

@@ -9,8 +9,9 @@ import pytest
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.lm.codecs import dialects, openai_chat
-from sigwire.lm.codecs.base import EFFORTS, Target
 from sigwire.lm.codecs.dialects import COMPATIBLE, DIALECTS, ChatDialect
+from sigwire.lm.codecs.reasoning import EFFORTS
+from sigwire.lm.codecs.shapes import Target
 
 ROWS = list(DIALECTS.items())
 

@@ -21,7 +21,7 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.errors import InputError, UnsupportedFeature
-from sigwire.lm.codecs.base import Codec, Encoded, Target
+from sigwire.lm.codecs.shapes import Codec, Encoded, Target
 from sigwire.lm.providers import find_provider
 from sigwire.testing.fake_provider import WIRES
 from sigwire.testing.nodes import Node

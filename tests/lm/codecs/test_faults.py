@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sigwire.core.json import JsonValue
 from sigwire.core.names import NameRules
 from sigwire.errors import LMAuthenticationError, LMError, LMInvalidRequestError, LMRateLimitError, LMServerError
-from sigwire.lm.codecs.base import Dialect, Target
 from sigwire.lm.codecs.faults import Fault, Rule, lm_error, read_body, read_fault
+from sigwire.lm.codecs.shapes import Dialect, Target
 
 TARGET = Target("home", "m", Dialect(family="home", path="/", names=NameRules()))
 

@@ -19,7 +19,6 @@ from sigwire.lm.codecs.schema_rules import (
     any_of_for_types,
     compile_schema,
     const_to_enum,
-    drop_type_beside_enum,
     merge_all_of,
     one_of_to_any_of,
 )
@@ -91,11 +90,6 @@ SAME: dict[str, tuple[JsonObject, JsonObject]] = {
 @pytest.mark.parametrize(("schema", "wanted"), SAME.values(), ids=SAME)
 def test_rewriting_loses_nothing_and_warns_of_nothing(schema: JsonObject, wanted: JsonObject) -> None:
     assert compiled(schema, SchemaRules(rewrite=REWRITES)) == (wanted, [])
-
-
-def test_a_type_beside_an_enum_can_be_left_out() -> None:
-    rules = SchemaRules(rewrite=(drop_type_beside_enum,))
-    assert compiled({"type": "string", "enum": ["a"]}, rules) == ({"enum": ["a"]}, [])
 
 
 # --- dropping -----------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ is in the target's facts.
     thinking    reasoning and the token limit                               notes      the warnings of one request
     blocks      the parts of a turn as blocks, and back
     decoding    decode(), resume(), decode_error()                          streaming  decoder()
-    reading     read_request()
 
 Surprises of this wire:
     - Results travel in a *user* turn, all of one turn's together, before any text of the user's.
@@ -37,7 +36,6 @@ from sigwire.lm.codecs.anthropic.encoding import encode
 from sigwire.lm.codecs.anthropic.tables import ERRORS, FINISH_REASONS, OPTIONS, STATUSES, USAGE
 
 if TYPE_CHECKING:
-    from sigwire.lm.codecs.anthropic.reading import read_request
     from sigwire.lm.codecs.anthropic.streaming import FRAMING, decoder
 
 __all__ = [
@@ -55,8 +53,7 @@ __all__ = [
     "decode_error",
     "decoder",
     "encode",
-    "read_request",
     "resume",
 ]
 
-__getattr__ = late(__name__, reading="read_request", streaming="FRAMING decoder")
+__getattr__ = late(__name__, streaming="FRAMING decoder")

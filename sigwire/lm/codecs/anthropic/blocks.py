@@ -23,7 +23,11 @@ from sigwire.core.names import NameMap
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.lm.codecs.anthropic.dialects import NAMES, MessagesDialect
-from sigwire.lm.codecs.base import Target, needs_media, objects_of, provider_data, string_of, supports
+from sigwire.lm.codecs.loose import objects_of, string_of
+from sigwire.lm.codecs.media import needs_media
+from sigwire.lm.codecs.offers import provider_data
+from sigwire.lm.codecs.options import supports
+from sigwire.lm.codecs.shapes import Target
 
 __all__ = [
     "ANSWER_READERS",

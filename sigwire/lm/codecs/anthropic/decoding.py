@@ -14,8 +14,10 @@ from sigwire.errors import LMError, LMServerError, LMUnexpectedError
 from sigwire.lm.codecs.anthropic.blocks import ANSWER_READERS, blocks_of, read_block
 from sigwire.lm.codecs.anthropic.dialects import MessagesDialect
 from sigwire.lm.codecs.anthropic.tables import ERRORS, FINISH_REASONS, PAUSED, STATUSES, USAGE
-from sigwire.lm.codecs.base import Encoded, Target, objects_of, settle, string_of, usage_of
 from sigwire.lm.codecs.faults import Fault, lm_error, read_body, read_fault
+from sigwire.lm.codecs.loose import objects_of, string_of
+from sigwire.lm.codecs.replies import settle, usage_of
+from sigwire.lm.codecs.shapes import Encoded, Target
 
 __all__ = ["decode", "decode_error", "decode_usage", "failed_inside", "resume"]
 

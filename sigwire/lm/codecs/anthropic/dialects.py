@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sigwire.core.names import NameRules
-from sigwire.lm.codecs.base import Dialect
 from sigwire.lm.codecs.repair import IdRules, RepairRules
 from sigwire.lm.codecs.schema_rules import SchemaRules, any_of_for_types, one_of_to_any_of
+from sigwire.lm.codecs.shapes import Dialect
 
 __all__ = ["ANTHROPIC", "COMPATIBLE_MESSAGES", "NAMES", "NO_SAMPLING_SINCE", "OUTPUT_SCHEMA", "MessagesDialect"]
 

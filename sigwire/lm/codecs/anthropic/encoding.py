@@ -18,17 +18,14 @@ from sigwire.lm.codecs.anthropic.notes import Notes
 from sigwire.lm.codecs.anthropic.offering import encode_tools
 from sigwire.lm.codecs.anthropic.tables import OPTIONS, SAMPLING
 from sigwire.lm.codecs.anthropic.thinking import encode_reasoning
-from sigwire.lm.codecs.base import (
-    Encoded,
+from sigwire.lm.codecs.offers import name_map, offer
+from sigwire.lm.codecs.options import (
     OptionTable,
-    Target,
     drop_options,
     finish,
     headers_for,
     in_words,
     merge,
-    name_map,
-    offer,
     place_options,
     repeat_warning,
     supports,
@@ -36,6 +33,7 @@ from sigwire.lm.codecs.base import (
 )
 from sigwire.lm.codecs.repair import RepairRules, repair
 from sigwire.lm.codecs.schema_rules import compile_schema
+from sigwire.lm.codecs.shapes import Encoded, Target
 
 __all__ = ["encode"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.anthropic.dialects import MessagesDialect
-from sigwire.lm.codecs.base import Target
+from sigwire.lm.codecs.shapes import Target
 
 __all__ = ["Notes"]
 

@@ -11,7 +11,9 @@ from sigwire.core.request import Request
 from sigwire.lm.codecs.anthropic.dialects import MessagesDialect
 from sigwire.lm.codecs.anthropic.notes import Notes
 from sigwire.lm.codecs.anthropic.thinking import Thinking, forces_call
-from sigwire.lm.codecs.base import Offer, Target, supports
+from sigwire.lm.codecs.offers import Offer
+from sigwire.lm.codecs.options import supports
+from sigwire.lm.codecs.shapes import Target
 
 __all__ = ["encode_tools"]
 

@@ -24,7 +24,8 @@ from sigwire.lm.codecs.anthropic.blocks import ANSWER_READERS, read_block
 from sigwire.lm.codecs.anthropic.decoding import decode, decode_usage, failed_inside
 from sigwire.lm.codecs.anthropic.dialects import MessagesDialect
 from sigwire.lm.codecs.assembly import Assembly, Told
-from sigwire.lm.codecs.base import Encoded, Framing, Target, object_of, string_of, without
+from sigwire.lm.codecs.loose import object_of, string_of, without
+from sigwire.lm.codecs.shapes import Encoded, Framing, Target
 
 __all__ = ["FRAMING", "MessageDecoder", "decoder"]
 

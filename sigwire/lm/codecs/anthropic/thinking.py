@@ -8,7 +8,8 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request
 from sigwire.lm.codecs.anthropic.dialects import MessagesDialect
 from sigwire.lm.codecs.anthropic.notes import Notes
-from sigwire.lm.codecs.base import Target, asked_reasoning, budget_for, fit_effort
+from sigwire.lm.codecs.reasoning import asked_reasoning, budget_for, fit_effort
+from sigwire.lm.codecs.shapes import Target
 
 __all__ = ["Thinking", "encode_reasoning", "forces_call"]
 

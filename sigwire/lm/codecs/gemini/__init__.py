@@ -8,7 +8,7 @@ models is in the target's facts.
     parts       a part of ours as one of the wire's, and back
     decoding    decode(), resume(), decode_error()                          citations  what an answer stands on
     streaming   decoder()                                                   fragments  a call that comes in pieces
-    reading     read_request()                                              joining    one answer in several replies
+    joining    one answer in several replies
 
 Surprises of this wire:
     - There is no tool role: results travel in a *user* content, all of a turn together and in the order of the calls,
@@ -37,7 +37,6 @@ from sigwire.lm.codecs.gemini.encoding import encode, otherwise
 from sigwire.lm.codecs.gemini.tables import BUILTIN, ERRORS, FINISH_REASONS, OPTIONS, UNSIGNED, USAGE
 
 if TYPE_CHECKING:
-    from sigwire.lm.codecs.gemini.reading import read_request
     from sigwire.lm.codecs.gemini.streaming import FRAMING, decoder
 
 __all__ = [
@@ -56,8 +55,7 @@ __all__ = [
     "decoder",
     "encode",
     "otherwise",
-    "read_request",
     "resume",
 ]
 
-__getattr__ = late(__name__, reading="read_request", streaming="FRAMING decoder")
+__getattr__ = late(__name__, streaming="FRAMING decoder")

@@ -22,10 +22,13 @@ from sigwire.core.messages import (
 from sigwire.core.names import NameMap
 from sigwire.core.response import LMWarning
 from sigwire.core.tools import ToolCall, ToolResult
-from sigwire.lm.codecs.base import Target, is_invented, provider_data, supports
 from sigwire.lm.codecs.gemini.dialects import GeminiDialect
 from sigwire.lm.codecs.gemini.parts import encode_part, inline_data
 from sigwire.lm.codecs.gemini.tables import SIGNATURE, UNSIGNED
+from sigwire.lm.codecs.offers import provider_data
+from sigwire.lm.codecs.options import supports
+from sigwire.lm.codecs.replies import is_invented
+from sigwire.lm.codecs.shapes import Target
 
 __all__ = ["encode_contents", "encode_system"]
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.names import NameRules
-from sigwire.lm.codecs.base import Dialect, Option, Place
+from sigwire.lm.codecs.options import Option, Place
 from sigwire.lm.codecs.repair import RepairRules
 from sigwire.lm.codecs.schema_rules import SchemaRules, any_of_for_types, const_to_enum, merge_all_of
+from sigwire.lm.codecs.shapes import Dialect
 
 __all__ = ["GEMINI", "VERTEX", "GeminiDialect"]
 

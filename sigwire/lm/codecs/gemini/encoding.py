@@ -11,30 +11,24 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
 from sigwire.errors import LMError, LMInvalidRequestError, UnsupportedFeature
-from sigwire.lm.codecs.base import (
-    Encoded,
-    Offer,
-    OptionTable,
-    Target,
-    asked_reasoning,
-    budget_for,
-    can_force,
-    drop_options,
-    finish,
-    fit_effort,
-    headers_for,
-    in_words,
-    merge,
-    name_map,
-    offer,
-    place_options,
-    supports,
-)
 from sigwire.lm.codecs.gemini.contents import encode_contents, encode_system
 from sigwire.lm.codecs.gemini.dialects import GeminiDialect
 from sigwire.lm.codecs.gemini.tables import BUILTIN, JSON_TYPE, MODES, OPTIONS, SAMPLING
+from sigwire.lm.codecs.offers import Offer, can_force, name_map, offer
+from sigwire.lm.codecs.options import (
+    OptionTable,
+    drop_options,
+    finish,
+    headers_for,
+    in_words,
+    merge,
+    place_options,
+    supports,
+)
+from sigwire.lm.codecs.reasoning import asked_reasoning, budget_for, fit_effort
 from sigwire.lm.codecs.repair import repair
 from sigwire.lm.codecs.schema_rules import compile_schema
+from sigwire.lm.codecs.shapes import Encoded, Target
 
 __all__ = ["encode", "otherwise"]
 

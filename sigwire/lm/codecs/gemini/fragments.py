@@ -14,7 +14,7 @@ import itertools
 import re
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.lm.codecs.base import object_of, objects_of, string_of, without
+from sigwire.lm.codecs.loose import object_of, objects_of, string_of, without
 
 __all__ = ["CallInFragments", "is_fragment"]
 

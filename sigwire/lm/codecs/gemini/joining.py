@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.lm.codecs.base import at, object_of, objects_of, without
+from sigwire.lm.codecs.loose import at, object_of, objects_of, without
 
 __all__ = ["join_beside", "joined_body"]
 

@@ -11,8 +11,8 @@ from sigwire.core.messages import AudioPart, FilePart, ImagePart, OpaquePart, Pa
 from sigwire.core.names import NameMap
 from sigwire.core.tools import ToolCall
 from sigwire.errors import InputError
-from sigwire.lm.codecs.base import at, string_of
 from sigwire.lm.codecs.gemini.tables import SIGNATURE
+from sigwire.lm.codecs.loose import at, string_of
 
 __all__ = ["decode_media", "decode_part", "encode_part", "inline_data"]
 

@@ -15,12 +15,13 @@ from sigwire.core.messages import TextPart
 from sigwire.core.tools import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs.assembly import Assembly, Told
-from sigwire.lm.codecs.base import Encoded, Framing, Target, object_of, objects_of, string_of, without
 from sigwire.lm.codecs.gemini.decoding import candidate_index, decode, decode_usage, failed_inside
 from sigwire.lm.codecs.gemini.dialects import GeminiDialect
 from sigwire.lm.codecs.gemini.fragments import CallInFragments, is_fragment
 from sigwire.lm.codecs.gemini.joining import join_beside
 from sigwire.lm.codecs.gemini.parts import decode_part
+from sigwire.lm.codecs.loose import object_of, objects_of, string_of, without
+from sigwire.lm.codecs.shapes import Encoded, Framing, Target
 
 __all__ = ["FRAMING", "ContentDecoder", "decoder"]
 

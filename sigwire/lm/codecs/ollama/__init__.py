@@ -5,7 +5,7 @@ is in the target's facts.
 
     tables      dialects, options, reasons, counts, errors                  encoding   encode()
     decoding    decode(), decode_error()                                    streaming  decoder()
-    reading     read_request()                                              context    how much the server reads
+    context    how much the server reads
 
 Surprises of this wire:
     - It streams unless told otherwise, so ``stream`` is always sent.
@@ -42,7 +42,6 @@ from sigwire.lm.codecs.ollama.tables import (
 )
 
 if TYPE_CHECKING:
-    from sigwire.lm.codecs.ollama.reading import read_request
     from sigwire.lm.codecs.ollama.streaming import FRAMING, decoder
 
 __all__ = [
@@ -59,7 +58,6 @@ __all__ = [
     "decode_error",
     "decoder",
     "encode",
-    "read_request",
 ]
 
-__getattr__ = late(__name__, reading="read_request", streaming="FRAMING decoder")
+__getattr__ = late(__name__, streaming="FRAMING decoder")

@@ -14,31 +14,25 @@ from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.errors import InputError
-from sigwire.lm.codecs.base import (
-    Encoded,
-    Offer,
-    Target,
-    asked_reasoning,
-    finish,
-    fit_effort,
-    functions_only,
-    headers_for,
-    in_words,
-    is_invented,
-    merge,
-    name_map,
-    offer,
-    place_options,
-    provider_data,
-    repeat_warning,
-    supports,
-    text_of_file,
-    wanted_choices,
-)
+from sigwire.lm.codecs.media import text_of_file
+from sigwire.lm.codecs.offers import Offer, functions_only, name_map, offer, provider_data
 from sigwire.lm.codecs.ollama.context import window_for
 from sigwire.lm.codecs.ollama.tables import OPTIONS, THINK, OllamaDialect
+from sigwire.lm.codecs.options import (
+    finish,
+    headers_for,
+    in_words,
+    merge,
+    place_options,
+    repeat_warning,
+    supports,
+    wanted_choices,
+)
+from sigwire.lm.codecs.reasoning import asked_reasoning, fit_effort
 from sigwire.lm.codecs.repair import error_text, repair
+from sigwire.lm.codecs.replies import is_invented
 from sigwire.lm.codecs.schema_rules import compile_schema
+from sigwire.lm.codecs.shapes import Encoded, Target
 
 __all__ = ["encode"]
 

@@ -12,9 +12,10 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import ThinkingPart
 from sigwire.errors import LMError
 from sigwire.lm.codecs.assembly import Assembly, Told
-from sigwire.lm.codecs.base import Encoded, Framing, Target, object_of, objects_of, string_of
+from sigwire.lm.codecs.loose import object_of, objects_of, string_of
 from sigwire.lm.codecs.ollama.decoding import decode, decode_beside, decode_call, failed_inside
 from sigwire.lm.codecs.ollama.tables import OllamaDialect
+from sigwire.lm.codecs.shapes import Encoded, Framing, Target
 
 __all__ = ["FRAMING", "ChatDecoder", "decoder"]
 

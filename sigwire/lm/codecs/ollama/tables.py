@@ -15,10 +15,12 @@ from sigwire.errors import (
     LMServerError,
     LMUnsupportedModelError,
 )
-from sigwire.lm.codecs.base import EFFORTS, Dialect, OptionTable, Place, Skip
 from sigwire.lm.codecs.faults import CONTEXT_TEXTS, Rule
+from sigwire.lm.codecs.options import OptionTable, Place, Skip
+from sigwire.lm.codecs.reasoning import EFFORTS
 from sigwire.lm.codecs.repair import RepairRules
 from sigwire.lm.codecs.schema_rules import SchemaRules, const_to_enum, merge_all_of, one_of_to_any_of
+from sigwire.lm.codecs.shapes import Dialect
 
 __all__ = [
     "ERRORS",

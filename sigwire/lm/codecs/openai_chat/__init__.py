@@ -30,7 +30,6 @@ from sigwire.lm.codecs.openai_chat.encoding import encode
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, OPTIONS, USAGE
 
 if TYPE_CHECKING:
-    from sigwire.lm.codecs.openai_chat.reading import read_request
     from sigwire.lm.codecs.openai_chat.refused import recover
     from sigwire.lm.codecs.openai_chat.streaming import FRAMING, decoder
 
@@ -44,8 +43,7 @@ __all__ = [
     "decode_error",
     "decoder",
     "encode",
-    "read_request",
     "recover",
 ]
 
-__getattr__ = late(__name__, reading="read_request", refused="recover", streaming="FRAMING decoder")
+__getattr__ = late(__name__, refused="recover", streaming="FRAMING decoder")

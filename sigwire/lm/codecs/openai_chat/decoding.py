@@ -22,18 +22,12 @@ from sigwire.errors import (
     LMError,
     LMServerError,
 )
-from sigwire.lm.codecs.base import (
-    Encoded,
-    Target,
-    objects_of,
-    settle,
-    string_of,
-    usage_of,
-    without,
-)
 from sigwire.lm.codecs.dialects import ChatDialect
 from sigwire.lm.codecs.faults import Rule, lm_error, no_answer, read_fault
+from sigwire.lm.codecs.loose import objects_of, string_of, without
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, USAGE
+from sigwire.lm.codecs.replies import settle, usage_of
+from sigwire.lm.codecs.shapes import Encoded, Target
 
 __all__ = [
     "choice_index",

@@ -9,26 +9,20 @@ from typing import cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
-from sigwire.lm.codecs.base import (
-    Encoded,
-    Offer,
+from sigwire.lm.codecs.dialects import ChatDialect
+from sigwire.lm.codecs.loose import objects_of
+from sigwire.lm.codecs.offers import Offer, can_force, functions_only, name_map, offer
+from sigwire.lm.codecs.openai_chat.messages import encode_message
+from sigwire.lm.codecs.openai_chat.tables import OPTIONS, SAMPLING
+from sigwire.lm.codecs.options import (
     OptionTable,
     Place,
-    Reasoning,
     Skip,
-    Target,
-    asked_reasoning,
-    can_force,
     drop_options,
     finish,
-    fit_effort,
-    functions_only,
     headers_for,
     in_words,
     merge,
-    name_map,
-    objects_of,
-    offer,
     place_options,
     put,
     repeat_warning,
@@ -36,11 +30,10 @@ from sigwire.lm.codecs.base import (
     wanted_choices,
     without_sampling,
 )
-from sigwire.lm.codecs.dialects import ChatDialect
-from sigwire.lm.codecs.openai_chat.messages import encode_message
-from sigwire.lm.codecs.openai_chat.tables import OPTIONS, SAMPLING
+from sigwire.lm.codecs.reasoning import Reasoning, asked_reasoning, fit_effort
 from sigwire.lm.codecs.repair import repair
 from sigwire.lm.codecs.schema_rules import compile_schema
+from sigwire.lm.codecs.shapes import Encoded, Target
 
 __all__ = ["encode"]
 

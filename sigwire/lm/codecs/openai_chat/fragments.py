@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
-from sigwire.lm.codecs.base import object_of, string_of
+from sigwire.lm.codecs.loose import object_of, string_of
 
 __all__ = ["CallFragments", "GrowingCall"]
 

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, TypeAlias
 
 from sigwire.core.events import PartEnd, ReasoningDelta, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.lm.codecs.base import object_of, objects_of, string_of
 from sigwire.lm.codecs.dialects import ChatDialect
+from sigwire.lm.codecs.loose import object_of, objects_of, string_of
 from sigwire.lm.codecs.openai_chat.decoding import decode_content
 from sigwire.lm.codecs.openai_chat.fragments import CallFragments, GrowingCall
 from sigwire.lm.codecs.openai_chat.think_tags import ThinkTags

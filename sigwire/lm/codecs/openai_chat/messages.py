@@ -21,9 +21,12 @@ from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.errors import (
     InputError,
 )
-from sigwire.lm.codecs.base import Target, data_url, encoded_by, needs_media, provider_data, supports, text_of_file
 from sigwire.lm.codecs.dialects import ChatDialect
+from sigwire.lm.codecs.media import data_url, encoded_by, needs_media, text_of_file
+from sigwire.lm.codecs.offers import provider_data
+from sigwire.lm.codecs.options import supports
 from sigwire.lm.codecs.repair import error_text
+from sigwire.lm.codecs.shapes import Target
 
 __all__ = ["encode_message", "encode_part"]
 

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.core.tools import CallError, ToolCall, number_calls
-from sigwire.lm.codecs.base import Encoded, Target, at, objects_of, string_of
 from sigwire.lm.codecs.dialects import ChatDialect
 from sigwire.lm.codecs.faults import read_body, read_fault
+from sigwire.lm.codecs.loose import at, objects_of, string_of
+from sigwire.lm.codecs.shapes import Encoded, Target
 
 __all__ = ["recover", "recovered"]
 

@@ -23,12 +23,13 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.errors import LMError
 from sigwire.lm.codecs.assembly import Assembly, Told
-from sigwire.lm.codecs.base import Encoded, Framing, Target, at, object_of, objects_of, string_of
 from sigwire.lm.codecs.dialects import ChatDialect
+from sigwire.lm.codecs.loose import at, object_of, objects_of, string_of
 from sigwire.lm.codecs.openai_chat.decoding import choice_index, decode, decode_content, decode_usage, failed_inside
 from sigwire.lm.codecs.openai_chat.fragments import GrowingCall
 from sigwire.lm.codecs.openai_chat.growing import GrowingChoice
 from sigwire.lm.codecs.openai_chat.refused import recovered
+from sigwire.lm.codecs.shapes import Encoded, Framing, Target
 
 __all__ = ["FRAMING", "ChatDecoder", "decoder"]
 

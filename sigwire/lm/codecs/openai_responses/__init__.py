@@ -33,7 +33,6 @@ from sigwire.lm.codecs.openai_responses.encoding import encode
 from sigwire.lm.codecs.openai_responses.tables import ERRORS, FINISH_REASONS, OPTIONS, USAGE
 
 if TYPE_CHECKING:
-    from sigwire.lm.codecs.openai_responses.reading import read_request
     from sigwire.lm.codecs.openai_responses.streaming import FRAMING, decoder
 
 __all__ = [
@@ -52,7 +51,6 @@ __all__ = [
     "decode_error",
     "decoder",
     "encode",
-    "read_request",
 ]
 
-__getattr__ = late(__name__, reading="read_request", streaming="FRAMING decoder")
+__getattr__ = late(__name__, streaming="FRAMING decoder")

@@ -15,19 +15,14 @@ from sigwire.errors import (
     LMError,
     LMServerError,
 )
-from sigwire.lm.codecs.base import (
-    Encoded,
-    Target,
-    objects_of,
-    settle,
-    string_of,
-    usage_of,
-)
 from sigwire.lm.codecs.faults import Rule, lm_error, no_answer, read_fault
+from sigwire.lm.codecs.loose import objects_of, string_of
 from sigwire.lm.codecs.openai_responses.dialects import ResponsesDialect
 from sigwire.lm.codecs.openai_responses.stops import stop_at
 from sigwire.lm.codecs.openai_responses.tables import CALL_FIELDS, ERRORS, FINISH_REASONS, USAGE
 from sigwire.lm.codecs.openai_responses.turns import is_message, split_message
+from sigwire.lm.codecs.replies import settle, usage_of
+from sigwire.lm.codecs.shapes import Encoded, Target
 
 __all__ = ["decode", "decode_error", "decode_item", "failed_inside"]
 

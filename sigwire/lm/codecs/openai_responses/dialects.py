@@ -7,12 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sigwire.core.names import NameRules
-from sigwire.lm.codecs.base import (
-    EFFORTS,
-    Dialect,
-    Option,
-)
+from sigwire.lm.codecs.options import Option
+from sigwire.lm.codecs.reasoning import EFFORTS
 from sigwire.lm.codecs.schema_rules import SchemaRules
+from sigwire.lm.codecs.shapes import Dialect
 
 __all__ = ["AZURE", "COMPATIBLE", "DEEPSEEK", "DIALECTS", "OPENAI", "ResponsesDialect"]
 

@@ -12,31 +12,26 @@ from sigwire.core.messages import Message, OpaquePart, Part
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
 from sigwire.core.tools import ToolResult
-from sigwire.lm.codecs.base import (
-    Encoded,
-    Offer,
+from sigwire.lm.codecs.offers import Offer, can_force, name_map, offer
+from sigwire.lm.codecs.openai_responses.dialects import ResponsesDialect
+from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, JSON_MODE, LOGPROBS, MARK, OPTIONS, SAMPLING
+from sigwire.lm.codecs.openai_responses.turns import encode_messages, encode_result, is_text, marks_cache
+from sigwire.lm.codecs.options import (
     OptionTable,
     Skip,
-    Target,
-    asked_reasoning,
-    can_force,
     finish,
-    fit_effort,
     headers_for,
     in_words,
-    name_map,
-    offer,
     place_options,
     repeat_warning,
     supports,
     wanted_choices,
     without_sampling,
 )
-from sigwire.lm.codecs.openai_responses.dialects import ResponsesDialect
-from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, JSON_MODE, LOGPROBS, MARK, OPTIONS, SAMPLING
-from sigwire.lm.codecs.openai_responses.turns import encode_messages, encode_result, is_text, marks_cache
+from sigwire.lm.codecs.reasoning import asked_reasoning, fit_effort
 from sigwire.lm.codecs.repair import repair
 from sigwire.lm.codecs.schema_rules import compile_schema
+from sigwire.lm.codecs.shapes import Encoded, Target
 
 __all__ = ["encode"]
 

@@ -26,11 +26,12 @@ from sigwire.core.response import Response
 from sigwire.core.tools import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs.assembly import Assembly, Told
-from sigwire.lm.codecs.base import Encoded, Framing, Target, object_of, objects_of, string_of
+from sigwire.lm.codecs.loose import object_of, objects_of, string_of
 from sigwire.lm.codecs.openai_responses.decoding import decode, decode_item, failed_inside
 from sigwire.lm.codecs.openai_responses.dialects import ResponsesDialect
 from sigwire.lm.codecs.openai_responses.stops import StopCutter
 from sigwire.lm.codecs.openai_responses.turns import is_message
+from sigwire.lm.codecs.shapes import Encoded, Framing, Target
 
 __all__ = ["FRAMING", "ResponsesDecoder", "decoder"]
 

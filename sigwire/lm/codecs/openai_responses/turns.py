@@ -14,20 +14,14 @@ from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.errors import (
     InputError,
 )
-from sigwire.lm.codecs.base import (
-    Target,
-    data_url,
-    encoded_by,
-    needs_media,
-    objects_of,
-    provider_data,
-    string_of,
-    supports,
-    text_of_file,
-)
+from sigwire.lm.codecs.loose import objects_of, string_of
+from sigwire.lm.codecs.media import data_url, encoded_by, needs_media, text_of_file
+from sigwire.lm.codecs.offers import provider_data
 from sigwire.lm.codecs.openai_responses.dialects import ResponsesDialect
 from sigwire.lm.codecs.openai_responses.tables import JSON_MODE, MARK
+from sigwire.lm.codecs.options import supports
 from sigwire.lm.codecs.repair import error_text
+from sigwire.lm.codecs.shapes import Target
 
 __all__ = ["encode_messages", "encode_part", "encode_result", "is_message", "is_text", "marks_cache", "split_message"]
 

@@ -11,8 +11,8 @@ from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, Opaqu
 from sigwire.core.request import Request
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.errors import InputError, UnsupportedFeature
-from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES
+from tests.lm.codecs.anthropic.reading import read_request
 from tests.lm.codecs.anthropic.wire import (
     ASKED,
     CALL,
@@ -185,7 +185,7 @@ def test_messages_are_written_and_read_back(messages: tuple[Message, ...], wire:
     sent = encoded(Request(messages))
     assert sent.body == wire
     assert sent.warnings == ()
-    assert anthropic.read_request(sent.body).messages == messages
+    assert read_request(sent.body).messages == messages
 
 
 def test_row_7_a_later_system_turn_is_moved_to_the_front() -> None:
@@ -205,7 +205,7 @@ def test_row_7_a_later_system_turn_stays_where_the_model_takes_it() -> None:
         system="S",
     )
     assert sent.warnings == ()
-    assert anthropic.read_request(sent.body).messages == asked
+    assert read_request(sent.body).messages == asked
 
 
 LATER: dict[str, tuple[tuple[Message, ...], JsonObject]] = {
@@ -407,9 +407,9 @@ def test_what_we_do_not_model_is_read_into_opaque_parts_and_extra_body_and_writt
         metadata={"user_id": "u", "team": "t"},
         tool_choice={"type": "new"},
     )
-    request = anthropic.read_request(wire)
+    request = read_request(wire)
     assert request.messages[0].parts[:2] == (OpaquePart("anthropic", upload), OpaquePart("anthropic", odd))
     assert encoded(request).body == wire
-    assert anthropic.read_request(body(user(empty))).messages[0].parts == (OpaquePart("anthropic", empty),)
-    read = anthropic.read_request(body(WIRE_ASKED, assistant(WIRE_CALL), user(mixed))).messages[2]
+    assert read_request(body(user(empty))).messages[0].parts == (OpaquePart("anthropic", empty),)
+    read = read_request(body(WIRE_ASKED, assistant(WIRE_CALL), user(mixed))).messages[2]
     assert read.tool_results[0] == ToolResult("toolu_1", "f", "a", media=(TextPart('{"type":"odd"}'),))

@@ -12,9 +12,9 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, TextPart
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
-from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, MessagesDialect
-from sigwire.lm.codecs.base import Target
+from sigwire.lm.codecs.shapes import Target
+from tests.lm.codecs.anthropic.reading import read_request
 from tests.lm.codecs.anthropic.wire import (
     ABLE,
     ALWAYS_ON,
@@ -226,12 +226,12 @@ READ_BACK: dict[str, JsonObject] = {
 @pytest.mark.parametrize("options", READ_BACK.values(), ids=READ_BACK)
 def test_options_are_read_back(options: JsonObject) -> None:
     request = Request((ASKED,), options=options)
-    assert anthropic.read_request(encoded(request).body) == request
+    assert read_request(encoded(request).body) == request
 
 
 def test_row_46_a_budget_is_read_back() -> None:
     request = Request((ASKED,), options={"max_tokens": 4000, "reasoning": {"budget": 2000}})
-    assert anthropic.read_request(encoded(request, BY_BUDGET).body) == request
+    assert read_request(encoded(request, BY_BUDGET).body) == request
 
 
 def test_row_43_the_request_is_sent_as_often_as_choices_are_wanted() -> None:
@@ -290,14 +290,14 @@ def test_row_34_structured_output_and_row_35_its_name_is_dropped() -> None:
     sent = encoded(request)
     assert sent.body == body(WIRE_ASKED, output_config=FORMAT)
     assert sent.warnings == ()
-    assert anthropic.read_request(sent.body).response_format == ResponseFormat(CLOSED)
+    assert read_request(sent.body).response_format == ResponseFormat(CLOSED)
 
 
 def test_row_34_structured_output_beside_an_effort() -> None:
     request = Request((ASKED,), response_format=ResponseFormat(SCHEMA), options={"reasoning": "low"})
     sent = encoded(request)
     assert sent.body == body(WIRE_ASKED, thinking=ADAPTIVE, output_config={**FORMAT, "effort": "low"})
-    read = anthropic.read_request(sent.body)
+    read = read_request(sent.body)
     assert (read.response_format, read.options["reasoning"]) == (ResponseFormat(CLOSED), "low")
     assert "extra_body" not in read.options
 

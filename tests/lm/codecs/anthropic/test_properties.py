@@ -17,7 +17,8 @@ from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools import ToolResult
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import COMPATIBLE_MESSAGES, MessagesDialect
-from sigwire.lm.codecs.base import Target
+from sigwire.lm.codecs.shapes import Target
+from tests.lm.codecs.anthropic.reading import read_request
 from tests.lm.codecs.anthropic.wire import (
     ALWAYS_ON,
     ASKED,
@@ -183,7 +184,7 @@ def test_what_was_sent_is_read_and_sent_again(request: Request) -> None:
     sent = attempt(anthropic, replace(request, options={}, response_format=None), target())
     if isinstance(sent, str):
         return
-    again = anthropic.encode(anthropic.read_request(sent.body), target())
+    again = anthropic.encode(read_request(sent.body), target())
     assert again.body == sent.body
 
 

@@ -17,7 +17,7 @@ from sigwire.core.tools import Tool, ToolCall
 from sigwire.errors import LMRateLimitError, LMServerError, LMTransportError
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC
-from sigwire.lm.codecs.base import Target
+from sigwire.lm.codecs.shapes import Target
 from tests.lm.codecs.streaming import ASKED, cuts, damaged, hostile, only_our_errors, sent_to, streamed, told
 
 TARGET = Target("anthropic", "claude-x", ANTHROPIC)

@@ -12,7 +12,8 @@ from sigwire.core.tools import Tool, WebSearch
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, MessagesDialect
-from sigwire.lm.codecs.base import Target
+from sigwire.lm.codecs.shapes import Target
+from tests.lm.codecs.anthropic.reading import read_request
 from tests.lm.codecs.anthropic.wire import (
     ASKED,
     BY_BUDGET,
@@ -204,7 +205,7 @@ def test_tools_and_choices(
 def test_tools_and_choices_are_read_back(
     to: Target[MessagesDialect], request_: Request, fields: JsonObject, _: list[str]
 ) -> None:
-    read = anthropic.read_request(body(WIRE_ASKED) | fields, to.dialect)
+    read = read_request(body(WIRE_ASKED) | fields, to.dialect)
     assert read == replace(request_, messages=(ASKED,), options={"max_tokens": 4096})
 
 

@@ -16,7 +16,7 @@ from sigwire.core.response import Response
 from sigwire.core.tools import Tool, ToolCall, ToolResult
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC, MessagesDialect
-from sigwire.lm.codecs.base import Codec, Encoded, ModelFacts, Target
+from sigwire.lm.codecs.shapes import Codec, Encoded, ModelFacts, Target
 from tests.lm.codecs.encoding import encoded_untouched, features
 
 CODEC: Codec[MessagesDialect] = anthropic

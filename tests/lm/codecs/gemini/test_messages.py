@@ -11,10 +11,10 @@ from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, Opaqu
 from sigwire.core.request import Request
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.errors import CallerError, InputError, UnsupportedFeature
-from sigwire.lm.codecs import gemini
-from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.gemini import UNSIGNED, GeminiDialect
+from sigwire.lm.codecs.shapes import Target
 from tests.lm.codecs.encoding import features
+from tests.lm.codecs.gemini.reading import read_request
 from tests.lm.codecs.gemini.wire import (
     ASKED,
     CALL,
@@ -146,7 +146,7 @@ def test_messages_are_written_and_read_back(messages: tuple[Message, ...], wire:
     sent = encoded(Request(messages))
     assert sent.body == wire
     assert sent.warnings == ()
-    assert gemini.read_request(sent.body).messages == messages
+    assert read_request(sent.body).messages == messages
 
 
 NONE_SAID = {"parts": [{"text": "S"}]}

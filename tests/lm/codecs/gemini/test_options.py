@@ -11,10 +11,10 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.errors import UnsupportedFeature, UnsupportedOption
-from sigwire.lm.codecs import gemini
-from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.gemini import GEMINI, VERTEX, GeminiDialect
+from sigwire.lm.codecs.shapes import Target
 from tests.lm.codecs.encoding import features
+from tests.lm.codecs.gemini.reading import read_request
 from tests.lm.codecs.gemini.wire import (
     ABLE,
     ASKED,
@@ -163,7 +163,7 @@ SAID_OTHERWISE = ("row 39", "row 40 temperature on a model that does", "row 41 o
 )
 def test_options_are_read_back(name: str) -> None:
     to, options, fields, _ = FIELDS[name]
-    assert gemini.read_request(body(WIRE_ASKED, **fields), to.dialect) == Request((ASKED,), options=options)
+    assert read_request(body(WIRE_ASKED, **fields), to.dialect) == Request((ASKED,), options=options)
 
 
 @pytest.mark.parametrize("name", ["metadata", "user", "temprature"])
@@ -188,7 +188,7 @@ def test_row_34_structured_output_and_row_35_its_name_has_no_place(name: str) ->
     sent = encoded(Request((ASKED,), response_format=ResponseFormat(SCHEMA, name)))
     assert sent.body == body(WIRE_ASKED, generationConfig=FORMAT)
     assert sent.warnings == ()
-    assert gemini.read_request(sent.body) == Request((ASKED,), response_format=ResponseFormat(SCHEMA))
+    assert read_request(sent.body) == Request((ASKED,), response_format=ResponseFormat(SCHEMA))
 
 
 def test_any_object_is_asked_for_without_a_schema() -> None:
@@ -196,7 +196,7 @@ def test_any_object_is_asked_for_without_a_schema() -> None:
     sent = encoded(request)
     assert sent.body == body(WIRE_ASKED, **config(temperature=0, responseMimeType="application/json"))
     assert sent.warnings == ()
-    assert gemini.read_request(sent.body) == request
+    assert read_request(sent.body) == request
 
 
 IN_SYSTEM = {"parts": [{"text": "S"}, {"text": IN_WORDS}]}

@@ -16,8 +16,8 @@ from sigwire.core.messages import Message, TextPart, ThinkingPart
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.lm.codecs import gemini
-from sigwire.lm.codecs.base import Encoded
 from sigwire.lm.codecs.gemini import BUILTIN, FINISH_REASONS, GEMINI, VERTEX, GeminiDialect
+from sigwire.lm.codecs.shapes import Encoded
 from tests.lm.codecs.any_request import (
     attempt,
     audio,
@@ -30,6 +30,7 @@ from tests.lm.codecs.any_request import (
     results_with,
     wild_text,
 )
+from tests.lm.codecs.gemini.reading import read_request
 from tests.lm.codecs.gemini.wire import (
     ABLE,
     ASKED,
@@ -70,7 +71,7 @@ def test_a_request_is_read_in_either_spelling_and_what_is_the_callers_own_is_lef
     }
     parameters: JsonObject = {"type": "object", "title": "F", "properties": {"my_key": {"type": "integer"}}}
     call = ToolCall("call_0", "f", {"my_key": 1}, provider_data={"gemini": {"thoughtSignature": "AAEC"}})
-    assert gemini.read_request(snake) == Request(
+    assert read_request(snake) == Request(
         (
             Message.system("S"),
             ASKED,
@@ -93,7 +94,7 @@ def test_results_without_ids_find_their_calls_by_name_and_order() -> None:
         model({"functionCall": {"name": "f"}}, {"functionCall": {"name": "g"}}, {"functionCall": {"name": "f"}}),
         user(*map(unnamed_result, ("g", "f", "f"))),
     )
-    results = gemini.read_request(wire).messages[2].tool_results
+    results = read_request(wire).messages[2].tool_results
     assert [(result.id, result.name) for result in results] == [("call_1", "g"), ("call_0", "f"), ("call_2", "f")]
 
 
@@ -109,8 +110,8 @@ READ_RESULTS: dict[str, tuple[JsonValue, ToolResult]] = {
 @pytest.mark.parametrize(("response", "read"), READ_RESULTS.values(), ids=READ_RESULTS)
 def test_a_result_is_read_whatever_its_call(response: JsonValue, read: ToolResult) -> None:
     wire = body(user({"functionResponse": {"id": "c9", "name": "f", "response": response}}))
-    assert gemini.read_request(wire).messages == (Message.tool(read),)
-    nameless = gemini.read_request(body(user({"functionResponse": {"response": response}})))
+    assert read_request(wire).messages == (Message.tool(read),)
+    nameless = read_request(body(user({"functionResponse": {"response": response}})))
     assert nameless.messages == (Message.tool(replace(read, id="", name="")),)
 
 
@@ -134,7 +135,7 @@ UNMODELLED: dict[str, JsonObject] = {
 @pytest.mark.parametrize("fields", UNMODELLED.values(), ids=UNMODELLED)
 def test_what_is_not_modelled_is_read_and_written_again(fields: JsonObject) -> None:
     wire = body(WIRE_ASKED, **fields)
-    request = gemini.read_request(wire)
+    request = read_request(wire)
     assert encoded(request).body == wire
     assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
 
@@ -271,7 +272,7 @@ def test_an_answer_put_into_history_is_sent_as_it_came(came: list[JsonObject], d
     stored = Message.from_json(json.loads(json.dumps(choice.message().to_json())))
     turns = parts_by_turn(gemini.encode(Request((ASKED, stored)), to))
     assert [part for role, parts in turns if role == "model" for part in parts] == came
-    read = gemini.read_request({"contents": [WIRE_ASKED, model(*came)]}, dialect)
+    read = read_request({"contents": [WIRE_ASKED, model(*came)]}, dialect)
     assert [part for role, parts in parts_by_turn(gemini.encode(read, to)) if role == "model" for part in parts] == came
 
 
@@ -300,7 +301,7 @@ def test_ten_turns_are_sent_as_they_came() -> None:
         came += [model(*parts), user(*answers)]
     stored = [Message.from_json(json.loads(json.dumps(message.to_json()))) for message in history]
     assert gemini.encode(Request(tuple(stored)), to).body["contents"] == came
-    assert gemini.encode(gemini.read_request({"contents": list(came)}), to).body["contents"] == came
+    assert gemini.encode(read_request({"contents": list(came)}), to).body["contents"] == came
 
 
 def test_the_tables_name_only_what_the_wire_has() -> None:

@@ -16,9 +16,9 @@ from sigwire.core.response import Usage
 from sigwire.core.tools import Tool, ToolCall
 from sigwire.errors import LMError, LMRateLimitError, LMServerError, LMTransportError
 from sigwire.lm.codecs import gemini
-from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.gemini import GEMINI, VERTEX
 from sigwire.lm.codecs.gemini.fragments import CallInFragments
+from sigwire.lm.codecs.shapes import Target
 from tests.lm.codecs.streaming import ASKED, cuts, damaged, hostile, only_our_errors, sent_to, streamed, told
 
 TARGET = Target("gemini", "gemini-x", GEMINI)

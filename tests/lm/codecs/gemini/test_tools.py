@@ -13,9 +13,10 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.tools import Tool, WebSearch
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import gemini
-from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.gemini import VERTEX, GeminiDialect
+from sigwire.lm.codecs.shapes import Target
 from tests.lm.codecs.encoding import features
+from tests.lm.codecs.gemini.reading import read_request
 from tests.lm.codecs.gemini.wire import (
     ASKED,
     DECLARED,
@@ -216,7 +217,7 @@ READ_BACK = [
 @pytest.mark.parametrize("name", [name for name in READ_BACK if name != "row 49 web search alone takes no choice"])
 def test_tools_and_choices_are_read_back(name: str) -> None:
     _, request, fields, _ = OFFERS[name]
-    assert gemini.read_request(body(WIRE_ASKED, **fields)) == replace(request, messages=(ASKED,))
+    assert read_request(body(WIRE_ASKED, **fields)) == replace(request, messages=(ASKED,))
 
 
 REFUSED_TOOLS: dict[str, tuple[Target[GeminiDialect], tuple[JsonObject, ...], str]] = {

@@ -16,8 +16,8 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.core.tools import ToolCall
 from sigwire.lm.codecs import gemini
-from sigwire.lm.codecs.base import Codec, Encoded, ModelFacts, Target
 from sigwire.lm.codecs.gemini import GEMINI, GeminiDialect
+from sigwire.lm.codecs.shapes import Codec, Encoded, ModelFacts, Target
 from tests.lm.codecs.encoding import encoded_untouched
 
 CODEC: Codec[GeminiDialect] = gemini

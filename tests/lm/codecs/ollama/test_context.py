@@ -14,8 +14,9 @@ from sigwire.core.messages import ImagePart, Message, TextPart
 from sigwire.core.request import Request
 from sigwire.core.tools import Tool
 from sigwire.lm.codecs import ollama
-from sigwire.lm.codecs.base import Target, at
+from sigwire.lm.codecs.loose import at
 from sigwire.lm.codecs.ollama import OLLAMA, OLLAMA_CLOUD
+from sigwire.lm.codecs.shapes import Target
 
 TARGET = Target("ollama", "m", OLLAMA)
 TOOL = Tool.from_schema("f", "d" * 9000, {"type": "object", "properties": {}})

@@ -11,10 +11,10 @@ from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, Opaqu
 from sigwire.core.request import Request
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.errors import UnsupportedFeature
-from sigwire.lm.codecs import ollama
-from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.ollama import OllamaDialect
+from sigwire.lm.codecs.shapes import Target
 from tests.lm.codecs.encoding import features
+from tests.lm.codecs.ollama.reading import read_request
 from tests.lm.codecs.ollama.wire import (
     ASKED,
     ASSISTANT,
@@ -137,7 +137,7 @@ def test_messages_are_written_and_read_back(messages: tuple[Message, ...], wire:
     sent = encoded(Request(messages))
     assert sent.body == body(*wire)
     assert sent.warnings == ()
-    assert ollama.read_request(sent.body) == Request(messages)
+    assert read_request(sent.body) == Request(messages)
 
 
 def one_way(*messages: Message, to: Target[OllamaDialect] | None = None) -> tuple[JsonValue, list[str]]:
@@ -270,7 +270,7 @@ def test_results_without_ids_are_read_by_name_and_then_by_order() -> None:
         {"role": "tool", "content": "3"},
         {"role": "tool", "tool_name": "h", "content": "nobody asked"},
     ]
-    results = ollama.read_request(body(*wire)).messages[1].tool_results
+    results = read_request(body(*wire)).messages[1].tool_results
     assert [(result.id, result.name, result.content) for result in results] == [
         ("call_1", "g", "1"),
         ("call_0", "f", "2"),

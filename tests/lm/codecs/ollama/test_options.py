@@ -11,10 +11,10 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.errors import UnsupportedFeature, UnsupportedOption
-from sigwire.lm.codecs import ollama
-from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.ollama import OLLAMA_CLOUD, OllamaDialect
+from sigwire.lm.codecs.shapes import Target
 from tests.lm.codecs.encoding import features
+from tests.lm.codecs.ollama.reading import read_request
 from tests.lm.codecs.ollama.wire import ASKED, SCHEMA, TOOL, WIRE_ASKED, body, encoded, target
 
 IN_WORDS = (
@@ -99,12 +99,12 @@ def test_options(to: Target[OllamaDialect], options: JsonObject, fields: JsonObj
 @pytest.mark.parametrize(("options", "fields"), [(case[1], case[2]) for case in FIELDS.values()], ids=FIELDS)
 def test_options_are_read_back(options: JsonObject, fields: JsonObject) -> None:
     given: JsonObject = {name: value for name, value in options.items() if value is not None}
-    assert ollama.read_request(body(WIRE_ASKED) | fields) == Request((ASKED,), options=given)
+    assert read_request(body(WIRE_ASKED) | fields) == Request((ASKED,), options=given)
 
 
 @pytest.mark.parametrize("think", [True, "loud"])
 def test_thinking_asked_for_in_other_words_is_kept(think: JsonValue) -> None:
-    assert ollama.read_request(body(WIRE_ASKED, think=think)).options == {"extra_body": {"think": think}}
+    assert read_request(body(WIRE_ASKED, think=think)).options == {"extra_body": {"think": think}}
 
 
 def test_row_43_it_is_asked_as_often_as_choices_are_wanted() -> None:
@@ -130,7 +130,7 @@ def test_row_34_structured_output_and_row_35_without_its_name(schema: JsonObject
     sent = encoded(request)
     assert sent.body == body(WIRE_ASKED, format=schema)
     assert sent.warnings == ()
-    assert ollama.read_request(sent.body) == request
+    assert read_request(sent.body) == request
     named = replace(request, response_format=ResponseFormat(schema, "my answer"))
     assert encoded(named).body == sent.body
 
@@ -139,7 +139,7 @@ def test_any_object_is_asked_for_without_a_schema() -> None:
     request = Request((ASKED,), response_format=ResponseFormat())
     sent = encoded(request)
     assert sent.body == body(WIRE_ASKED, format="json")
-    assert ollama.read_request(sent.body) == request
+    assert read_request(sent.body) == request
 
 
 def test_row_36_a_host_that_does_not_hold_the_model_to_a_schema_is_warned_of() -> None:

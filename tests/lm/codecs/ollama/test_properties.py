@@ -26,6 +26,7 @@ from tests.lm.codecs.any_request import (
     wild_text,
 )
 from tests.lm.codecs.encoding import features
+from tests.lm.codecs.ollama.reading import read_request
 from tests.lm.codecs.ollama.wire import ASKED, WIRE_ASKED, answer, body, decoded, target
 
 families = st.sampled_from(["ollama", "deepseek", None])
@@ -76,7 +77,7 @@ def test_every_call_is_answered_at_once_and_in_order(request: Request) -> None:
 def test_what_was_written_is_read_and_written_the_same(request: Request) -> None:
     sent = attempt(ollama, replace(request, options={}, response_format=None, tools=()), target())
     if not isinstance(sent, str):
-        assert ollama.encode(ollama.read_request(sent.body), target()).body == sent.body
+        assert ollama.encode(read_request(sent.body), target()).body == sent.body
 
 
 texts = st.text(max_size=12)
@@ -141,4 +142,4 @@ def test_ten_turns_are_sent_as_they_came() -> None:
         result_id: JsonObject = {"tool_call_id": named["id"]} if named else {}
         came += [wire, {"role": "tool", "tool_name": "f", **result_id, "content": "ok"}]
     assert len({call.id for message in history for call in message.tool_calls}) == 10
-    assert ollama.read_request(body(*came)).messages == tuple(history)
+    assert read_request(body(*came)).messages == tuple(history)

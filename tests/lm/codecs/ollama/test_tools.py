@@ -11,6 +11,7 @@ from sigwire.core.request import Request, ToolChoice
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import ollama
 from tests.lm.codecs.encoding import features
+from tests.lm.codecs.ollama.reading import read_request
 from tests.lm.codecs.ollama.wire import ASKED, OTHER, SCHEMA, THIRD, TOOL, WIRE_ASKED, answer, body, encoded, target
 
 NO_PARAMETERS: JsonObject = {"type": "function", "function": {"name": "f", "description": "d"}}
@@ -64,7 +65,7 @@ def test_tools_and_choices(request_: Request, fields: JsonObject, warned: list[s
 
 def test_tools_are_read_back() -> None:
     request = Request((ASKED,), (TOOL, NOTHING))
-    assert ollama.read_request(encoded(request).body) == request
+    assert read_request(encoded(request).body) == request
 
 
 def with_name(name: str) -> JsonObject:

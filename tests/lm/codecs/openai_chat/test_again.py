@@ -12,8 +12,8 @@ from sigwire.core.messages import Message, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.dialects import COMPATIBLE, DEEPSEEK, MISTRAL, OPENAI, ChatDialect
+from sigwire.lm.codecs.shapes import Target
 from tests.lm.codecs.openai_chat.wire import ASKED, encoded, target
 
 

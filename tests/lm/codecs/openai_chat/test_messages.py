@@ -11,10 +11,10 @@ from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, Opaqu
 from sigwire.core.request import Request
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.errors import UnsupportedFeature
-from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.dialects import DEEPSEEK, MISTRAL, OLLAMA_CHAT, OPENAI, OPENROUTER, VLLM, ChatDialect
+from sigwire.lm.codecs.shapes import Target
 from tests.lm.codecs.encoding import features
+from tests.lm.codecs.openai_chat.reading import read_request
 from tests.lm.codecs.openai_chat.wire import (
     ASKED,
     ASSISTANT,
@@ -126,7 +126,7 @@ def test_messages_are_written_and_read_back(messages: tuple[Message, ...], wire:
     sent = encoded(Request(messages))
     assert sent.body == body(*wire)
     assert sent.warnings == ()
-    assert openai_chat.read_request(sent.body).messages == messages
+    assert read_request(sent.body).messages == messages
 
 
 def one_way(*messages: Message, to: Target[ChatDialect] | None = None) -> tuple[JsonValue, list[str]]:

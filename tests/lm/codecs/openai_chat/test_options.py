@@ -11,10 +11,10 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
-from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.dialects import AZURE, COMPATIBLE, DEEPSEEK, GROQ, MISTRAL, OPENROUTER, VLLM, ChatDialect
+from sigwire.lm.codecs.shapes import Target
 from tests.lm.codecs.encoding import features
+from tests.lm.codecs.openai_chat.reading import read_request
 from tests.lm.codecs.openai_chat.wire import ASKED, SCHEMA, TOOL, WIRE_ASKED, body, encoded, target
 
 FORMAT: JsonObject = {"type": "json_schema", "json_schema": {"name": "response", "schema": SCHEMA}}
@@ -193,7 +193,7 @@ def test_row_34_structured_output_and_row_35_its_name() -> None:
     request = Request((ASKED,), response_format=ResponseFormat(SCHEMA))
     sent = encoded(request)
     assert sent.body == body(WIRE_ASKED, response_format=FORMAT)
-    assert openai_chat.read_request(sent.body) == request
+    assert read_request(sent.body) == request
     named = encoded(replace(request, response_format=ResponseFormat(SCHEMA, "my answer"))).body["response_format"]
     assert named == {"type": "json_schema", "json_schema": {"name": "my_answer", "schema": SCHEMA}}
 
@@ -207,7 +207,7 @@ def test_any_object_is_asked_for_without_a_schema() -> None:
     request = Request((ASKED,), response_format=ResponseFormat())
     sent = encoded(request)
     assert sent.body == body(WIRE_ASKED, response_format={"type": "json_object"})
-    assert openai_chat.read_request(sent.body) == request
+    assert read_request(sent.body) == request
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.tools import CallError, ToolCall
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.base import Encoded, Target
 from sigwire.lm.codecs.dialects import GROQ
+from sigwire.lm.codecs.shapes import Encoded, Target
 
 TARGET = Target("groq", "m", GROQ)
 SAID = "parameters for tool f did not match schema"

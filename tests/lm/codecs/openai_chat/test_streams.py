@@ -17,8 +17,8 @@ from sigwire.core.response import Response, Usage
 from sigwire.core.tools import Tool, ToolCall
 from sigwire.errors import LMInvalidRequestError, LMRateLimitError, LMServerError, LMTransportError, LMUnexpectedError
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.base import StreamingCodec, Target
 from sigwire.lm.codecs.dialects import DEEPSEEK, GROQ, MISTRAL, OPENAI, OPENROUTER, VLLM, ChatDialect
+from sigwire.lm.codecs.shapes import StreamingCodec, Target
 from sigwire.lm.sse import splitter_for
 from tests.lm.codecs.streaming import ASKED, cuts, hostile, only_our_errors, sent_to, streamed, told
 

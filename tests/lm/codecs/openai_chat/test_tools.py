@@ -10,7 +10,6 @@ from sigwire.core.json import JsonObject
 from sigwire.core.request import Request, ToolChoice
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.dialects import (
     COMPATIBLE,
     DEEPSEEK,
@@ -21,7 +20,9 @@ from sigwire.lm.codecs.dialects import (
     OPENAI,
     ChatDialect,
 )
+from sigwire.lm.codecs.shapes import Target
 from tests.lm.codecs.encoding import features
+from tests.lm.codecs.openai_chat.reading import read_request
 from tests.lm.codecs.openai_chat.wire import ASKED, OTHER, SCHEMA, TOOL, WIRE_ASKED, answer, body, encoded, target
 
 NO_PARAMETERS: JsonObject = {"type": "function", "function": {"name": "f", "description": "d"}}
@@ -123,7 +124,7 @@ def test_tools_and_choices(to: Target[ChatDialect], request_: Request, fields: J
 @pytest.mark.parametrize("name", [name for name, case in OFFERS.items() if case[0].dialect is OPENAI and case[2]])
 def test_tools_and_choices_are_read_back(name: str) -> None:
     _, request, fields, _ = OFFERS[name]
-    assert openai_chat.read_request(body(WIRE_ASKED, **fields)) == replace(request, messages=(ASKED,))
+    assert read_request(body(WIRE_ASKED, **fields)) == replace(request, messages=(ASKED,))
 
 
 def test_row_26_a_name_the_wire_forbids_is_mapped_and_mapped_back() -> None:

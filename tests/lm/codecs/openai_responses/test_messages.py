@@ -11,9 +11,9 @@ from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, Opaqu
 from sigwire.core.request import Request
 from sigwire.core.tools import ToolCall, ToolResult
 from sigwire.errors import InputError, UnsupportedFeature
-from sigwire.lm.codecs import openai_responses
 from sigwire.lm.codecs.openai_responses import COMPATIBLE, DEEPSEEK, OPENAI, ResponsesDialect
 from tests.lm.codecs.encoding import features
+from tests.lm.codecs.openai_responses.reading import read_request
 from tests.lm.codecs.openai_responses.wire import (
     ADDED,
     AFTER,
@@ -169,7 +169,7 @@ def test_messages_are_written_and_read_back(messages: tuple[Message, ...], wire:
     sent = encoded(Request(messages))
     assert sent.body == wire
     assert sent.warnings == ()
-    assert openai_responses.read_request(sent.body) == Request(messages)
+    assert read_request(sent.body) == Request(messages)
 
 
 def test_row_7_a_host_may_know_no_developer() -> None:
@@ -326,7 +326,7 @@ def test_a_result_is_kept_where_the_provider_has_its_call(name: str) -> None:
     sent = encoded(request)
     assert sent.body == body({**WIRE_OK, "output": "ERROR: boom"}, **{name: "r"})
     assert sent.warnings == ()
-    assert openai_responses.read_request(sent.body) == request
+    assert read_request(sent.body) == request
     alone = encoded(replace(request, options={}))
     assert (alone.body, features(alone.warnings)) == (body(), ["tool_results"])
 
@@ -341,7 +341,7 @@ def test_results_of_calls_here_and_there_are_both_kept() -> None:
 
 def test_an_image_of_nothing_is_read_as_it_is() -> None:
     wire = body({"role": "user", "content": [{"type": "input_image", "detail": "auto"}]})
-    request = openai_responses.read_request(wire)
+    request = read_request(wire)
     assert request.messages == (Message("user", (OpaquePart(FAMILY, {"type": "input_image", "detail": "auto"}),)),)
     assert encoded(request).body == wire
 
@@ -361,4 +361,4 @@ def test_a_custom_call_and_its_result_go_back_as_such() -> None:
     assert sent.body == body(
         WIRE_ASKED, wire_call, {"type": "custom_tool_call_output", "call_id": "c1", "output": "ok"}
     )
-    assert openai_responses.read_request(sent.body) == request
+    assert read_request(sent.body) == request

@@ -11,10 +11,10 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.errors import UnsupportedFeature, UnsupportedOption
-from sigwire.lm.codecs import openai_responses
-from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.openai_responses import COMPATIBLE, ResponsesDialect
+from sigwire.lm.codecs.shapes import Target
 from tests.lm.codecs.encoding import features
+from tests.lm.codecs.openai_responses.reading import read_request
 from tests.lm.codecs.openai_responses.wire import (
     ABLE,
     ANSWERED,
@@ -155,17 +155,17 @@ READ_BACK: dict[str, tuple[JsonObject, JsonObject]] = {
 
 @pytest.mark.parametrize(("fields", "options"), READ_BACK.values(), ids=READ_BACK)
 def test_options_are_read(fields: JsonObject, options: JsonObject) -> None:
-    assert openai_responses.read_request(body(WIRE_ASKED, **fields)) == Request((ASKED,), options=options)
+    assert read_request(body(WIRE_ASKED, **fields)) == Request((ASKED,), options=options)
 
 
 def test_an_input_of_text_is_read_as_a_user_turn() -> None:
-    read = openai_responses.read_request({"model": "m", "input": "q", "instructions": "S", "store": False})
+    read = read_request({"model": "m", "input": "q", "instructions": "S", "store": False})
     assert read == Request((Message.system("S"), ASKED))
 
 
 def test_two_plain_texts_of_the_model_in_a_row_stay_two() -> None:
     wire = body(*({"role": "assistant", "content": text} for text in "ab"), WIRE_CALL, WIRE_OK)
-    read = openai_responses.read_request(wire)
+    read = read_request(wire)
     assert read.messages == (Message.assistant("a"), Message.assistant("b", [CALL]), ANSWERED)
     assert encoded(read).body == wire
 
@@ -207,14 +207,14 @@ def test_row_34_structured_output_and_row_35_its_name() -> None:
     request = Request((ASKED,), response_format=ResponseFormat(SCHEMA))
     sent = encoded(request)
     assert sent.body == body(WIRE_ASKED, text=FORMAT)
-    assert openai_responses.read_request(sent.body) == request
+    assert read_request(sent.body) == request
     named = encoded(replace(request, response_format=ResponseFormat(SCHEMA, "my answer"))).body["text"]
     assert named == {"format": {"type": "json_schema", "name": "my_answer", "schema": SCHEMA}}
 
 
 def test_a_strict_format_is_read_and_stays_strict() -> None:
     strict: JsonObject = {"format": {"type": "json_schema", "name": "a", "schema": SCHEMA, "strict": True}}
-    request = openai_responses.read_request(body(WIRE_ASKED, text=strict))
+    request = read_request(body(WIRE_ASKED, text=strict))
     assert request.response_format == ResponseFormat(SCHEMA, "a")
     assert encoded(request).body == body(WIRE_ASKED, text=strict)
 
@@ -230,7 +230,7 @@ def test_any_object_is_asked_for_without_a_schema_and_the_system_turn_is_input_t
     assert sent.body == body(
         {"role": "developer", "content": "Answer in JSON."}, WIRE_ASKED, text={"format": {"type": "json_object"}}
     )
-    assert openai_responses.read_request(sent.body) == request
+    assert read_request(sent.body) == request
 
 
 def test_row_36_a_model_without_schemas_is_told_in_words() -> None:

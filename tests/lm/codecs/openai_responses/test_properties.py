@@ -29,6 +29,7 @@ from tests.lm.codecs.any_request import (
     wild_text,
 )
 from tests.lm.codecs.encoding import features
+from tests.lm.codecs.openai_responses.reading import read_request
 from tests.lm.codecs.openai_responses.wire import (
     AFTER,
     ASKED,
@@ -160,7 +161,7 @@ def test_an_answer_put_into_history_is_sent_as_it_came(items: list[JsonObject]) 
 def test_what_was_written_is_read_and_written_again(items: list[JsonObject]) -> None:
     choice = decoded(answer(*items)).choices[0]
     sent = openai_responses.encode(Request((Message.system("S"), ASKED, choice.message(), ASKED)), target())
-    read = openai_responses.read_request(sent.body)
+    read = read_request(sent.body)
     assert openai_responses.encode(read, target()).body == sent.body
 
 

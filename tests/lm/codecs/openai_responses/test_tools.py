@@ -11,9 +11,10 @@ from sigwire.core.request import Request, ToolChoice
 from sigwire.core.tools import Tool, WebSearch
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import openai_responses
-from sigwire.lm.codecs.base import Target
 from sigwire.lm.codecs.openai_responses import AZURE, COMPATIBLE, OPENAI, ResponsesDialect
+from sigwire.lm.codecs.shapes import Target
 from tests.lm.codecs.encoding import features
+from tests.lm.codecs.openai_responses.reading import read_request
 from tests.lm.codecs.openai_responses.wire import (
     ASKED,
     FILES,
@@ -171,20 +172,20 @@ def test_tools_and_choices(
 @pytest.mark.parametrize("name", [name for name, case in OFFERS.items() if case[0].dialect is OPENAI and case[2]])
 def test_tools_and_choices_are_read_back(name: str) -> None:
     _, request, fields, _ = OFFERS[name]
-    assert openai_responses.read_request(body(WIRE_ASKED, **fields)) == replace(request, messages=(ASKED,))
+    assert read_request(body(WIRE_ASKED, **fields)) == replace(request, messages=(ASKED,))
 
 
 @pytest.mark.parametrize("choice", ["validated", {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "mcp"}]}])
 def test_a_choice_we_do_not_model_is_kept_when_read(choice: JsonValue) -> None:
     wire = body(WIRE_ASKED, tools=[WIRE_TOOL], tool_choice=choice)
-    assert encoded(openai_responses.read_request(wire)).body == wire
+    assert encoded(read_request(wire)).body == wire
 
 
 def test_what_a_tool_or_a_choice_says_beyond_our_model_is_kept_when_read() -> None:
     deferred: JsonObject = {**WIRE_TOOL, "strict": True, "defer_loading": True}
     hosted: JsonObject = {"type": "file_search"}
     wire = body(WIRE_ASKED, tools=[deferred], tool_choice=hosted)
-    request = openai_responses.read_request(wire)
+    request = read_request(wire)
     assert request.tools == (TOOL,)
     assert request.options == {"extra_body": {"tools": [deferred], "tool_choice": hosted}}
     assert encoded(request).body == wire

@@ -15,8 +15,8 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.core.tools import Tool, ToolCall, ToolResult
 from sigwire.lm.codecs import openai_responses
-from sigwire.lm.codecs.base import Codec, Encoded, ModelFacts, Target
 from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesDialect
+from sigwire.lm.codecs.shapes import Codec, Encoded, ModelFacts, Target
 from tests.lm.codecs.encoding import encoded_untouched, features
 
 CODEC: Codec[ResponsesDialect] = openai_responses

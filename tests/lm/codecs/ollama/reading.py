@@ -9,9 +9,10 @@ from sigwire.core.messages import Message, Role
 from sigwire.core.names import NameMap
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools import ToolCall, ToolResult, number_calls
-from sigwire.lm.codecs.base import Place, objects_of, string_of, without
+from sigwire.lm.codecs.loose import objects_of, string_of, without
 from sigwire.lm.codecs.ollama.decoding import decode_beside, decode_calls, decode_said
 from sigwire.lm.codecs.ollama.tables import OLLAMA, OPTIONS, THINK, OllamaDialect
+from sigwire.lm.codecs.options import Place
 from sigwire.lm.codecs.repair import read_error_text
 
 __all__ = ["read_request"]

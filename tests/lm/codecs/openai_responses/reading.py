@@ -11,18 +11,13 @@ from sigwire.core.names import NameMap
 from sigwire.core.parts import MediaPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.tools import ToolCall, ToolResult
-from sigwire.lm.codecs.base import (
-    Place,
-    object_of,
-    objects_of,
-    read_content,
-    split_data_url,
-    string_of,
-)
+from sigwire.lm.codecs.loose import object_of, objects_of, string_of
+from sigwire.lm.codecs.media import read_content, split_data_url
 from sigwire.lm.codecs.openai_responses.decoding import decode_item
 from sigwire.lm.codecs.openai_responses.dialects import OPENAI, ResponsesDialect
 from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, LOGPROBS, OPTIONS
 from sigwire.lm.codecs.openai_responses.turns import encode_part
+from sigwire.lm.codecs.options import Place
 from sigwire.lm.codecs.repair import read_error_text
 
 __all__ = ["read_request"]

@@ -13,10 +13,11 @@ from sigwire.core.messages import Message, Part
 from sigwire.core.names import NameMap
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.tools import ToolCall, ToolResult, number_calls
-from sigwire.lm.codecs.base import Place, at, objects_of, string_of
 from sigwire.lm.codecs.gemini.dialects import GEMINI, GeminiDialect
 from sigwire.lm.codecs.gemini.parts import decode_media, decode_part
 from sigwire.lm.codecs.gemini.tables import JSON_TYPE, OPTIONS
+from sigwire.lm.codecs.loose import at, objects_of, string_of
+from sigwire.lm.codecs.options import Place
 
 __all__ = ["read_request"]
 

@@ -19,17 +19,13 @@ from sigwire.core.messages import (
 from sigwire.core.names import NameMap
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.tools import ToolResult, number_calls
-from sigwire.lm.codecs.base import (
-    Place,
-    objects_of,
-    read_content,
-    split_data_url,
-    string_of,
-)
 from sigwire.lm.codecs.dialects import ChatDialect
+from sigwire.lm.codecs.loose import objects_of, string_of
+from sigwire.lm.codecs.media import read_content, split_data_url
 from sigwire.lm.codecs.openai_chat.decoding import decode_call, decode_content
 from sigwire.lm.codecs.openai_chat.messages import encode_part
 from sigwire.lm.codecs.openai_chat.tables import OPTIONS
+from sigwire.lm.codecs.options import Place
 from sigwire.lm.codecs.repair import read_error_text
 
 __all__ = ["read_request"]

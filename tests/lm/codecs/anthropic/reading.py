@@ -22,7 +22,9 @@ from sigwire.lm.codecs.anthropic.blocks import (
 )
 from sigwire.lm.codecs.anthropic.dialects import ANTHROPIC, MessagesDialect
 from sigwire.lm.codecs.anthropic.tables import OPTIONS
-from sigwire.lm.codecs.base import Place, Target, objects_of, string_of
+from sigwire.lm.codecs.loose import objects_of, string_of
+from sigwire.lm.codecs.options import Place
+from sigwire.lm.codecs.shapes import Target
 
 __all__ = ["read_request"]
 
