@@ -12,7 +12,7 @@ from pydantic import BaseModel, create_model
 
 from benchmarks.timing import FLOOR, OURS, Job
 from sigwire import Tool, ToolCall
-from sigwire.modules.toolbox import Toolbox
+from sigwire.modules.agents.toolbox import Toolbox
 
 __all__ = ["jobs"]
 

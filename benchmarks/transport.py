@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.by_hand import HEADERS, AsyncSender, Sender, head
 from benchmarks.server import ANSWER, EVENT, EVENTS, serving
 from benchmarks.timing import FLOOR, OURS, Contestant, Job
-from sigwire.lm.transport import HttpRequest, HttpTransport
+from sigwire.lm.http.transport import HttpRequest, HttpTransport
 
 __all__ = ["jobs"]
 

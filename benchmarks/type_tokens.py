@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from sigwire import InputField, OutputField, Signature
-from sigwire.adapters.type_text import field_type_text
+from sigwire.adapters.values.type_text import field_type_text
 
 __all__ = ["TYPES", "estimated_tokens", "table"]
 

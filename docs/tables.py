@@ -1,4 +1,4 @@
-"""The tables of README.md and docs/providers.md, made from ``sigwire.lm.providers``.
+"""The tables of README.md and docs/providers.md, made from ``sigwire.lm.providers.registry``.
 
     python docs/tables.py            writes them into the pages
     python docs/tables.py --check    says which pages are stale; the exit code is 1 then
@@ -14,8 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import cast
 
-from sigwire.lm.codecs.shapes import ModelFacts
-from sigwire.lm.providers import PROVIDERS, ModelRule, Provider
+from sigwire.lm.codecs.shared.interface import ModelFacts
+from sigwire.lm.providers.registry import PROVIDERS, ModelRule, Provider
 
 __all__ = ["PAGES", "TABLES", "main", "stale", "written"]
 
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     if "--check" in arguments:
         for page in pages:
             print(
-                f"{page.relative_to(ROOT)} does not show what sigwire/lm/provider_rows.py says: run python docs/tables.py"
+                f"{page.relative_to(ROOT)} does not show what sigwire/lm/providers/rows.py says: run python docs/tables.py"
             )
         return 1 if pages else 0
     for page in pages:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sigwire.core.messages import Message
     from sigwire.core.request import Request, ResponseFormat, ToolChoice
     from sigwire.core.response import Choice, LMWarning, Repair, Response, Usage
-    from sigwire.core.tools import Tool, ToolCall, ToolCalls, ToolResult, WebSearch
+    from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls, ToolResult, WebSearch
     from sigwire.errors import (
         AdapterParseError,
         AgentStopped,
@@ -77,11 +77,12 @@ if TYPE_CHECKING:
     from sigwire.lm.base import BaseLM, LanguageModel
     from sigwire.lm.client import LM
     from sigwire.lm.fake import DummyLM, FakeLM
+    from sigwire.modules.agents.react import AgentRun, ReAct, ReActStep
+    from sigwire.modules.agents.toolbox import Toolbox
     from sigwire.modules.chain_of_thought import ChainOfThought
     from sigwire.modules.looking_back import inspect_history
     from sigwire.modules.module import Module
     from sigwire.modules.predict import Predict
-    from sigwire.modules.react import AgentRun, ReAct, ReActStep
     from sigwire.modules.streamify import (
         StatusMessage,
         StatusMessageProvider,
@@ -89,7 +90,6 @@ if TYPE_CHECKING:
         StreamResponse,
         streamify,
     )
-    from sigwire.modules.toolbox import Toolbox
     from sigwire.observe.callbacks import BaseCallback
     from sigwire.observe.usage import track_usage
     from sigwire.settings import configure, context, settings
@@ -225,7 +225,7 @@ _HOMES = {
     "sigwire.core.messages": "Message",
     "sigwire.core.request": "Request ResponseFormat ToolChoice",
     "sigwire.core.response": "Choice LMWarning Repair Response Usage",
-    "sigwire.core.tools": "Tool ToolCall ToolCalls ToolResult WebSearch",
+    "sigwire.core.tools.tool": "Tool ToolCall ToolCalls ToolResult WebSearch",
     "sigwire.errors": (
         "AdapterParseError AgentStopped CallerError ConfigurationError ContentFiltered ContextWindowExceededError "
         "EmptyResponse EventLoopError InputError LMAuthenticationError LMBillingError LMError LMInvalidRequestError "
@@ -240,9 +240,9 @@ _HOMES = {
     "sigwire.modules.looking_back": "inspect_history",
     "sigwire.modules.module": "Module",
     "sigwire.modules.predict": "Predict",
-    "sigwire.modules.react": "AgentRun ReAct ReActStep",
+    "sigwire.modules.agents.react": "AgentRun ReAct ReActStep",
     "sigwire.modules.streamify": "StatusMessage StatusMessageProvider StreamListener StreamResponse streamify",
-    "sigwire.modules.toolbox": "Toolbox",
+    "sigwire.modules.agents.toolbox": "Toolbox",
     "sigwire.observe.callbacks": "BaseCallback",
     "sigwire.observe.usage": "track_usage",
     "sigwire.settings": "configure context settings",

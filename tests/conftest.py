@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from sigwire.lm import providers
+from sigwire.lm.providers import registry as providers
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -21,7 +21,7 @@ from sigwire.core.messages import (
 )
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Attempt, Choice, LMWarning, Repair, Response, Usage
-from sigwire.core.tools import CallError, ToolCall, ToolCalls, ToolResult, WebSearch
+from sigwire.core.tools.tool import CallError, ToolCall, ToolCalls, ToolResult, WebSearch
 
 __all__ = [
     "any_text",

@@ -130,7 +130,7 @@ def test_every_file_target_and_name_in_the_prose_of_a_page_exists(page: Path) ->
 def found_in_package(name: str) -> bool:
     """Whether a dotted name is a module of ours or something in one.
 
-    >>> found_in_package("sigwire.lm.providers.register"), found_in_package("sigwire.lm.nobody")
+    >>> found_in_package("sigwire.lm.providers.registry.register"), found_in_package("sigwire.lm.nobody")
     (True, False)
     """
     try:

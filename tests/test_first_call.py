@@ -44,13 +44,13 @@ FOREIGN = (
     "aiohttp asyncio docstring_parser email encodings.idna hashlib http importlib.metadata jsonschema litellm "
     "pydantic sqlite3 ssl urllib.request"
 ).split()
-STREAMS = "core.events lm.sse lm.pieces lm.telling modules.streamify adapters.streaming".split()
+STREAMS = "core.events lm.codecs.shared.framing lm.http.reply_stream lm.stream_events modules.streamify adapters.streaming".split()
 TOOLS = (
-    "core.docstrings core.foreign_tools core.function_tools core.schema modules.react modules.toolbox "
+    "core.tools.docstring core.tools.mcp core.tools.function core.schema modules.agents.react modules.agents.toolbox "
     "adapters.text_tools.grammar adapters.text_tools.reader adapters.text_tools.registry"
 ).split()
 OTHERS = (
-    "adapters.json adapters.two_step adapters.xml cli lm.awaiting lm.fake lm.litellm_bridge lm.litellm_streams lm.offline "
+    "adapters.json adapters.two_step adapters.xml cli lm.http.async_client lm.fake lm.litellm.backend lm.litellm.effects lm.offline "
     "modules.chain_of_thought streaming testing"
 ).split()
 CODECS = {"anthropic", "gemini", "ollama", "openai_chat", "openai_responses"}
@@ -77,7 +77,7 @@ def test_a_first_blocking_call_loads_nothing_that_it_does_not_need(place: str) -
     assert modules & {*FOREIGN, *ours(STREAMS), *ours(TOOLS), *ours(OTHERS)} == set()
     spoken = {name for name in CODECS if f"sigwire.lm.codecs.{name}" in modules}
     assert spoken == WIRES[place][2]
-    parts = {f"lm.codecs.{codec}.{part}" for codec in spoken for part in ("refused", "streaming")}
+    parts = {f"lm.codecs.{codec}.{part}" for codec in spoken for part in ("rejected_call", "stream_decoder")}
     assert modules & ours(parts) == set()
 
 
@@ -85,8 +85,8 @@ def test_a_first_blocking_call_loads_nothing_that_it_does_not_need(place: str) -
     ("then", "late"),
     [
         ("list(predict.stream(question='And now?'))", ours(STREAMS) - {"sigwire.modules.streamify"}),
-        ("sigwire.Tool(print, name='say')", {"sigwire.core.docstrings", "sigwire.core.function_tools"}),
-        ("sigwire.ReAct", {"sigwire.modules.react", "sigwire.modules.toolbox"}),
+        ("sigwire.Tool(print, name='say')", {"sigwire.core.tools.docstring", "sigwire.core.tools.function"}),
+        ("sigwire.ReAct", {"sigwire.modules.agents.react", "sigwire.modules.agents.toolbox"}),
     ],
 )
 def test_what_was_not_loaded_is_there_when_it_is_used(then: str, late: set[str]) -> None:

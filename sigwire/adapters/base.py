@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
-from sigwire.adapters.demos import DemoLayout
-from sigwire.adapters.layout import Layout, TypeStyle, Visible
 from sigwire.adapters.plan import FollowUp, Parsed, Plan, ToolsMode
+from sigwire.adapters.prompts.demos import DemoLayout
+from sigwire.adapters.prompts.layout import Layout, TypeStyle, Visible
 from sigwire.adapters.text_tools.render import ToolSchemas
 from sigwire.adapters.text_tools.styles import style_named
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Response
-from sigwire.core.tools import Tool
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import UnsupportedFeature
 from sigwire.signatures.fields import FieldSpec
 

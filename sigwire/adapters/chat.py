@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
-from sigwire.adapters.layout import Layout, Reading, Visible
-from sigwire.adapters.objects import ObjectCodec
-from sigwire.adapters.type_text import field_type_text
+from sigwire.adapters.prompts.layout import Layout, Reading, Visible
+from sigwire.adapters.values.objects import ObjectCodec
+from sigwire.adapters.values.type_text import field_type_text
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Repair
 
 if TYPE_CHECKING:
-    from sigwire.adapters.streaming.told import Pieces, Told
+    from sigwire.adapters.field_events import Pieces, Told
 
 __all__ = ["ChatAdapter", "ChatLayout"]
 
@@ -94,7 +94,7 @@ class ChatLayout(Layout):
         return _HEADER.match("\n" + text) is not None
 
     def pieces(self, told: Told) -> Pieces:
-        from sigwire.adapters.streaming.sections import Sections
+        from sigwire.adapters.streaming.chat_sections import Sections
 
         return Sections(self.outputs, self._end, self.guard, told)
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
-from sigwire.adapters.layout import Layout, Reading, Visible
-from sigwire.adapters.objects import ObjectCodec
 from sigwire.adapters.plan import ToolsMode
-from sigwire.adapters.type_text import field_type_text
+from sigwire.adapters.prompts.layout import Layout, Reading, Visible
+from sigwire.adapters.values.objects import ObjectCodec
+from sigwire.adapters.values.type_text import field_type_text
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.request import ResponseFormat
@@ -24,7 +24,7 @@ from sigwire.errors import UnsupportedFeature
 from sigwire.signatures.fields import FieldSpec
 
 if TYPE_CHECKING:
-    from sigwire.adapters.streaming.told import Pieces, Told
+    from sigwire.adapters.field_events import Pieces, Told
 
 __all__ = ["JSONAdapter", "JSONLayout"]
 
@@ -104,7 +104,7 @@ class JSONLayout(Layout):
         return text.startswith("{")
 
     def pieces(self, told: Told) -> Pieces:
-        from sigwire.adapters.streaming.members import Members
+        from sigwire.adapters.streaming.json_members import Members
 
         return Members(self.outputs, told)
 

@@ -17,20 +17,20 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sigwire.adapters.demos import EXAMPLES_NOTE, Examples
-from sigwire.adapters.history import Replay
-from sigwire.adapters.layout import ABSENT, Layout, Reading
-from sigwire.adapters.narrow import is_mapping
-from sigwire.adapters.native_tools import read_tool_choice
+from sigwire.adapters.prompts.demos import EXAMPLES_NOTE, Examples
+from sigwire.adapters.prompts.history import Replay
+from sigwire.adapters.prompts.layout import ABSENT, Layout, Reading
+from sigwire.adapters.prompts.tool_choice import read_tool_choice
+from sigwire.adapters.prompts.turns import Speaker
 from sigwire.adapters.text_tools.render import instructions
 from sigwire.adapters.text_tools.styles import style_named
-from sigwire.adapters.turns import Speaker
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, OpaquePart, Part, TextPart
+from sigwire.core.narrow import is_mapping
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Repair, Response
-from sigwire.core.tools import CallError, Tool, ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.tool import CallError, Tool, ToolCall, ToolCalls, ToolResult
 from sigwire.errors import (
     AdapterParseError,
     ContentFiltered,

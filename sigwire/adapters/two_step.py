@@ -13,8 +13,8 @@ from typing import Any, cast
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.chat import ChatAdapter
-from sigwire.adapters.layout import Layout, Reading, Visible
 from sigwire.adapters.plan import FollowUp, Plan, ToolsMode, check_usable
+from sigwire.adapters.prompts.layout import Layout, Reading, Visible
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Choice, LMWarning
 from sigwire.errors import ConfigurationError

@@ -17,16 +17,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
-from sigwire.adapters.guards import AnyGuard, GuardPair, line_guard, tag_guard
-from sigwire.adapters.layout import Layout, Reading, Visible
-from sigwire.adapters.nested_tags import read_tags
-from sigwire.adapters.type_text import field_type_text
-from sigwire.adapters.values import ValueReadError
+from sigwire.adapters.prompts.escaping import AnyGuard, GuardPair, line_guard, tag_guard
+from sigwire.adapters.prompts.layout import Layout, Reading, Visible
+from sigwire.adapters.values.codecs import ValueReadError
+from sigwire.adapters.values.nested_tags import read_tags
+from sigwire.adapters.values.type_text import field_type_text
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Repair
 
 if TYPE_CHECKING:
-    from sigwire.adapters.streaming.told import Pieces, Told
+    from sigwire.adapters.field_events import Pieces, Told
 
 __all__ = ["XMLAdapter", "XMLLayout"]
 
@@ -100,7 +100,7 @@ class XMLLayout(Layout):
         return self._opener is not None and self._opener.match(text) is not None
 
     def pieces(self, told: Told) -> Pieces | None:
-        from sigwire.adapters.streaming.tags import Tags
+        from sigwire.adapters.streaming.xml_tags import Tags
 
         return Tags(self.outputs, self.guard, told) if self.outputs else None
 

@@ -186,7 +186,7 @@ class Record:
 def _core_values() -> dict[str, Any]:
     """The values of core that a field may hold, by the name they are saved under."""
     from sigwire.core.messages import Message
-    from sigwire.core.tools import ToolCall, ToolCalls, ToolResult
+    from sigwire.core.tools.tool import ToolCall, ToolCalls, ToolResult
 
     return {kind.__name__: kind for kind in (Message, ToolCall, ToolCalls, ToolResult)}
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue, Value
 from sigwire.core.messages import Message, Part, TextPart, ThinkingPart
-from sigwire.core.tools import ToolCall
+from sigwire.core.tools.tool import ToolCall
 
 __all__ = ["Attempt", "Choice", "FinishReason", "LMWarning", "Repair", "Response", "Usage"]
 

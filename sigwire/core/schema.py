@@ -36,7 +36,7 @@ def schema_of(annotation: Any) -> JsonObject:
     """
     from pydantic import TypeAdapter
 
-    from sigwire.core.typed_dicts import portable
+    from sigwire.core.typed_dict import portable
 
     return inline_refs(TypeAdapter(portable(annotation)).json_schema(schema_generator=untitled()))
 

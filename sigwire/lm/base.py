@@ -27,14 +27,14 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Response
+from sigwire.effects.emitting import Emit, Returned, astream, stream
+from sigwire.effects.steps import Either, Program, block_on, off_loop
 from sigwire.errors import ConfigurationError, InputError, StateError
-from sigwire.lm.codecs.openai_shape import decode_answer, decode_request, encode_call, encode_outputs
-from sigwire.lm.history import CallLog, Exchange, print_entries
+from sigwire.lm.call_log import CallLog, Exchange, print_entries
+from sigwire.lm.openai_dicts import decode_answer, decode_request, encode_call, encode_outputs
 from sigwire.lm.secrets import masked, public, without_secrets
 from sigwire.observe.callbacks import call
 from sigwire.observe.usage import record_usage
-from sigwire.steps import Either, Program, block_on, off_loop
-from sigwire.streams import Emit, Returned, astream, stream
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent

@@ -15,18 +15,18 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Response
+from sigwire.effects.steps import Program, arun, run
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import BaseLM
-from sigwire.lm.connection import ELSEWHERE, Connection
-from sigwire.lm.endpoint import connect
-from sigwire.lm.option_names import by_common_names
+from sigwire.lm.http_backend import connect
+from sigwire.lm.option_aliases import by_common_names
 from sigwire.lm.policy.retry import RetryPolicy
-from sigwire.lm.providers import find_provider
+from sigwire.lm.providers.connection import ELSEWHERE, Connection
+from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import public
-from sigwire.steps import Program, arun, run
 
 if TYPE_CHECKING:
-    from sigwire.lm.transport import Transport
+    from sigwire.lm.http.transport import Transport
 
 __all__ = ["LM"]
 

@@ -21,11 +21,11 @@ from sigwire.core.json import JsonObject, dumps
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools import ToolCall, ToolCalls, number_calls
+from sigwire.core.tools.tool import ToolCall, ToolCalls, number_calls
+from sigwire.effects.emitting import Emit
+from sigwire.effects.steps import Program
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import BaseLM
-from sigwire.steps import Program
-from sigwire.streams import Emit
 
 __all__ = ["Answer", "DummyLM", "FakeLM"]
 

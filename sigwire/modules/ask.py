@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sigwire.core.request import Request
 from sigwire.core.response import Response
+from sigwire.effects.emitting import Emit, listening
+from sigwire.effects.steps import Either, Program, arun, run
 from sigwire.errors import ConfigurationError, LMNotConfigured
-from sigwire.modules.streaming import Place, place_of
+from sigwire.modules.program_stream import Place, place_of
 from sigwire.observe.usage import record_usage
 from sigwire.settings import current
-from sigwire.steps import Either, Program, arun, run
-from sigwire.streams import Emit, listening
 
 if TYPE_CHECKING:
     from sigwire.core.events import ProgramEvent, StreamEvent
     from sigwire.lm.base import LanguageModel
-    from sigwire.lm.history import CallLog
+    from sigwire.lm.call_log import CallLog
 
 __all__ = ["Ask", "Asker", "EventReader", "choose_lm", "remembering"]
 
@@ -76,7 +76,7 @@ class Ask:
     def _done(self, response: Response) -> Response:
         record_usage(self.lm.model, response.usage)
         if logs := _logs.get():
-            from sigwire.lm.history import Exchange
+            from sigwire.lm.call_log import Exchange
 
             exchange = Exchange(self.lm.model, "chat", self.request, response)
             for log in logs:

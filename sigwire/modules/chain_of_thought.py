@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from sigwire.core.example import Prediction
+from sigwire.effects.steps import Program
 from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import Predict
 from sigwire.signatures.fields import OutputField
-from sigwire.signatures.grammar import caller_scope
+from sigwire.signatures.parser import caller_scope
 from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signature
 from sigwire.signatures.types import Reasoning
-from sigwire.steps import Program
 
 if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from sigwire.core.messages import Message
-from sigwire.core.tools import Tool, ToolCalls
+from sigwire.core.tools.tool import Tool, ToolCalls
 from sigwire.errors import InputError
 from sigwire.signatures.fields import FieldSpec, SignatureSpec
 

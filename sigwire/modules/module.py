@@ -5,7 +5,7 @@ A subclass defines one entry; the nearest class in the method resolution order t
     forward(...)            plain Python, blocking; awaited calls run it off the event loop
     aforward(...)           plain Python, awaited; blocking calls run it on a loop of our own, also in a notebook
     forward and aforward    each serves its own kind of call
-    steps(**inputs)         a generator of effects (see ``sigwire.steps``), for both: the library's own modules
+    steps(**inputs)         a generator of effects (see ``sigwire.effects.steps``), for both: the library's own modules
 
 ``module(...)`` blocks, ``await module.acall(...)`` awaits, ``yield from module.call_steps(...)`` calls from a program.
 All three report to callbacks, count usage and remember requests where the settings ask for it, and cost nothing where
@@ -24,19 +24,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TextIO, TypeVar,
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
+from sigwire.effects.steps import Gather, Program, arun, block_on, off_loop, run
 from sigwire.errors import ConfigurationError, InputError, StateError
-from sigwire.modules import state as states
 from sigwire.modules.ask import remembering
-from sigwire.modules.copies import copy_value
-from sigwire.modules.streaming import AsyncProgramStream, ProgramStream
-from sigwire.modules.walk import Attribute, Parameter, Path, Walkable, contained, name_of, put
+from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
+from sigwire.modules.tree import saving as states
+from sigwire.modules.tree.copying import copy_value
+from sigwire.modules.tree.walk import Attribute, Parameter, Path, Walkable, contained, name_of, put
 from sigwire.observe.callbacks import call
 from sigwire.observe.usage import UsageTracker, track_usage
 from sigwire.settings import Settings, current
-from sigwire.steps import Gather, Program, arun, block_on, off_loop, run
 
 if TYPE_CHECKING:
-    from sigwire.lm.history import CallLog
+    from sigwire.lm.call_log import CallLog
 
 __all__ = ["Module", "StepsModule"]
 
@@ -98,7 +98,7 @@ class Module(Walkable):
         return await arun(self.call_steps(*args, **kwargs))
 
     def stream(self, *args: Any, **kwargs: Any) -> ProgramStream[Any]:
-        """Run, blocking, and read what is told on the way; the last event is ``Finished``. See ``sigwire.modules.streaming``.
+        """Run, blocking, and read what is told on the way; the last event is ``Finished``. See ``sigwire.modules.program_stream``.
 
         The program runs as its events are read; leaving early stops it.
 
@@ -383,7 +383,7 @@ class Module(Walkable):
 
         Nothing is remembered unless ``max_history_size`` is set (``configure(max_history_size=100)``).
         """
-        from sigwire.lm.history import print_entries
+        from sigwire.lm.call_log import print_entries
 
         if not self.history:
             print(
@@ -398,7 +398,7 @@ class Module(Walkable):
         if not size:
             return None
         if self._log is None or self._log.size != size:
-            from sigwire.lm.history import CallLog
+            from sigwire.lm.call_log import CallLog
 
             self._log = CallLog(size)
         return self._log

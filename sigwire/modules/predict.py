@@ -17,7 +17,8 @@ from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Choice, LMWarning, Response
-from sigwire.core.tools import Tool
+from sigwire.core.tools.tool import Tool
+from sigwire.effects.steps import Program
 from sigwire.errors import (
     AdapterParseError,
     ConfigurationError,
@@ -30,14 +31,13 @@ from sigwire.errors import (
 from sigwire.modules.ask import Ask, EventReader, choose_lm
 from sigwire.modules.inputs import InputReader, TakenIds
 from sigwire.modules.module import StepsModule
-from sigwire.modules.state import plain, prepare_one
-from sigwire.modules.streaming import AsyncProgramStream, ProgramStream, listener_of
-from sigwire.modules.walk import Parameter
+from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, listener_of
+from sigwire.modules.tree.saving import plain, prepare_one
+from sigwire.modules.tree.walk import Parameter
 from sigwire.observe.callbacks import call as watch
 from sigwire.settings import Settings, current
-from sigwire.signatures.grammar import caller_scope
+from sigwire.signatures.parser import caller_scope
 from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signature
-from sigwire.steps import Program
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 from sigwire.core.events import AskStart, FieldDelta, FieldEnd, Finished, ProgramEvent
 from sigwire.core.example import Prediction
 from sigwire.core.record import to_plain
+from sigwire.effects.emitting import Emit
+from sigwire.effects.emitting import stream as blocking_stream
+from sigwire.effects.steps import Program, arun, block_on, run
 from sigwire.errors import ConfigurationError
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
-from sigwire.modules.streaming import AsyncProgramStream, ProgramStream, paths_of
+from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, paths_of
 from sigwire.observe.callbacks import BaseCallback
 from sigwire.settings import context, current
-from sigwire.steps import Program, arun, block_on, run
-from sigwire.streams import Emit
-from sigwire.streams import stream as blocking_stream
 
 if TYPE_CHECKING:
-    from sigwire.modules.react import ReAct
+    from sigwire.modules.agents.react import ReAct
 
 __all__ = [
     "SendStream",
@@ -225,7 +225,7 @@ def _resolved(program: Module, listeners: Sequence[StreamListener]) -> list[_Lis
 
 def _agents_of(program: Module) -> dict[int, ReAct[..., Any]]:
     """The agents, each by the identity of the predictor that writes its outputs where its turns did not hand them in."""
-    from sigwire.modules.react import ReAct
+    from sigwire.modules.agents.react import ReAct
 
     agents: list[ReAct[..., Any]] = [module for _, module in program.named_sub_modules() if isinstance(module, ReAct)]
     return {id(agent.extract.predict): agent for agent in agents}

@@ -23,7 +23,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Protocol
 
-from sigwire.core.watched import watch_tools_with
+from sigwire.core.tools.hooks import watch_tools_with
 
 __all__ = ["ACTIVE_CALL_ID", "BaseCallback", "WatchedCall", "call", "listen_to"]
 

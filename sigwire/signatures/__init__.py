@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigwire.core.late import late
+from sigwire.core.lazy import late
 
 if TYPE_CHECKING:
     from sigwire.signatures.fields import UNSET, FieldSpec, InputField, OutputField, SignatureSpec

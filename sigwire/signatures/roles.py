@@ -11,8 +11,8 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from sigwire.core.tools import Tool, ToolCall, ToolCalls, ToolResult
-from sigwire.core.typed_dicts import portable
+from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls, ToolResult
+from sigwire.core.typed_dict import portable
 from sigwire.errors import SignatureError
 from sigwire.signatures.types import Audio, Code, File, History, Image, Reasoning
 from sigwire.signatures.types.base import as_items, as_mapping

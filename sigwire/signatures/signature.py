@@ -33,7 +33,7 @@ from sigwire.signatures.fields import (
     direction_of,
     redeclared,
 )
-from sigwire.signatures.grammar import Names, caller_frame, caller_scope, parse_signature, scope_of
+from sigwire.signatures.parser import Names, caller_frame, caller_scope, parse_signature, scope_of
 from sigwire.signatures.roles import check_roles
 from sigwire.signatures.types.base import as_items, as_mapping
 

@@ -7,8 +7,8 @@ with FakeProvider(["Hello", Fault("rate_limit"), Streamed("Hello", seed=7)]) as 
 from __future__ import annotations
 
 from sigwire.testing.answers import Answer, Events, Fault, Raw, Streamed
+from sigwire.testing.chunking import Gate
 from sigwire.testing.fake_provider import FakeProvider, Recorded
-from sigwire.testing.pieces import Gate
-from sigwire.testing.playing import Progress
+from sigwire.testing.playback import Progress
 
 __all__ = ["Answer", "Events", "FakeProvider", "Fault", "Gate", "Progress", "Raw", "Recorded", "Streamed"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sigwire.testing.nodes import Node
+from sigwire.testing.request_node import Node
 
 __all__ = ["check_model"]
 

@@ -19,22 +19,22 @@ from typing import Any, Self
 from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.core.request import Request
 from sigwire.core.response import Response
+from sigwire.effects.steps import off_loop
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
-from sigwire.steps import off_loop
 from sigwire.testing.answers import Answer, Events, Fault, Raw, Script, Streamed
-from sigwire.testing.anthropic import Anthropic
-from sigwire.testing.clouds import AzureChat, AzureResponses, Vertex
-from sigwire.testing.compatible import CompatibleChat
-from sigwire.testing.gemini import Gemini
-from sigwire.testing.nodes import Misfit, Node
-from sigwire.testing.ollama import Ollama
-from sigwire.testing.openai_chat import OpenAIChat
-from sigwire.testing.openai_responses import OpenAIResponses
-from sigwire.testing.pieces import cutter
-from sigwire.testing.playing import Performance, Progress
+from sigwire.testing.chunking import cutter
+from sigwire.testing.playback import Performance, Progress
+from sigwire.testing.request_node import Misfit, Node
 from sigwire.testing.server import Answered, LoopbackServer
 from sigwire.testing.wire import Asked, Exchange, Ids, Rejected, Wire
+from sigwire.testing.wires.anthropic import Anthropic
+from sigwire.testing.wires.clouds import AzureChat, AzureResponses, Vertex
+from sigwire.testing.wires.compatible import CompatibleChat
+from sigwire.testing.wires.gemini import Gemini
+from sigwire.testing.wires.ollama import Ollama
+from sigwire.testing.wires.openai_chat import OpenAIChat
+from sigwire.testing.wires.openai_responses import OpenAIResponses
 
 __all__ = ["PLACES", "WIRES", "FakeProvider", "Recorded"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from sigwire.testing.answers import Fault
-from sigwire.testing.nodes import Node
+from sigwire.testing.request_node import Node
 from sigwire.testing.wire import Rejected
 
 __all__ = ["check_model"]

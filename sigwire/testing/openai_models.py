@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sigwire.testing.answers import Fault
-from sigwire.testing.nodes import Node
+from sigwire.testing.request_node import Node
 from sigwire.testing.wire import Rejected
 
 __all__ = ["check_chat_model", "check_responses_model"]

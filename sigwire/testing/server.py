@@ -17,7 +17,7 @@ from socketserver import TCPServer
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from sigwire.testing.playing import Outlet, StreamOver
+from sigwire.testing.playback import Outlet, StreamOver
 from sigwire.testing.wire import Exchange
 
 __all__ = ["Answered", "LoopbackServer"]

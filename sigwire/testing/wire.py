@@ -18,12 +18,12 @@ from sigwire.core.json import JsonObject, dumps
 from sigwire.core.messages import OpaquePart, Part, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools import ToolCall
+from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import ConfigurationError
 from sigwire.testing.answers import Fault, FaultKind
+from sigwire.testing.chunking import Cutter, cutter
 from sigwire.testing.framing import Framing
-from sigwire.testing.nodes import Misfit, Node
-from sigwire.testing.pieces import Cutter, cutter
+from sigwire.testing.request_node import Misfit, Node
 
 __all__ = [
     "USUAL_STATUSES",

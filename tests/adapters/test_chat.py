@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sigwire.adapters.chat import ChatAdapter
-from sigwire.adapters.guards import line_guard
+from sigwire.adapters.prompts.escaping import line_guard
 from sigwire.core.response import Choice
 from sigwire.errors import AdapterParseError
 from sigwire.signatures.signature import Signature

@@ -16,15 +16,15 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, OpaquePart, TextPart
 from sigwire.core.parts import ImagePart
 from sigwire.core.response import Choice, LMWarning, Response, Usage
-from sigwire.core.tools import Tool, ToolCall, ToolResult
+from sigwire.core.tools.tool import Tool, ToolCall, ToolResult
 from sigwire.errors import AdapterParseError, InputError
 from sigwire.lm.fake import FakeLM
+from sigwire.modules.agents.react import ReAct
 from sigwire.modules.predict import Predict
-from sigwire.modules.react import ReAct
 from sigwire.settings import context
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types import History
-from tests.adapters.streaming.telling import read_whole, tell
+from tests.adapters.streaming.emitting import read_whole, tell
 
 NATIVE = Capabilities(native_tools=True)
 TEXT = Capabilities()

@@ -14,7 +14,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Response
-from sigwire.core.tools import CallError, Tool, ToolCall, ToolCalls, ToolResult, WebSearch
+from sigwire.core.tools.tool import CallError, Tool, ToolCall, ToolCalls, ToolResult, WebSearch
 from sigwire.errors import AdapterParseError, EmptyResponse, InputError, OutputTruncated, UnsupportedFeature
 from sigwire.signatures.fields import InputField, OutputField
 from sigwire.signatures.signature import Signature

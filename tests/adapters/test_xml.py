@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from sigwire.adapters.nested_tags import read_tags
+from sigwire.adapters.values.nested_tags import read_tags
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.response import Choice
 from sigwire.errors import AdapterParseError

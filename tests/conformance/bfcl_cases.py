@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sigwire.core.tools import Tool
+from sigwire.core.tools.tool import Tool
 
 __all__ = ["calls_of", "read_all", "tools_of"]
 

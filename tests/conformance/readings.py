@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sigwire.core.messages import ThinkingPart
-from sigwire.core.names import NameMap, NameRules
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools import ToolCall
-from sigwire.lm.codecs.shapes import Encoded
+from sigwire.core.tools.names import NameMap, NameRules
+from sigwire.core.tools.tool import ToolCall
+from sigwire.lm.codecs.shared.interface import Encoded
 from tests.conformance.recordings import Exchange
 
 USED = ("input", "output", "cached_input", "cache_write", "reasoning")

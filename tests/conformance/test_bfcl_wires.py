@@ -26,16 +26,16 @@ from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools import Tool, ToolCall, ToolCalls, ToolResult
-from sigwire.lm.codecs.openai_shape import decode_messages
-from sigwire.lm.codecs.shapes import Encoded, Target
+from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls, ToolResult
+from sigwire.lm.codecs.shared.interface import Encoded, Target
 from sigwire.lm.fake import FakeLM
-from sigwire.lm.providers import find_provider
+from sigwire.lm.openai_dicts import decode_messages
+from sigwire.lm.providers.registry import find_provider
 from sigwire.modules.predict import Predict
 from sigwire.signatures.fields import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.testing.fake_provider import WIRES
-from sigwire.testing.nodes import Node
+from sigwire.testing.request_node import Node
 from sigwire.testing.wire import Asked, Exchange, Ids
 from tests.conformance.bfcl_cases import calls_of, read_all, tools_of
 from tests.conformance.bfcl_grader import fixtures as bfcl_folder

@@ -12,13 +12,13 @@ import pytest
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message, OpaquePart, TextPart
-from sigwire.core.names import NameMap
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
+from sigwire.core.tools.names import NameMap
 from sigwire.errors import LMError
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, FINISH_REASONS, MessagesDialect
-from sigwire.lm.codecs.shapes import Encoded, ModelFacts, Target
+from sigwire.lm.codecs.shared.interface import Encoded, ModelFacts, Target
 from tests.conformance.readings import in_form, thoughts
 from tests.conformance.recordings import ids, recorded
 from tests.lm.codecs.anthropic.reading import read_request

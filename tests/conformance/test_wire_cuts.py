@@ -8,8 +8,8 @@ import re
 import pytest
 
 from sigwire.core.json import JsonValue
-from sigwire.lm.codecs.shapes import Framing
-from sigwire.lm.sse import splitter_for
+from sigwire.lm.codecs.shared.framing import splitter_for
+from sigwire.lm.codecs.shared.interface import Framing
 from tests.conformance.recordings import Exchange, recorded
 
 FILES: dict[str, Framing] = {

@@ -18,7 +18,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.gemini import FINISH_REASONS, GEMINI, VERTEX, GeminiDialect
-from sigwire.lm.codecs.shapes import Encoded, ModelFacts, Target
+from sigwire.lm.codecs.shared.interface import Encoded, ModelFacts, Target
 from tests.conformance.readings import in_form, read_call, thoughts
 from tests.conformance.recordings import ids, recorded
 from tests.lm.codecs.gemini.reading import read_request

@@ -15,7 +15,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.lm.codecs import ollama
 from sigwire.lm.codecs.ollama import OLLAMA
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
 from tests.conformance.readings import sent_of
 from tests.conformance.recordings import recorded
 from tests.lm.codecs.ollama.reading import read_request

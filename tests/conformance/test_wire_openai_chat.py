@@ -16,8 +16,8 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.errors import LMError, UnsupportedFeature
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.dialects import COMPATIBLE, DIALECTS, OPENAI, ChatDialect
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE, DIALECTS, OPENAI, ChatDialect
+from sigwire.lm.codecs.shared.interface import Target
 from tests.conformance.readings import USED, expected_call, in_form, read_call, sent_of, used, without_space
 from tests.conformance.recordings import ids, recorded
 from tests.lm.codecs.openai_chat.reading import read_request

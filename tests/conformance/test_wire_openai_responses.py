@@ -17,7 +17,7 @@ from sigwire.core.response import Choice, Response
 from sigwire.errors import LMError
 from sigwire.lm.codecs import openai_responses
 from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesDialect
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
 from tests.conformance.readings import USED, expected_call, in_form, read_call, sent_of, used, without_space
 from tests.conformance.recordings import ids, recorded
 from tests.lm.codecs.openai_responses.reading import read_request

@@ -9,8 +9,8 @@ from typing import Any
 from sigwire.core.events import StreamEvent, collect
 from sigwire.core.json import JsonValue
 from sigwire.core.response import Response
-from sigwire.lm.codecs.shapes import Encoded, StreamingCodec, Target
-from sigwire.lm.sse import splitter_for
+from sigwire.lm.codecs.shared.framing import splitter_for
+from sigwire.lm.codecs.shared.interface import Encoded, StreamingCodec, Target
 from tests.conformance.recordings import Exchange
 
 

@@ -14,7 +14,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import ImagePart, Message, TextPart, ThinkingPart
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Attempt, Choice, LMWarning, Response, Usage
-from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.core.tools.tool import ToolCall, ToolResult
 
 CALL = ToolCall("call_0", "add", {"a": 1})
 RESULT = ToolResult("call_0", "add", 2)

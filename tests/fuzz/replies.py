@@ -15,13 +15,13 @@ from typing import Any
 
 from sigwire.core.events import StreamEvent, TextDelta, ToolCallEnd, collect
 from sigwire.core.response import Response
+from sigwire.effects.emitting import stream
 from sigwire.errors import LMError
 from sigwire.lm.codecs import anthropic, gemini, ollama, openai_chat, openai_responses
-from sigwire.lm.codecs.dialects import DEEPSEEK, OPENAI
-from sigwire.lm.codecs.shapes import Framing, StreamingCodec, Target
-from sigwire.lm.litellm_bridge import BridgeDialect
-from sigwire.lm.sse import splitter_for
-from sigwire.streams import stream
+from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, OPENAI
+from sigwire.lm.codecs.shared.framing import splitter_for
+from sigwire.lm.codecs.shared.interface import Framing, StreamingCodec, Target
+from sigwire.lm.litellm.backend import BridgeDialect
 from tests.fuzz.source import Source, damaged, in_pieces
 from tests.lm.codecs.anthropic import test_streams as anthropic_streams
 from tests.lm.codecs.gemini import test_streams as gemini_streams
@@ -29,7 +29,7 @@ from tests.lm.codecs.ollama import test_streams as ollama_streams
 from tests.lm.codecs.openai_chat import test_streams as openai_chat_streams
 from tests.lm.codecs.openai_responses import test_streams as openai_responses_streams
 from tests.lm.codecs.streaming import sent_to
-from tests.lm.test_litellm_streams import CHUNKS, CLAUDE, GEMINI, Package, program
+from tests.lm.litellm.test_effects import CHUNKS, CLAUDE, GEMINI, Package, program
 
 __all__ = ["LITELLM_CHUNKS", "TARGETS", "WIRES", "Outcome", "Wire", "check", "read", "run_chunks"]
 

@@ -16,13 +16,13 @@ import pytest
 
 from sigwire.adapters.plan import Plan
 from sigwire.adapters.streaming import FieldReader
-from sigwire.adapters.streaming.growth import JsonGrowth
+from sigwire.adapters.streaming.partial_json import JsonGrowth
 from sigwire.core.events import ChoiceEnd, TextDelta
 from sigwire.errors import LMError
-from sigwire.lm.sse import splitter_for
+from sigwire.lm.codecs.shared.framing import splitter_for
 from tests.fuzz.replies import LITELLM_CHUNKS, WIRES, Wire, check, read, run_chunks
 from tests.fuzz.texts import ADAPTERS, SIGNATURE
-from tests.lm.test_litellm_streams import CLAUDE, Package
+from tests.lm.litellm.test_effects import CLAUDE, Package
 
 Job = Callable[[int], object]
 """Does something with an input of so many units."""

@@ -14,16 +14,16 @@ import pydantic
 
 import sigwire
 from sigwire.adapters.base import Adapter, Plan
-from sigwire.adapters.json_text import JsonKind, read_json
-from sigwire.adapters.streaming.growth import JsonGrowth
+from sigwire.adapters.streaming.partial_json import JsonGrowth
 from sigwire.adapters.text_tools import Grammar, Offer, Scan, TextReader, dialects, read_calls
-from sigwire.adapters.text_tools.literals import LiteralError, read_arguments, read_bare_object, read_literal
-from sigwire.adapters.text_tools.tag_values import read_value
+from sigwire.adapters.text_tools.grammars.literals import LiteralError, read_arguments, read_bare_object, read_literal
+from sigwire.adapters.text_tools.grammars.parameter_text import read_value
+from sigwire.adapters.values.json_text import JsonKind, read_json
 from sigwire.core.json import dumps, loads
 from sigwire.core.response import Repair
 from sigwire.errors import JsonReadError, SignatureError
-from sigwire.signatures.grammar import Names, parse_signature
-from tests.adapters.streaming.telling import Told, read_whole, tell
+from sigwire.signatures.parser import Names, parse_signature
+from tests.adapters.streaming.emitting import Told, read_whole, tell
 from tests.adapters.text_tools.test_dialects import FORMS
 from tests.adapters.text_tools.test_streams import MARKS, PAYLOADS
 from tests.fuzz.source import Source, in_pieces

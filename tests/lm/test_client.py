@@ -15,7 +15,7 @@ from sigwire.core.response import Response
 from sigwire.errors import ConfigurationError
 from sigwire.lm.client import LM
 from sigwire.lm.offline import Lexical
-from sigwire.lm.providers import PROVIDERS, find_provider
+from sigwire.lm.providers.registry import PROVIDERS, find_provider
 from sigwire.modules.predict import Predict
 from sigwire.testing import FakeProvider
 

@@ -15,6 +15,7 @@ import pytest
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.response import Usage
+from sigwire.effects.steps import Program, run
 from sigwire.errors import ConfigurationError, InputError, MissingState, StateError
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.chain_of_thought import ChainOfThought
@@ -24,7 +25,6 @@ from sigwire.observe.callbacks import BaseCallback
 from sigwire.observe.usage import track_usage
 from sigwire.settings import context
 from sigwire.signatures import InputField, OutputField, Signature
-from sigwire.steps import Program, run
 
 
 def answering(text: str = "yes") -> FakeLM:

@@ -14,13 +14,13 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import AskStart, FieldDelta
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools import Tool, ToolCall
+from sigwire.core.tools.tool import Tool, ToolCall
 from sigwire.errors import ConfigurationError, LMServerError
 from sigwire.lm.base import BaseLM
 from sigwire.lm.fake import FakeLM
+from sigwire.modules.agents.react import ReAct
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
-from sigwire.modules.react import ReAct
 from sigwire.observe.callbacks import BaseCallback
 from sigwire.settings import current, settings
 from sigwire.streaming import (

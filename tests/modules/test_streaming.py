@@ -27,18 +27,18 @@ from sigwire.core.events import (
 )
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools import ToolCall
+from sigwire.core.tools.tool import ToolCall
+from sigwire.effects.emitting import Emit
+from sigwire.effects.steps import Program
 from sigwire.errors import AdapterParseError, ConfigurationError, LMServerError, RetryTool
 from sigwire.lm.fake import FakeLM
+from sigwire.modules.agents.react import AgentRun, ReAct
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
-from sigwire.modules.react import AgentRun, ReAct
 from sigwire.observe.callbacks import ACTIVE_CALL_ID, BaseCallback
 from sigwire.settings import context
 from sigwire.signatures.fields import InputField, OutputField
 from sigwire.signatures.signature import Signature
-from sigwire.steps import Program
-from sigwire.streams import Emit
 
 Read = Callable[..., list[ProgramEvent]]
 

@@ -9,11 +9,11 @@ import pytest
 
 from sigwire.core.events import FieldDelta
 from sigwire.core.response import Choice
-from sigwire.core.tools import ToolCall
+from sigwire.core.tools.tool import ToolCall
 from sigwire.lm.client import LM
+from sigwire.modules.agents.react import AgentRun, ReAct
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
-from sigwire.modules.react import AgentRun, ReAct
 from sigwire.testing import FakeProvider, Gate, Streamed
 
 MODELS = {

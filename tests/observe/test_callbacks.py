@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sigwire.core.tools import Tool
+from sigwire.core.tools.tool import Tool
 from sigwire.observe.callbacks import ACTIVE_CALL_ID, BaseCallback, call, listen_to
 from sigwire.settings import bind, context
 

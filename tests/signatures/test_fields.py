@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, ValidationError
 
-from sigwire.core.tools import ToolCall, ToolCalls
+from sigwire.core.tools.tool import ToolCall, ToolCalls
 from sigwire.errors import FieldDefinitionError
 from sigwire.signatures.fields import (
     UNSET,

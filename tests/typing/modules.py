@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any, assert_type
 
 from sigwire.core.example import Prediction
-from sigwire.core.tools import Tool, ToolCalls
+from sigwire.core.tools.tool import Tool, ToolCalls
 from sigwire.lm.fake import FakeLM
+from sigwire.modules.agents.react import AgentRun, ReAct, TerminationReason
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.predict import Predict
-from sigwire.modules.react import AgentRun, ReAct, TerminationReason
 from sigwire.signatures import InputField, OutputField, Signature
 from sigwire.signatures.types import History
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from sigwire.core.tools import Tool
+from sigwire.core.tools.tool import Tool
 
 SCHEMA = {  # no annotation: checkers see a dict of texts, dicts and lists, and must take it as it stands
     "type": "object",

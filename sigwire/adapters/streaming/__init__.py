@@ -23,6 +23,6 @@ afresh: each ``AskStart`` of a module starts its fields over.
 
 from __future__ import annotations
 
-from sigwire.adapters.streaming.reader import FieldReader
+from sigwire.adapters.streaming.field_reader import FieldReader
 
 __all__ = ["FieldReader"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sigwire.adapters.streaming.objects import GrowingJson
-from sigwire.adapters.streaming.texts import GrowingText, WholeField, text_grows
-from sigwire.adapters.streaming.told import Sink, Told
-from sigwire.adapters.values import FieldCodec
+from sigwire.adapters.field_events import Sink, Told
+from sigwire.adapters.streaming.object_fields import GrowingJson
+from sigwire.adapters.streaming.text_fields import GrowingText, WholeField, text_grows
+from sigwire.adapters.values.codecs import FieldCodec
 
 __all__ = ["sink_of"]
 

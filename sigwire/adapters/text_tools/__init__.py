@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigwire.core.late import late
+from sigwire.core.lazy import late
 
 if TYPE_CHECKING:
     from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer

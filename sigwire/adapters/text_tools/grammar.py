@@ -14,10 +14,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sigwire.adapters.narrow import is_mapping
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.core.json import dumps
-from sigwire.core.tools import CallError, CallErrorKind, ToolCall
+from sigwire.core.narrow import is_mapping
+from sigwire.core.tools.tool import CallError, CallErrorKind, ToolCall
 
 __all__ = ["END_TOKENS", "Block", "Grammar", "Offer", "Reader", "broken", "closes_fence", "unknown"]
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sigwire.adapters.text_tools.grammar import Grammar, Offer
-from sigwire.adapters.text_tools.outbox import TextEvent
-from sigwire.adapters.text_tools.passage import Thinking
 from sigwire.adapters.text_tools.registry import current_scanner
-from sigwire.adapters.text_tools.scanner import Scanner
-from sigwire.adapters.text_tools.scanning import Scanning
+from sigwire.adapters.text_tools.scan.compiled import Scanner
+from sigwire.adapters.text_tools.scan.output_buffer import TextEvent
+from sigwire.adapters.text_tools.scan.quotation import Thinking
+from sigwire.adapters.text_tools.scan.scanner import Scanning
 from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
-from sigwire.core.tools import ToolCall, number_calls
+from sigwire.core.tools.tool import ToolCall, number_calls
 
 __all__ = ["Scan", "TextReader", "read_calls"]
 

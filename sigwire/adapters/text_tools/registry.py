@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from sigwire.adapters.text_tools.gemma import GEMMA
 from sigwire.adapters.text_tools.grammar import Grammar
-from sigwire.adapters.text_tools.harmony import HARMONY
-from sigwire.adapters.text_tools.named import NAMED
-from sigwire.adapters.text_tools.plain import PLAIN
-from sigwire.adapters.text_tools.pythonic import PYTHONIC
-from sigwire.adapters.text_tools.scanner import Scanner
-from sigwire.adapters.text_tools.section import SECTION
-from sigwire.adapters.text_tools.seed import SEED
-from sigwire.adapters.text_tools.tagged_json import TAGGED_JSON
-from sigwire.adapters.text_tools.tagged_values import TAGGED_VALUES
+from sigwire.adapters.text_tools.grammars.bare_json import PLAIN
+from sigwire.adapters.text_tools.grammars.fenced_json import SEED
+from sigwire.adapters.text_tools.grammars.gemma import GEMMA
+from sigwire.adapters.text_tools.grammars.harmony import HARMONY
+from sigwire.adapters.text_tools.grammars.named_json import NAMED
+from sigwire.adapters.text_tools.grammars.output_section import SECTION
+from sigwire.adapters.text_tools.grammars.pythonic import PYTHONIC
+from sigwire.adapters.text_tools.grammars.tagged_json import TAGGED_JSON
+from sigwire.adapters.text_tools.grammars.tagged_values import TAGGED_VALUES
+from sigwire.adapters.text_tools.scan.compiled import Scanner
 from sigwire.errors import InputError
 
 __all__ = ["BUILT_IN", "current_scanner", "dialects", "register"]
@@ -51,7 +51,7 @@ def register(grammar: Grammar) -> None:
 
     Raises ``InputError`` for a name of a built-in dialect, and for a marked grammar without openers.
 
-    >>> from sigwire.adapters.text_tools.tagged_json import tagged_json
+    >>> from sigwire.adapters.text_tools.grammars.tagged_json import tagged_json
     >>> register(tagged_json("mine", ["<call>"], ["</call>"]))
     >>> dialects()[0].name
     'mine'

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from sigwire.adapters.narrow import is_mapping, is_sequence
 from sigwire.adapters.text_tools.styles import TAUGHT, Style
 from sigwire.core.json import JsonObject
+from sigwire.core.narrow import is_mapping, is_sequence
 
 __all__ = ["ToolSchemas", "instructions", "schema_text", "tool_line"]
 

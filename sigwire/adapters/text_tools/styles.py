@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from sigwire.adapters.narrow import is_mapping, is_sequence
-from sigwire.adapters.text_tools.marks import CALL_END, CALL_FENCE, FENCE, RESULT_FENCE, SECTION_END
-from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.adapters.text_tools.markers import CALL_END, CALL_FENCE, FENCE, RESULT_FENCE, SECTION_END
+from sigwire.core.narrow import is_mapping, is_sequence
+from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError
 
 __all__ = ["STYLES", "TAUGHT", "Style", "style_named"]

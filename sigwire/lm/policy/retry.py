@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from sigwire.core.response import Attempt
+from sigwire.effects.steps import Program
 from sigwire.errors import LMError
-from sigwire.steps import Program
 
 __all__ = ["CLOCK", "Clock", "RetryPolicy", "Sleep", "retrying"]
 
@@ -118,7 +118,7 @@ def retrying(
     The last error is raised as it is, with all ``attempts`` on it. Anything but an ``LMError`` passes at once.
 
     >>> from sigwire.errors import LMServerError
-    >>> from sigwire.steps import run
+    >>> from sigwire.effects.steps import run
     >>> tries = iter([LMServerError("busy"), None])
     >>> def trip():
     ...     if error := next(tries):

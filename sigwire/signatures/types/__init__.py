@@ -4,12 +4,12 @@ base      FieldType: how a class of ours stands inside pydantic models
 media     Image, Audio, File: references or base64 data, never fetched
 text      Reasoning, Code: text with a meaning
 history   History: the turns before this one
-Tool, ToolCall, ToolCalls and ToolResult come from sigwire.core.tools.
+Tool, ToolCall, ToolCalls and ToolResult come from sigwire.core.tools.tool.
 """
 
 from __future__ import annotations
 
-from sigwire.core.tools import Tool, ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls, ToolResult
 from sigwire.signatures.types.base import FieldType
 from sigwire.signatures.types.history import History, Turn
 from sigwire.signatures.types.media import Audio, File, Image

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Self, TypeAlias, cast
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.record import Record, to_plain
-from sigwire.core.tools import ToolCalls
+from sigwire.core.tools.tool import ToolCalls
 from sigwire.errors import InputError
 from sigwire.signatures.types.base import FieldType, as_items, as_mapping
 from sigwire.signatures.types.media import Audio, File, Image

@@ -11,7 +11,7 @@ from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.events import ToolCallDelta, ToolCallEnd, ToolCallStart
-from tests.adapters.streaming.telling import cuts, pieces_of
+from tests.adapters.streaming.emitting import cuts, pieces_of
 from tests.adapters.streaming.test_streaming import MARKS, PING, WithTools, check, plan_of
 
 ADAPTERS: list[Adapter] = [ChatAdapter(calls_alone=True), JSONAdapter(calls_alone=True), XMLAdapter(calls_alone=True)]

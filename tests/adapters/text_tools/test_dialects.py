@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from sigwire.adapters.text_tools import Block, Grammar, Offer, dialects, read_calls, register, registry
-from sigwire.adapters.text_tools.calls import Closers
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.tagged_json import arguments_block, tagged_json
+from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, tagged_json
+from sigwire.adapters.text_tools.json_calls import Closers
 from sigwire.errors import InputError
 
 TOOLS: dict[str, Any] = {

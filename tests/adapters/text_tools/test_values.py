@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from sigwire.adapters.text_tools import read_calls
 from sigwire.adapters.text_tools.cursor import Cursor, now
 from sigwire.adapters.text_tools.grammar import Offer
-from sigwire.adapters.text_tools.literals import LiteralError, read_arguments, read_bare_object, read_literal
-from sigwire.adapters.text_tools.pythonic import read_call
-from sigwire.adapters.text_tools.skim import BARE, JSON, PYTHON, skim
+from sigwire.adapters.text_tools.grammars.literals import LiteralError, read_arguments, read_bare_object, read_literal
+from sigwire.adapters.text_tools.grammars.parameter_text import read_value
+from sigwire.adapters.text_tools.grammars.pythonic import read_call
+from sigwire.adapters.text_tools.scan.brackets import BARE, JSON, PYTHON, skim
 from sigwire.adapters.text_tools.styles import STYLES, Style, style_named
-from sigwire.adapters.text_tools.tag_values import read_value
-from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, Part
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
-from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import CallerError
-from sigwire.lm.codecs.shapes import Codec, Encoded, Target
+from sigwire.lm.codecs.shared.interface import Codec, Encoded, Target
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 

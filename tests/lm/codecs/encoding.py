@@ -11,8 +11,8 @@ from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message, Part
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning
-from sigwire.core.tools import ToolResult
-from sigwire.lm.codecs.shapes import Codec, Encoded, Target
+from sigwire.core.tools.tool import ToolResult
+from sigwire.lm.codecs.shared.interface import Codec, Encoded, Target
 
 
 def encoded_untouched(codec: Codec[Any], request: Request, target: Target[Any], *, stream: bool = False) -> Encoded:

@@ -13,7 +13,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.errors import LMError
-from sigwire.lm.codecs.shapes import Encoded, StreamingCodec, Target
+from sigwire.lm.codecs.shared.interface import Encoded, StreamingCodec, Target
 
 ASKED = Request((Message.user("q"),))
 

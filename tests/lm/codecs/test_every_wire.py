@@ -19,12 +19,12 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError, UnsupportedFeature
-from sigwire.lm.codecs.shapes import Codec, Encoded, Target
-from sigwire.lm.providers import find_provider
+from sigwire.lm.codecs.shared.interface import Codec, Encoded, Target
+from sigwire.lm.providers.registry import find_provider
 from sigwire.testing.fake_provider import WIRES
-from sigwire.testing.nodes import Node
+from sigwire.testing.request_node import Node
 from sigwire.testing.wire import Asked, Exchange, Ids, Wire
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.response import Attempt
+from sigwire.effects.steps import Program, arun, run
 from sigwire.errors import (
     LMAuthenticationError,
     LMBillingError,
@@ -23,7 +24,6 @@ from sigwire.errors import (
     LMUnexpectedError,
 )
 from sigwire.lm.policy.retry import RetryPolicy, Sleep, retrying
-from sigwire.steps import Program, arun, run
 
 
 @dataclass

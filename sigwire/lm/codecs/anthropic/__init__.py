@@ -29,14 +29,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigwire.core.late import late
+from sigwire.core.lazy import late
 from sigwire.lm.codecs.anthropic.decoding import decode, decode_error, resume
-from sigwire.lm.codecs.anthropic.dialects import ANTHROPIC, COMPATIBLE_MESSAGES, OUTPUT_SCHEMA, MessagesDialect
 from sigwire.lm.codecs.anthropic.encoding import encode
+from sigwire.lm.codecs.anthropic.profiles import ANTHROPIC, COMPATIBLE_MESSAGES, OUTPUT_SCHEMA, MessagesDialect
 from sigwire.lm.codecs.anthropic.tables import ERRORS, FINISH_REASONS, OPTIONS, STATUSES, USAGE
 
 if TYPE_CHECKING:
-    from sigwire.lm.codecs.anthropic.streaming import FRAMING, decoder
+    from sigwire.lm.codecs.anthropic.stream_decoder import FRAMING, decoder
 
 __all__ = [
     "ANTHROPIC",
@@ -56,4 +56,4 @@ __all__ = [
     "resume",
 ]
 
-__getattr__ = late(__name__, streaming="FRAMING decoder")
+__getattr__ = late(__name__, stream_decoder="FRAMING decoder")

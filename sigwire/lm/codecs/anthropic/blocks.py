@@ -19,15 +19,15 @@ from sigwire.core.messages import (
     TextPart,
     ThinkingPart,
 )
-from sigwire.core.names import NameMap
-from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.core.tools.names import NameMap
+from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError
-from sigwire.lm.codecs.anthropic.dialects import NAMES, MessagesDialect
-from sigwire.lm.codecs.loose import objects_of, string_of
-from sigwire.lm.codecs.media import needs_media
-from sigwire.lm.codecs.offers import provider_data
-from sigwire.lm.codecs.options import supports
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.anthropic.profiles import NAMES, MessagesDialect
+from sigwire.lm.codecs.shared.interface import Target
+from sigwire.lm.codecs.shared.media import needs_media
+from sigwire.lm.codecs.shared.options import supports
+from sigwire.lm.codecs.shared.tools import provider_data
+from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
 __all__ = [
     "ANSWER_READERS",

@@ -9,15 +9,15 @@ from typing import Any, cast
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import Part, TextPart
 from sigwire.core.response import Choice, LMWarning, Response, Usage
-from sigwire.core.tools import ToolCall, number_calls
+from sigwire.core.tools.tool import ToolCall, number_calls
 from sigwire.errors import LMError, LMServerError, LMUnexpectedError
 from sigwire.lm.codecs.anthropic.blocks import ANSWER_READERS, blocks_of, read_block
-from sigwire.lm.codecs.anthropic.dialects import MessagesDialect
+from sigwire.lm.codecs.anthropic.profiles import MessagesDialect
 from sigwire.lm.codecs.anthropic.tables import ERRORS, FINISH_REASONS, PAUSED, STATUSES, USAGE
-from sigwire.lm.codecs.faults import Fault, lm_error, read_body, read_fault
-from sigwire.lm.codecs.loose import objects_of, string_of
-from sigwire.lm.codecs.replies import settle, usage_of
-from sigwire.lm.codecs.shapes import Encoded, Target
+from sigwire.lm.codecs.shared.choices import settle, usage_of
+from sigwire.lm.codecs.shared.errors import Fault, lm_error, read_body, read_fault
+from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
 __all__ = ["decode", "decode_error", "decode_usage", "failed_inside", "resume"]
 

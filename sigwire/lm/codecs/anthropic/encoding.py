@@ -8,18 +8,19 @@ from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import ImagePart, Message, Role
-from sigwire.core.names import NameMap
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
+from sigwire.core.tools.names import NameMap
 from sigwire.errors import InputError, UnsupportedFeature
 from sigwire.lm.codecs.anthropic.blocks import NO_NAMES, TEXT, encode_blocks, kept_parts, plain_content
-from sigwire.lm.codecs.anthropic.dialects import NO_SAMPLING_SINCE, MessagesDialect
 from sigwire.lm.codecs.anthropic.notes import Notes
-from sigwire.lm.codecs.anthropic.offering import encode_tools
+from sigwire.lm.codecs.anthropic.profiles import NO_SAMPLING_SINCE, MessagesDialect
 from sigwire.lm.codecs.anthropic.tables import OPTIONS, SAMPLING
 from sigwire.lm.codecs.anthropic.thinking import encode_reasoning
-from sigwire.lm.codecs.offers import name_map, offer
-from sigwire.lm.codecs.options import (
+from sigwire.lm.codecs.anthropic.tools import encode_tools
+from sigwire.lm.codecs.shared.history import RepairRules, repair
+from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.options import (
     OptionTable,
     drop_options,
     finish,
@@ -31,9 +32,8 @@ from sigwire.lm.codecs.options import (
     supports,
     wanted_choices,
 )
-from sigwire.lm.codecs.repair import RepairRules, repair
-from sigwire.lm.codecs.schema_rules import compile_schema
-from sigwire.lm.codecs.shapes import Encoded, Target
+from sigwire.lm.codecs.shared.schema import compile_schema
+from sigwire.lm.codecs.shared.tools import name_map, offer
 
 __all__ = ["encode"]
 

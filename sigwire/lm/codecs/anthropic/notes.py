@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sigwire.core.response import LMWarning
-from sigwire.lm.codecs.anthropic.dialects import MessagesDialect
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.anthropic.profiles import MessagesDialect
+from sigwire.lm.codecs.shared.interface import Target
 
 __all__ = ["Notes"]
 

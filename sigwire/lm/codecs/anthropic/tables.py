@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from sigwire.core.response import FinishReason
 from sigwire.errors import LMBillingError, LMServerError, LMTimeoutError
-from sigwire.lm.codecs.faults import Rule
-from sigwire.lm.codecs.options import OptionTable, Place, Skip, drop_options
+from sigwire.lm.codecs.shared.errors import Rule
+from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip, drop_options
 
 __all__ = ["ERRORS", "FINISH_REASONS", "OPTIONS", "PAUSED", "SAMPLING", "STATUSES", "USAGE"]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request
-from sigwire.lm.codecs.anthropic.dialects import MessagesDialect
 from sigwire.lm.codecs.anthropic.notes import Notes
-from sigwire.lm.codecs.reasoning import asked_reasoning, budget_for, fit_effort
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.anthropic.profiles import MessagesDialect
+from sigwire.lm.codecs.shared.interface import Target
+from sigwire.lm.codecs.shared.reasoning import asked_reasoning, budget_for, fit_effort
 
 __all__ = ["Thinking", "encode_reasoning", "forces_call"]
 

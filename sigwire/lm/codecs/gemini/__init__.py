@@ -30,14 +30,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigwire.core.late import late
+from sigwire.core.lazy import late
 from sigwire.lm.codecs.gemini.decoding import decode, decode_error, resume
-from sigwire.lm.codecs.gemini.dialects import GEMINI, VERTEX, GeminiDialect
 from sigwire.lm.codecs.gemini.encoding import encode, otherwise
+from sigwire.lm.codecs.gemini.profiles import GEMINI, VERTEX, GeminiDialect
 from sigwire.lm.codecs.gemini.tables import BUILTIN, ERRORS, FINISH_REASONS, OPTIONS, UNSIGNED, USAGE
 
 if TYPE_CHECKING:
-    from sigwire.lm.codecs.gemini.streaming import FRAMING, decoder
+    from sigwire.lm.codecs.gemini.stream_decoder import FRAMING, decoder
 
 __all__ = [
     "BUILTIN",
@@ -58,4 +58,4 @@ __all__ = [
     "resume",
 ]
 
-__getattr__ = late(__name__, streaming="FRAMING decoder")
+__getattr__ = late(__name__, stream_decoder="FRAMING decoder")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.lm.codecs.loose import at, objects_of, string_of
+from sigwire.lm.codecs.shared.untrusted import at, objects_of, string_of
 
 __all__ = ["decode_citations"]
 

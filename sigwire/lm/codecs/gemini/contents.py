@@ -19,16 +19,16 @@ from sigwire.core.messages import (
     TextPart,
     ThinkingPart,
 )
-from sigwire.core.names import NameMap
 from sigwire.core.response import LMWarning
-from sigwire.core.tools import ToolCall, ToolResult
-from sigwire.lm.codecs.gemini.dialects import GeminiDialect
+from sigwire.core.tools.names import NameMap
+from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.lm.codecs.gemini.parts import encode_part, inline_data
+from sigwire.lm.codecs.gemini.profiles import GeminiDialect
 from sigwire.lm.codecs.gemini.tables import SIGNATURE, UNSIGNED
-from sigwire.lm.codecs.offers import provider_data
-from sigwire.lm.codecs.options import supports
-from sigwire.lm.codecs.replies import is_invented
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.choices import is_invented
+from sigwire.lm.codecs.shared.interface import Target
+from sigwire.lm.codecs.shared.options import supports
+from sigwire.lm.codecs.shared.tools import provider_data
 
 __all__ = ["encode_contents", "encode_system"]
 

@@ -11,17 +11,17 @@ from typing import Any
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import TextPart
 from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
-from sigwire.core.tools import ToolCall, number_calls
+from sigwire.core.tools.tool import ToolCall, number_calls
 from sigwire.errors import LMError, LMServerError, LMUnexpectedError
-from sigwire.lm.codecs.faults import Fault, Rule, lm_error, read_body, read_fault
 from sigwire.lm.codecs.gemini.citations import decode_citations
-from sigwire.lm.codecs.gemini.dialects import GeminiDialect
-from sigwire.lm.codecs.gemini.joining import joined_body
+from sigwire.lm.codecs.gemini.merge import joined_body
 from sigwire.lm.codecs.gemini.parts import decode_part
+from sigwire.lm.codecs.gemini.profiles import GeminiDialect
 from sigwire.lm.codecs.gemini.tables import CONTINUED, ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.loose import at, is_number, object_of, objects_of, string_of
-from sigwire.lm.codecs.replies import settle
-from sigwire.lm.codecs.shapes import Encoded, Target
+from sigwire.lm.codecs.shared.choices import settle
+from sigwire.lm.codecs.shared.errors import Fault, Rule, lm_error, read_body, read_fault
+from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.untrusted import at, is_number, object_of, objects_of, string_of
 
 __all__ = ["candidate_index", "decode", "decode_error", "decode_usage", "failed_inside", "resume"]
 

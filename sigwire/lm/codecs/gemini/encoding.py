@@ -12,10 +12,11 @@ from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
 from sigwire.errors import LMError, LMInvalidRequestError, UnsupportedFeature
 from sigwire.lm.codecs.gemini.contents import encode_contents, encode_system
-from sigwire.lm.codecs.gemini.dialects import GeminiDialect
+from sigwire.lm.codecs.gemini.profiles import GeminiDialect
 from sigwire.lm.codecs.gemini.tables import BUILTIN, JSON_TYPE, MODES, OPTIONS, SAMPLING
-from sigwire.lm.codecs.offers import Offer, can_force, name_map, offer
-from sigwire.lm.codecs.options import (
+from sigwire.lm.codecs.shared.history import repair
+from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.options import (
     OptionTable,
     drop_options,
     finish,
@@ -25,10 +26,9 @@ from sigwire.lm.codecs.options import (
     place_options,
     supports,
 )
-from sigwire.lm.codecs.reasoning import asked_reasoning, budget_for, fit_effort
-from sigwire.lm.codecs.repair import repair
-from sigwire.lm.codecs.schema_rules import compile_schema
-from sigwire.lm.codecs.shapes import Encoded, Target
+from sigwire.lm.codecs.shared.reasoning import asked_reasoning, budget_for, fit_effort
+from sigwire.lm.codecs.shared.schema import compile_schema
+from sigwire.lm.codecs.shared.tools import Offer, can_force, name_map, offer
 
 __all__ = ["encode", "otherwise"]
 

@@ -8,11 +8,11 @@ from typing import cast
 
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import AudioPart, FilePart, ImagePart, OpaquePart, Part, TextPart, ThinkingPart
-from sigwire.core.names import NameMap
-from sigwire.core.tools import ToolCall
+from sigwire.core.tools.names import NameMap
+from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import InputError
 from sigwire.lm.codecs.gemini.tables import SIGNATURE
-from sigwire.lm.codecs.loose import at, string_of
+from sigwire.lm.codecs.shared.untrusted import at, string_of
 
 __all__ = ["decode_media", "decode_part", "encode_part", "inline_data"]
 

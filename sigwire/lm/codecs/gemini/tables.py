@@ -13,8 +13,8 @@ from sigwire.errors import (
     LMTimeoutError,
     LMUnsupportedModelError,
 )
-from sigwire.lm.codecs.faults import Rule
-from sigwire.lm.codecs.options import OptionTable, Place, Skip
+from sigwire.lm.codecs.shared.errors import Rule
+from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip
 
 __all__ = [
     "BUILTIN",

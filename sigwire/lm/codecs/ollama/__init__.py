@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigwire.core.late import late
+from sigwire.core.lazy import late
 from sigwire.lm.codecs.ollama.decoding import decode, decode_error
 from sigwire.lm.codecs.ollama.encoding import encode
 from sigwire.lm.codecs.ollama.tables import (
@@ -42,7 +42,7 @@ from sigwire.lm.codecs.ollama.tables import (
 )
 
 if TYPE_CHECKING:
-    from sigwire.lm.codecs.ollama.streaming import FRAMING, decoder
+    from sigwire.lm.codecs.ollama.stream_decoder import FRAMING, decoder
 
 __all__ = [
     "ERRORS",
@@ -60,4 +60,4 @@ __all__ = [
     "encode",
 ]
 
-__getattr__ = late(__name__, streaming="FRAMING decoder")
+__getattr__ = late(__name__, stream_decoder="FRAMING decoder")

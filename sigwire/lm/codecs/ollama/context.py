@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.response import LMWarning
-from sigwire.lm.codecs.loose import at, objects_of, string_of
 from sigwire.lm.codecs.ollama.tables import OllamaDialect
-from sigwire.lm.codecs.shapes import Encoded, Target
+from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.untrusted import at, objects_of, string_of
 
 __all__ = ["read_less", "window_for"]
 

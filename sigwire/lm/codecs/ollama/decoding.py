@@ -8,16 +8,16 @@ from typing import Any
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import ImagePart, OpaquePart, Part, TextPart, ThinkingPart
-from sigwire.core.names import NameMap
 from sigwire.core.response import Choice, LMWarning, Response
-from sigwire.core.tools import ToolCall, number_calls
+from sigwire.core.tools.names import NameMap
+from sigwire.core.tools.tool import ToolCall, number_calls
 from sigwire.errors import LMError, LMTransportError
-from sigwire.lm.codecs.faults import lm_error, read_fault
-from sigwire.lm.codecs.loose import objects_of, string_of, without
 from sigwire.lm.codecs.ollama.context import read_less
 from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, USAGE, OllamaDialect
-from sigwire.lm.codecs.replies import settle, usage_of
-from sigwire.lm.codecs.shapes import Encoded, Target
+from sigwire.lm.codecs.shared.choices import settle, usage_of
+from sigwire.lm.codecs.shared.errors import lm_error, read_fault
+from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
 
 __all__ = ["decode", "decode_beside", "decode_call", "decode_calls", "decode_error", "decode_said", "failed_inside"]
 

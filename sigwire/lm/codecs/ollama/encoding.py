@@ -9,16 +9,18 @@ from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
-from sigwire.core.names import NameMap
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
-from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.core.tools.names import NameMap
+from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError
-from sigwire.lm.codecs.media import text_of_file
-from sigwire.lm.codecs.offers import Offer, functions_only, name_map, offer, provider_data
 from sigwire.lm.codecs.ollama.context import window_for
 from sigwire.lm.codecs.ollama.tables import OPTIONS, THINK, OllamaDialect
-from sigwire.lm.codecs.options import (
+from sigwire.lm.codecs.shared.choices import is_invented
+from sigwire.lm.codecs.shared.history import error_text, repair
+from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.media import text_of_file
+from sigwire.lm.codecs.shared.options import (
     finish,
     headers_for,
     in_words,
@@ -28,11 +30,9 @@ from sigwire.lm.codecs.options import (
     supports,
     wanted_choices,
 )
-from sigwire.lm.codecs.reasoning import asked_reasoning, fit_effort
-from sigwire.lm.codecs.repair import error_text, repair
-from sigwire.lm.codecs.replies import is_invented
-from sigwire.lm.codecs.schema_rules import compile_schema
-from sigwire.lm.codecs.shapes import Encoded, Target
+from sigwire.lm.codecs.shared.reasoning import asked_reasoning, fit_effort
+from sigwire.lm.codecs.shared.schema import compile_schema
+from sigwire.lm.codecs.shared.tools import Offer, functions_only, name_map, offer, provider_data
 
 __all__ = ["encode"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.names import NameRules
 from sigwire.core.response import FinishReason
+from sigwire.core.tools.names import NameRules
 from sigwire.errors import (
     ContextWindowExceededError,
     LMAuthenticationError,
@@ -15,12 +15,12 @@ from sigwire.errors import (
     LMServerError,
     LMUnsupportedModelError,
 )
-from sigwire.lm.codecs.faults import CONTEXT_TEXTS, Rule
-from sigwire.lm.codecs.options import OptionTable, Place, Skip
-from sigwire.lm.codecs.reasoning import EFFORTS
-from sigwire.lm.codecs.repair import RepairRules
-from sigwire.lm.codecs.schema_rules import SchemaRules, const_to_enum, merge_all_of, one_of_to_any_of
-from sigwire.lm.codecs.shapes import Dialect
+from sigwire.lm.codecs.shared.errors import CONTEXT_TEXTS, Rule
+from sigwire.lm.codecs.shared.history import RepairRules
+from sigwire.lm.codecs.shared.interface import Dialect
+from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip
+from sigwire.lm.codecs.shared.reasoning import EFFORTS
+from sigwire.lm.codecs.shared.schema import SchemaRules, const_to_enum, merge_all_of, one_of_to_any_of
 
 __all__ = [
     "ERRORS",

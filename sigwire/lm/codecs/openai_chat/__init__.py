@@ -24,14 +24,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigwire.core.late import late
+from sigwire.core.lazy import late
 from sigwire.lm.codecs.openai_chat.decoding import decode, decode_error
 from sigwire.lm.codecs.openai_chat.encoding import encode
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, OPTIONS, USAGE
 
 if TYPE_CHECKING:
-    from sigwire.lm.codecs.openai_chat.refused import recover
-    from sigwire.lm.codecs.openai_chat.streaming import FRAMING, decoder
+    from sigwire.lm.codecs.openai_chat.rejected_call import recover
+    from sigwire.lm.codecs.openai_chat.stream_decoder import FRAMING, decoder
 
 __all__ = [
     "ERRORS",
@@ -46,4 +46,4 @@ __all__ = [
     "recover",
 ]
 
-__getattr__ = late(__name__, refused="recover", streaming="FRAMING decoder")
+__getattr__ = late(__name__, rejected_call="recover", stream_decoder="FRAMING decoder")

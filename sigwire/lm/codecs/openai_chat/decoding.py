@@ -15,19 +15,19 @@ from sigwire.core.messages import (
     TextPart,
     ThinkingPart,
 )
-from sigwire.core.names import NameMap
 from sigwire.core.response import Choice, LMWarning, Response, Usage
-from sigwire.core.tools import ToolCall, number_calls
+from sigwire.core.tools.names import NameMap
+from sigwire.core.tools.tool import ToolCall, number_calls
 from sigwire.errors import (
     LMError,
     LMServerError,
 )
-from sigwire.lm.codecs.dialects import ChatDialect
-from sigwire.lm.codecs.faults import Rule, lm_error, no_answer, read_fault
-from sigwire.lm.codecs.loose import objects_of, string_of, without
+from sigwire.lm.codecs.openai_chat.profiles import ChatDialect
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.replies import settle, usage_of
-from sigwire.lm.codecs.shapes import Encoded, Target
+from sigwire.lm.codecs.shared.choices import settle, usage_of
+from sigwire.lm.codecs.shared.errors import Rule, lm_error, no_answer, read_fault
+from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
 
 __all__ = [
     "choice_index",

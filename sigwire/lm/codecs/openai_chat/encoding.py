@@ -9,12 +9,12 @@ from typing import cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
-from sigwire.lm.codecs.dialects import ChatDialect
-from sigwire.lm.codecs.loose import objects_of
-from sigwire.lm.codecs.offers import Offer, can_force, functions_only, name_map, offer
 from sigwire.lm.codecs.openai_chat.messages import encode_message
+from sigwire.lm.codecs.openai_chat.profiles import ChatDialect
 from sigwire.lm.codecs.openai_chat.tables import OPTIONS, SAMPLING
-from sigwire.lm.codecs.options import (
+from sigwire.lm.codecs.shared.history import repair
+from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.options import (
     OptionTable,
     Place,
     Skip,
@@ -30,10 +30,10 @@ from sigwire.lm.codecs.options import (
     wanted_choices,
     without_sampling,
 )
-from sigwire.lm.codecs.reasoning import Reasoning, asked_reasoning, fit_effort
-from sigwire.lm.codecs.repair import repair
-from sigwire.lm.codecs.schema_rules import compile_schema
-from sigwire.lm.codecs.shapes import Encoded, Target
+from sigwire.lm.codecs.shared.reasoning import Reasoning, asked_reasoning, fit_effort
+from sigwire.lm.codecs.shared.schema import compile_schema
+from sigwire.lm.codecs.shared.tools import Offer, can_force, functions_only, name_map, offer
+from sigwire.lm.codecs.shared.untrusted import objects_of
 
 __all__ = ["encode"]
 

@@ -16,17 +16,17 @@ from sigwire.core.messages import (
     TextPart,
     ThinkingPart,
 )
-from sigwire.core.names import NameMap
-from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.core.tools.names import NameMap
+from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import (
     InputError,
 )
-from sigwire.lm.codecs.dialects import ChatDialect
-from sigwire.lm.codecs.media import data_url, encoded_by, needs_media, text_of_file
-from sigwire.lm.codecs.offers import provider_data
-from sigwire.lm.codecs.options import supports
-from sigwire.lm.codecs.repair import error_text
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.openai_chat.profiles import ChatDialect
+from sigwire.lm.codecs.shared.history import error_text
+from sigwire.lm.codecs.shared.interface import Target
+from sigwire.lm.codecs.shared.media import data_url, encoded_by, needs_media, text_of_file
+from sigwire.lm.codecs.shared.options import supports
+from sigwire.lm.codecs.shared.tools import provider_data
 
 __all__ = ["encode_message", "encode_part"]
 

@@ -14,8 +14,8 @@ from sigwire.errors import (
     LMServerError,
     LMUnsupportedModelError,
 )
-from sigwire.lm.codecs.faults import CONTEXT_TEXTS, Rule
-from sigwire.lm.codecs.options import OptionTable, Place, Skip
+from sigwire.lm.codecs.shared.errors import CONTEXT_TEXTS, Rule
+from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip
 
 __all__ = ["ERRORS", "FINISH_REASONS", "OPTIONS", "SAMPLING", "USAGE"]
 

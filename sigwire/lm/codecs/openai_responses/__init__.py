@@ -26,14 +26,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigwire.core.late import late
+from sigwire.core.lazy import late
 from sigwire.lm.codecs.openai_responses.decoding import decode, decode_error
-from sigwire.lm.codecs.openai_responses.dialects import AZURE, COMPATIBLE, DEEPSEEK, DIALECTS, OPENAI, ResponsesDialect
 from sigwire.lm.codecs.openai_responses.encoding import encode
+from sigwire.lm.codecs.openai_responses.profiles import AZURE, COMPATIBLE, DEEPSEEK, DIALECTS, OPENAI, ResponsesDialect
 from sigwire.lm.codecs.openai_responses.tables import ERRORS, FINISH_REASONS, OPTIONS, USAGE
 
 if TYPE_CHECKING:
-    from sigwire.lm.codecs.openai_responses.streaming import FRAMING, decoder
+    from sigwire.lm.codecs.openai_responses.stream_decoder import FRAMING, decoder
 
 __all__ = [
     "AZURE",
@@ -53,4 +53,4 @@ __all__ = [
     "encode",
 ]
 
-__getattr__ = late(__name__, streaming="FRAMING decoder")
+__getattr__ = late(__name__, stream_decoder="FRAMING decoder")

@@ -8,21 +8,21 @@ from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import OpaquePart, Part, TextPart, ThinkingPart
-from sigwire.core.names import NameMap
 from sigwire.core.response import Choice, LMWarning, Response
-from sigwire.core.tools import CallError, ToolCall, number_calls
+from sigwire.core.tools.names import NameMap
+from sigwire.core.tools.tool import CallError, ToolCall, number_calls
 from sigwire.errors import (
     LMError,
     LMServerError,
 )
-from sigwire.lm.codecs.faults import Rule, lm_error, no_answer, read_fault
-from sigwire.lm.codecs.loose import objects_of, string_of
-from sigwire.lm.codecs.openai_responses.dialects import ResponsesDialect
+from sigwire.lm.codecs.openai_responses.items import is_message, split_message
+from sigwire.lm.codecs.openai_responses.profiles import ResponsesDialect
 from sigwire.lm.codecs.openai_responses.stops import stop_at
 from sigwire.lm.codecs.openai_responses.tables import CALL_FIELDS, ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.openai_responses.turns import is_message, split_message
-from sigwire.lm.codecs.replies import settle, usage_of
-from sigwire.lm.codecs.shapes import Encoded, Target
+from sigwire.lm.codecs.shared.choices import settle, usage_of
+from sigwire.lm.codecs.shared.errors import Rule, lm_error, no_answer, read_fault
+from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
 __all__ = ["decode", "decode_error", "decode_item", "failed_inside"]
 

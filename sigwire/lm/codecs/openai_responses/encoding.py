@@ -11,12 +11,13 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, OpaquePart, Part
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
-from sigwire.core.tools import ToolResult
-from sigwire.lm.codecs.offers import Offer, can_force, name_map, offer
-from sigwire.lm.codecs.openai_responses.dialects import ResponsesDialect
+from sigwire.core.tools.tool import ToolResult
+from sigwire.lm.codecs.openai_responses.items import encode_messages, encode_result, is_text, marks_cache
+from sigwire.lm.codecs.openai_responses.profiles import ResponsesDialect
 from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, JSON_MODE, LOGPROBS, MARK, OPTIONS, SAMPLING
-from sigwire.lm.codecs.openai_responses.turns import encode_messages, encode_result, is_text, marks_cache
-from sigwire.lm.codecs.options import (
+from sigwire.lm.codecs.shared.history import repair
+from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.options import (
     OptionTable,
     Skip,
     finish,
@@ -28,10 +29,9 @@ from sigwire.lm.codecs.options import (
     wanted_choices,
     without_sampling,
 )
-from sigwire.lm.codecs.reasoning import asked_reasoning, fit_effort
-from sigwire.lm.codecs.repair import repair
-from sigwire.lm.codecs.schema_rules import compile_schema
-from sigwire.lm.codecs.shapes import Encoded, Target
+from sigwire.lm.codecs.shared.reasoning import asked_reasoning, fit_effort
+from sigwire.lm.codecs.shared.schema import compile_schema
+from sigwire.lm.codecs.shared.tools import Offer, can_force, name_map, offer
 
 __all__ = ["encode"]
 

@@ -12,8 +12,8 @@ from sigwire.errors import (
     LMTimeoutError,
 )
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.faults import Rule
-from sigwire.lm.codecs.options import Drop, OptionTable, Place, Skip
+from sigwire.lm.codecs.shared.errors import Rule
+from sigwire.lm.codecs.shared.options import Drop, OptionTable, Place, Skip
 
 __all__ = [
     "CALL_FIELDS",

@@ -8,7 +8,7 @@ from typing import cast
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import FilePart, ImagePart, MediaPart, Message, OpaquePart, Part, Role, TextPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
-from sigwire.core.tools import ToolCall, ToolResult, number_calls
+from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
 from sigwire.errors import CallerError
 from sigwire.lm.codecs.anthropic.blocks import (
     ANSWER_READERS,
@@ -20,11 +20,11 @@ from sigwire.lm.codecs.anthropic.blocks import (
     kept_parts,
     read_block,
 )
-from sigwire.lm.codecs.anthropic.dialects import ANTHROPIC, MessagesDialect
+from sigwire.lm.codecs.anthropic.profiles import ANTHROPIC, MessagesDialect
 from sigwire.lm.codecs.anthropic.tables import OPTIONS
-from sigwire.lm.codecs.loose import objects_of, string_of
-from sigwire.lm.codecs.options import Place
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
+from sigwire.lm.codecs.shared.options import Place
+from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
 __all__ = ["read_request"]
 

@@ -13,7 +13,7 @@ from sigwire.core.messages import Message, TextPart
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, MessagesDialect
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.anthropic.reading import read_request
 from tests.lm.codecs.anthropic.wire import (
     ABLE,

@@ -14,10 +14,10 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import ImagePart, Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat
-from sigwire.core.tools import ToolResult
+from sigwire.core.tools.tool import ToolResult
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import COMPATIBLE_MESSAGES, MessagesDialect
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.anthropic.reading import read_request
 from tests.lm.codecs.anthropic.wire import (
     ALWAYS_ON,

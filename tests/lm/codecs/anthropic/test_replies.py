@@ -11,7 +11,7 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, OpaquePart, TextPart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.lm.codecs import anthropic
 from tests.lm.codecs.anthropic.wire import (
     ASKED,

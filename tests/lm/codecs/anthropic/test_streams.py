@@ -13,11 +13,11 @@ from sigwire.core.json import JsonObject, dumps
 from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Usage
-from sigwire.core.tools import Tool, ToolCall
+from sigwire.core.tools.tool import Tool, ToolCall
 from sigwire.errors import LMRateLimitError, LMServerError, LMTransportError
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.streaming import ASKED, cuts, damaged, hostile, only_our_errors, sent_to, streamed, told
 
 TARGET = Target("anthropic", "claude-x", ANTHROPIC)

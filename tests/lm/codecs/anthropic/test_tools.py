@@ -8,11 +8,11 @@ import pytest
 
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request, ToolChoice
-from sigwire.core.tools import Tool, WebSearch
+from sigwire.core.tools.tool import Tool, WebSearch
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, MessagesDialect
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.anthropic.reading import read_request
 from tests.lm.codecs.anthropic.wire import (
     ASKED,

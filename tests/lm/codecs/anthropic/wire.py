@@ -13,10 +13,10 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Response
-from sigwire.core.tools import Tool, ToolCall, ToolResult
+from sigwire.core.tools.tool import Tool, ToolCall, ToolResult
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC, MessagesDialect
-from sigwire.lm.codecs.shapes import Codec, Encoded, ModelFacts, Target
+from sigwire.lm.codecs.shared.interface import Codec, Encoded, ModelFacts, Target
 from tests.lm.codecs.encoding import encoded_untouched, features
 
 CODEC: Codec[MessagesDialect] = anthropic

@@ -10,14 +10,14 @@ from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
-from sigwire.core.names import NameMap
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
-from sigwire.core.tools import ToolCall, ToolResult, number_calls
-from sigwire.lm.codecs.gemini.dialects import GEMINI, GeminiDialect
+from sigwire.core.tools.names import NameMap
+from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
 from sigwire.lm.codecs.gemini.parts import decode_media, decode_part
+from sigwire.lm.codecs.gemini.profiles import GEMINI, GeminiDialect
 from sigwire.lm.codecs.gemini.tables import JSON_TYPE, OPTIONS
-from sigwire.lm.codecs.loose import at, objects_of, string_of
-from sigwire.lm.codecs.options import Place
+from sigwire.lm.codecs.shared.options import Place
+from sigwire.lm.codecs.shared.untrusted import at, objects_of, string_of
 
 __all__ = ["read_request"]
 

@@ -9,10 +9,10 @@ import pytest
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import CallerError, InputError, UnsupportedFeature
 from sigwire.lm.codecs.gemini import UNSIGNED, GeminiDialect
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.gemini.reading import read_request
 from tests.lm.codecs.gemini.wire import (

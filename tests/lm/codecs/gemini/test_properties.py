@@ -14,10 +14,10 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, TextPart, ThinkingPart
 from sigwire.core.request import Request, ToolChoice
-from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.gemini import BUILTIN, FINISH_REASONS, GEMINI, VERTEX, GeminiDialect
-from sigwire.lm.codecs.shapes import Encoded
+from sigwire.lm.codecs.shared.interface import Encoded
 from tests.lm.codecs.any_request import (
     attempt,
     audio,

@@ -13,12 +13,12 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import ImagePart, Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Usage
-from sigwire.core.tools import Tool, ToolCall
+from sigwire.core.tools.tool import Tool, ToolCall
 from sigwire.errors import LMError, LMRateLimitError, LMServerError, LMTransportError
 from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.gemini import GEMINI, VERTEX
-from sigwire.lm.codecs.gemini.fragments import CallInFragments
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.gemini.partial_calls import CallInFragments
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.streaming import ASKED, cuts, damaged, hostile, only_our_errors, sent_to, streamed, told
 
 TARGET = Target("gemini", "gemini-x", GEMINI)

@@ -10,11 +10,11 @@ import pytest
 
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
-from sigwire.core.tools import Tool, WebSearch
+from sigwire.core.tools.tool import Tool, WebSearch
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.gemini import VERTEX, GeminiDialect
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.gemini.reading import read_request
 from tests.lm.codecs.gemini.wire import (

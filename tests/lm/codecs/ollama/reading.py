@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Role
-from sigwire.core.names import NameMap
 from sigwire.core.request import Request, ResponseFormat
-from sigwire.core.tools import ToolCall, ToolResult, number_calls
-from sigwire.lm.codecs.loose import objects_of, string_of, without
+from sigwire.core.tools.names import NameMap
+from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
 from sigwire.lm.codecs.ollama.decoding import decode_beside, decode_calls, decode_said
 from sigwire.lm.codecs.ollama.tables import OLLAMA, OPTIONS, THINK, OllamaDialect
-from sigwire.lm.codecs.options import Place
-from sigwire.lm.codecs.repair import read_error_text
+from sigwire.lm.codecs.shared.history import read_error_text
+from sigwire.lm.codecs.shared.options import Place
+from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
 
 __all__ = ["read_request"]
 

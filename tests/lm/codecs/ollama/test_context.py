@@ -12,11 +12,11 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import ImagePart, Message, TextPart
 from sigwire.core.request import Request
-from sigwire.core.tools import Tool
+from sigwire.core.tools.tool import Tool
 from sigwire.lm.codecs import ollama
-from sigwire.lm.codecs.loose import at
 from sigwire.lm.codecs.ollama import OLLAMA, OLLAMA_CLOUD
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
+from sigwire.lm.codecs.shared.untrusted import at
 
 TARGET = Target("ollama", "m", OLLAMA)
 TOOL = Tool.from_schema("f", "d" * 9000, {"type": "object", "properties": {}})

@@ -9,10 +9,10 @@ import pytest
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs.ollama import OllamaDialect
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.ollama.reading import read_request
 from tests.lm.codecs.ollama.wire import (

@@ -12,7 +12,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.errors import UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.ollama import OLLAMA_CLOUD, OllamaDialect
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.ollama.reading import read_request
 from tests.lm.codecs.ollama.wire import ASKED, SCHEMA, TOOL, WIRE_ASKED, body, encoded, target

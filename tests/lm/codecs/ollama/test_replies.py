@@ -10,7 +10,7 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools import CallError, ToolCall, ToolResult
+from sigwire.core.tools.tool import CallError, ToolCall, ToolResult
 from sigwire.lm.codecs import ollama
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.ollama.wire import (

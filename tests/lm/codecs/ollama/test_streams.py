@@ -13,11 +13,11 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import ImagePart, Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Response, Usage
-from sigwire.core.tools import Tool, ToolCall
+from sigwire.core.tools.tool import Tool, ToolCall
 from sigwire.errors import ContextWindowExceededError, LMError, LMServerError, LMTransportError
 from sigwire.lm.codecs import ollama
 from sigwire.lm.codecs.ollama import OLLAMA
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.streaming import ASKED, cuts, damaged, hostile, only_our_errors, sent_to, streamed, told
 
 TARGET = Target("ollama", "m", OLLAMA)

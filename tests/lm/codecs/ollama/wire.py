@@ -13,10 +13,10 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import ImagePart, Message
 from sigwire.core.request import Request
 from sigwire.core.response import Response
-from sigwire.core.tools import ToolCall
+from sigwire.core.tools.tool import ToolCall
 from sigwire.lm.codecs import ollama
 from sigwire.lm.codecs.ollama import OLLAMA, OllamaDialect
-from sigwire.lm.codecs.shapes import Codec, Encoded, ModelFacts, Target
+from sigwire.lm.codecs.shared.interface import Codec, Encoded, ModelFacts, Target
 from tests.lm.codecs.encoding import encoded_untouched
 
 CODEC: Codec[OllamaDialect] = ollama

@@ -16,17 +16,17 @@ from sigwire.core.messages import (
     Role,
     TextPart,
 )
-from sigwire.core.names import NameMap
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
-from sigwire.core.tools import ToolResult, number_calls
-from sigwire.lm.codecs.dialects import ChatDialect
-from sigwire.lm.codecs.loose import objects_of, string_of
-from sigwire.lm.codecs.media import read_content, split_data_url
+from sigwire.core.tools.names import NameMap
+from sigwire.core.tools.tool import ToolResult, number_calls
 from sigwire.lm.codecs.openai_chat.decoding import decode_call, decode_content
 from sigwire.lm.codecs.openai_chat.messages import encode_part
+from sigwire.lm.codecs.openai_chat.profiles import ChatDialect
 from sigwire.lm.codecs.openai_chat.tables import OPTIONS
-from sigwire.lm.codecs.options import Place
-from sigwire.lm.codecs.repair import read_error_text
+from sigwire.lm.codecs.shared.history import read_error_text
+from sigwire.lm.codecs.shared.media import read_content, split_data_url
+from sigwire.lm.codecs.shared.options import Place
+from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
 __all__ = ["read_request"]
 

@@ -9,10 +9,10 @@ import pytest
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import UnsupportedFeature
-from sigwire.lm.codecs.dialects import DEEPSEEK, MISTRAL, OLLAMA_CHAT, OPENAI, OPENROUTER, VLLM, ChatDialect
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, MISTRAL, OLLAMA_CHAT, OPENAI, OPENROUTER, VLLM, ChatDialect
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.openai_chat.reading import read_request
 from tests.lm.codecs.openai_chat.wire import (

@@ -11,8 +11,17 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
-from sigwire.lm.codecs.dialects import AZURE, COMPATIBLE, DEEPSEEK, GROQ, MISTRAL, OPENROUTER, VLLM, ChatDialect
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.openai_chat.profiles import (
+    AZURE,
+    COMPATIBLE,
+    DEEPSEEK,
+    GROQ,
+    MISTRAL,
+    OPENROUTER,
+    VLLM,
+    ChatDialect,
+)
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.openai_chat.reading import read_request
 from tests.lm.codecs.openai_chat.wire import ASKED, SCHEMA, TOOL, WIRE_ASKED, body, encoded, target

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.tools import ToolResult
+from sigwire.core.tools.tool import ToolResult
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.dialects import DEEPSEEK, DIALECTS, MISTRAL, OPENAI, OPENROUTER, ChatDialect
+from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, DIALECTS, MISTRAL, OPENAI, OPENROUTER, ChatDialect
 from tests.lm.codecs.any_request import (
     attempt,
     audio,

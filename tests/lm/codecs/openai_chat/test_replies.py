@@ -10,9 +10,18 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import AudioPart, Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools import CallError, ToolCall, ToolResult
+from sigwire.core.tools.tool import CallError, ToolCall, ToolResult
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.dialects import DEEPSEEK, GROQ, LLAMACPP, MISTRAL, OPENAI, OPENROUTER, VLLM, ChatDialect
+from sigwire.lm.codecs.openai_chat.profiles import (
+    DEEPSEEK,
+    GROQ,
+    LLAMACPP,
+    MISTRAL,
+    OPENAI,
+    OPENROUTER,
+    VLLM,
+    ChatDialect,
+)
 from tests.lm.codecs.encoding import features, with_parts
 from tests.lm.codecs.openai_chat.wire import (
     ASKED,

@@ -14,12 +14,12 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import AudioPart, Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Response, Usage
-from sigwire.core.tools import Tool, ToolCall
+from sigwire.core.tools.tool import Tool, ToolCall
 from sigwire.errors import LMInvalidRequestError, LMRateLimitError, LMServerError, LMTransportError, LMUnexpectedError
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.dialects import DEEPSEEK, GROQ, MISTRAL, OPENAI, OPENROUTER, VLLM, ChatDialect
-from sigwire.lm.codecs.shapes import StreamingCodec, Target
-from sigwire.lm.sse import splitter_for
+from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, GROQ, MISTRAL, OPENAI, OPENROUTER, VLLM, ChatDialect
+from sigwire.lm.codecs.shared.framing import splitter_for
+from sigwire.lm.codecs.shared.interface import StreamingCodec, Target
 from tests.lm.codecs.streaming import ASKED, cuts, hostile, only_our_errors, sent_to, streamed, told
 
 CODEC: StreamingCodec[ChatDialect] = openai_chat

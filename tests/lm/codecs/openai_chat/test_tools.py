@@ -10,7 +10,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.request import Request, ToolChoice
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.dialects import (
+from sigwire.lm.codecs.openai_chat.profiles import (
     COMPATIBLE,
     DEEPSEEK,
     LLAMACPP,
@@ -20,7 +20,7 @@ from sigwire.lm.codecs.dialects import (
     OPENAI,
     ChatDialect,
 )
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.openai_chat.reading import read_request
 from tests.lm.codecs.openai_chat.wire import ASKED, OTHER, SCHEMA, TOOL, WIRE_ASKED, answer, body, encoded, target

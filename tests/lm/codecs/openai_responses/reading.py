@@ -7,18 +7,18 @@ from typing import TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import FilePart, ImagePart, Message, OpaquePart, Part, Role, TextPart
-from sigwire.core.names import NameMap
 from sigwire.core.parts import MediaPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
-from sigwire.core.tools import ToolCall, ToolResult
-from sigwire.lm.codecs.loose import object_of, objects_of, string_of
-from sigwire.lm.codecs.media import read_content, split_data_url
+from sigwire.core.tools.names import NameMap
+from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.lm.codecs.openai_responses.decoding import decode_item
-from sigwire.lm.codecs.openai_responses.dialects import OPENAI, ResponsesDialect
+from sigwire.lm.codecs.openai_responses.items import encode_part
+from sigwire.lm.codecs.openai_responses.profiles import OPENAI, ResponsesDialect
 from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, LOGPROBS, OPTIONS
-from sigwire.lm.codecs.openai_responses.turns import encode_part
-from sigwire.lm.codecs.options import Place
-from sigwire.lm.codecs.repair import read_error_text
+from sigwire.lm.codecs.shared.history import read_error_text
+from sigwire.lm.codecs.shared.media import read_content, split_data_url
+from sigwire.lm.codecs.shared.options import Place
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of
 
 __all__ = ["read_request"]
 

@@ -9,7 +9,7 @@ import pytest
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.tools import ToolCall, ToolResult
+from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError, UnsupportedFeature
 from sigwire.lm.codecs.openai_responses import COMPATIBLE, DEEPSEEK, OPENAI, ResponsesDialect
 from tests.lm.codecs.encoding import features

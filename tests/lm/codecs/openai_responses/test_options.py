@@ -12,7 +12,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.errors import UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.openai_responses import COMPATIBLE, ResponsesDialect
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.openai_responses.reading import read_request
 from tests.lm.codecs.openai_responses.wire import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.tools import ToolResult
+from sigwire.core.tools.tool import ToolResult
 from sigwire.lm.codecs import openai_responses
 from sigwire.lm.codecs.openai_responses import DEEPSEEK, DIALECTS, OPENAI, ResponsesDialect
 from tests.lm.codecs.any_request import (

@@ -14,12 +14,12 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Response, Usage
-from sigwire.core.tools import Tool, ToolCall
+from sigwire.core.tools.tool import Tool, ToolCall
 from sigwire.errors import LMContentFilteredError, LMRateLimitError, LMServerError, LMTransportError, LMUnexpectedError
 from sigwire.lm.codecs import openai_responses
 from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesDialect
 from sigwire.lm.codecs.openai_responses.stops import StopCutter, stop_at
-from sigwire.lm.codecs.shapes import StreamingCodec, Target
+from sigwire.lm.codecs.shared.interface import StreamingCodec, Target
 from tests.lm.codecs.streaming import ASKED, cuts, hostile, only_our_errors, sent_to, streamed, told
 
 CODEC: StreamingCodec[ResponsesDialect] = openai_responses

@@ -8,11 +8,11 @@ import pytest
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request, ToolChoice
-from sigwire.core.tools import Tool, WebSearch
+from sigwire.core.tools.tool import Tool, WebSearch
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import openai_responses
 from sigwire.lm.codecs.openai_responses import AZURE, COMPATIBLE, OPENAI, ResponsesDialect
-from sigwire.lm.codecs.shapes import Target
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.openai_responses.reading import read_request
 from tests.lm.codecs.openai_responses.wire import (

@@ -1,0 +1,138 @@
+"""Past exchanges as messages: a turn of field values, or a message that was said, in this model's way of speaking.
+
+Where the model has native tools, calls and results travel as such. Elsewhere they are written as text in the plan's style:
+calls in the assistant's text, results in a user message, for such a model knows no role "tool".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from sigwire.adapters.prompts.layout import Layout
+from sigwire.adapters.text_tools.styles import TAUGHT, Style
+from sigwire.core.messages import Message, Part, TextPart
+from sigwire.core.narrow import is_mapping
+from sigwire.core.tools.tool import ToolCall, ToolCalls, ToolResult
+
+__all__ = ["Speaker", "read_calls_value", "read_results"]
+
+_RESULT_KEYS = ("tool_results", "tool_call_results")
+_TRAFFIC = frozenset(_RESULT_KEYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Turns field values into messages. ``native`` says how calls and results are written."""
+
+    layout: Layout
+    calls_name: str | None
+    native: bool
+    style: Style = TAUGHT
+
+    def turn(
+        self, values: Mapping[str, Any], before: str = "", after: str = "", prefix: str = ""
+    ) -> tuple[Message, ...]:
+        """The messages of one exchange: inputs, outputs with calls, results. What has no values makes no message.
+
+        ``before`` and ``after`` stand around the inputs; call ids start with ``prefix``.
+        """
+        layout = self.layout
+        asked: tuple[Message, ...] = ()
+        if before or not layout.input_names.isdisjoint(values):
+            asked = (Message("user", layout.write_inputs(values, before, after)),)
+        text = layout.write(values)
+        if not _TRAFFIC.isdisjoint(values) or (self.calls_name is not None and values.get(self.calls_name)):
+            return (*asked, *self._traffic(values, text, prefix))
+        return (*asked, Message("assistant", (TextPart(text),))) if text else asked
+
+    def _traffic(self, values: Mapping[str, Any], text: str, prefix: str) -> Iterator[Message]:
+        """What was said with its calls, and what the tools answered."""
+        calls = read_calls_value(values.get(self.calls_name)) if self.calls_name else ToolCalls()
+        ids = {call.id: f"{prefix}{number}" if prefix else call.id for number, call in enumerate(calls)}
+        text = text or calls.text
+        if text or calls:
+            yield self.assistant(text, tuple(replace(call, id=ids[call.id]) for call in calls))
+        results = tuple(replace(result, id=ids.get(result.id, result.id)) for result in read_results(values))
+        if results:
+            yield self.results(results)
+
+    def assistant(self, text: str, calls: tuple[ToolCall, ...]) -> Message:
+        """What the model said, calls after the text."""
+        if self.native or not calls:
+            return Message.assistant(text, calls)
+        return Message.assistant("\n\n".join([*([text] if text else ()), self.style.calls(calls)]))
+
+    def results(self, results: Sequence[ToolResult]) -> Message:
+        """What the tools answered."""
+        return Message.tool(*results) if self.native else Message("user", self._results_as_text(results))
+
+    def message(self, message: Message) -> Message:
+        """A message that was said, as this model may hear it."""
+        if self.native or not (message.tool_calls or message.tool_results):
+            return message
+        if message.role == "tool":
+            return Message("user", self._results_as_text(message.tool_results))
+        return Message(message.role, self._calls_as_text(message.parts))
+
+    def _results_as_text(self, results: Iterable[ToolResult]) -> tuple[Part, ...]:
+        parts: list[Part] = []
+        texts: list[str] = []
+        for result in results:
+            texts.append(self.style.result(result))
+            if result.media:
+                parts += [TextPart("\n\n".join(texts)), *result.media]
+                texts = []
+        if texts:
+            parts.append(TextPart("\n\n".join(texts)))
+        return tuple(parts)
+
+    def _calls_as_text(self, parts: Iterable[Part]) -> tuple[Part, ...]:
+        written: list[Part] = []
+        for kind, group in groupby(parts, type):
+            members = list(group)
+            calls = [member for member in members if isinstance(member, ToolCall)]
+            texts = (
+                [self.style.calls(calls)] if calls else [part.text for part in members if isinstance(part, TextPart)]
+            )
+            if kind not in (TextPart, ToolCall):
+                written += members
+            elif written and isinstance(last := written[-1], TextPart):
+                written[-1] = TextPart("\n\n".join([last.text.rstrip(), *texts]))
+            else:
+                written.append(TextPart("\n\n".join(texts)))
+        return tuple(written)
+
+
+def read_calls_value(value: Any) -> ToolCalls:
+    """``ToolCalls`` from what a demo or a turn holds: itself, its JSON, or a list of call mappings.
+
+    >>> read_calls_value([{"name": "add", "args": {"a": 1}}])[0].name
+    'add'
+    """
+    if isinstance(value, ToolCalls):
+        return value
+    if not value:
+        return ToolCalls()
+    if is_mapping(value) and "tool_calls" in value:
+        return ToolCalls(value["tool_calls"], str(value.get("text") or ""))
+    return ToolCalls([value] if isinstance(value, ToolCall) or is_mapping(value) else value)
+
+
+def read_results(values: Mapping[str, Any]) -> Iterator[ToolResult]:
+    """The tool results of a turn: ``ToolResult`` objects, their JSON, or DSPy's items, under ``tool_results``."""
+    for key in _RESULT_KEYS:
+        found = values.get(key)
+        if is_mapping(found):
+            found = found.get(key)
+        for item in found or ():
+            yield item if isinstance(item, ToolResult) else _result(item)
+
+
+def _result(item: object) -> ToolResult:
+    data: Mapping[str, Any] = item if is_mapping(item) else vars(item)
+    content = data["content"] if "content" in data else data.get("value", "")
+    id = data.get("id") or data.get("call_id") or ""
+    return ToolResult(str(id), str(data.get("name") or ""), content, bool(data.get("is_error", False)))

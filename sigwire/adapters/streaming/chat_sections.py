@@ -1,0 +1,89 @@
+"""The chat layout in pieces: a header at the start of a line begins a section.
+
+The same as ``ChatLayout.read``: the first section of a name counts, sections of other names are passed over, nothing after the
+end mark is read. Only the last line of what has come can be a header that is not there yet, and only while it looks like one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from sigwire.adapters.field_events import Sink, Told
+from sigwire.adapters.prompts.escaping import HEADER_STEPS, AnyGuard, Mark
+from sigwire.adapters.streaming.lookahead import Held
+from sigwire.adapters.streaming.sinks import sink_of
+from sigwire.adapters.streaming.unescape import Unguarded
+from sigwire.adapters.values.codecs import FieldCodec
+
+__all__ = ["Sections"]
+
+_MARK = Mark.of(*HEADER_STEPS)
+_HEADER = re.compile(rf"\n[ \t]*{_MARK.whole}")
+_UNSURE = re.compile(rf"[ \t]*{_MARK.begun}\Z")
+
+
+class Sections:
+    """Sections of one answer. ``end`` is the name of the end mark."""
+
+    __slots__ = ("_done", "_end", "_guard", "_held", "_sink", "_told", "_untold")
+
+    def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], end: str, guard: AnyGuard, told: Told) -> None:
+        self._untold, self._end, self._guard, self._told = dict(outputs), end, guard, told
+        self._sink: Sink | None = None
+        self._held = Held("\n")  # the answer begins as a line does
+        self._done = False
+
+    def opens(self, text: str) -> bool | None:
+        """Whether a text begins with a header."""
+        if _HEADER.match("\n" + text):
+            return True
+        return None if _UNSURE.match(text) else False
+
+    def feed(self, text: str) -> None:
+        """More of the answer."""
+        if not self._held.text:
+            if "\n" not in text:
+                self._say(text)
+                return
+        elif (joined := self._held.joined(text)) is None:
+            return
+        else:
+            text = joined
+        if not self._done:
+            self._read(text)
+
+    def close(self) -> None:
+        """The end of the answer."""
+        self._say(self._held.release())
+        self._end_section()
+
+    def _read(self, text: str) -> None:
+        at = 0
+        for header in _HEADER.finditer(text):
+            self._say(text[at : header.start()])
+            self._end_section()
+            self._begin_section(header[1])
+            at = header.end()
+            if self._done:
+                return
+        line = text.rfind("\n", at)
+        cut = line if line >= 0 and _UNSURE.match(text, line + 1) else len(text)
+        self._say(text[at:cut])
+        if cut < len(text):
+            self._held.keep(text[cut:])
+
+    def _say(self, text: str) -> None:
+        if text and self._sink is not None:
+            self._sink.feed(text)
+
+    def _begin_section(self, name: str) -> None:
+        codec = self._untold.pop(name, None)
+        if codec is not None:
+            self._sink = Unguarded.by(self._guard, sink_of(codec, self._told))
+        self._done = codec is None and name == self._end
+
+    def _end_section(self) -> None:
+        if self._sink is not None:
+            self._sink.close()
+            self._sink = None

@@ -1,0 +1,268 @@
+"""``FieldReader``: the events of a response in, the events of a program out.
+
+Each choice of a response is read by itself: its text goes through the scan for calls, where tools are on offer, and past
+thinking into the layout's pieces, which tell the fields. What a layout did not tell as it came is told at the end of the
+choice, from the plan's own reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from sigwire.adapters.field_events import Told
+from sigwire.adapters.plan import Parsed, ran_a_tool
+from sigwire.adapters.streaming.free_text import FreeText
+from sigwire.adapters.streaming.lead_in import Opening
+from sigwire.adapters.streaming.text_fields import tell
+from sigwire.core.events import (
+    ChoiceEnd,
+    PartEnd,
+    ProgramEvent,
+    ReasoningDelta,
+    ResponseEnd,
+    ResponseStart,
+    StreamEvent,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    UsageUpdate,
+)
+from sigwire.core.json import dumps
+from sigwire.core.response import Choice
+from sigwire.core.tools.tool import Tool, ToolCall
+from sigwire.errors import ModelError
+
+if TYPE_CHECKING:
+    from sigwire.adapters.plan import Plan
+    from sigwire.adapters.text_tools import TextReader
+
+__all__ = ["FieldReader"]
+
+_CUT = frozenset({"content_filter", "error", "length"})  # what has come of a field then is not all of it
+
+
+class FieldReader:
+    """Reads one response in pieces. ``tools`` are those on offer, ``taken`` the ids of calls that are used already.
+
+    >>> from sigwire.adapters.chat import ChatAdapter
+    >>> from sigwire.signatures import Signature
+    >>> reader = FieldReader(ChatAdapter().plan(Signature("question -> answer")))
+    >>> [event.text for event in reader.feed(TextDelta("[[ ## answer ## ]]\\nParis, o"))]
+    ['Paris, o']
+    >>> [type(event).__name__ for event in reader.feed(TextDelta("f course.\\n\\n[[ ## completed ## ]]"))]
+    ['FieldDelta', 'FieldEnd']
+    """
+
+    __slots__ = ("_choices", "_make", "_path", "_plan", "_turn")
+
+    def __init__(
+        self,
+        plan: Plan,
+        tools: tuple[Tool, ...] = (),
+        path: str = "",
+        turn: int | None = None,
+        taken: Iterable[str] = (),
+    ) -> None:
+        self._plan, self._path, self._turn = plan, path, turn
+        self._choices: dict[int, _Choice] = {}
+        self._make: Callable[[int], _Choice] = lambda number: _Choice(plan, tools, Told(path, turn, number), taken)
+
+    def feed(self, event: StreamEvent) -> Iterable[ProgramEvent]:
+        """What an event of the response means for the fields."""
+        if isinstance(event, (ResponseStart, ResponseEnd)):
+            return ()
+        if isinstance(event, UsageUpdate):
+            return (UsageUpdate(event.usage, path=self._path, turn=self._turn),)
+        choice = self._choices.get(event.choice)
+        if choice is None:
+            choice = self._choices[event.choice] = self._make(event.choice)
+        return choice.feed(event)
+
+    def close(self) -> Iterable[ProgramEvent]:
+        """What is left to say at the response's end."""
+        return [event for choice in self._choices.values() for event in choice.end(ChoiceEnd())]
+
+    def parse(self, number: int, choice: Choice) -> Parsed:
+        """``Plan.parse`` of a choice of the response; not again where outputs were told of it: validators run once."""
+        made = self._choices.get(number)
+        known = made.parsed if made is not None else None
+        return known.as_of(choice) if known is not None and known.is_of(choice) else self._plan.parse(choice)
+
+
+class _Parsed(NamedTuple):
+    """What a choice was read as."""
+
+    choice: Choice
+    outcome: Parsed | ModelError
+
+    def is_of(self, choice: Choice) -> bool:
+        """Whether it was the same choice, as far as reading goes."""
+        return _read_of(self.choice) == _read_of(choice)
+
+    def as_of(self, choice: Choice) -> Parsed:
+        """The fields, or the error, which is about this choice then."""
+        if isinstance(self.outcome, Parsed):
+            return self.outcome
+        self.outcome.choice = choice
+        raise self.outcome
+
+
+_read_of = attrgetter("text", "tool_calls", "reasoning", "refusal", "finish_reason")
+
+
+class _Choice:
+    """One choice of a response. ``parsed`` is its reading, where one was needed to tell its outputs."""
+
+    __slots__ = (
+        "_calls", "_ended", "_free", "_opening", "_plan", "_scan", "_start_scan", "_text", "_thought", "parsed", "told",
+    )  # fmt: skip
+
+    def __init__(self, plan: Plan, tools: tuple[Tool, ...], told: Told, taken: Iterable[str]) -> None:
+        self._plan, self.told = plan, told
+        free = plan.layout.free or not plan.layout.outputs
+        self._free = FreeText(plan.thoughts, told) if free else None
+        pieces = None if free else plan.layout.pieces(told)
+        self._opening = Opening(pieces, plan.thoughts) if pieces is not None else None
+        self._scan: TextReader | None = None
+        self._start_scan: Callable[[], TextReader | None] | None = lambda: plan.text_reader(
+            tools, taken=taken, thought=bool(self._thought)
+        )
+        self._text: list[str] = []
+        self._thought: list[str] = []
+        self._calls: list[ToolCall] = []
+        self._ended = False
+        self.parsed: _Parsed | None = None
+
+    def feed(self, event: object) -> list[ProgramEvent]:
+        """An event of this choice."""
+        handle = self._HANDLERS.get(type(event))
+        if handle is not None:
+            handle(self, event)
+        return self.told.take()
+
+    def end(self, event: ChoiceEnd) -> list[ProgramEvent]:
+        """The end of the choice, told or not."""
+        self._end(event)
+        return self.told.take()
+
+    # --- text ------------------------------------------------------------------------------------------
+
+    def _read(self, event: TextDelta) -> None:
+        if self._start_scan is not None:
+            self._scan, self._start_scan = self._start_scan(), None
+        self._text.append(event.text)
+        if self._scan is None:
+            self._say(event.text)
+        else:
+            self._tell_scanned(self._scan.feed(event.text))
+
+    def _say(self, text: str) -> None:
+        if self._opening is not None:
+            self._opening.feed(text)
+        elif self._free is not None:
+            self._free.feed(text)
+
+    def _tell_scanned(self, events: Iterable[TextDelta | ReasoningDelta | ToolCallEnd]) -> None:
+        """What the scan for calls made of the text. Calls are told as those that were not written as text."""
+        for event in events:
+            if isinstance(event, TextDelta):
+                self._say(event.text)
+            elif isinstance(event, ReasoningDelta):
+                self._tell_thought(event.text)
+            else:
+                index, call = event.index, event.call
+                arguments = call.raw_arguments if call.raw_arguments is not None else dumps(call.arguments)
+                self.told.call_start(index, call.id, call.name)
+                self.told.call_delta(index, arguments)
+                self.told.call_end(index, call)
+
+    def _stop_scan(self) -> None:
+        """The provider makes calls of its own, so the text is only text: also what the scan still holds."""
+        self._start_scan = None
+        if self._scan is None or self._scan.scan.calls:
+            return
+        told, self._scan = self._scan.scan.text, None
+        if rest := "".join(self._text).removeprefix(told):
+            self._say(rest)
+
+    # --- beside it -------------------------------------------------------------------------------------
+
+    def _think(self, event: ReasoningDelta) -> None:
+        self._thought.append(event.text)
+        self._tell_thought(event.text)
+
+    def _tell_thought(self, text: str) -> None:
+        if not self._plan.thinking:
+            self.told.reasoning(text)
+        for spec in self._plan.thinking:
+            self.told.text(spec.name, text)
+
+    def _begin_call(self, event: ToolCallStart) -> None:
+        self._stop_scan()
+        self.told.call_start(event.index, event.id, event.name)
+
+    def _grow_call(self, event: ToolCallDelta) -> None:
+        self.told.call_delta(event.index, event.arguments)
+
+    def _end_call(self, event: ToolCallEnd) -> None:
+        self._stop_scan()
+        self._calls.append(event.call)
+        self.told.call_end(event.index, event.call)
+
+    def _end_part(self, event: PartEnd) -> None:
+        if ran_a_tool(event.part):
+            self._stop_scan()
+
+    # --- the end ---------------------------------------------------------------------------------------
+
+    def _end(self, event: ChoiceEnd) -> None:
+        if self._ended:
+            return
+        self._ended = True
+        if self._scan is not None:
+            self._tell_scanned(self._scan.close())
+        if self._free is not None:
+            self._free.close()
+        for spec in self._plan.thinking:
+            self.told.end(spec.name)
+        if self._opening is not None and event.refusal is None and event.finish_reason not in _CUT:
+            self._opening.close()
+        if any(name not in self.told.ended for name, _ in self._plan.layout.outputs):
+            self._tell_rest(self._choice(event))
+
+    def _choice(self, event: ChoiceEnd) -> Choice:
+        """The choice as the plan will read it."""
+        text, calls, thought = "".join(self._text), tuple(self._calls), "".join(self._thought)
+        if self._scan is not None:
+            scan = self._scan.scan
+            text, calls, thought = scan.text, scan.calls, thought or scan.reasoning
+        return Choice(text, calls, thought or None, event.refusal, event.finish_reason)
+
+    def _tell_rest(self, choice: Choice) -> None:
+        """Tell the outputs that were not told yet, from the reading that the prediction is made of."""
+        try:
+            parsed = self._plan.parse(choice)
+        except ModelError as fault:
+            self.parsed = _Parsed(choice, fault)
+            return
+        self.parsed, fields = _Parsed(choice, parsed), parsed.fields
+        for name, codec in self._plan.layout.outputs:
+            if (
+                name in fields
+                and name not in self.told.ended
+                and not (codec.form == "text" and name in self.told.begun)
+            ):
+                tell(codec, fields[name], self.told)
+
+    _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
+        ChoiceEnd: _end,
+        PartEnd: _end_part,
+        ReasoningDelta: _think,
+        TextDelta: _read,
+        ToolCallDelta: _grow_call,
+        ToolCallEnd: _end_call,
+        ToolCallStart: _begin_call,
+    }

@@ -1,0 +1,207 @@
+"""The JSON layout in pieces: one object, whose members are the outputs.
+
+The same as ``ObjectCodec.read`` for an answer that begins with the object, and the object with an output. With anything that
+is no strict JSON nothing more is told as it comes: repairs need the whole answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any, ClassVar, Protocol
+
+from sigwire.adapters.field_events import Told
+from sigwire.adapters.streaming.object_fields import Partials
+from sigwire.adapters.streaming.partial_json import JsonGrowth, Strings
+from sigwire.adapters.streaming.text_fields import tell, text_grows
+from sigwire.adapters.values.codecs import FieldCodec, ValueReadError
+from sigwire.adapters.values.type_shape import compiled
+
+__all__ = ["Members"]
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+class Members:
+    """The members of one answer's object."""
+
+    __slots__ = ("_expects", "_name", "_names", "_outputs", "_reading", "_told")
+
+    def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], told: Told) -> None:
+        self._outputs, self._told = dict(outputs), told
+        self._names = frozenset(self._outputs)
+        self._expects = "object"
+        self._name = ""
+        self._reading: _Reading | None = None
+
+    def opens(self, text: str) -> bool | None:
+        """Whether a text begins with an object."""
+        return text.startswith("{")
+
+    def feed(self, text: str) -> None:
+        """More of the answer."""
+        at, end = 0, len(text)
+        while at < end and self._expects != "nothing":
+            if self._reading is not None:
+                at = self._read_on(self._reading, text, at)
+                continue
+            space = _SPACE.match(text, at)
+            at = space.end() if space else at
+            if at < end:
+                at = self._EXPECTED[self._expects](self, text, at)
+
+    def close(self) -> None:
+        """The end of the answer. An object that was not closed is no answer."""
+
+    def _read_on(self, reading: _Reading, text: str, at: int) -> int:
+        at = reading.read(text, at)
+        if reading.failed:
+            self._expects = "nothing"
+        elif reading.done:
+            self._reading = None
+            if isinstance(reading, _Name):
+                self._named(reading.text)
+            else:
+                self._expects = "separator"
+        return at
+
+    def _named(self, name: str) -> None:
+        """The name of the next member is known. What begins with a member that is no output may be an envelope."""
+        stray_first = self._expects == "first" and name not in self._names
+        self._name, self._expects = name, "nothing" if stray_first else "colon"
+
+    # --- what may come ---------------------------------------------------------------------------------
+
+    def _object(self, text: str, at: int) -> int:
+        self._expects = "first" if text[at] == "{" else "nothing"
+        return at + 1
+
+    def _member(self, text: str, at: int) -> int:
+        if text[at] == '"':
+            self._reading = _Name()
+        else:
+            self._expects = "nothing"
+        return at + 1
+
+    def _colon(self, text: str, at: int) -> int:
+        self._expects = "value" if text[at] == ":" else "nothing"
+        return at + 1
+
+    def _separator(self, text: str, at: int) -> int:
+        self._expects = "member" if text[at] == "," else "nothing"
+        return at + 1
+
+    def _value(self, text: str, at: int) -> int:
+        """A value begins: one of a new output is told, any other one passed over."""
+        codec = self._outputs.pop(self._name, None)
+        if codec is None:
+            self._reading = JsonGrowth()
+        elif text[at] == '"' and text_grows(codec):
+            self._reading = _Text(codec, self._told)
+            return at + 1
+        elif text[at] in "{[" and codec.form in ("json", "mixed"):
+            self._reading = _Growing(codec, self._told)
+        else:
+            self._reading = _Whole(codec, self._told)
+        return at
+
+    _EXPECTED: ClassVar[Mapping[str, Callable[[Any, str, int], int]]] = {
+        "object": _object, "first": _member, "member": _member, "colon": _colon, "value": _value, "separator": _separator,
+    }  # fmt: skip
+
+
+class _Reading(Protocol):
+    """A name or a value that is being read, from position to position."""
+
+    @property
+    def done(self) -> bool: ...
+
+    @property
+    def failed(self) -> bool: ...
+
+    def read(self, text: str, at: int) -> int: ...
+
+
+class _Name:
+    """The name of a member."""
+
+    __slots__ = ("_pieces", "_string")
+    failed = False
+
+    def __init__(self) -> None:
+        self._string = Strings()
+        self._pieces: list[str] = []
+
+    @property
+    def done(self) -> bool:
+        return self._string.closed
+
+    def read(self, text: str, at: int) -> int:
+        piece, at = self._string.read(text, at)
+        self._pieces.append(piece)
+        return at
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+
+class _Text:
+    """A string that is told as it grows."""
+
+    __slots__ = ("_field", "_string", "_told")
+    failed = False
+
+    def __init__(self, codec: FieldCodec, told: Told) -> None:
+        self._field, self._told, self._string = codec.field.name, told, Strings()
+        told.begun.add(self._field)
+
+    @property
+    def done(self) -> bool:
+        return self._string.closed
+
+    def read(self, text: str, at: int) -> int:
+        piece, at = self._string.read(text, at)
+        if piece:
+            self._told.text(self._field, piece)
+        if self._string.closed:
+            self._told.end(self._field)
+        return at
+
+
+class _Growing(Partials):
+    """An object or a list that is told as it grows."""
+
+    __slots__ = ()
+
+    @property
+    def done(self) -> bool:
+        return self.value.done
+
+    @property
+    def failed(self) -> bool:
+        return self.value.failed
+
+    def read(self, text: str, at: int) -> int:
+        at = super().read(text, at)
+        if self.complete:
+            self._told.end(self._name)
+        return at
+
+
+class _Whole(JsonGrowth):
+    """A value that is told when it is there; by the reader of the whole answer, where a user's validators check it."""
+
+    __slots__ = ("_codec", "_told")
+
+    def __init__(self, codec: FieldCodec, told: Told) -> None:
+        super().__init__()
+        self._codec, self._told = codec, told
+
+    def read(self, text: str, at: int) -> int:
+        at = super().read(text, at)
+        if self.done and not compiled(self._codec.field).runs_users_code:
+            with suppress(ValueReadError):  # the reader of the whole answer says what is wrong
+                tell(self._codec, self._codec.load(self.so_far()).value, self._told)
+        return at

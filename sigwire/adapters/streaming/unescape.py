@@ -1,0 +1,100 @@
+"""Guarded marks in pieces: what ``Guard.off`` does with a whole text. Held back are backslashes before what may be a mark."""
+
+from __future__ import annotations
+
+import re
+
+from sigwire.adapters.field_events import Sink
+from sigwire.adapters.prompts.escaping import AnyGuard, Guard, GuardPair
+from sigwire.adapters.streaming.lookahead import Held
+
+__all__ = ["Unguarded"]
+
+_RUN = re.compile(r"\\+")
+
+
+class Unguarded:
+    r"""Takes the backslash off guarded marks, and hands the text on.
+
+    >>> class Shown:
+    ...     def feed(self, text): print(repr(text))
+    ...     def close(self): print("end")
+    >>> from sigwire.adapters.prompts.escaping import line_guard
+    >>> text = Unguarded.by(line_guard(calls=False), Shown())
+    >>> text.feed("a \\ b\n\\[[ ")
+    'a \\ b\n'
+    >>> text.feed("## answer")
+    '[[ ## answer'
+    """
+
+    __slots__ = ("_blank", "_guard", "_held", "_last", "_looks", "_next")
+
+    def __init__(self, guard: Guard, following: Sink) -> None:
+        self._guard, self._next = guard, following
+        self._held = Held()
+        self._blank = True  # whether the line has nothing but blanks so far
+        self._last = ""
+        self._looks = guard.before not in ("", Guard.LINE)  # at the character before a mark
+
+    @classmethod
+    def by(cls, guard: AnyGuard, following: Sink) -> Sink:
+        """The sink before ``following`` that undoes these guards, in the order in which ``off`` does."""
+        if isinstance(guard, GuardPair):
+            return cls.by(guard.second, cls.by(guard.first, following))
+        return cls(guard, following)
+
+    def feed(self, text: str) -> None:
+        """More of the text."""
+        if not self._held.text:
+            if "\\" not in text:
+                if self._blank or self._looks or "\n" in text:
+                    self._look(text)
+                self._next.feed(text)
+                return
+        elif (joined := self._held.joined(text)) is None:
+            return
+        else:
+            text = joined
+        self._read(text)
+
+    def close(self) -> None:
+        """The end of the text: what was held is no mark."""
+        if self._held.text:
+            self._next.feed(self._held.release())
+        self._next.close()
+
+    def _look(self, text: str) -> None:
+        """Remember where in a line the next character will stand."""
+        self._last = text[-1:] or self._last
+        line = text.rfind("\n") + 1
+        if self._blank or line:
+            self._blank = (self._blank or line > 0) and not text[line:].strip(" \t")
+
+    def _read(self, text: str) -> None:
+        guard, sure, at = self._guard, [""], 0
+        while (run := _RUN.search(text, at)) is not None:
+            before = text[at : run.start()]
+            sure.append(before)
+            self._look(before)
+            at = run.end()
+            if not self._may_stand_here():
+                sure.append(run[0])
+            elif mark := guard.mark.match(text, at):
+                sure.append(run[0][1:])
+                sure.append(mark[0])
+                at = mark.end()
+            elif guard.unsure.match(text, at):
+                self._held.keep(text[run.start() :])
+                at = len(text)
+                break
+            else:
+                sure.append(run[0])
+            self._look(text[run.start() : at])
+        sure.append(text[at:])
+        self._look(text[at:])
+        if whole := "".join(sure):
+            self._next.feed(whole)
+
+    def _may_stand_here(self) -> bool:
+        before = self._guard.before
+        return self._blank if before == Guard.LINE else not before or self._last == before

@@ -1,0 +1,113 @@
+"""The form of calling that the prompt teaches: one fenced block of strict JSON for each call.
+
+    ~~~tool_call
+    {"name": "read_file", "arguments": {"path": "/tmp/foo"}}
+    ~~~
+
+Both fences stand alone on their lines. Because the prompt teaches the form, nothing inside a block is repaired: a block that
+is not exactly this becomes a call with an ``error`` which tells the model what to write, and its neighbours are read as if
+it were not there. Forgiven, and noted: a backtick fence with the same label, a missing last fence after complete JSON, and
+``~~~json`` at the end of the message (which the scanner sees to).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sigwire.adapters.text_tools.cursor import Cursor, Wait
+from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, closes_fence
+from sigwire.adapters.text_tools.markers import CALL_FENCE, FENCE, RESULT_FENCE
+from sigwire.core.json import dumps, loads
+from sigwire.core.narrow import is_mapping
+from sigwire.core.tools.tool import CallError, CallErrorKind, ToolCall
+
+__all__ = ["SEED", "read_block"]
+
+_OPENERS = (CALL_FENCE, "```tool_call")
+_RESULTS = (RESULT_FENCE, "```tool_result")
+_LINE = re.compile(r"[^\n]*")
+_FORM = '{"name": "...", "arguments": {...}}'
+_KEYS = frozenset({"name", "arguments", "id", "type"})
+
+
+def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+    rest = yield from cursor.run(_LINE)
+    if rest.strip(" \t\r"):
+        return None
+    yield from cursor.takes("\n")
+    start = cursor.position
+    while True:
+        begin = cursor.position
+        line = (yield from cursor.run(_LINE)).rstrip(" \t\r")
+        if closes_fence(line, opener[:3]):
+            cursor.position = begin + 3
+            return Block((read_block(cursor.text[start:begin]),))
+        if line in _OPENERS or line in _RESULTS:
+            cursor.position = begin
+            return _unclosed(cursor.text[start:begin])
+        if not (yield from cursor.takes("\n")):
+            return _unclosed(cursor.text[start : cursor.position])
+
+
+def _unclosed(body: str) -> Block:
+    # The fence is missing, as a stop sequence leaves it. Complete JSON on a finished line says that the model was done;
+    # anything less may be half of another command.
+    call = read_block(body)
+    if call.error is None and body.endswith("\n"):
+        return Block((call,), ("the closing fence of a tool_call block was missing",))
+    return Block((_broken(body, "malformed_json", "The tool_call block was not closed", call.name),))
+
+
+def read_block(body: str) -> ToolCall:
+    """The call in a block's body; one that cannot be read has an ``error`` and the body in ``raw_arguments``.
+
+    >>> read_block('{"name": "add", "arguments": {"a": 1}}').arguments
+    {'a': 1}
+    >>> read_block("{'name': 'add'}").error.code
+    'malformed_json'
+    """
+    try:
+        value = loads(body)
+    except ValueError as fault:
+        return _broken(body, "malformed_json", f"The tool_call block is not strict JSON ({fault})")
+    if not is_mapping(value):
+        return _broken(body, "malformed_json", "The tool_call block must hold one JSON object")
+    return _read_object(value, body)
+
+
+def _read_object(value: Mapping[str, Any], body: str) -> ToolCall:
+    name, id = value.get("name"), value.get("id")
+    if not isinstance(name, str) or not name:
+        return _broken(body, "malformed_json", 'The tool_call block has no "name"')
+    if "arguments" not in value and value.keys() - _KEYS:
+        # Reading {"parameters": {...}} as a call without arguments would run something the model did not ask for.
+        return _broken(body, "malformed_json", 'The tool_call block has no "arguments"', name)
+    id = str(id) if isinstance(id, (str, int)) else ""
+    raw = value.get("arguments", {})
+    if is_mapping(raw):
+        return ToolCall(id, name, dict(raw))
+    if isinstance(raw, str):
+        return _read_text(id, name, raw)
+    return _broken(dumps(raw), "not_an_object", 'The "arguments" of a call must be a JSON object', name, id)
+
+
+def _read_text(id: str, name: str, raw: str) -> ToolCall:
+    try:
+        arguments: object = loads(raw or "{}")
+    except ValueError as fault:
+        return _broken(raw, "malformed_json", f'The text in "arguments" is not JSON ({fault})', name, id)
+    if is_mapping(arguments):
+        return ToolCall(id, name, dict(arguments), raw)
+    return _broken(raw, "not_an_object", 'The text in "arguments" is not a JSON object', name, id)
+
+
+_NAMELESS = "tool_call"  # what a call is called whose name could not be read; no wire takes an empty name
+
+
+def _broken(raw: str, code: CallErrorKind, what: str, name: str = _NAMELESS, id: str = "") -> ToolCall:
+    return ToolCall(id, name, None, raw, CallError(code, f"{what}. Write {_FORM} between {CALL_FENCE} and {FENCE}."))
+
+
+SEED = Grammar("seed", _OPENERS, _read, own_line=True, stops=_RESULTS)

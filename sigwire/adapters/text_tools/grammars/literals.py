@@ -1,0 +1,250 @@
+r"""Python's literals, and notations close to them, read without ``ast`` or ``eval``.
+
+Strings in either quotes, tripled or not, with Python's escapes; numbers; ``True False None`` and JSON's spellings of them;
+lists, tuples (as lists) and dicts, nested. Raw line breaks in strings are kept: models write them though Python refuses them.
+Strings between longer marks (``<escape>``) are as they stand, and a key may be a bare word. What is none of this is refused:
+a name, a call, an operator, an ``f`` or ``b`` before a string, a number that is no finite number.
+
+    read_literal("{'a': [1, None]}")      {"a": [1, None]}
+    read_arguments("city='Bern', days=2")    {"city": "Bern", "days": 2}
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from sigwire.adapters.text_tools.scan.brackets import MAX_DEPTH
+from sigwire.core.json import JsonObject, JsonValue
+
+__all__ = ["LiteralError", "NoKeywords", "read_arguments", "read_bare_object", "read_literal"]
+
+
+class LiteralError(ValueError):
+    """A text is not a literal; the message says what is wrong and where."""
+
+
+class NoKeywords(LiteralError):
+    """Arguments without names: nothing that can be read as a call."""
+
+
+_SPACE = re.compile(r"\s*")
+_WORD = re.compile(r"[^\W\d]\w*")
+_BARE_KEY = re.compile(r"[^\W\d][\w$.-]*")
+_NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
+_MAX_DIGITS = 4000
+_STRINGS = ("'''", '"""', "<escape>", '<|"|>', "'", '"')
+_BODIES = {  # what stands before the closing mark
+    "'": re.compile(r"(?:[^'\\]|\\.)*", re.DOTALL),
+    '"': re.compile(r'(?:[^"\\]|\\.)*', re.DOTALL),
+    "'''": re.compile(r"(?:[^'\\]|\\.|'(?!''))*", re.DOTALL),
+    '"""': re.compile(r'(?:[^"\\]|\\.|"(?!""))*', re.DOTALL),
+}
+_RAW = re.compile(r"[rRuU](?=['\"])")
+_ESCAPE = re.compile(r"\\(?:\n|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|(.))", re.DOTALL)
+_PLAIN_ESCAPES: Mapping[str, str] = {
+    "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "/": "/",
+}  # fmt: skip
+_WORDS: Mapping[str, JsonValue] = {
+    "True": True, "False": False, "None": None, "true": True, "false": False, "null": None,
+}  # fmt: skip
+
+
+def read_literal(text: str) -> JsonValue:
+    """The value of a text that is one literal. Raises ``LiteralError``.
+
+    >>> read_literal("('a', 1.5, True)")
+    ['a', 1.5, True]
+    """
+    reader = _Reader(text)
+    value: JsonValue = reader.value()
+    reader.end()
+    return value
+
+
+def read_arguments(text: str) -> JsonObject:
+    """Keyword arguments as they stand between a call's parentheses. Raises ``LiteralError``.
+
+    >>> read_arguments('city="Bern", days=2,')
+    {'city': 'Bern', 'days': 2}
+    """
+    reader = _Reader(text)
+    arguments: JsonObject = {}
+    while reader.here():
+        key = reader.keyword()
+        if key in arguments:
+            raise LiteralError(f"the argument {key!r} is given twice")
+        arguments[key] = reader.value()
+        if reader.here() and not reader.takes(","):
+            raise reader.fault("there is no ',' between arguments")
+    return arguments
+
+
+def read_bare_object(text: str) -> JsonObject:
+    """An object whose keys are bare words. Raises ``LiteralError``.
+
+    >>> read_bare_object("{city:<escape>Bern<escape>,days:2}")
+    {'city': 'Bern', 'days': 2}
+    """
+    value = read_literal(text)
+    if not isinstance(value, dict):
+        raise LiteralError("this is not an object")
+    return value
+
+
+class _Reader:
+    """One walk through a text; remembers where it is and how deep."""
+
+    __slots__ = ("_depth", "position", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text, self.position, self._depth = text, 0, 0
+
+    def value(self) -> Any:
+        here = self.here()
+        read = self._CONTAINERS.get(here)
+        if read is not None:
+            return self._inside(read)
+        mark = next((mark for mark in _STRINGS if self.text.startswith(mark, self.position)), None)
+        if mark is not None:
+            return self._string(mark)
+        if match := _RAW.match(self.text, self.position):
+            self.position += 1
+            return self._string(self._quote(), raw=match[0] in "rR")
+        return self._number() if here in "+-.0123456789" and here else self._word()
+
+    def keyword(self) -> str:
+        match = _BARE_KEY.match(self.text, self.position)
+        if match is None or self.text[match.end() :].lstrip()[:1] != "=":
+            raise NoKeywords(f"an argument has no name (character {self.position})")
+        self.position = match.end()
+        self.takes("=")
+        return match[0]
+
+    def end(self) -> None:
+        if self.here():
+            raise self.fault("something follows the value")
+
+    # --- containers ------------------------------------------------------------------------------------
+
+    def _inside(self, read: Callable[[_Reader], Any]) -> Any:
+        self.position += 1
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise LiteralError(f"nested too deeply: more than {MAX_DEPTH} levels")
+        value = read(self)
+        self._depth -= 1
+        return value
+
+    def _list(self) -> list[Any]:
+        return self._items("]")
+
+    def _tuple(self) -> Any:
+        start = self.position
+        items = self._items(")")
+        single = len(items) == 1 and not self.text[start : self.position - 1].rstrip().endswith(",")
+        return items[0] if single else items
+
+    def _items(self, closing: str) -> list[Any]:
+        items: list[Any] = []
+        while not self.takes(closing):
+            items.append(self.value())
+            self._separator(closing)
+        return items
+
+    def _dict(self) -> dict[str, Any]:
+        members: dict[str, Any] = {}
+        while not self.takes("}"):
+            key = self._key()
+            if not self.takes(":"):
+                raise self.fault("there is no ':' after a key")
+            members[key] = self.value()
+            self._separator("}")
+        return members
+
+    def _key(self) -> str:
+        self.here()
+        if match := _BARE_KEY.match(self.text, self.position):
+            self.position = match.end()
+            return match[0]
+        key = self.value()
+        if not isinstance(key, str):
+            raise self.fault("a key is not a text")
+        return key
+
+    def _separator(self, closing: str) -> None:
+        if not self.takes(",") and self.here() != closing:
+            raise self.fault(f"',' or '{closing}' is missing")
+
+    # --- scalars ---------------------------------------------------------------------------------------
+
+    def _quote(self) -> str:
+        return next(mark for mark in _STRINGS if self.text.startswith(mark, self.position))
+
+    def _string(self, mark: str, raw: bool = False) -> str:
+        start = self.position + len(mark)
+        end = self._string_end(mark, start)
+        self.position = end + len(mark)
+        body = self.text[start:end]
+        return body if raw or mark[0] == "<" or "\\" not in body else _ESCAPE.sub(_unescaped, body)
+
+    def _string_end(self, mark: str, start: int) -> int:
+        pattern = _BODIES.get(mark)
+        if pattern is None:
+            return self._found(self.text.find(mark, start))
+        match = pattern.match(self.text, start)
+        return self._found(match.end() if match else -1, mark)
+
+    def _found(self, end: int, mark: str = "") -> int:
+        if end < 0 or not self.text.startswith(mark, end):
+            raise self.fault("a string is not closed")
+        return end
+
+    def _number(self) -> int | float:
+        match = _NUMBER.match(self.text, self.position)
+        if match is None or len(match[0]) > _MAX_DIGITS:
+            raise self.fault("this is not a number")
+        self.position = match.end()
+        digits = match[0].replace("_", "")
+        number = float(digits) if any(mark in digits for mark in ".eE") else int(digits)
+        if isinstance(number, float) and math.isinf(number):
+            raise self.fault("a number is too large")
+        return number
+
+    def _word(self) -> JsonValue:
+        match = _WORD.match(self.text, self.position)
+        if match is None or match[0] not in _WORDS:
+            raise self.fault("this is not a literal")
+        self.position = match.end()
+        return _WORDS[match[0]]
+
+    # --- moving ----------------------------------------------------------------------------------------
+
+    def here(self) -> str:
+        match = _SPACE.match(self.text, self.position)
+        self.position = match.end() if match else self.position
+        return self.text[self.position : self.position + 1]
+
+    def takes(self, character: str) -> bool:
+        found = self.here() == character
+        self.position += found
+        return found
+
+    def fault(self, what: str) -> LiteralError:
+        return LiteralError(f"{what} (character {self.position})")
+
+    _CONTAINERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"[": _list, "(": _tuple, "{": _dict}
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code = match[1] or match[2] or match[3]
+    if code:
+        number = int(code, 16)
+        return chr(number) if number < 0x110000 else match[0]
+    if match[4]:
+        return chr(int(match[4], 8))
+    if match[5] is None:
+        return ""  # a line that goes on
+    return _PLAIN_ESCAPES.get(match[5], match[0])

@@ -1,0 +1,63 @@
+"""Calls in a section of the answer, as models write them that take the calls for one more output of the prompt.
+
+    [[ ## calls ## ]]
+    [{"name": NAME, "arguments": OBJ}, ...]
+
+The header names the output that calls fill (``Offer.output``); nothing asks for such a section, so it is a marker like any
+other. What stands below is JSON, Python's notation, or either in a code fence. Any other form is read where it stands, and
+the header stays for the layout to leave out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sigwire.adapters.text_tools.cursor import Cursor, Wait
+from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer
+from sigwire.adapters.text_tools.grammars.pythonic import behind
+from sigwire.adapters.text_tools.grammars.tagged_json import NO_CLOSER
+from sigwire.adapters.text_tools.json_calls import Closers
+
+__all__ = ["SECTION"]
+
+_OPENERS = ("[[ ## ", "[[##")
+_DONE = ("[[ ## completed ## ]]", "[[ ## end_of_answer ## ]]")
+_FENCES = ("```json", "```python", "```")
+_calls = behind(Closers(*_DONE))
+
+
+def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+    if not offer.output or not (yield from _names(cursor, offer.output)):
+        return None
+    yield from cursor.space()
+    fence = yield from cursor.takes_any(_FENCES)
+    block = yield from _calls(cursor, opener, offer)
+    if block is None:
+        return None
+    if fence is not None:
+        yield from _passes(cursor, ("```",))
+        yield from _passes(cursor, _DONE)
+    # The next section closes this one as well as the mark that ends the answer.
+    return replace(block, notes=tuple(note for note in block.notes if note != NO_CLOSER))
+
+
+def _names(cursor: Cursor, output: str) -> Wait[bool]:
+    """Whether the rest of the header names this output; it is passed."""
+    if not (yield from cursor.takes(output)):
+        return False
+    for literal in ("##", "]]"):
+        yield from cursor.blanks()
+        if not (yield from cursor.takes(literal)):
+            return False
+    return True
+
+
+def _passes(cursor: Cursor, literals: tuple[str, ...]) -> Wait[None]:
+    """Pass space and one of the literals, or nothing."""
+    start = cursor.position
+    yield from cursor.space()
+    if (yield from cursor.takes_any(literals)) is None:
+        cursor.position = start
+
+
+SECTION = Grammar("section", _OPENERS, _read, own_line=True)

@@ -1,0 +1,204 @@
+"""Dialects that put JSON behind a marker: most of them differ in the marker only.
+
+    <tool_call>{"name": NAME, "arguments": OBJ}</tool_call>        hermes, and what grew out of it
+    <|tool_call|>[OBJ, ...]                                        granite; no closing marker, text may follow
+
+``tagged_json`` makes such a grammar from its markers. Markers that come doubled, a code fence inside them, a list where one
+object is due or several objects in a row are all read; the closing marker may be missing where the JSON is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from sigwire.adapters.text_tools.cursor import Cursor, Wait
+from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader
+from sigwire.adapters.text_tools.json_calls import Closers, Payload, calls_in, make_call, opens_object, payload
+from sigwire.core.narrow import is_mapping
+from sigwire.core.tools.tool import ToolCall
+
+__all__ = ["NO_CLOSER", "TAGGED_JSON", "arguments_block", "closing", "in_tool_calls", "passing", "tagged_json"]
+
+_FENCES = ("```json", "```JSON", "```")
+NO_CLOSER = "the closing marker of a call was missing"
+
+
+def tagged_json(
+    name: str,
+    openers: Sequence[str],
+    closers: Sequence[str] = (),
+    *,
+    between: Sequence[str] = (),
+    own_line: bool = False,
+    open_ended: bool = False,
+    stops: Sequence[str] = (),
+) -> Grammar:
+    """A grammar of calls as JSON between markers.
+
+    ``between``: markers that may follow the opener. ``own_line``: the opener counts at the start of a line only.
+    ``open_ended``: the closing marker is as good as never there. ``stops``: what tool results begin with, should the model
+    invent some.
+
+    >>> from sigwire.adapters.text_tools import read_calls
+    >>> mine = tagged_json("mine", ["<call>"], ["</call>"])
+    >>> read_calls('<call>{"name": "ping"}</call>', ["ping"], grammars=[mine]).calls[0].name
+    'ping'
+    """
+    again = () if own_line else openers  # a word that counts at the start of a line only is no mark behind itself
+    reader = _reader((*again, *between), Closers(*closers), open_ended)
+    return Grammar(name, tuple(openers), reader, own_line=own_line, closers=tuple(closers), stops=tuple(stops))
+
+
+def _reader(markers: tuple[str, ...], closers: Closers, open_ended: bool) -> Reader:
+    def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+        yield from cursor.passes(markers)
+        fence = yield from cursor.takes_any(_FENCES)
+        if not (yield from opens_object(cursor)):
+            return (yield from _empty_list(cursor, closers))
+        read, notes = yield from _values(cursor, closers)
+        calls = tuple(call for one in read for call in calls_in(one, offer))
+        if fence is not None:
+            yield from passing(cursor, "```")
+        unclosed = yield from closing(cursor, closers)
+        ends_itself = open_ended or read[-1].raw.startswith("[")  # a list that stands in a tag needs no closing one
+        return Block(calls, (*notes, *(() if ends_itself else unclosed)))
+
+    return read
+
+
+def _empty_list(cursor: Cursor, closers: Closers) -> Wait[Block | None]:
+    """``[]`` between markers: markup, but no call."""
+    if closers.literals and (yield from cursor.takes("[")):
+        yield from cursor.space()
+        if (yield from cursor.takes("]")):
+            yield from cursor.space()
+            if (yield from cursor.takes_any(closers.literals)) is not None:
+                return Block()
+    return None
+
+
+def _values(cursor: Cursor, closers: Closers) -> Wait[tuple[list[Payload], list[str]]]:
+    """The JSON values in a row; several only where a marker can close them."""
+    found: list[Payload] = []
+    while True:
+        found.append((yield from payload(cursor, closers)))
+        start = cursor.position
+        yield from cursor.space()
+        yield from cursor.takes_any((",", ";"))
+        if not closers.literals or not (yield from opens_object(cursor)):
+            cursor.position = start
+            return found, [note for one in found for note in one.notes]
+
+
+def passing(cursor: Cursor, literal: str) -> Wait[bool]:
+    """Pass space and a literal, or nothing."""
+    start = cursor.position
+    yield from cursor.space()
+    found = yield from cursor.takes(literal)
+    cursor.position = cursor.position if found else start
+    return found
+
+
+def closing(cursor: Cursor, closers: Closers) -> Wait[tuple[str, ...]]:
+    """Pass the closing marker that stands here, also one that the end of the text cuts off; what there is to note."""
+    if not closers.literals:
+        return ()
+    start = cursor.position
+    yield from cursor.space()
+    if (yield from cursor.takes_any(closers.literals)) is not None:
+        return ()
+    rest = cursor.text[cursor.position :]
+    cut = cursor.closed and bool(rest) and any(literal.startswith(rest.rstrip()) for literal in closers.literals)
+    cursor.position = len(cursor.text) if cut else start
+    return (NO_CLOSER,)
+
+
+def arguments_block(cursor: Cursor, name: str, offer: Offer, closers: Closers, id: str = "") -> Wait[Block]:
+    """The JSON object here as the arguments of a named call."""
+    read = yield from payload(cursor, closers)
+    call = make_call(name, read.value, offer, id)
+    if read.fault is not None:
+        call = replace(calls_in(read, offer)[0], id=id, name=offer.declared(name) or name)
+    return Block((call,), read.notes)
+
+
+def in_tool_calls(grammar: Grammar) -> Grammar:
+    """The calls of a dialect that begin with ``<tool_call>``, where ``<tool_calls>`` stands around them: Hunyuan's habit.
+
+    Each further call has an opener of its own, and the end of the outer tag is one of the closers.
+    """
+
+    def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+        yield from cursor.space()
+        return (yield from grammar.read(cursor, _INNER, offer)) if (yield from cursor.takes(_INNER)) else None
+
+    return Grammar(grammar.name, ("<tool_calls>",), read, closers=("</tool_calls>",), stops=grammar.stops)
+
+
+_INNER = "<tool_call>"
+
+# --- Apertus and Command-R have habits of their own --------------------------------------------------------
+
+
+def _by_name(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+    """Apertus: ``[{NAME: OBJ}, ...]``."""
+    if not (yield from opens_object(cursor)):
+        return None
+    read = yield from payload(cursor, _APERTUS)
+    named = tuple(_named_calls(read, offer))
+    return Block(named or calls_in(read, offer), (*read.notes, *(yield from closing(cursor, _APERTUS))))
+
+
+def _named_calls(read: Payload, offer: Offer) -> Iterator[ToolCall]:
+    items = read.value if isinstance(read.value, list) else [read.value]
+    for item in items if read.fault is None else ():
+        if is_mapping(item) and not ("name" in item and "arguments" in item):
+            for name, arguments in item.items():
+                yield make_call(name, arguments, offer)
+
+
+_APERTUS = Closers("<|tools_suffix|>")
+_NO_TOOL = "directly_answer"
+
+
+def _command(reader: Reader) -> Reader:
+    """Command-R's calls without the pseudo tool that says that no tool is needed."""
+
+    def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+        block = yield from reader(cursor, opener, offer)
+        if block is None or _NO_TOOL in offer.tools:
+            return block
+        return replace(block, calls=tuple(call for call in block.calls if call.name != _NO_TOOL))
+
+    return read
+
+
+def _drop(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+    """A marker that encloses the answer."""
+    yield from cursor.has(0)
+    return Block()
+
+
+_HERMES = tagged_json("hermes", [_INNER], ["</tool_call>"], stops=["<tool_response>"])
+_ACTION = tagged_json("command_r", ["<|START_ACTION|>"], ["<|END_ACTION|>"], stops=["<|START_TOOL_RESULT|>"])
+_ACTION_LINE = tagged_json("command_r", ["Action:"], own_line=True)
+_ANSWER_MARKS = (
+    "<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>",
+    "<|start_header_id|>assistant<|end_header_id|>", "<|im_start|>assistant",
+)  # fmt: skip
+
+TAGGED_JSON: tuple[Grammar, ...] = (
+    _HERMES,
+    in_tool_calls(_HERMES),
+    tagged_json("granite", ["<|tool_call|>"], ["<|/tool_call|>", "</tool_call>"], open_ended=True),
+    tagged_json("granite", ["<function_call>"], ["</function_call>"], open_ended=True),
+    tagged_json("phi4", ["functools"]),
+    tagged_json("internlm", ["<|action_start|>"], ["<|action_end|>"], between=["<|plugin|>", "<|interpreter|>"]),
+    tagged_json("jamba", ["<tool_calls>"], ["</tool_calls>"]),
+    tagged_json("nemotron", ["<TOOLCALL>"], ["</TOOLCALL>"]),
+    replace(_ACTION, read=_command(_ACTION.read)),
+    replace(_ACTION_LINE, read=_command(_ACTION_LINE.read)),
+    Grammar("apertus", ("<|tools_prefix|>",), _by_name, closers=_APERTUS.literals),
+    Grammar("command_r", _ANSWER_MARKS, _drop),
+)

@@ -1,0 +1,422 @@
+"""Dialects that put every argument into a tag of its own, as plain text that the tool's schema types.
+
+    <function=NAME> <parameter=KEY> VALUE </parameter> </function>            qwen3_coder, in <tool_call>
+    <invoke name="NAME"> <parameter name="KEY">VALUE</parameter> </invoke>    minimax, anthropic_legacy, DeepSeek's DSML
+    <steptml:invoke name="NAME"> <steptml:parameter name="KEY"> VALUE ...     step3, between DeepSeek's tokens
+    NAME <arg_key>KEY</arg_key> <arg_value>VALUE</arg_value>                  glm45, in <tool_call>
+
+A closed argument is not enough: another one may have been due. Without the call's own closing tag, or its wrapper's, there is
+no call, but an error. Values are verbatim; no entity is decoded.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
+from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader, broken, unknown
+from sigwire.adapters.text_tools.grammars.parameter_text import read_value
+from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, in_tool_calls
+from sigwire.adapters.text_tools.json_calls import Closers, opens_object
+from sigwire.adapters.text_tools.markers import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
+from sigwire.core.json import JsonObject, JsonValue, loads
+from sigwire.core.tools.tool import ToolCall
+
+__all__ = ["TAGGED_VALUES", "glm_pairs"]
+
+_HEADER = re.compile(r"[^<>\n]*")
+_NAME = re.compile(r"[\w.\-]*")
+_ATTRIBUTE = re.compile(r"""\s*["']?([^"'\s]+)["']?(?:\s+string=["'](true|false)["'])?\s*""")
+_CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+
+
+class _Tags:
+    """The tags of one dialect. ``lines``: one line break on each side of a value belongs to the markup.
+
+    ``between``: what stands between a wrapper and its call, one of each group of spellings.
+    """
+
+    def __init__(
+        self, call: str, call_end: str, parameter: str, parameter_end: str, wrappers: tuple[str, ...] = (),
+        wrapper_ends: tuple[str, ...] = (), *, lines: bool = False, between: tuple[tuple[str, ...], ...] = (),
+    ) -> None:  # fmt: skip
+        self.call, self.call_end = call, call_end
+        self.parameter, self.parameter_end = parameter, parameter_end
+        self.wrappers, self.wrapper_ends, self.lines = wrappers, wrapper_ends, lines
+        self.between = between
+        self.value_ends = Finder([parameter_end, parameter, call_end, *wrapper_ends])
+        self.ends = Closers(call_end, *wrapper_ends)
+
+    def openers(self) -> tuple[str, ...]:
+        return (*self.wrappers, self.call)
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A call that is being read."""
+
+    name: str
+    start: int
+    arguments: JsonObject
+    notes: list[str]
+
+
+def _tagged(tags: _Tags) -> Reader:
+    def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+        if opener != tags.call:
+            yield from cursor.passes(tags.wrappers)
+            for spellings in (*tags.between, (tags.call,)):
+                yield from cursor.space()
+                if (yield from cursor.takes_any(spellings)) is None:
+                    return None
+        first = yield from _call(cursor, tags, offer)
+        if first is None:
+            return None
+        return (yield from _row(cursor, tags, offer, first))
+
+    return read
+
+
+def _row(cursor: Cursor, tags: _Tags, offer: Offer, first: Block) -> Wait[Block]:
+    """The calls that follow, and the end of the wrapper."""
+    calls, notes = list(first.calls), list(first.notes)
+    while True:
+        start = cursor.position
+        yield from cursor.space()
+        if (yield from cursor.takes_any(tags.wrapper_ends)) is not None:
+            return Block(tuple(calls), tuple(notes))
+        more = (yield from _call(cursor, tags, offer)) if (yield from cursor.takes(tags.call)) else None
+        if more is None:
+            cursor.position = start
+            return Block(tuple(calls), tuple(notes))
+        calls += more.calls
+        notes += more.notes
+
+
+def _call(cursor: Cursor, tags: _Tags, offer: Offer) -> Wait[Block | None]:
+    """One call, from after its opening tag on; ``None`` where what follows is no such tag."""
+    header = yield from cursor.run(_HEADER)
+    match = _ATTRIBUTE.fullmatch(header)
+    if match is None or not (yield from cursor.takes(">")):
+        cut = match is not None and cursor.closed and cursor.position >= len(cursor.text) and offer.declared(match[1])
+        return Block((broken(header, "The text ended inside the call", cut),)) if cut else None
+    growing = _Growing(match[1], cursor.position, {}, [])
+    if (yield from opens_object(cursor, lists=False)):
+        block = yield from arguments_block(cursor, growing.name, offer, tags.ends)
+        yield from _passed_end(cursor, tags)
+        return block
+    if not (yield from _begins(cursor, tags, declared=offer.declared(growing.name) is not None)):
+        return None
+    whole = yield from _parameters(cursor, tags, offer, growing)
+    return Block((_made(cursor, growing, offer, whole),), tuple(growing.notes))
+
+
+def _begins(cursor: Cursor, tags: _Tags, *, declared: bool) -> Wait[bool]:
+    """Whether a parameter or the call's end follows, or, after the name of a tool, the end of the text."""
+    yield from cursor.space()
+    start = cursor.position
+    found = yield from cursor.takes_any((tags.parameter, tags.call_end, *tags.wrapper_ends))
+    at_end = found is None and declared and not (yield from cursor.has(1))
+    cursor.position = start
+    return found is not None or at_end
+
+
+def _parameters(cursor: Cursor, tags: _Tags, offer: Offer, growing: _Growing) -> Wait[bool]:
+    """Pass parameters up to the end of the call; whether it was there."""
+    while True:
+        yield from cursor.space()
+        if (yield from _passed_end(cursor, tags)):
+            return True
+        if not (yield from cursor.takes(tags.parameter)):
+            return False
+        header = yield from cursor.run(_HEADER)
+        match = _ATTRIBUTE.fullmatch(header)
+        if match is None or not (yield from cursor.takes(">")):
+            return False
+        text = yield from _value(cursor, tags, offer, growing)
+        if text is None:
+            return False
+        if match[1] in growing.arguments:
+            growing.notes.append("an argument came twice, the last one counts")
+        growing.arguments[match[1]] = _typed(text, match, growing, offer)
+
+
+def _passed_end(cursor: Cursor, tags: _Tags) -> Wait[bool]:
+    start = cursor.position
+    yield from cursor.space()
+    if (yield from cursor.takes(tags.call_end)):
+        return True
+    position = cursor.position
+    found = (yield from cursor.takes_any(tags.wrapper_ends)) is not None
+    cursor.position = position if found else start  # the wrapper's end is passed with the row
+    return found
+
+
+def _value(cursor: Cursor, tags: _Tags, offer: Offer, growing: _Growing) -> Wait[str | None]:
+    """Pass a parameter's text; ``None`` where it does not end."""
+    if (yield from cursor.takes("<![CDATA[")):
+        return (yield from _verbatim(cursor, tags))
+    start = search = cursor.position
+    while (match := (yield from cursor.find(tags.value_ends, search))) is not None:
+        text, cursor.position = cursor.text[start : match.start()], match.start()
+        if (yield from cursor.takes(tags.parameter_end)):
+            return _trimmed(text) if tags.lines else text
+        if match[0] != tags.parameter or (yield from _declares(cursor, tags, offer, growing)):
+            growing.notes.append("the closing tag of an argument was missing")
+            return text.strip("\n")
+        search = match.end()
+    cursor.position = len(cursor.text)
+    return None
+
+
+def _verbatim(cursor: Cursor, tags: _Tags) -> Wait[str | None]:
+    start = cursor.position
+    match = yield from cursor.find(_CDATA_END)
+    if match is None:
+        cursor.position = len(cursor.text)
+        return None
+    cursor.position = match.end()
+    yield from cursor.takes(tags.parameter_end)
+    return cursor.text[start : match.start()]
+
+
+_CDATA_END = Finder(["]]>"])
+
+
+def _declares(cursor: Cursor, tags: _Tags, offer: Offer, growing: _Growing) -> Wait[bool]:
+    """Whether a tag inside a value opens the next parameter: one that the tool has, or no one knows what it has."""
+    start = cursor.position
+    yield from cursor.takes(tags.parameter)
+    match = _ATTRIBUTE.fullmatch((yield from cursor.run(_HEADER)))
+    cursor.position = start
+    tool = offer.declared(growing.name)
+    known = tool is not None and "properties" in offer.tools[tool]
+    return match is not None and (not known or offer.parameter(tool or "", match[1]) is not None)
+
+
+def _trimmed(text: str) -> str:
+    if text.startswith("\r\n"):
+        return text.removeprefix("\r\n").removesuffix("\r\n")
+    return text.removeprefix("\n").removesuffix("\n")
+
+
+def _typed(text: str, match: re.Match[str], growing: _Growing, offer: Offer) -> JsonValue:
+    """The value of a parameter: as its tag says, else as the schema does."""
+    flag = match[2] if match.re.groups > 1 else None
+    if flag == "true":
+        return text
+    if flag == "false":
+        try:
+            value: JsonValue = loads(text)
+        except ValueError:
+            pass
+        else:
+            return value
+    tool = offer.declared(growing.name) or ""
+    return read_value(text, offer.parameter(tool, match[1]), offer.tools.get(tool))
+
+
+def _made(cursor: Cursor, growing: _Growing, offer: Offer, whole: bool) -> ToolCall:
+    tool = offer.declared(growing.name)
+    if not whole:
+        raw = cursor.text[growing.start : cursor.position]
+        return broken(raw, "The text ended inside the call, or its tags do not fit", tool)
+    return ToolCall("", tool, growing.arguments) if tool else unknown(growing.name, growing.arguments, offer)
+
+
+# --- the first form of Claude ------------------------------------------------------------------------------
+
+
+def _legacy(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+    """``<invoke> <tool_name>NAME</tool_name> <parameters> <KEY>VALUE</KEY> </parameters> </invoke>``, repeated."""
+    yield from cursor.space()
+    if opener != "<invoke>" and not (yield from cursor.takes("<invoke>")):
+        return None
+    yield from cursor.space()
+    if not (yield from cursor.takes("<tool_name>")):
+        return None
+    calls = [(yield from _legacy_call(cursor, offer))]
+    while True:
+        start = cursor.position
+        yield from cursor.space()
+        if (yield from cursor.takes("</function_calls>")):
+            return Block(tuple(calls))
+        if not (yield from _opens_invoke(cursor)):
+            cursor.position = start
+            return Block(tuple(calls))
+        calls.append((yield from _legacy_call(cursor, offer)))
+
+
+def _opens_invoke(cursor: Cursor) -> Wait[bool]:
+    if not (yield from cursor.takes("<invoke>")):
+        return False
+    yield from cursor.space()
+    return (yield from cursor.takes("<tool_name>"))
+
+
+def _legacy_call(cursor: Cursor, offer: Offer) -> Wait[ToolCall]:
+    growing = _Growing((yield from cursor.run(_HEADER)).strip(), cursor.position, {}, [])
+    whole = (yield from cursor.takes("</tool_name>")) and (yield from _legacy_parameters(cursor, offer, growing))
+    return _made(cursor, growing, offer, whole)
+
+
+def _legacy_parameters(cursor: Cursor, offer: Offer, growing: _Growing) -> Wait[bool]:
+    yield from cursor.space()
+    inside = yield from cursor.takes("<parameters>")
+    while True:
+        yield from cursor.space()
+        if inside and (yield from cursor.takes("</parameters>")):
+            inside = False
+        elif not inside and (yield from cursor.takes("</invoke>")):
+            return True
+        elif not inside or not (yield from _legacy_parameter(cursor, offer, growing)):
+            return False
+
+
+def _legacy_parameter(cursor: Cursor, offer: Offer, growing: _Growing) -> Wait[bool]:
+    if not (yield from cursor.takes("<")):
+        return False
+    key = yield from cursor.run(_NAME)
+    if not key or not (yield from cursor.takes(">")):
+        return False
+    start = cursor.position
+    match = yield from cursor.find(Finder([f"</{key}>"]))
+    cursor.position = match.end() if match else len(cursor.text)
+    if match is not None:
+        tool = offer.declared(growing.name) or ""
+        text = cursor.text[start : match.start()]
+        growing.arguments[key] = read_value(text, offer.parameter(tool, key), offer.tools.get(tool))
+    return match is not None
+
+
+# --- GLM ------------------------------------------------------------------------------------------------------
+
+
+def _glm(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+    yield from cursor.space()
+    name = yield from cursor.run(_NAME)
+    if not name:
+        return None
+    return (yield from glm_pairs(cursor, name, offer))
+
+
+def glm_pairs(cursor: Cursor, name: str, offer: Offer, *, bare: bool = False) -> Wait[Block | None]:
+    """What follows the name. ``bare``: no marker stood before it, so a first pair has to follow."""
+    growing = _Growing(name, cursor.position, {}, [])
+    yield from _line_break(cursor)
+    yield from cursor.takes("<tool_sep>")
+    yield from _line_break(cursor)
+    declared = offer.declared(name)
+    if not bare and declared and (yield from opens_object(cursor, lists=False)):
+        block = yield from arguments_block(cursor, name, offer, _GLM_ENDS)
+        yield from _glm_end(cursor)
+        return block
+    if (yield from cursor.takes("<arg_key>")):
+        whole = yield from _pairs(cursor, offer, growing)
+        return Block((_made(cursor, growing, offer, whole),), tuple(growing.notes))
+    if bare or declared is None:
+        return None
+    if (yield from _glm_end(cursor)):
+        return Block((ToolCall("", declared, {}),))
+    cut = not (yield from cursor.has(1))
+    return Block((broken(name, "The text ended inside the call", declared),)) if cut else None
+
+
+def _line_break(cursor: Cursor) -> Wait[None]:
+    """Pass space, and line breaks that arrive as a backslash and an n."""
+    yield from cursor.space()
+    while (yield from cursor.takes("\\n")):
+        yield from cursor.space()
+
+
+def _pairs(cursor: Cursor, offer: Offer, growing: _Growing) -> Wait[bool]:
+    """Pass keys and values up to the closing tag; whether it was there."""
+    tool = offer.declared(growing.name) or ""
+    while True:
+        key = (yield from cursor.run(_HEADER)).strip()
+        if not (yield from cursor.takes("</arg_key>")):
+            return False
+        yield from _line_break(cursor)
+        if not (yield from cursor.takes("<arg_value>")):
+            return False
+        start = cursor.position
+        match = yield from cursor.find(_ARG_ENDS)
+        cursor.position = match.start() if match else len(cursor.text)
+        if match is None:
+            return False
+        text = cursor.text[start : cursor.position]
+        if not (yield from cursor.takes("</arg_value>")):
+            growing.notes.append("the closing tag of an argument was missing")
+            text = text.strip("\n")
+        growing.arguments[key] = read_value(text, offer.parameter(tool, key), offer.tools.get(tool))
+        yield from _line_break(cursor)
+        if (yield from _glm_end(cursor)):
+            return True
+        if not (yield from cursor.takes("<arg_key>")):
+            return False
+
+
+def _glm_end(cursor: Cursor) -> Wait[bool]:
+    yield from cursor.space()
+    return (yield from cursor.takes("</tool_call>"))
+
+
+_ARG_ENDS = Finder(["</arg_value>", "<arg_key>", "</tool_call>"])
+_GLM_ENDS = Closers("</tool_call>")
+
+# --- the table ------------------------------------------------------------------------------------------------
+
+
+def _grammar(name: str, tags: _Tags, stops: tuple[str, ...] = ()) -> Grammar:
+    return Grammar(name, tags.openers(), _tagged(tags), closers=(tags.call_end, *tags.wrapper_ends), stops=stops)
+
+
+_QWEN = _Tags(
+    "<function=", "</function>", "<parameter=", "</parameter>", ("<tool_call>", "<seed:tool_call>"),
+    ("</tool_call>", "</seed:tool_call>"), lines=True,
+)  # fmt: skip
+_MINIMAX = _Tags(
+    "<invoke name=",
+    "</invoke>",
+    "<parameter name=",
+    "</parameter>",
+    ("<minimax:tool_call>",),
+    ("</minimax:tool_call>",),
+)
+_ANTHROPIC = _Tags(
+    "<invoke name=", "</invoke>", "<parameter name=", "</parameter>", ("<function_calls>",), ("</function_calls>",)
+)
+_STEP = _Tags(
+    "<steptml:invoke name=", "</steptml:invoke>", "<steptml:parameter name=", "</steptml:parameter>", (*SECTION, *CALL),
+    (*CALL_END, *SECTION_END), between=(("function",), SEPARATOR),
+)  # fmt: skip
+_MINICPM = _Tags("<function name=", "</function>", "<param name=", "</param>")
+
+
+def _dsml(bar: str) -> Grammar:
+    start, end = f"<{bar}DSML{bar}", f"</{bar}DSML{bar}"
+    wrappers = ("function_calls>", "tool_calls>")
+    tags = _Tags(
+        f"{start}invoke name=", f"{end}invoke>", f"{start}parameter name=", f"{end}parameter>",
+        tuple(start + name for name in wrappers), tuple(end + name for name in wrappers),
+    )  # fmt: skip
+    return _grammar("deepseek_dsml", tags)
+
+
+_QWEN_CALLS = _grammar("qwen3_coder", _QWEN)
+_GLM_CALLS = Grammar("glm45", ("<tool_call>",), _glm, closers=("</tool_call>", "</tool_calls>"))
+
+TAGGED_VALUES: tuple[Grammar, ...] = (
+    _QWEN_CALLS,
+    in_tool_calls(_QWEN_CALLS),
+    _GLM_CALLS,
+    in_tool_calls(_GLM_CALLS),
+    _grammar("minimax", _MINIMAX),
+    _grammar("anthropic_legacy", _ANTHROPIC, stops=("<function_results>",)),
+    Grammar("anthropic_legacy", ("<function_calls>", "<invoke>"), _legacy),
+    _grammar("minicpm5", _MINICPM),
+    _grammar("step3", _STEP, stops=OUTPUTS),
+    _dsml("｜"),
+    _dsml("|"),
+)

@@ -1,0 +1,484 @@
+r"""Values: between a field's typed value and its text or JSON, without loss and without guessing.
+
+``FieldCodec(field)`` knows one field: ``render`` (value to text), ``read`` (text to value), ``dump`` and ``load`` (the same
+for JSON), ``parts`` (text and media). Several fields in one JSON object are read by ``objects``. Four forms of text:
+
+    text   str, and types whose JSON is a string (dates, enums of words, UUIDs, bytes as base64): the string as it stands
+    JSON   numbers, booleans, lists, objects: compact JSON
+    mixed  types with strings and others (int | str, Any): JSON, but a string that is not JSON by itself stands as it is
+    code   text, in a fence where its edges would be lost
+
+Texts lose blanks at their edges, so a text that is empty, or begins or ends with blanks, gets a backslash there; one that
+already looks so gets one more. In ``X | None`` the text ``null`` is ``None``; the string "null" gets a backslash.
+
+Reading tries what is exactly right first: one call into pydantic on the text. Only when that fails is the text taken apart
+(``json_text``) and mended along the type (``shapes``, put to work by ``typed``). What was mended is in ``repairs``; ``strict``
+refuses it. Constraints and validators always have the last word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from json.encoder import encode_basestring_ascii
+from typing import Any, ClassVar, Literal, TypeAlias, cast
+
+from sigwire.adapters.values.edges import EDGES, guarded, null_guarded, null_unguarded, unguarded
+from sigwire.adapters.values.json_text import read_json
+from sigwire.adapters.values.media_json import json_with_media
+from sigwire.adapters.values.type_shape import compiled, is_array
+from sigwire.adapters.values.typed_json import Read, TypedJson, problem_of, shown, untyped_json, validated
+from sigwire.core.json import JsonValue, dumps, loads
+from sigwire.core.messages import Part
+from sigwire.core.response import Repair
+from sigwire.core.tools.tool import ToolCalls
+from sigwire.errors import FieldDefinitionError, InputError, ValueReadError
+from sigwire.signatures.fields import FieldSpec
+from sigwire.signatures.types import Code, Reasoning
+
+__all__ = ["FieldCodec", "Form", "Read", "ValueReadError"]
+
+
+Form: TypeAlias = Literal["json", "mixed", "text", "whole"]
+
+
+class FieldCodec:
+    r"""One field's values as text and as JSON. Made once for a field; which form it takes follows from the field's type.
+
+    Reading raises ``ValueReadError``. For every value of the field's type ``read(render(value)) == value``,
+    ``load(dump(value)) == value`` and ``render(dump(value)) == render(value)``; ``NaN`` and infinities, which JSON cannot
+    hold, are refused both ways.
+
+    >>> from sigwire.signatures.signature import Signature
+    >>> codec = FieldCodec(Signature("text -> tags: list[str]").spec.outputs[0])
+    >>> codec.render(["a", "b"])
+    '["a","b"]'
+    >>> codec.read("['a', 'b']")
+    Read(value=['a', 'b'], repairs=(Repair(field='tags', what='single quotes (2 times)'),))
+    """
+
+    __slots__ = ("field",)
+    has_media = False
+    form: ClassVar[Form] = "whole"
+    """What a piece of the text is: of text as it stands, of JSON, of either; or nothing before the whole is there."""
+
+    def __new__(cls, field: FieldSpec) -> FieldCodec:
+        return object.__new__(_codec_for(field) if cls is FieldCodec else cls)
+
+    def __init__(self, field: FieldSpec) -> None:
+        self.field = field
+
+    # What stands here serves inputs of types that pydantic does not know; every other form has its own.
+
+    def render(self, value: Any) -> str:
+        """The text of a value, or of what ``dump`` made of it, as it stands in a prompt."""
+        text = untyped_json(value, self.field.name)
+        return guarded(loads(text)) if text.startswith('"') else text
+
+    def render_input(self, value: Any) -> str:
+        """The text of a value among the inputs; media are replaced by their name."""
+        return self.render(value)
+
+    def read(self, text: str, *, strict: bool = False) -> Read:
+        """The value in a text."""
+        return Read(unguarded(text.strip()))
+
+    def dump(self, value: Any) -> JsonValue:
+        """The value as plain JSON."""
+        return self._untyped(value)
+
+    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
+        """The value in JSON that ``dump`` or a model made."""
+        return Read(value)
+
+    def parts(self, value: Any) -> tuple[str | Part, ...]:
+        """The value among the inputs as texts and media, in order."""
+        return (self.render_input(value),)
+
+    @property
+    def settled(self) -> bool:
+        """Whether pydantic alone may read the field's JSON."""
+        return False
+
+    def _untyped(self, value: Any) -> JsonValue:
+        return cast(JsonValue, loads(untyped_json(value, self.field.name)))
+
+    def _repair(self, what: str) -> tuple[Repair, ...]:
+        return (Repair(self.field.name, what),)
+
+
+def _codec_for(field: FieldSpec) -> type[FieldCodec]:
+    if field.role in _BY_ROLE:
+        return _BY_ROLE[field.role]
+    if field.annotation is str or field.annotation == (str | None):
+        return _StringCodec
+    if field.role == "media" and field.direction == "input":
+        return _MediaCodec
+    try:
+        return _BY_TEXTS[compiled(field).shape.texts]
+    except FieldDefinitionError:
+        if field.direction == "input":
+            return FieldCodec
+        raise
+
+
+# --- text --------------------------------------------------------------------------------------------
+
+
+class _TextCodec(FieldCodec):
+    """The string as it stands. Subclasses say how values become strings and back."""
+
+    __slots__ = ("_nullable",)
+
+    def __init__(self, field: FieldSpec) -> None:
+        super().__init__(field)
+        self._nullable = field.nullable
+
+    def render(self, value: Any) -> str:
+        if type(value) is not str:
+            if value is None:
+                return "null"
+            value = self._text(value)
+        if self._nullable:
+            value = null_guarded(value)
+        return value if value and value[0] not in EDGES and value[-1] not in EDGES else guarded(value)
+
+    def read(self, text: str, *, strict: bool = False) -> Read:
+        text = text.strip()
+        if self._nullable and text in ("null", "None"):
+            return self._none(text, strict)
+        if text and (text[0] == "\\" or text[-1] == "\\"):
+            text = unguarded(null_unguarded(text) if self._nullable else text)
+        return self._read_text(text, strict)
+
+    def _none(self, text: str, strict: bool) -> Read:
+        if text == "null":
+            return Read(None)
+        if strict:
+            raise ValueReadError("None is written null")
+        return Read(None, self._repair("None was read as null"))
+
+    def _text(self, value: Any) -> str:
+        return str.__str__(value) if isinstance(value, str) else untyped_json(value, self.field.name)
+
+    def dump(self, value: Any) -> JsonValue:
+        return str.__str__(value) if isinstance(value, str) else self._untyped(value)
+
+    def _read_text(self, text: str, strict: bool) -> Read:
+        return Read(text)
+
+
+class _StringCodec(_TextCodec):
+    """``str`` and ``str | None``: never decoded, never validated but for constraints."""
+
+    __slots__ = ("_validate",)
+    form = "text"
+
+    def __init__(self, field: FieldSpec) -> None:
+        super().__init__(field)
+        self._validate = bool(field.metadata)
+
+    @property
+    def settled(self) -> bool:
+        return True
+
+    def read(self, text: str, *, strict: bool = False) -> Read:
+        text = text.strip()
+        if self._nullable or self._validate or not text or text[0] == "\\" or text[-1] == "\\":
+            return super().read(text, strict=strict)
+        return Read(text)
+
+    def render_input(self, value: Any) -> str:
+        return guarded(_numbered(value)) if is_array(value) else self.render(value)
+
+    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
+        if isinstance(value, str):
+            return self._read_text(value, strict)
+        if value is None and self._nullable:
+            return Read(None)
+        if type(value) is int and not strict:
+            read = self._read_text(str(value), strict)
+            return Read(read.value, (*self._repair("a number was read as text"), *read.repairs))
+        raise ValueReadError(f"this should be a string, not {shown(value)}")
+
+    def _read_text(self, text: str, strict: bool) -> Read:
+        return Read(validated(self.field.adapter.validate_python, text) if self._validate else text)
+
+
+def _numbered(items: Sequence[Any]) -> str:
+    """A list where text is declared: one numbered line for each item, longer ones in a block.
+
+    >>> print(_numbered(["a", "b"]))
+    [1] «a»
+    [2] «b»
+    """
+    if not items:
+        return "[]"
+    texts = [item if isinstance(item, str) else untyped_json(item) for item in items]
+    return "\n".join(
+        f"[{number}] «««\n{text}\n»»»" if "\n" in text else f"[{number}] «{text}»"
+        for number, text in enumerate(texts, 1)
+    )
+
+
+class _ReasoningCodec(_TextCodec):
+    __slots__ = ()
+    form = "text"
+
+    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
+        return Read(None) if value is None and self._nullable else Read(validated(Reasoning.read, value))
+
+    def _read_text(self, text: str, strict: bool) -> Read:
+        return Read(validated(self.field.adapter.validate_python, text))
+
+
+class _CodeCodec(_TextCodec):
+    """Code: fences come off; a fence goes on where the edges of the code would be lost, or be taken for one."""
+
+    __slots__ = ()
+
+    def _text(self, value: Any) -> str:
+        if not isinstance(value, Code):
+            return super()._text(value)
+        text = value.to_json()
+        return value.fenced() if not text or text[0] in EDGES or text[-1] in EDGES else text
+
+    def render(self, value: Any) -> str:
+        # A dumped value is read first: a text and a Code must look alike.
+        return super().render(value if value is None else self.load(_plain_code(value)).value)
+
+    def dump(self, value: Any) -> JsonValue:
+        return value.to_json() if isinstance(value, Code) else self._untyped(value)
+
+    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
+        if value is None and self._nullable:
+            return Read(None)
+        return self._read_text(value, strict) if isinstance(value, str) else self._made(value)
+
+    def _read_text(self, text: str, strict: bool) -> Read:
+        read = self._made(text)
+        outside = _outside_fences(text, read.value.code)
+        if outside and strict:
+            raise ValueReadError("there is text around the code; give only the code")
+        return Read(read.value, self._repair("text around the code was left out")) if outside else read
+
+    def _made(self, value: Any) -> Read:
+        return Read(validated(self.field.adapter.validate_python, value))
+
+
+def _plain_code(value: Any) -> Any:
+    return value.to_json() if isinstance(value, Code) else value
+
+
+def _outside_fences(text: str, code: str) -> bool:
+    """Whether taking the code out of its fences lost something: only a single fence around everything loses nothing."""
+    if text == code:
+        return False
+    opening, _, rest = text.strip().partition("\n")
+    fence = opening[: len(opening) - len(opening.lstrip("`"))]
+    return not (fence and rest in (f"{code}\n{fence}", f"{code}{fence}"))
+
+
+class _TextValueCodec(_TextCodec):
+    """Types whose JSON is a string: dates, enums, UUIDs and the like."""
+
+    __slots__ = ("typed",)
+
+    def __init__(self, field: FieldSpec) -> None:
+        super().__init__(field)
+        self.typed = TypedJson(field)
+        self._nullable = self.typed.compiled.shape.nullable
+
+    @property
+    def settled(self) -> bool:
+        return self.typed.settled
+
+    def _text(self, value: Any) -> str:
+        text = self.typed.to_json(value)
+        if not text.startswith('"'):
+            return text
+        return text[1:-1] if "\\" not in text else str(loads(text))
+
+    def _read_text(self, text: str, strict: bool) -> Read:
+        try:
+            return Read(self.typed.exactly(encode_basestring_ascii(text)))
+        except ValueError as fault:
+            problem = problem_of(fault)
+        for candidate, change in _unquoted(text):
+            try:
+                made, changes, _ = self.typed.accept(candidate)
+            except ValueReadError:
+                continue
+            if strict and (change or changes):
+                break
+            return Read(made, self.typed.repairs([*filter(None, [change]), *changes]))
+        raise ValueReadError(problem)
+
+    def dump(self, value: Any) -> JsonValue:
+        return self.typed.dump(value)
+
+    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
+        return self.typed.load(value, strict)
+
+
+def _unquoted(text: str) -> Iterator[tuple[str, str]]:
+    """The text, and what is inside its quotes; JSON quotes are no fault."""
+    try:
+        decoded = loads(text)
+    except ValueError:
+        decoded = None
+    if isinstance(decoded, str):
+        yield decoded, ""
+    yield text, ""
+    for mark in ("'", "`", '"', "**"):
+        if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark):
+            yield text[len(mark) : -len(mark)].strip(), "quotes around the value were taken off"
+
+
+# --- JSON --------------------------------------------------------------------------------------------
+
+
+class _TypedCodec(FieldCodec):
+    """Types that pydantic knows: their JSON is its business."""
+
+    __slots__ = ("typed",)
+
+    def __init__(self, field: FieldSpec) -> None:
+        super().__init__(field)
+        self.typed = TypedJson(field)
+
+    def dump(self, value: Any) -> JsonValue:
+        return self.typed.dump(value)
+
+    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
+        return self.typed.load(value, strict)
+
+
+class _JsonCodec(_TypedCodec):
+    """Types whose JSON is never a string."""
+
+    __slots__ = ()
+    form: ClassVar[Form] = "json"
+
+    @property
+    def settled(self) -> bool:
+        return self.typed.settled
+
+    def render(self, value: Any) -> str:
+        return self.typed.to_json(value)
+
+    def read(self, text: str, *, strict: bool = False) -> Read:
+        return self.typed.read(text, strict)
+
+
+class _MixedCodec(_JsonCodec):
+    """Types with strings among others: a string that would be read as JSON, or has blanks at its edges, is quoted."""
+
+    __slots__ = ()
+    form = "mixed"
+
+    def render(self, value: Any) -> str:
+        text = self.typed.to_json(value)
+        if not text.startswith('"'):
+            return text
+        string = text[1:-1] if "\\" not in text else str(loads(text))
+        return string if string and string == string.strip() and not _is_json(string) else text
+
+    def read(self, text: str, *, strict: bool = False) -> Read:
+        text = text.strip()
+        is_json = _is_json(text)
+        if is_json and (read := self._read_exactly(text, strict)):
+            return read
+        # Not JSON, or not of the declared types: the text itself may be the string that is declared.
+        if not (strict and is_json) and (read := self._read_exactly(encode_basestring_ascii(text), strict)):
+            return Read(read.value, (*self._repair("JSON was read as text"), *read.repairs)) if is_json else read
+        if not is_json:
+            try:
+                return self.typed.load(text, strict)
+            except ValueReadError:
+                pass
+        return super().read(text, strict=strict)
+
+    def _read_exactly(self, text: str, strict: bool) -> Read | None:
+        try:
+            value = self.typed.exactly(text)
+        except ValueError:
+            return None
+        return Read(value, self.typed.repairs(self.typed.doubts(value, text, strict)))
+
+
+def _is_json(text: str) -> bool:
+    if text[:1] not in _JSON_STARTS:
+        return False
+    try:
+        loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+_JSON_STARTS = frozenset('{["-0123456789tfn')
+
+
+# --- tool calls and media ----------------------------------------------------------------------------
+
+
+class _CallsCodec(FieldCodec):
+    """Tool calls as JSON; how calls stand in a conversation is decided elsewhere."""
+
+    __slots__ = ()
+
+    def render(self, value: Any) -> str:
+        return dumps(self.dump(value))
+
+    def read(self, text: str, *, strict: bool = False) -> Read:
+        found, repairs = read_json(text, strict)
+        return Read(self.load(found, strict=strict).value, tuple(Repair(self.field.name, r.what) for r in repairs))
+
+    def dump(self, value: Any) -> JsonValue:
+        return value.to_json() if isinstance(value, ToolCalls) else self._untyped(value)
+
+    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
+        if value is None and self.field.nullable:
+            return Read(None)
+        calls: Any = [value] if isinstance(value, dict) else value  # of any form: what is none of calls is said below
+        try:
+            if isinstance(value, dict) and "tool_calls" in value:
+                return Read(ToolCalls.from_json(value))
+            return Read(ToolCalls.from_dict_list(calls))
+        except (ValueError, TypeError, AttributeError) as fault:
+            raise ValueReadError(f"these are no tool calls: {fault}") from None
+
+
+class _MediaCodec(_TypedCodec):
+    """An input with media, alone or somewhere inside: the media are parts of their own, the rest is JSON around them."""
+
+    __slots__ = ()
+    has_media = True
+
+    def parts(self, value: Any) -> tuple[str | Part, ...]:
+        try:
+            return tuple(json_with_media(self._typed(value)))
+        except RecursionError as fault:
+            raise InputError(
+                f"The field {self.field.name!r} holds itself, or is nested too deeply for JSON."
+            ) from fault
+
+    def render(self, value: Any) -> str:
+        return "".join(piece if isinstance(piece, str) else f"[{piece.kind}]" for piece in self.parts(value))
+
+    def _typed(self, value: Any) -> Any:
+        """A value from a saved demo is JSON: its media are found by the field's type."""
+        try:
+            return self.typed.compiled.adapter.validate_python(value)
+        except ValueError:
+            return value
+
+    def read(self, text: str, *, strict: bool = False) -> Read:
+        return self.load(read_json(text, strict)[0], strict=strict)
+
+
+_BY_ROLE: Mapping[str, type[FieldCodec]] = {
+    "tool_calls": _CallsCodec, "code": _CodeCodec, "reasoning": _ReasoningCodec, "tools": FieldCodec,
+    "history": FieldCodec,
+}  # fmt: skip
+_BY_TEXTS: Mapping[str, type[FieldCodec]] = {"always": _TextValueCodec, "never": _JsonCodec, "maybe": _MixedCodec}

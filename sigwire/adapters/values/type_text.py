@@ -1,0 +1,356 @@
+"""Types as a model reads them: a compact notation, or JSON Schema.
+
+    { name: string, age: int (>= 0), tags?: string[] = [], kind: "a" | "b", note: string | null }
+
+A member that may be left out has ``?``, its default stands after ``=``, limits stand in brackets and descriptions after ``//``,
+one member a line. Types that refer to themselves, or are large and used twice, have a name and are written once, below:
+
+    Node
+    where Node = { value: int, children: Node[] }
+
+Both styles are made from the same shape (``shapes``), so both know aliases, enums, limits, defaults and descriptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from sigwire.adapters.values.type_shape import Shape, compiled, is_array, is_object
+from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.errors import FieldDefinitionError
+from sigwire.signatures.fields import FieldSpec
+
+__all__ = ["TypeStyle", "compact_text", "field_type_text", "schema_text"]
+
+TypeStyle: TypeAlias = Literal["compact", "schema"]
+
+_WIDE = 100  # an object that is longer than this has a line for each member
+_LARGE = 40  # a type that is longer than this is written once, under its name
+
+
+def field_type_text(spec: FieldSpec, style: TypeStyle = "compact") -> str:
+    """The type of a field in a prompt. The field's own limits are not in it: ``spec.constraints`` has them in words.
+
+    >>> from sigwire.signatures.signature import Signature
+    >>> field_type_text(Signature("text -> pairs: dict[str, list[float] | None]").spec.outputs[0])
+    '{ [key: string]: float[] | null }'
+    """
+    if spec.role in _BY_ROLE:
+        return _BY_ROLE[spec.role]
+    if spec.annotation is str:
+        return _STRING[style]
+    return _field_text(spec, style)
+
+
+_BY_ROLE: Mapping[str, str] = {
+    "tools": "tools",
+    "tool_calls": '{ name: string, arguments: { [key: string]: any } }[]',
+    "history": "earlier turns",
+    "reasoning": "string",
+}  # fmt: skip
+_STRING: Mapping[TypeStyle, str] = {"compact": "string", "schema": '{"type":"string"}'}
+
+
+def _field_text(spec: FieldSpec, style: TypeStyle) -> str:
+    try:
+        shape = compiled(spec).shape
+    except FieldDefinitionError:
+        if spec.direction == "output":
+            raise
+        return "any"
+    shape = replace(shape, schema=_without_own_limits(spec, shape.schema))
+    if spec.role == "code" and style == "compact":
+        return f"{compiled(spec).shape.schema.get('description', 'code')}"
+    return compact_text(shape) if style == "compact" else schema_text(shape)
+
+
+def _without_own_limits(spec: FieldSpec, schema: JsonObject) -> JsonObject:
+    """The schema without the limits of the field itself: they are said in words, and once is enough."""
+    limits = [(key, getattr(item, name, None)) for name, key in _OWN_LIMITS for item in spec.metadata]
+    own = [(key, value) for key, value in limits if value is not None]
+    members = schema.get("anyOf")
+    kept = {key: value for key, value in schema.items() if (key, value) not in own}
+    if is_array(members):
+        kept["anyOf"] = [_without_own_limits(spec, member) if is_object(member) else member for member in members]
+    return kept
+
+
+# pydantic's names, and JSON Schema's.
+_OWN_LIMITS = (
+    ("ge", "minimum"), ("gt", "exclusiveMinimum"), ("le", "maximum"), ("lt", "exclusiveMaximum"),
+    ("multiple_of", "multipleOf"), ("pattern", "pattern"),
+    ("min_length", "minLength"), ("min_length", "minItems"), ("min_length", "minProperties"),
+    ("max_length", "maxLength"), ("max_length", "maxItems"), ("max_length", "maxProperties"),
+)  # fmt: skip
+
+
+# --- JSON Schema --------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1024)
+def schema_text(shape: Shape) -> str:
+    """The shape as one line of JSON Schema, without what only programs read.
+
+    >>> schema_text(Shape({"type": "integer", "title": "Age", "minimum": 0}))
+    '{"type":"integer","minimum":0}'
+    """
+    return dumps(_without_titles(shape.schema))
+
+
+def _without_titles(schema: Any) -> Any:
+    if is_array(schema):
+        return [_without_titles(item) for item in schema]
+    if not is_object(schema):
+        return schema
+    return {
+        key: {name: _without_titles(item) for name, item in value.items()}
+        if key in _NAMED and is_object(value)
+        else value
+        if key in _DATA
+        else _without_titles(value)
+        for key, value in schema.items()
+        if key not in _FOR_PROGRAMS
+    }
+
+
+_FOR_PROGRAMS = ("title", "names", "medium")
+_NAMED = ("properties", "$defs")  # their keys are names: a member may be called "title"
+_DATA = ("default", "enum", "const", "examples")
+
+
+# --- the compact notation -----------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1024)
+def compact_text(shape: Shape) -> str:
+    """The shape in the compact notation.
+
+    >>> compact_text(Shape({"anyOf": [{"type": "array", "items": {"enum": ["a", 1]}}, {"type": "null"}]}))
+    '("a" | 1)[] | null'
+    """
+    return _Writer(shape).whole()
+
+
+_Write: TypeAlias = "Callable[[Any, JsonObject], str]"
+
+
+class _Writer:
+    """Writes one shape. ``_named`` are the definitions that are written below, by the name they have there."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._named = {name: _plain_name(name) for name in _recursive(shape)}
+        self._named |= {name: _plain_name(name) for name in self._large_and_shared()}
+
+    def _large_and_shared(self) -> list[str]:
+        shared = [name for name, count in _uses(self._shape).items() if count > 1 and name not in self._named]
+        return [name for name in shared if len(self._text(self._shape.definitions[name])) > _LARGE]
+
+    def whole(self) -> str:
+        pieces = [self._text(self._shape.schema)]
+        for key, name in self._named.items():
+            schema = self._shape.definitions[key]
+            pieces.append(f"where {name} = {self._text(schema)}{_comment(schema)}")
+        return "\n".join(pieces)
+
+    def _text(self, schema: Any) -> str:
+        """The type, its limits behind it."""
+        if not is_object(schema):
+            return "any"
+        if "$ref" in schema:
+            return self._reference(schema)
+        text = self._type(schema)
+        limits = ", ".join(_limits(schema))
+        return f"{text} ({limits})" if limits else text
+
+    def _reference(self, schema: JsonObject) -> str:
+        key = _key_of(schema["$ref"])
+        return self._named.get(key) or self._text(self._shape.definitions.get(key, {}))
+
+    def _type(self, schema: JsonObject) -> str:
+        if "medium" in schema:
+            return str(schema["medium"])
+        if "enum" in schema or "const" in schema:
+            values: Any = schema.get("enum", [schema.get("const")])
+            return " | ".join(map(dumps, values))
+        for key in ("anyOf", "oneOf", "allOf"):
+            if key in schema:
+                members: Any = schema[key]
+                return " | ".join(dict.fromkeys(map(self._text, members)))
+        kind = schema.get("type")
+        write = self._WRITERS.get(kind if isinstance(kind, str) else "")
+        return write(self, schema) if write else "any"
+
+    def _string(self, schema: JsonObject) -> str:
+        return _FORMATS.get(str(schema.get("format")), "string")
+
+    def _array(self, schema: JsonObject) -> str:
+        first: Any = schema.get("prefixItems")
+        if first is None:
+            item = self._text(schema.get("items", {}))
+            return f"({item})[]" if " " in item and not item.startswith("{") else f"{item}[]"
+        items = [self._text(item) for item in first]
+        if is_object(schema.get("items")):
+            items.append(f"...{self._text(schema['items'])}[]")
+        return f"[{', '.join(items)}]"
+
+    def _object(self, schema: JsonObject) -> str:
+        properties: Any = schema.get("properties")
+        if not properties:
+            return self._map(schema)
+        required: Any = schema.get("required", [])
+        members = [
+            (self._member(name, item, name in required), self._meaning(item)) for name, item in properties.items()
+        ]
+        if is_object(schema.get("additionalProperties")):
+            members.append((f"[key: string]: {self._text(schema['additionalProperties'])}", ""))
+        line = "{ " + ", ".join(text for text, _ in members) + " }"
+        if len(line) <= _WIDE and "\n" not in line and not any(comment for _, comment in members):
+            return line
+        return "{\n" + "\n".join(_indented(f"{text},{comment}") for text, comment in members) + "\n}"
+
+    def _map(self, schema: JsonObject) -> str:
+        values = schema.get("additionalProperties", {})
+        if values is False:
+            return "{}"
+        keys: Any = schema.get("propertyNames", {})
+        key = self._text(keys if "$ref" in keys else {"type": "string", **keys})
+        return f"{{ [key: {key}]: {self._text(values)} }}"
+
+    def _member(self, name: str, schema: Any, required: bool) -> str:
+        shown = name if name.isidentifier() else dumps(name)
+        default = schema.get("default") if is_object(schema) else None
+        suffix = "" if default is None else f" = {dumps(default)}"
+        return f"{shown}{'' if required else '?'}: {self._text(schema)}{suffix}"
+
+    def _meaning(self, schema: Any) -> str:
+        own = _comment(schema)
+        return own or ("" if self._is_named(schema) else _comment(self._shape.resolve(schema)))
+
+    def _is_named(self, schema: Any) -> bool:
+        return is_object(schema) and _key_of(schema.get("$ref", "")) in self._named
+
+    _WRITERS: ClassVar[Mapping[str, _Write]] = {
+        "string": _string,
+        "integer": lambda writer, schema: "int",
+        "number": lambda writer, schema: "float",
+        "boolean": lambda writer, schema: "bool",
+        "null": lambda writer, schema: "null",
+        "array": _array,
+        "object": _object,
+    }
+
+
+_FORMATS: Mapping[str, str] = {
+    "date-time": "datetime (ISO 8601)",
+    "date": "date (YYYY-MM-DD)",
+    "time": "time (HH:MM:SS)",
+    "duration": "duration (ISO 8601, such as PT1H30M)",
+    "uuid": "UUID",
+    "uri": "URL",
+    "email": "email address",
+    "path": "path",
+    "file-path": "path",
+    "directory-path": "path",
+    "base64url": "base64",
+    "base64": "base64",
+    "decimal": "decimal",
+}
+
+_LIMITS: Mapping[str, str] = {
+    "minimum": ">= {}",
+    "exclusiveMinimum": "> {}",
+    "maximum": "<= {}",
+    "exclusiveMaximum": "< {}",
+    "multipleOf": "a multiple of {}",
+    "pattern": "pattern {}",
+}
+_SIZES = (
+    ("minLength", "maxLength", "characters"),
+    ("minItems", "maxItems", "items"),
+    ("minProperties", "maxProperties", "members"),
+)
+
+
+def _limits(schema: JsonObject) -> Iterator[str]:
+    for key, text in _LIMITS.items():
+        if key in schema and not (key == "pattern" and schema.get("format") == "decimal"):
+            yield text.format(schema[key])
+    if "prefixItems" not in schema:
+        for low, high, unit in _SIZES:
+            yield from _size(schema.get(low), schema.get(high), unit)
+    if schema.get("uniqueItems"):
+        yield "all different"
+
+
+def _size(low: JsonValue, high: JsonValue, unit: str) -> Iterator[str]:
+    unit = unit.removesuffix("s") if 1 in (high, low if high is None else None) else unit
+    if low is not None and low == high:
+        yield f"{low} {unit}"
+    elif low and high is not None:
+        yield f"{low} to {high} {unit}"
+    elif low:
+        yield f"at least {low} {unit}"
+    elif high is not None:
+        yield f"at most {high} {unit}"
+
+
+def _comment(schema: Any) -> str:
+    text = schema.get("description") if is_object(schema) else None
+    return f"  // {' '.join(str(text).split())}" if text else ""
+
+
+def _indented(text: str) -> str:
+    return "  " + text.replace("\n", "\n  ")
+
+
+# --- definitions ------------------------------------------------------------------------------------------
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if is_object(schema):
+        if isinstance(schema.get("$ref"), str):
+            yield _key_of(schema["$ref"])
+        for key, value in schema.items():
+            if key != "$defs" and key not in _DATA:
+                yield from _references(value)
+    elif is_array(schema):
+        for item in schema:
+            yield from _references(item)
+
+
+def _uses(shape: Shape) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for schema in (shape.schema, *shape.definitions.values()):
+        for name in _references(schema):
+            counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def _recursive(shape: Shape) -> list[str]:
+    """The definitions that are reached from themselves."""
+    direct = {name: set(_references(schema)) for name, schema in shape.definitions.items()}
+    return [name for name in direct if name in _reached(direct, name)]
+
+
+def _reached(direct: Mapping[str, set[str]], start: str) -> set[str]:
+    reached: set[str] = set()
+    pending = list(direct[start])
+    while pending:
+        name = pending.pop()
+        if name not in reached:
+            reached.add(name)
+            pending += direct.get(name, ())
+    return reached
+
+
+def _key_of(reference: Any) -> str:
+    return str(reference).rpartition("/")[2]
+
+
+def _plain_name(key: str) -> str:
+    # Pydantic prefixes modules only where two classes share a name; then the whole key keeps them apart.
+    return key

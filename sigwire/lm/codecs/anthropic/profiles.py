@@ -1,0 +1,81 @@
+"""Messages: the hosts that speak it, as data, and the JSON Schema they take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sigwire.core.tools.names import NameRules
+from sigwire.lm.codecs.shared.history import IdRules, RepairRules
+from sigwire.lm.codecs.shared.interface import Dialect
+from sigwire.lm.codecs.shared.schema import SchemaRules, any_of_for_types, one_of_to_any_of
+
+__all__ = ["ANTHROPIC", "COMPATIBLE_MESSAGES", "NAMES", "NO_SAMPLING_SINCE", "OUTPUT_SCHEMA", "MessagesDialect"]
+
+
+OUTPUT_SCHEMA = SchemaRules(
+    keep=frozenset(
+        {
+            "$defs", "$ref", "additionalProperties", "allOf", "anyOf", "const", "definitions", "description", "enum",
+            "format", "items", "minItems", "properties", "required", "title", "type",
+        }
+    ),
+    values={
+        "format": frozenset(
+            {"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid"}
+        ),
+        "minItems": frozenset({0, 1}),
+    },
+    rewrite=(one_of_to_any_of, any_of_for_types),
+    ref_siblings=False,
+    recursion="refuse",
+    closed=True,
+    open_maps="refuse",
+    untyped="refuse",
+)  # fmt: skip
+"""The JSON Schema that structured output takes. Tools take all of it."""
+
+NAMES = NameRules(max_length=128)
+_OBJECT_ROOT = SchemaRules(root="object")
+_HISTORY = RepairRules(ids=IdRules(), system="front")
+NO_SAMPLING_SINCE = "2026-10-21"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MessagesDialect(Dialect):
+    """How one host speaks Messages. The defaults are api.anthropic.com.
+
+    ``version``: of the API, sent as a header; from 2026-10-21 on no model takes sampling options. ``media``: what a
+    user turn may hold beside text. ``efforts``: the reasoning words of models that take words, weakest first.
+    ``signed_thinking``: whether thinking goes back only with a signature. ``temperature_or_top_p``: whether one
+    excludes the other. ``cache_control``: whether the mark for the cache is taken. ``web_search``: the type of the
+    host's own search tool, ``None`` where it has none.
+    """
+
+    family: str = "anthropic"
+    path: str = "/v1/messages"
+    names: NameRules = NAMES
+    tool_schema: SchemaRules = _OBJECT_ROOT
+    output_schema: SchemaRules = OUTPUT_SCHEMA
+    repair: RepairRules = _HISTORY
+    version: str = "2023-06-01"
+    media: frozenset[str] = frozenset({"image", "file"})
+    efforts: tuple[str, ...] = ("off", "low", "medium", "high", "xhigh", "max")
+    signed_thinking: bool = True
+    temperature_or_top_p: bool = True
+    cache_control: bool = True
+    web_search: str | None = "web_search_20250305"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # One truth, as with the family: a row with another version must not go on sending the one of its base.
+        object.__setattr__(self, "headers", {**self.headers, "anthropic-version": self.version})
+
+
+ANTHROPIC = MessagesDialect()
+COMPATIBLE_MESSAGES = MessagesDialect(
+    family="anthropic-compatible",
+    signed_thinking=False,
+    temperature_or_top_p=False,
+    cache_control=False,
+    web_search=None,
+)

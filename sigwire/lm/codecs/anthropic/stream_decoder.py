@@ -1,0 +1,268 @@
+"""Messages, streamed: a message begins, its blocks come one after another, each in deltas, and the message ends.
+
+An event says its type in its data, so hosts that leave out the event's name are read as well. A block is read whole when
+it is over, by the same readers as in a reply that came whole. Pings and unknown events are passed over. An error may come
+at any time, under status 200. What ends an answer is its stop reason, not the end marker.
+
+A call's input is joined when its block is over: nothing at all means no arguments. The last block's call is held back
+until the stop reason tells that it was not cut off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeAlias, cast
+
+from sigwire.core.events import StreamEvent, explode
+from sigwire.core.json import JsonObject, JsonValue, loads
+from sigwire.core.messages import TextPart
+from sigwire.core.response import Usage
+from sigwire.core.tools.tool import ToolCall
+from sigwire.errors import LMError
+from sigwire.lm.codecs.anthropic.blocks import ANSWER_READERS, read_block
+from sigwire.lm.codecs.anthropic.decoding import decode, decode_usage, failed_inside
+from sigwire.lm.codecs.anthropic.profiles import MessagesDialect
+from sigwire.lm.codecs.shared.interface import Encoded, Framing, Target
+from sigwire.lm.codecs.shared.stream_decoder import Assembly, Told
+from sigwire.lm.codecs.shared.untrusted import object_of, string_of, without
+
+__all__ = ["FRAMING", "MessageDecoder", "decoder"]
+
+FRAMING: Framing = "sse"
+
+
+def decoder(sent: Encoded, target: Target[MessagesDialect]) -> MessageDecoder:
+    """A decoder for one streamed reply.
+
+    >>> from sigwire.core.messages import Message
+    >>> from sigwire.core.request import Request
+    >>> from sigwire.lm.codecs.anthropic import ANTHROPIC, encode
+    >>> target = Target("anthropic", "m", ANTHROPIC)
+    >>> reading = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
+    >>> delta = {"type": "text_delta", "text": "Hi"}
+    >>> [type(event).__name__ for event in reading.feed({"type": "content_block_delta", "index": 0, "delta": delta})]
+    ['ResponseStart', 'TextDelta']
+    >>> end = reading.feed({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})
+    >>> [type(event).__name__ for event in end + reading.close()]
+    ['UsageUpdate', 'ChoiceEnd', 'ResponseEnd']
+    """
+    return MessageDecoder(sent, target)
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block that is not over: as it began, and its texts in pieces, by field."""
+
+    index: JsonValue
+    data: JsonObject
+    pieces: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    citations: list[JsonValue] = field(default_factory=list[JsonValue])
+    call_id: str = ""
+
+    def add(self, name: str, piece: str) -> None:
+        self.pieces.setdefault(name, []).append(piece)
+
+    def whole(self) -> JsonObject:
+        """The block as it stands in a reply that came whole."""
+        texts: JsonObject = {
+            name: (string_of(self.data, name) or "") + "".join(pieces)
+            for name, pieces in self.pieces.items()
+            if name != _INPUT
+        }
+        cited: JsonObject = {"citations": self.citations} if self.citations else {}
+        return {**self.data, **texts, **cited, **_input_of("".join(self.pieces.get(_INPUT, ())))}
+
+
+_INPUT = "input"
+
+
+def _input_of(text: str) -> JsonObject:
+    """The input that was written piece by piece: an object, or the text that is none. Nothing leaves what began."""
+    if not text.strip():
+        return {}
+    try:
+        return {_INPUT: loads(text)}
+    except ValueError:
+        return {_INPUT: text}
+
+
+_Events: TypeAlias = Iterator[StreamEvent]
+_Handler: TypeAlias = Callable[[Any, JsonObject], _Events]
+
+
+class MessageDecoder(Assembly[MessagesDialect]):
+    """Events of one answer -> events of ours; raises ``LMError`` for an error among them, and where it is cut off.
+
+    Closed on a paused turn, it can be fed the events of the reply that goes on: it is the same answer.
+    """
+
+    def __init__(self, sent: Encoded, target: Target[MessagesDialect]) -> None:
+        super().__init__(sent, target)
+        self._choice = Told(0)
+        self._before: list[JsonObject] = []  # the bodies of paused turns
+        self._spent = Usage()
+        self._whole: JsonObject | None = None
+        self._message: JsonObject = {}
+        self._blocks: list[JsonValue] = []
+        self._open: _Block | None = None
+
+    def _failure(self, event: JsonValue) -> LMError:
+        return failed_inside(event, self.target)
+
+    def _read(self, event: JsonObject) -> _Events:
+        kind = string_of(event, "type")
+        handle = self._HANDLERS.get(kind or "message")
+        if handle is not None:
+            yield from handle(self, event)
+        elif kind == "error":
+            raise failed_inside({**event, "error": without(event, {"type"})}, self.target)
+
+    # --- the message
+
+    def _buffered(self, event: JsonObject) -> _Events:
+        """The whole reply in place of a stream."""
+        if isinstance(event.get("content"), list | str):
+            self._whole = event
+        yield from ()
+
+    def _message_start(self, event: JsonObject) -> _Events:
+        message = object_of(event.get("message"))
+        self._message = {**self._message, **message}
+        yield from self._begins(string_of(message, "id"), string_of(message, "model"))
+        if "usage" in message:
+            yield from self._count(message["usage"])
+
+    def _message_delta(self, event: JsonObject) -> _Events:
+        yield from self._close_block()
+        delta = object_of(event.get("delta"))
+        self._message = {**self._message, **delta}
+        yield from self._count(event.get("usage"))
+
+    def _count(self, usage: JsonValue) -> _Events:
+        """Counts are those of the whole message so far: what is told again replaces what was told."""
+        counts: JsonObject = {**object_of(self._message.get("usage")), **without(object_of(usage), ())}
+        if counts:
+            self._message = {**self._message, "usage": counts}
+        yield from self._counts(self._spent + decode_usage(self._message))
+
+    # --- blocks
+
+    def _block_start(self, event: JsonObject) -> _Events:
+        yield from self._begins(None, None)
+        yield from self._open_block(event.get("index"), object_of(event.get("content_block")))
+
+    def _open_block(self, index: JsonValue, data: JsonObject) -> _Events:
+        yield from self._close_block()
+        cited = data.get("citations")
+        block = self._open = _Block(index, data, citations=[*cited] if isinstance(cited, list) else [])
+        kind = string_of(data, "type")
+        if kind == "tool_use":
+            block.call_id = self._numbered(string_of(data, "id"))
+            yield from self._choice.call(block.call_id, self.sent.names.decode(string_of(data, "name") or ""))
+        elif kind == "text":
+            yield from self._choice.text(string_of(data, "text") or "")
+        elif kind == "thinking":
+            yield from self._choice.reasoning(string_of(data, "thinking") or "")
+
+    def _block_delta(self, event: JsonObject) -> _Events:
+        delta = object_of(event.get("delta"))
+        kind = string_of(delta, "type") or ""
+        began = _BEGAN_BY.get(kind)
+        if began is not None and not self._is_open(event, began):  # a host that does not say where blocks begin
+            yield from self._block_start({"index": event.get("index"), "content_block": {"type": began}})
+        add = self._DELTAS.get(kind)
+        if add is not None and self._open is not None:
+            yield from add(self, self._open, delta)
+
+    def _is_open(self, event: JsonObject, kind: str) -> bool:
+        block = self._open
+        return block is not None and block.index == event.get("index") and string_of(block.data, "type") == kind
+
+    def _block_stop(self, event: JsonObject) -> _Events:
+        yield from self._close_block()
+
+    def _close_block(self) -> _Events:
+        """The open block is over: its parts are told, as far as its deltas did not tell them."""
+        block, self._open = self._open, None
+        if block is None:
+            return
+        data = block.whole()
+        self._blocks.append(data)
+        for part in read_block(data, self.target.dialect.family, self.sent.names, ANSWER_READERS):
+            if isinstance(part, ToolCall):
+                self._choice.end_call(replace(part, id=block.call_id))
+            elif isinstance(part, TextPart):
+                self._choice.end_text()
+            else:
+                yield from self._choice.part(part)
+
+    # --- deltas
+
+    def _text(self, block: _Block, delta: JsonObject) -> _Events:
+        piece = string_of(delta, "text") or ""
+        block.add("text", piece)
+        yield from self._choice.text(piece)
+
+    def _thinking(self, block: _Block, delta: JsonObject) -> _Events:
+        piece = string_of(delta, "thinking") or ""
+        block.add("thinking", piece)
+        yield from self._choice.reasoning(piece)
+
+    def _signature(self, block: _Block, delta: JsonObject) -> _Events:
+        block.data = {**block.data, "signature": string_of(delta, "signature") or ""}
+        yield from ()
+
+    def _input(self, block: _Block, delta: JsonObject) -> _Events:
+        piece = string_of(delta, "partial_json") or ""
+        block.add(_INPUT, piece)
+        if string_of(block.data, "type") == "tool_use":
+            yield from self._choice.arguments(piece)
+
+    def _citation(self, block: _Block, delta: JsonObject) -> _Events:
+        block.citations.append(delta.get("citation"))
+        yield from ()
+
+    def _content(self, block: _Block, delta: JsonObject) -> _Events:
+        """The summary of what was said before; a block of the provider's own."""
+        block.data = {**block.data, **without(delta, {"type", "content"})}
+        block.add("content", string_of(delta, "content") or "")
+        yield from ()
+
+    # --- the end
+
+    def _end(self) -> _Events:
+        if self._whole is not None and not self._message and not self._blocks and self._open is None:
+            yield from explode(decode(self._whole, self.sent, self.target))
+            return
+        yield from self._close_block()
+        if not isinstance(self._message.get("stop_reason"), str):
+            raise self._cut_off()
+        body: JsonObject = {**self._message, "content": self._blocks}
+        self._before.append(body)
+        bodies: JsonValue = body if len(self._before) == 1 else cast(JsonValue, self._before.copy())
+        response = decode(bodies, self.sent, self.target)
+        self._spent = response.usage
+        self._message, self._blocks = {}, []
+        yield from self._ends(response, [self._choice])
+
+    _HANDLERS: ClassVar[Mapping[str, _Handler]] = {
+        "content_block_delta": _block_delta,
+        "content_block_start": _block_start,
+        "content_block_stop": _block_stop,
+        "message": _buffered,
+        "message_delta": _message_delta,
+        "message_start": _message_start,
+    }
+    _DELTAS: ClassVar[Mapping[str, Callable[[Any, _Block, JsonObject], _Events]]] = {
+        "citations_delta": _citation,
+        "compaction_delta": _content,
+        "input_json_delta": _input,
+        "signature_delta": _signature,
+        "text_delta": _text,
+        "thinking_delta": _thinking,
+    }
+
+
+_BEGAN_BY: Mapping[str, str] = {"text_delta": "text", "thinking_delta": "thinking"}
+"""Deltas that can begin a block by themselves: they say all there is to know of it."""

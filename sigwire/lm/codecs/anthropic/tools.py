@@ -1,0 +1,87 @@
+"""Messages: the tools of a request, the provider's own among them, and the choice among them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.request import Request
+from sigwire.lm.codecs.anthropic.notes import Notes
+from sigwire.lm.codecs.anthropic.profiles import MessagesDialect
+from sigwire.lm.codecs.anthropic.thinking import Thinking, forces_call
+from sigwire.lm.codecs.shared.interface import Target
+from sigwire.lm.codecs.shared.options import supports
+from sigwire.lm.codecs.shared.tools import Offer
+
+__all__ = ["encode_tools"]
+
+
+def encode_tools(
+    tools: Offer, request: Request, thinking: Thinking, target: Target[MessagesDialect], notes: Notes
+) -> JsonObject:
+    """``tools`` in the caller's order, so that a provider's cache knows them again, and ``tool_choice``."""
+    if not tools.functions and not tools.builtin:
+        return {}
+    choice, narrowed = _encode_choice(tools, thinking, target, notes)
+    if request.parallel_tool_calls is False and (choice is None or choice["type"] != "none"):
+        choice = {**(choice or {"type": "auto"}), "disable_parallel_tool_use": True}
+    wires = _encode_offered(tools, request, target)
+    sent = [wire for wire in wires if not narrowed or wire.get("name") in tools.allowed]
+    return {"tools": cast(JsonValue, sent), **({} if choice is None else {"tool_choice": choice})}
+
+
+def _encode_offered(tools: Offer, request: Request, target: Target[MessagesDialect]) -> Iterator[JsonObject]:
+    functions, builtin = iter(tools.functions), iter(tools.builtin)
+    for tool in request.tools:
+        if tool.get("type", "function") != "function":
+            yield _encode_builtin(*next(builtin), target)
+            continue
+        name, description, parameters = next(functions)
+        extra = tool.get(target.dialect.family)
+        yield {
+            "name": name,
+            **({"description": description} if description else {}),
+            "input_schema": parameters or {"type": "object", "properties": {}},
+            **(extra if isinstance(extra, dict) else {}),
+        }
+
+
+_OWN_TYPE = re.compile(r"\w+_\d{8}")  # code_execution_20260120
+
+
+def _encode_builtin(kind: str, settings: JsonObject, target: Target[MessagesDialect]) -> JsonObject:
+    own = target.dialect.web_search
+    if kind == "web_search":
+        supports(own is not None, "web search", target, "Use a function tool of your own.")
+        return _encode_web_search(cast(str, own), settings, target)
+    instead = "It has web_search and its own dated types; otherwise use a function tool."
+    supports(_OWN_TYPE.fullmatch(kind) is not None, f"the built-in tool {kind!r}", target, instead)
+    return {"type": kind, **settings}
+
+
+def _encode_web_search(kind: str, settings: JsonObject, target: Target[MessagesDialect]) -> JsonObject:
+    given: JsonObject = {name: value for name, value in settings.items() if value}
+    both = "allowed_domains" in given and "blocked_domains" in given
+    supports(not both, "allowed_domains together with blocked_domains", target, "Give one of the two.")
+    if isinstance(place := given.get("user_location"), dict):
+        given["user_location"] = {"type": "approximate", **place}
+    return {"type": kind, "name": "web_search", **given}
+
+
+_CHOICES: Mapping[str, str] = {"auto": "auto", "required": "any", "none": "none"}
+
+
+def _encode_choice(
+    tools: Offer, thinking: Thinking, target: Target[MessagesDialect], notes: Notes
+) -> tuple[JsonObject | None, bool]:
+    """The choice's spelling, and whether the tools have to be narrowed to those it allows."""
+    if tools.choice is None:
+        return None, False
+    if tools.choice == "required" and not forces_call(thinking, target):
+        notes.say("tool_choice", target, "cannot be made to call a tool; the choice was left to the model.")
+        return {"type": "auto"}, bool(tools.allowed)
+    if tools.named:
+        return {"type": "tool", "name": tools.named}, False
+    return {"type": _CHOICES[tools.choice]}, bool(tools.allowed) and tools.choice != "none"

@@ -1,0 +1,184 @@
+"""generateContent, streamed: each event has the shape of a whole reply and holds the next pieces of it.
+
+Texts come in fragments and are joined, unless a part is signed: such a part stays as it came, for its signature is of
+this part alone. Calls come whole; on Vertex AI, where the caller asked for it, in ``fragments``. Counts are repeated, and
+the last ones are right. There is no end marker: an answer is whole when each candidate has its finish reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sigwire.core.events import StreamEvent
+from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.messages import TextPart
+from sigwire.core.tools.tool import ToolCall
+from sigwire.errors import LMError
+from sigwire.lm.codecs.gemini.decoding import candidate_index, decode, decode_usage, failed_inside
+from sigwire.lm.codecs.gemini.merge import join_beside
+from sigwire.lm.codecs.gemini.partial_calls import CallInFragments, is_fragment
+from sigwire.lm.codecs.gemini.parts import decode_part
+from sigwire.lm.codecs.gemini.profiles import GeminiDialect
+from sigwire.lm.codecs.shared.interface import Encoded, Framing, Target
+from sigwire.lm.codecs.shared.stream_decoder import Assembly, Told
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, without
+
+__all__ = ["FRAMING", "ContentDecoder", "decoder"]
+
+FRAMING: Framing = "sse"
+
+
+def decoder(sent: Encoded, target: Target[GeminiDialect]) -> ContentDecoder:
+    """A decoder for one streamed reply.
+
+    >>> from sigwire.core.messages import Message
+    >>> from sigwire.core.request import Request
+    >>> from sigwire.lm.codecs.gemini import GEMINI, encode
+    >>> target = Target("gemini", "m", GEMINI)
+    >>> reading = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
+    >>> piece = {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}
+    >>> [type(event).__name__ for event in reading.feed(piece) + reading.close()]
+    ['ResponseStart', 'TextDelta', 'ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
+    """
+    return ContentDecoder(sent, target)
+
+
+class _Candidate:
+    """One candidate: what was told of it, its parts so far, and what stands beside them."""
+
+    def __init__(self, number: int) -> None:
+        self.told = Told(number)
+        self.content: JsonObject = {}
+        self.parts: list[JsonValue] = []
+        self.beside: JsonObject = {}
+        self.open: JsonObject | None = None  # a text that may go on
+        self.pieces: list[str] = []
+        self.call: CallInFragments | None = None
+        self.call_ids: set[str] = set()
+
+    def body(self) -> JsonObject:
+        """The candidate as a whole reply has it."""
+        content: JsonObject = {**self.content, "parts": self.parts} if self.parts else self.content
+        return {**self.beside, **({"content": content} if content else {})}
+
+
+class ContentDecoder(Assembly[GeminiDialect]):
+    """Events of one answer -> events of ours; raises ``LMError`` for an error among them, and for one that is cut off."""
+
+    def __init__(self, sent: Encoded, target: Target[GeminiDialect]) -> None:
+        super().__init__(sent, target)
+        self._body: JsonObject = {}
+        self._usage_counts: JsonObject = {}
+        self._candidates: dict[int, _Candidate] = {}
+
+    def _failure(self, event: JsonValue) -> LMError:
+        return failed_inside(event, self.target)
+
+    def _read(self, event: JsonObject) -> Iterator[StreamEvent]:
+        self._body |= without(event, {"candidates", "usageMetadata"})
+        yield from self._begins(string_of(event, "responseId"), string_of(event, "modelVersion"))
+        for wire in objects_of(event.get("candidates")):
+            index = candidate_index(wire)
+            candidate = self._candidates.setdefault(index, _Candidate(index))
+            yield from self._read_candidate(candidate, wire)
+        if counts := without(object_of(event.get("usageMetadata")), ()):
+            self._usage_counts |= counts
+            yield from self._counts(decode_usage(self._usage_counts))
+
+    def _read_candidate(self, candidate: _Candidate, wire: JsonObject) -> Iterator[StreamEvent]:
+        join_beside(candidate.beside, without(wire, {"content"}))
+        content = object_of(wire.get("content"))
+        candidate.content |= without(content, {"parts"})
+        for part in objects_of(content.get("parts")):
+            yield from self._read_part(candidate, without(part, ()))
+
+    # --- parts
+
+    def _read_part(self, candidate: _Candidate, wire: JsonObject) -> Iterator[StreamEvent]:
+        function, text = wire.get("functionCall"), wire.get("text")
+        if isinstance(function, dict):
+            yield from self._read_call(candidate, wire, function)
+        elif isinstance(text, str):
+            yield from self._read_text(candidate, wire, text)
+        else:
+            yield from self._end_part(candidate)
+            yield from self._whole_part(candidate, wire)
+
+    def _read_text(self, candidate: _Candidate, wire: JsonObject, text: str) -> Iterator[StreamEvent]:
+        beside = without(wire, {"text"})
+        plain = beside.keys() <= {"thought"}
+        if not text and plain:
+            return
+        if not plain or beside != candidate.open:
+            yield from self._end_part(candidate)
+            candidate.open = beside
+        candidate.pieces.append(text)
+        told = candidate.told
+        yield from told.reasoning(text) if wire.get("thought") is True else told.text(text)
+        if not plain:
+            yield from self._end_part(candidate)
+
+    def _end_part(self, candidate: _Candidate) -> Iterator[StreamEvent]:
+        """The text that may have gone on is over, and so is the call."""
+        if candidate.call is not None:
+            candidate.told.end_call(self._call_of(candidate, candidate.call.wire(), candidate.call.call_id))
+            candidate.call = None
+        if candidate.open is not None:
+            wire: JsonObject = {"text": "".join(candidate.pieces), **candidate.open}
+            candidate.open, candidate.pieces = None, []
+            yield from self._whole_part(candidate, wire)
+
+    def _whole_part(self, candidate: _Candidate, wire: JsonObject) -> Iterator[StreamEvent]:
+        candidate.parts.append(wire)
+        for part in decode_part(wire, self.sent.names, self.target.dialect.family):
+            if isinstance(part, TextPart):
+                candidate.told.end_text()
+            else:
+                yield from candidate.told.part(part)
+
+    # --- calls
+
+    def _read_call(self, candidate: _Candidate, wire: JsonObject, function: JsonObject) -> Iterator[StreamEvent]:
+        if candidate.call is not None and candidate.call.takes(function):
+            yield from self._read_fragment(candidate, candidate.call, wire)
+            return
+        call_id = string_of(function, "id")
+        if call_id is not None and call_id in candidate.call_ids:
+            return  # some proxies send again what they sent before
+        candidate.call_ids |= {call_id} if call_id else set()
+        yield from self._end_part(candidate)
+        numbered, name = self._numbered(call_id), self.sent.names.decode(string_of(function, "name") or "")
+        yield from candidate.told.call(numbered, name)
+        if is_fragment(function):
+            candidate.call = CallInFragments(numbered)
+            yield from self._read_fragment(candidate, candidate.call, wire)
+            return
+        call = self._call_of(candidate, wire, numbered)
+        yield from candidate.told.arguments(call.raw_arguments or dumps(call.arguments))
+        candidate.told.end_call(call)
+
+    def _read_fragment(self, candidate: _Candidate, call: CallInFragments, wire: JsonObject) -> Iterator[StreamEvent]:
+        call.add(wire)
+        if not call.goes_on:
+            yield from candidate.told.arguments(dumps(call.arguments))
+            yield from self._end_part(candidate)
+
+    def _call_of(self, candidate: _Candidate, wire: JsonObject, call_id: str) -> ToolCall:
+        candidate.parts.append(wire)
+        (part,) = decode_part(wire, self.sent.names, self.target.dialect.family)
+        assert isinstance(part, ToolCall)
+        return ToolCall(call_id, part.name, part.arguments, part.raw_arguments, part.error, part.provider_data)
+
+    # --- the end
+
+    def _end(self) -> Iterator[StreamEvent]:
+        ordered = [self._candidates[index] for index in sorted(self._candidates)]
+        blocked = not ordered and string_of(self._body.get("promptFeedback"), "blockReason") is not None
+        if not blocked and (not ordered or not all(string_of(one.beside, "finishReason") for one in ordered)):
+            raise self._cut_off()
+        for candidate in ordered:
+            yield from self._end_part(candidate)
+        candidates: JsonObject = {"candidates": [candidate.body() for candidate in ordered]} if ordered else {}
+        counts: JsonObject = {"usageMetadata": self._usage_counts} if self._usage_counts else {}
+        response = decode({**self._body, **candidates, **counts}, self.sent, self.target)
+        yield from self._ends(response, [candidate.told for candidate in ordered] or [Told(0)])

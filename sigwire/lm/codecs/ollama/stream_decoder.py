@@ -1,0 +1,116 @@
+"""``/api/chat``, streamed: a line of JSON for each piece of the answer, the last one with ``done`` and the counts.
+
+Texts come in fragments, calls whole, on one line or several. An error may come as a line of its own, under status 200.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sigwire.core.events import StreamEvent
+from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.messages import ThinkingPart
+from sigwire.errors import LMError
+from sigwire.lm.codecs.ollama.decoding import decode, decode_beside, decode_call, failed_inside
+from sigwire.lm.codecs.ollama.tables import OllamaDialect
+from sigwire.lm.codecs.shared.interface import Encoded, Framing, Target
+from sigwire.lm.codecs.shared.stream_decoder import Assembly, Told
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of
+
+__all__ = ["FRAMING", "ChatDecoder", "decoder"]
+
+FRAMING: Framing = "ndjson"
+
+_TEXTS = ("content", "thinking")
+_LISTS = ("tool_calls", "images")
+
+
+def decoder(sent: Encoded, target: Target[OllamaDialect]) -> ChatDecoder:
+    """A decoder for one streamed reply.
+
+    >>> from sigwire.core.messages import Message
+    >>> from sigwire.core.request import Request
+    >>> from sigwire.lm.codecs.ollama import OLLAMA, encode
+    >>> target = Target("ollama", "m", OLLAMA)
+    >>> reading = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
+    >>> [type(event).__name__ for event in reading.feed({"message": {"content": "Hi"}, "done": False})]
+    ['ResponseStart', 'TextDelta']
+    >>> [type(event).__name__ for event in reading.feed({"done": True, "done_reason": "stop"}) + reading.close()]
+    ['ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
+    """
+    return ChatDecoder(sent, target)
+
+
+class ChatDecoder(Assembly[OllamaDialect]):
+    """Lines of one answer -> events; raises ``LMError`` for an error on a line and for an end without ``done``."""
+
+    def __init__(self, sent: Encoded, target: Target[OllamaDialect]) -> None:
+        super().__init__(sent, target)
+        self._choice = Told(0, calls_last=True)  # decode() puts them behind the text, wherever they came
+        self._body: JsonObject = {}
+        self._message: JsonObject = {}
+        self._thought: list[str] = []  # not told as a part yet
+        self._texts: dict[str, list[str]] = {}
+        self._lists: dict[str, list[JsonValue]] = {}
+        self._logprobs: list[JsonValue] = []
+
+    def _read(self, event: JsonObject) -> Iterator[StreamEvent]:
+        yield from self._begins(None, string_of(event, "model"))
+        logprobs = event.get("logprobs")
+        self._logprobs.extend(logprobs if isinstance(logprobs, list) else ())
+        self._body |= {name: value for name, value in event.items() if name not in ("message", "logprobs")}
+        yield from self._read_message(object_of(event.get("message")))
+
+    def _read_message(self, message: JsonObject) -> Iterator[StreamEvent]:
+        for name, value in message.items():
+            if name in _TEXTS and isinstance(value, str):
+                self._texts.setdefault(name, []).append(value)
+            elif name in _LISTS and isinstance(value, list):
+                self._lists.setdefault(name, []).extend(value)
+            elif value is not None:
+                self._message[name] = value
+        yield from self._read_thinking(string_of(message, "thinking") or "")
+        yield from self._read_text(string_of(message, "content") or "")
+        for wire in objects_of(message.get("tool_calls")):
+            yield from self._read_call(wire)
+
+    def _read_thinking(self, piece: str) -> Iterator[StreamEvent]:
+        self._thought += [piece] if piece else []
+        yield from self._choice.reasoning(piece)
+
+    def _read_text(self, piece: str) -> Iterator[StreamEvent]:
+        yield from self._end_thought() if piece else ()
+        yield from self._choice.text(piece)
+
+    def _end_thought(self) -> Iterator[StreamEvent]:
+        if self._thought:
+            yield from self._choice.part(ThinkingPart("".join(self._thought), provider=self.target.dialect.family))
+            self._thought = []
+
+    def _read_call(self, wire: JsonObject) -> Iterator[StreamEvent]:
+        """A call begins; it ends with the answer, as decode() will have numbered it."""
+        yield from self._end_thought()
+        call = decode_call(wire, self.sent.names, self.target.dialect.family)
+        yield from self._choice.call(self._numbered(call.id), call.name)
+        yield from self._choice.arguments(call.raw_arguments or dumps(call.arguments))
+
+    def _failure(self, event: JsonValue) -> LMError:
+        return failed_inside(event, self.target)
+
+    def _end(self) -> Iterator[StreamEvent]:
+        if self._body.get("done") is not True:
+            raise self._cut_off()
+        body = self._whole()
+        response = decode(body, self.sent, self.target)
+        yield from self._end_thought()
+        for call in response.choices[0].tool_calls:
+            self._choice.end_call(call)
+        yield from self._choice.end(len(response.choices[0].tool_calls))
+        for part in decode_beside(object_of(body["message"]), self.target.dialect.family):
+            yield from self._choice.part(part)
+        yield from self._ends(response, [self._choice])
+
+    def _whole(self) -> JsonObject:
+        texts: JsonObject = {name: "".join(pieces) for name, pieces in self._texts.items()}
+        logprobs: JsonObject = {"logprobs": self._logprobs} if self._logprobs else {}
+        return {**self._body, **logprobs, "message": {**self._message, **texts, **self._lists}}

@@ -1,0 +1,260 @@
+"""Responses: the conversation as a flat list of items, and a message of the model taken apart and put together."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.request import Request
+from sigwire.core.tools.names import NameMap
+from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.errors import (
+    InputError,
+)
+from sigwire.lm.codecs.openai_responses.profiles import ResponsesDialect
+from sigwire.lm.codecs.openai_responses.tables import JSON_MODE, MARK
+from sigwire.lm.codecs.shared.history import error_text
+from sigwire.lm.codecs.shared.interface import Target
+from sigwire.lm.codecs.shared.media import data_url, encoded_by, needs_media, text_of_file
+from sigwire.lm.codecs.shared.options import supports
+from sigwire.lm.codecs.shared.tools import provider_data
+from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
+
+__all__ = ["encode_messages", "encode_part", "encode_result", "is_message", "is_text", "marks_cache", "split_message"]
+
+
+def encode_messages(
+    messages: tuple[Message, ...],
+    output: JsonObject,
+    request: Request,
+    names: NameMap,
+    target: Target[ResponsesDialect],
+) -> JsonObject:
+    """``input``, and ``instructions`` where the first system turn can be that and is not all there is."""
+    first, rest = messages[:1], messages[1:]
+    system = bool(first) and first[0].role == "system" and is_text(first[0])
+    marked = system and marks_cache(request, target)
+    if system and rest and not marked and output != JSON_MODE:
+        return {"instructions": first[0].text, "input": _encode_items(rest, names, target)}
+    items = _encode_items(messages, names, target)
+    if marked:
+        text: JsonObject = {"type": "input_text", "text": first[0].text, "prompt_cache_breakpoint": MARK}
+        items[0] = {"role": target.dialect.system_role, "content": [text]}
+    return {"input": items}
+
+
+def is_text(message: Message) -> bool:
+    """Whether a turn is text and nothing else."""
+    return all(isinstance(part, TextPart) for part in message.parts)
+
+
+def marks_cache(request: Request, target: Target[ResponsesDialect]) -> bool:
+    """Whether the end of the first system turn is marked for caching."""
+    return bool(request.options.get("cache")) and target.facts.cache_breakpoints
+
+
+def _encode_items(messages: Iterable[Message], names: NameMap, target: Target[ResponsesDialect]) -> list[JsonValue]:
+    items: list[JsonValue] = []
+    custom: set[str] = set()  # results of custom calls have a type of their own
+    for message in messages:
+        if message.role == "assistant":
+            items.extend(_encode_turn(message, names, target))
+            custom |= {call.id for call in message.tool_calls if _is_custom(call, target)}
+        else:
+            items.extend(_encode_parts(message, custom, target))
+    return items
+
+
+def _is_custom(call: ToolCall, target: Target[ResponsesDialect]) -> bool:
+    return _call_item(call, target).get("type") == "custom_tool_call"
+
+
+def _encode_parts(message: Message, custom: set[str], target: Target[ResponsesDialect]) -> Iterator[JsonObject]:
+    """A turn that is not the model's: results and opaque items stand alone, what is between them is one message."""
+    role = target.dialect.system_role if message.role == "system" else "user"
+    for alone, parts in itertools.groupby(message.parts, _is_item):
+        if alone:
+            yield from (_encode_item(part, custom, target) for part in parts)
+        else:
+            yield {"role": role, "content": _encode_content(tuple(parts), target)}
+
+
+def _is_item(part: Part) -> bool:
+    if isinstance(part, OpaquePart):
+        return not (string_of(part.data, "type") or "").startswith("input_")
+    return isinstance(part, ToolResult)
+
+
+def _encode_item(part: Part, custom: set[str], target: Target[ResponsesDialect]) -> JsonObject:
+    if not isinstance(part, ToolResult):
+        return encode_part(part, target)
+    wire = encode_result(part, target)
+    return {**wire, "type": "custom_tool_call_output"} if part.id in custom else wire
+
+
+def encode_result(result: ToolResult, target: Target[ResponsesDialect]) -> JsonObject:
+    """A result as an item; its media stand beside its text."""
+    text = error_text(result)
+    parts = (*((TextPart(text),) if text else ()), *result.media)
+    output: JsonValue = [encode_part(part, target) for part in parts] if result.media else text
+    return {"type": "function_call_output", "call_id": result.id, "output": output}
+
+
+def _encode_content(parts: Sequence[Part], target: Target[ResponsesDialect]) -> JsonValue:
+    if len(parts) == 1 and isinstance(parts[0], TextPart):
+        return parts[0].text
+    return [encode_part(part, target) for part in parts]
+
+
+def encode_part(part: Part, target: Target[ResponsesDialect]) -> JsonObject:
+    """A content part. Raises ``UnsupportedFeature`` for one that the host has no place for."""
+    return encoded_by(_PARTS, part, target)
+
+
+def _encode_text(part: TextPart, target: Target[ResponsesDialect]) -> JsonObject:
+    return {"type": "input_text", "text": part.text}
+
+
+def _encode_image(part: ImagePart, target: Target[ResponsesDialect]) -> JsonObject:
+    needs_media("image", target.dialect.media, target)
+    image: JsonObject = {"type": "input_image", "detail": part.detail or "auto"}
+    if part.file_id is not None:
+        return {**image, "file_id": part.file_id}
+    if part.url is None and part.data is None:
+        raise InputError("An image needs a url, data or a file_id.")
+    return {**image, "image_url": part.url or data_url(part.data, part.media_type or "image/png")}
+
+
+def _encode_file(part: FilePart, target: Target[ResponsesDialect]) -> JsonObject:
+    if (text := text_of_file(part)) is not None:
+        return {"type": "input_text", "text": text}
+    needs_media("file", target.dialect.media, target)
+    if part.file_id is not None:
+        return {"type": "input_file", "file_id": part.file_id}
+    if part.url is not None:
+        return {"type": "input_file", "file_url": part.url}
+    if part.data is None:
+        raise InputError("A document needs a url, data or a file_id.")
+    media_type = part.media_type or "application/pdf"
+    name = part.filename or f"document.{media_type.rpartition('/')[2]}"  # data without a name are refused
+    return {"type": "input_file", "file_data": data_url(part.data, media_type), "filename": name}
+
+
+def _encode_opaque(part: OpaquePart, target: Target[ResponsesDialect]) -> JsonObject:
+    return cast(JsonObject, part.data)
+
+
+_PartEncoder: TypeAlias = Callable[[Any, Target[ResponsesDialect]], JsonObject]
+_PARTS: Mapping[type, _PartEncoder] = {
+    TextPart: _encode_text,
+    ImagePart: _encode_image,
+    FilePart: _encode_file,
+    OpaquePart: _encode_opaque,
+}
+
+
+# --- the model's turns: a part may be an item, belong to one, or be for reading only
+
+
+def _encode_turn(message: Message, names: NameMap, target: Target[ResponsesDialect]) -> list[JsonObject]:
+    reasoning = {string_of(part.data, "id") for part in message.parts if isinstance(part, OpaquePart)}
+    items: list[JsonObject] = []
+    places: list[_Place] = []  # in the last message, for the texts that follow
+    for part in message.parts:
+        match part:
+            case TextPart(text):
+                if not places:  # a plain message, which takes all texts until the next item
+                    plain: JsonObject = {"role": "assistant", "content": ""}
+                    items.append(plain)
+                    places = [(plain, "content")] * len(message.parts)
+                place, name = places.pop(0)
+                place[name] = f"{place.get(name, '')}{text}"
+            case ThinkingPart():
+                pass
+            case ToolCall():
+                items.append(_encode_call(part, reasoning, names, target))
+                places = []
+            case OpaquePart(data=dict() as data):
+                item, places = _open_message(data) if is_message(data) else (data, [])
+                items.append(item)
+            case _:
+                supports(False, f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn.")
+    return _finished(items, target)
+
+
+_Place: TypeAlias = tuple[JsonObject, str]
+"""Where a text goes: an object of ours, and the name of its member."""
+
+
+def is_message(item: JsonObject) -> bool:
+    """A message of the model; a request may leave out its type, and a weak host its role."""
+    kind, role = item.get("type"), item.get("role")
+    return (kind, role) in (("message", "assistant"), (None, "assistant"), ("message", None))
+
+
+def split_message(item: JsonObject) -> tuple[JsonObject, list[str]]:
+    """A message without its texts, and the texts. Empty ones stay where they are: they are no parts of a turn.
+
+    >>> split_message({"role": "assistant", "id": "msg_1", "content": [{"type": "output_text", "text": "Hi"}]})
+    ({'role': 'assistant', 'id': 'msg_1', 'content': [{'type': 'output_text'}]}, ['Hi'])
+    """
+    content = item.get("content")
+    if isinstance(content, str):
+        return {name: value for name, value in item.items() if name != "content"}, [content]
+    # Log probabilities are on the choice; the provider knows its own.
+    bare = [{name: value for name, value in part.items() if name != "logprobs"} for part in objects_of(content)]
+    texts = [str(part.pop("text")) for part in bare if part.get("type") == "output_text" and part.get("text")]
+    return {**item, "content": cast(JsonValue, bare)}, texts
+
+
+def _open_message(item: JsonObject) -> tuple[JsonObject, list[_Place]]:
+    """A copy of such a message, and the places its texts go to."""
+    if "content" not in item:
+        opened = dict(item)
+        return opened, [(opened, "content")]
+    content = [dict(part) for part in objects_of(item["content"])]
+    return {**item, "content": cast(JsonValue, content)}, [(part, "text") for part in content if _lacks_text(part)]
+
+
+def _lacks_text(part: JsonObject) -> bool:
+    return part.get("type") == "output_text" and "text" not in part
+
+
+def _finished(items: list[JsonObject], target: Target[ResponsesDialect]) -> list[JsonObject]:
+    """Without what the provider would refuse: a message whose text is gone, reasoning that led to nothing."""
+    whole = [item for item in map(_with_whole_content, items) if item.get("content") or not is_message(item)]
+    while whole and whole[-1].get("type") == "reasoning":
+        whole.pop()
+    if target.dialect.interleaved:
+        return whole
+    return sorted(whole, key=lambda item: item.get("type") in ("function_call", "custom_tool_call"))
+
+
+def _with_whole_content(item: JsonObject) -> JsonObject:
+    if not is_message(item) or isinstance(item.get("content"), str):
+        return item
+    return {**item, "content": [part for part in objects_of(item.get("content")) if not _lacks_text(part)]}
+
+
+def _encode_call(
+    call: ToolCall, reasoning: set[str | None], names: NameMap, target: Target[ResponsesDialect]
+) -> JsonObject:
+    """The call, with its item's id only where the reasoning that led to it goes back too."""
+    extra = _call_item(call, target)
+    after = provider_data(call, target.dialect.family).get("after")
+    if after is not None and after not in reasoning:
+        extra = {name: value for name, value in extra.items() if name != "id"}
+    wire: JsonObject = {"type": "function_call", "call_id": call.id, "name": names.encode(call.name)}
+    if _is_custom(call, target):
+        given = (call.arguments or {}).get("input")
+        return {**wire, **extra, "input": given if isinstance(given, str) else call.arguments_text}
+    return {**wire, "arguments": call.arguments_text, **extra}
+
+
+def _call_item(call: ToolCall, target: Target[ResponsesDialect]) -> JsonObject:
+    """What the call's item held beside the call."""
+    item = provider_data(call, target.dialect.family).get("item")
+    return item if isinstance(item, dict) else {}

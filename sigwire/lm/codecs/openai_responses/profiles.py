@@ -1,0 +1,76 @@
+"""Responses: the hosts that speak it, one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from sigwire.core.tools.names import NameRules
+from sigwire.lm.codecs.shared.interface import Dialect
+from sigwire.lm.codecs.shared.options import Option
+from sigwire.lm.codecs.shared.reasoning import EFFORTS
+from sigwire.lm.codecs.shared.schema import SchemaRules
+
+__all__ = ["AZURE", "COMPATIBLE", "DEEPSEEK", "DIALECTS", "OPENAI", "ResponsesDialect"]
+
+
+_BUILTIN = frozenset({
+    "apply_patch", "code_interpreter", "computer_use_preview", "custom", "file_search", "image_generation",
+    "local_shell", "mcp", "shell", "tool_search", "web_search",
+})  # fmt: skip
+_OBJECT_ROOT = SchemaRules(root="union")
+_NAMES = NameRules()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResponsesDialect(Dialect):
+    """How one host speaks Responses. The defaults are api.openai.com.
+
+    ``options``: over the wire's table, ``None`` for an option the host refuses. ``system_role``: of system turns that
+    are items. ``store``: sent as it is, ``None`` leaves it out. ``encrypted_reasoning``: whether models that reason
+    are asked for reasoning that can be sent back. ``efforts``: the words it takes, weakest first. ``builtin``: the
+    tools the host runs itself. ``forced_choice``: whether a call can be forced. ``allowed_tools``: whether the choice
+    can name several tools, else the others are not sent. ``structured``: the output formats the host has.
+    ``media``: what a user turn may hold beside text. ``interleaved``: whether a turn may go on after a call, else its
+    calls are sent last.
+    """
+
+    family: str = "openai-responses"
+    path: str = "/responses"
+    names: NameRules = _NAMES
+    output_schema: SchemaRules = _OBJECT_ROOT
+    options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])
+    system_role: Literal["developer", "system"] = "developer"
+    store: bool | None = False
+    encrypted_reasoning: bool = True
+    efforts: tuple[str, ...] = EFFORTS
+    builtin: frozenset[str] = _BUILTIN
+    forced_choice: bool = True
+    allowed_tools: bool = True
+    structured: tuple[Literal["json_schema", "json_object"], ...] = ("json_schema", "json_object")
+    media: frozenset[str] = frozenset({"image", "file"})
+    interleaved: bool = True
+
+
+OPENAI = ResponsesDialect()
+AZURE = replace(OPENAI, family="azure-responses")
+COMPATIBLE = replace(
+    OPENAI,
+    family="compatible-responses",
+    system_role="system",
+    store=None,
+    encrypted_reasoning=False,
+    efforts=("off", "low", "medium", "high"),
+    builtin=frozenset[str](),
+    allowed_tools=False,
+)
+DEEPSEEK = replace(COMPATIBLE, family="deepseek-responses", media=frozenset[str](), interleaved=False)
+
+DIALECTS: Mapping[str, ResponsesDialect] = {
+    "openai": OPENAI,
+    "azure": AZURE,
+    "compatible": COMPATIBLE,
+    "deepseek": DEEPSEEK,
+}
+"""Every row by the name the provider table uses."""

@@ -1,0 +1,101 @@
+"""Parts on a wire, both ways: by a table, as data URLs, text documents as text; the refusal of what is not taken."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import AudioPart, FilePart, OpaquePart, Part, TextPart
+from sigwire.errors import InputError, UnsupportedFeature
+from sigwire.lm.codecs.shared.interface import Dialect, Target
+from sigwire.lm.codecs.shared.options import refusal, supports
+from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
+
+__all__ = ["data_url", "encoded_by", "needs_media", "read_content", "split_data_url", "text_of_file"]
+
+D = TypeVar("D", bound=Dialect)
+
+_DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
+
+
+def data_url(data: str | None, media_type: str) -> str:
+    """Base64 data as a URL.
+
+    >>> data_url("aGk=", "image/png")
+    'data:image/png;base64,aGk='
+    """
+    return f"data:{media_type};base64,{data or ''}"
+
+
+def split_data_url(url: str) -> tuple[str | None, str | None]:
+    """Media type and base64 data of a data URL; twice ``None`` for any other.
+
+    >>> split_data_url("data:image/png;base64,aGk="), split_data_url("https://a.example/b.png")
+    (('image/png', 'aGk='), (None, None))
+    """
+    matched = _DATA_URL.fullmatch(url)
+    return (matched[1], matched[2]) if matched else (None, None)
+
+
+def needs_media(kind: str, able: Collection[str], target: Target[Dialect]) -> None:
+    """Refuse a kind of input ("image") that is not among what the host takes."""
+    supports(kind in able, f"{kind} input", target, "Leave it out or use a provider that takes it.")
+
+
+def encoded_by(
+    table: Mapping[type, Callable[[Any, Target[D]], JsonObject]], part: Part, target: Target[D]
+) -> JsonObject:
+    """A part by its wire's table. Raises ``UnsupportedFeature`` for a kind that the table does not have."""
+    encoder = table.get(type(part))
+    if encoder is not None:
+        return encoder(part, target)
+    if isinstance(part, AudioPart):
+        raise refusal("audio input", target, "Transcribe it first, or use a provider that takes sound.")
+    raise refusal(f"a part of kind {part.kind!r} in this place", target, "Leave it out or send it as text.")
+
+
+def read_content(
+    content: JsonValue,
+    readers: Mapping[str, Callable[[JsonObject], Part]],
+    encode: Callable[[Part, Target[D]], JsonObject],
+    dialect: D,
+) -> tuple[Part, ...]:
+    """The parts of a turn's content, which is text or a list; what would not be written the same again is kept as it is."""
+    if isinstance(content, str):
+        return (TextPart(content),)
+    target = Target("", "", dialect)
+    return tuple(_read_part(wire, readers, encode, target) for wire in objects_of(content))
+
+
+def _read_part(
+    wire: JsonObject,
+    readers: Mapping[str, Callable[[JsonObject], Part]],
+    encode: Callable[[Part, Target[D]], JsonObject],
+    target: Target[D],
+) -> Part:
+    bare: JsonObject = {name: value for name, value in wire.items() if value is not None}
+    reader = readers.get(string_of(bare, "type") or "")
+    part = reader(bare) if reader else None
+    try:
+        same = part is not None and encode(part, target) == bare
+    except (InputError, UnsupportedFeature):
+        same = False
+    return part if part is not None and same else OpaquePart(target.dialect.family, wire)
+
+
+def text_of_file(part: FilePart) -> str | None:
+    """The text of a text document that came as data, for wires that have no place for documents; ``None`` for others.
+
+    >>> text_of_file(FilePart(data="aGk=", media_type="text/plain", filename="a.txt"))
+    'a.txt:\\nhi'
+    """
+    if part.data is None or not (part.media_type or "").startswith("text/"):
+        return None
+    try:
+        text = base64.b64decode(part.data, validate=True).decode("utf-8", "replace")
+    except ValueError:
+        return None
+    return f"{part.filename}:\n{text}" if part.filename else text

@@ -1,0 +1,456 @@
+"""OpenAI-shaped dicts and objects <-> canonical values, for code that passes them inside one process.
+
+``lm(messages=[...])``, a ``BaseLM`` subclass's ``forward`` and the entries of ``lm.history`` all speak this shape. It is no
+provider's wire: nothing is renamed, refused or limited for a provider's sake. Pure; every function goes one way:
+
+    encode_messages   Message...  -> list of dicts          decode_messages   list of dicts -> Message...
+    encode_call       Request     -> messages and keyword arguments of a call
+    encode_outputs    Response    -> list of str | dict (what ``lm(...)`` returns)
+    decode_answer     an object or dict with ``choices``, or a list of str | dict -> Response
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, Part, Role, TextPart, ThinkingPart
+from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
+from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
+from sigwire.errors import InputError, LMUnexpectedError
+from sigwire.lm.codecs.shared.media import data_url, split_data_url
+
+__all__ = [
+    "decode_answer",
+    "decode_messages",
+    "decode_request",
+    "encode_call",
+    "encode_messages",
+    "encode_outputs",
+]
+
+# --- messages out ----------------------------------------------------------------------------------
+
+
+def encode_messages(messages: Iterable[Message]) -> list[JsonObject]:
+    """Messages as OpenAI-like dicts; each tool result becomes a message of its own.
+
+    >>> encode_messages([Message.user("Hi")])
+    [{'role': 'user', 'content': 'Hi'}]
+    """
+    return [data for message in messages for data in _encode_message(message)]
+
+
+def _encode_message(message: Message) -> list[JsonObject]:
+    results = [_encode_result(result) for result in message.tool_results]
+    content = [part for part in message.parts if isinstance(part, tuple(_ENCODE_PART))]
+    calls = message.tool_calls
+    if results and not content and not calls:
+        return results
+    data: JsonObject = {"role": message.role, "content": _encode_content(content)}
+    if calls:
+        data["tool_calls"] = [_encode_tool_call(call) for call in calls]
+        data["content"] = data["content"] or None
+    thoughts = [part.text for part in message.parts if isinstance(part, ThinkingPart) and part.text]
+    if thoughts:
+        data["reasoning_content"] = "".join(thoughts)
+    return [data, *results]
+
+
+def _encode_content(parts: Sequence[Part]) -> JsonValue:
+    if all(isinstance(part, TextPart) for part in parts):
+        return "".join(cast(TextPart, part).text for part in parts)
+    return [_ENCODE_PART[type(part)](part) for part in parts]
+
+
+def _encode_image(part: ImagePart) -> JsonObject:
+    url = part.url if part.url is not None else data_url(part.data, part.media_type or "image/png")
+    return {"type": "image_url", "image_url": {"url": url, **({"detail": part.detail} if part.detail else {})}}
+
+
+def _encode_file(part: FilePart) -> JsonObject:
+    names = {"file_data": "data", "file_url": "url", "file_id": "file_id", "filename": "filename"}
+    given = {name: getattr(part, ours) for name, ours in names.items() if getattr(part, ours) is not None}
+    if part.data is not None:
+        given["file_data"] = data_url(part.data, part.media_type or "application/octet-stream")
+    return {"type": "file", "file": given}
+
+
+_ENCODE_PART: Mapping[type, Callable[[Any], JsonObject]] = {
+    TextPart: lambda part: {"type": "text", "text": part.text},
+    ImagePart: _encode_image,
+    AudioPart: lambda part: {"type": "input_audio", "input_audio": {"data": part.data, "format": part.format}},
+    FilePart: _encode_file,
+}
+
+
+def _encode_tool_call(call: ToolCall) -> JsonObject:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_text}}
+
+
+def _encode_result(result: ToolResult) -> JsonObject:
+    return {"role": "tool", "tool_call_id": result.id, "name": result.name, "content": result.text}
+
+
+# --- a call out ------------------------------------------------------------------------------------
+
+
+def encode_call(request: Request) -> tuple[list[JsonObject], JsonObject]:
+    """A request as the ``messages`` and keyword arguments of an OpenAI-like call.
+
+    >>> encode_call(Request((Message.user("Hi"),), options={"temperature": 0.5}))
+    ([{'role': 'user', 'content': 'Hi'}], {'temperature': 0.5})
+    """
+    kwargs: JsonObject = dict(request.options)
+    if request.tools:
+        kwargs["tools"] = list(request.tools)
+    if request.tool_choice is not None:
+        kwargs["tool_choice"] = _encode_tool_choice(request.tool_choice)
+    if request.parallel_tool_calls is not None:
+        kwargs["parallel_tool_calls"] = request.parallel_tool_calls
+    if request.response_format is not None:
+        kwargs["response_format"] = _encode_response_format(request.response_format)
+    return encode_messages(request.messages), kwargs
+
+
+def _encode_tool_choice(choice: ToolChoice) -> JsonValue:
+    if not choice.allowed:
+        return choice.mode
+    named: list[JsonValue] = [{"type": "function", "function": {"name": name}} for name in choice.allowed]
+    if len(named) == 1 and choice.mode == "required":
+        return named[0]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": choice.mode, "tools": named}}
+
+
+def _encode_response_format(wanted: ResponseFormat) -> JsonObject:
+    if wanted.schema is None:
+        return {"type": "json_object"}
+    return {"type": "json_schema", "json_schema": {"name": wanted.name, "schema": wanted.schema}}
+
+
+# --- messages in -----------------------------------------------------------------------------------
+
+_ROLES: Mapping[str, Role] = {
+    "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool",
+}  # fmt: skip
+
+
+def decode_messages(messages: Iterable[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
+    """OpenAI-like dicts (or messages, which pass as they are) as messages; results of one turn become one message.
+
+    Raises ``InputError`` for a role or a content part that is unknown.
+
+    >>> decode_messages([{"role": "user", "content": "Hi"}])
+    (Message(role='user', parts=(TextPart(text='Hi'),)),)
+    """
+    decoded: list[Message] = []
+    names: dict[str, str] = {}
+    for data in messages:
+        message = data if isinstance(data, Message) else _decode_message(data, names)
+        names.update((call.id, call.name) for call in message.tool_calls)
+        if message.role == "tool" and decoded and decoded[-1].role == "tool":
+            message = Message("tool", (*decoded.pop().parts, *message.parts))
+        decoded.append(message)
+    return tuple(decoded)
+
+
+def _decode_message(data: Mapping[str, Any], names: Mapping[str, str]) -> Message:
+    role = _ROLES.get(str(data.get("role")))
+    if role is None:
+        raise InputError(
+            f"A message has the role {data.get('role')!r} (reading messages=[...]). Use one of {', '.join(_ROLES)}."
+        )
+    if role == "tool":
+        id = str(data.get("tool_call_id") or "")
+        content = data.get("content")
+        if isinstance(content, list):
+            content = "".join(part.text for part in _decode_content(cast(Any, content)) if isinstance(part, TextPart))
+        return Message("tool", (ToolResult(id, str(data.get("name") or names.get(id, "")), content or ""),))
+    thinking = data.get("reasoning_content")
+    return Message(
+        role,
+        (
+            *((ThinkingPart(str(thinking)),) if thinking else ()),
+            *_decode_content(data.get("content")),
+            *_decode_tool_calls(data.get("tool_calls")),
+        ),
+    )
+
+
+def _decode_content(content: Any) -> tuple[Part, ...]:
+    if content is None or content == "":
+        return ()
+    if isinstance(content, str):
+        return (TextPart(content),)
+    if not isinstance(content, Sequence):
+        raise InputError(
+            f"A message's content is {type(content).__name__} (reading messages=[...]). "
+            "Use text, or a list of parts such as {'type': 'text', 'text': ...}."
+        )
+    return tuple(map(_decode_part, cast(Any, content)))
+
+
+def _decode_part(part: Any) -> Part:
+    if isinstance(part, str):
+        return TextPart(part)
+    kind = _get(part, "type")
+    decode = _DECODE_PART.get(str(kind))
+    if decode is None:
+        raise InputError(
+            f"A content part has the type {kind!r} (reading messages=[...]). Use one of {', '.join(_DECODE_PART)}."
+        )
+    return decode(cast("Mapping[str, Any]", part))
+
+
+def _decode_image(part: Mapping[str, Any]) -> Part:
+    image = part.get("image_url")
+    url, detail = _get(image, "url", image), _get(image, "detail")
+    media_type, data = split_data_url(str(url))
+    if data is None:
+        return ImagePart(url=str(url), detail=detail)
+    return ImagePart(data=data, media_type=media_type, detail=detail)
+
+
+def _decode_audio(part: Mapping[str, Any]) -> Part:
+    audio: Mapping[str, Any] = part.get("input_audio") or {}
+    return AudioPart(str(audio.get("data", "")), str(audio.get("format", "wav")))
+
+
+def _decode_file(part: Mapping[str, Any]) -> Part:
+    file: Mapping[str, Any] = part.get("file") or {}
+    media_type, data = split_data_url(str(file.get("file_data") or ""))
+    return FilePart(
+        data=data, url=file.get("file_url"), file_id=file.get("file_id"), filename=file.get("filename"),
+        media_type=media_type,
+    )  # fmt: skip
+
+
+_DECODE_PART: Mapping[str, Callable[[Mapping[str, Any]], Part]] = {
+    "text": lambda part: TextPart(str(part.get("text", ""))),
+    "image_url": _decode_image,
+    "input_audio": _decode_audio,
+    "file": _decode_file,
+}
+
+
+def _decode_tool_calls(calls: Any) -> tuple[ToolCall, ...]:
+    return number_calls(_decode_tool_call(call) for call in calls or ())
+
+
+def _decode_tool_call(call: Any) -> ToolCall:
+    if isinstance(call, ToolCall):
+        return call
+    function = _get(call, "function", call)
+    arguments = _get(function, "arguments", _get(function, "args"))
+    return ToolCall.read(str(_get(call, "id") or ""), str(_get(function, "name") or ""), arguments)
+
+
+# --- a call in -------------------------------------------------------------------------------------
+
+
+def decode_request(messages: Iterable[Message | Mapping[str, Any]], kwargs: Mapping[str, Any]) -> Request:
+    """A request from an OpenAI-like call: what ``encode_call`` gives comes back equal.
+
+    >>> decode_request([{"role": "user", "content": "Hi"}], {"temperature": 0.5, "tool_choice": "auto"}).tool_choice
+    ToolChoice(mode='auto', allowed=())
+    """
+    options = dict(kwargs)
+    tools: Iterable[Any] = options.pop("tools", None) or ()
+    choice, wanted = options.pop("tool_choice", None), options.pop("response_format", None)
+    return Request(
+        decode_messages(messages),
+        tuple(cast(JsonObject, tool if isinstance(tool, dict) else tool.spec) for tool in tools),
+        _decode_tool_choice(choice),
+        options.pop("parallel_tool_calls", None),
+        _decode_response_format(wanted),
+        options,
+    )
+
+
+_MODES: Mapping[str, ToolChoice] = {mode.mode: mode for mode in (ToolChoice.AUTO, ToolChoice.REQUIRED, ToolChoice.NONE)}
+
+
+def _decode_tool_choice(choice: Any) -> ToolChoice | None:
+    if choice is None or isinstance(choice, ToolChoice):
+        return choice
+    if isinstance(choice, str):
+        return _MODES.get(choice) or ToolChoice.named(choice)
+    allowed = _get(choice, "allowed_tools")
+    if allowed is None:
+        return ToolChoice.named(str(_get(_get(choice, "function"), "name")))
+    names = tuple(str(_get(_get(tool, "function"), "name")) for tool in _get(allowed, "tools") or ())
+    return ToolChoice(_get(allowed, "mode", "auto"), names)
+
+
+def _decode_response_format(wanted: Any) -> ResponseFormat | None:
+    if wanted is None or isinstance(wanted, ResponseFormat):
+        return wanted
+    if not isinstance(wanted, Mapping):
+        raise InputError(
+            f"response_format is {type(wanted).__name__} (reading the call). Use {{'type': 'json_object'}} or "
+            "{'type': 'json_schema', 'json_schema': {'name': ..., 'schema': {...}}}."
+        )
+    described = cast("Mapping[str, Any]", wanted).get("json_schema")
+    return ResponseFormat(described.get("schema"), described.get("name", "response")) if described else ResponseFormat()
+
+
+# --- answers ---------------------------------------------------------------------------------------
+
+
+def encode_outputs(response: Response) -> list[str | dict[str, Any]]:
+    """One item per choice: its text, or a dict where there is more than text.
+
+    >>> encode_outputs(Response((Choice(text="4"), Choice(text="5", reasoning="2 + 3"))))
+    ['4', {'text': '5', 'reasoning_content': '2 + 3'}]
+    """
+    return [_encode_output(choice) for choice in response.choices]
+
+
+def _encode_output(choice: Choice) -> str | dict[str, Any]:
+    more: dict[str, Any] = {
+        "tool_calls": [_encode_tool_call(call) for call in choice.tool_calls],
+        "reasoning_content": choice.reasoning,
+        "logprobs": choice.logprobs,
+        "citations": list(choice.citations),
+    }
+    more = {name: value for name, value in more.items() if value}
+    return {"text": choice.text, **more} if more else choice.text
+
+
+FINISH_REASONS: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "eos": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "tool_calls": "tool_calls",
+    "tool_use": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "content_filter",
+    "error": "error",
+}
+
+_MISSING = object()
+
+
+def decode_answer(answer: Any, *, model: str | None = None) -> Response:
+    """What a custom LM returned as a response: a ``Response``, an OpenAI-shaped object or dict, or a list of outputs.
+
+    Attributes and dict keys are read alike. An unknown finish reason counts as ``stop``, with a warning. Raises
+    ``LMUnexpectedError`` for anything else.
+
+    >>> decode_answer({"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}]}).choices[0].text
+    '4'
+    >>> decode_answer(["4", {"text": "5"}]).choices[1].text
+    '5'
+    """
+    if isinstance(answer, Response):
+        return answer
+    if isinstance(answer, str):
+        answer = [answer]
+    if isinstance(answer, (list, tuple)):
+        return Response(tuple(_decode_output(item) for item in cast("Sequence[Any]", answer)), model=model)
+    choices = _get(answer, "choices", _MISSING)
+    if choices is _MISSING or isinstance(choices, str) or not hasattr(choices, "__iter__"):
+        raise LMUnexpectedError(
+            f"The language model returned {type(answer).__name__}, which has no list of choices. Return an object or dict "
+            "with choices[i].message.content, a list of texts, or a sigwire Response.",
+            model=model,
+        )
+    read = [_decode_choice(choice) for choice in choices]
+    warnings = tuple(
+        LMWarning("finish_reason", f"{reason!r} is unknown and was read as 'stop'")
+        for reason in (_get(choice, "finish_reason") for choice in choices)
+        if reason is not None and reason not in FINISH_REASONS
+    )
+    return Response(
+        tuple(read),
+        _decode_usage(_get(answer, "usage")),
+        _get(answer, "model") or model,
+        _get(answer, "id"),
+        warnings,
+        raw=_json_or_none(answer),
+    )
+
+
+def _decode_choice(choice: Any) -> Choice:
+    message = _get(choice, "message")
+    if message is None:  # a text completion
+        text, reasoning, refusal = _get(choice, "text"), None, None
+    else:
+        text, reasoning, refusal = (_get(message, name) for name in ("content", "reasoning_content", "refusal"))
+        reasoning = reasoning or _get(message, "reasoning")
+    calls = _decode_tool_calls(_get(message, "tool_calls"))
+    if not isinstance(text, str):
+        text = "".join(part.text for part in _decode_content(text) if isinstance(part, TextPart))
+    reason = FINISH_REASONS.get(str(_get(choice, "finish_reason")), "stop")
+    return Choice(
+        text,
+        calls,
+        reasoning or None,
+        refusal or None,
+        "tool_calls" if calls and reason == "stop" else reason,
+        logprobs=_json_or_none(_get(choice, "logprobs")),
+        raw=_json_or_none(choice),
+    )
+
+
+def _decode_output(item: Any) -> Choice:
+    if isinstance(item, str):
+        return Choice(item)
+    if not isinstance(item, Mapping):
+        raise LMUnexpectedError(
+            f"The language model returned a list that holds {type(item).__name__}. Return texts, or dicts with 'text'."
+        )
+    output = cast("Mapping[str, Any]", item)
+    calls = _decode_tool_calls(output.get("tool_calls"))
+    return Choice(
+        str(output.get("text") or ""),
+        calls,
+        output.get("reasoning_content"),
+        finish_reason="tool_calls" if calls else "stop",
+        logprobs=_json_or_none(output.get("logprobs")),
+        citations=tuple(output.get("citations") or ()),
+    )
+
+
+_USAGE: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "input_tokens": (("prompt_tokens",), ("input_tokens",)),
+    "output_tokens": (("completion_tokens",), ("output_tokens",)),
+    "cached_tokens": (("prompt_tokens_details", "cached_tokens"), ("cached_tokens",)),
+    "reasoning_tokens": (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",)),
+    "cost": (("cost",),),
+}
+
+
+def _decode_usage(usage: Any) -> Usage:
+    if isinstance(usage, Usage):
+        return usage
+    return Usage(**{name: _first(usage, paths) for name, paths in _USAGE.items()})
+
+
+def _first(data: Any, paths: tuple[tuple[str, ...], ...]) -> Any:
+    for path in paths:
+        value = data
+        for name in path:
+            value = _get(value, name)
+        if isinstance(value, (int, float)):
+            return value
+    return None
+
+
+def _json_or_none(value: Any) -> JsonValue:
+    """A value that is JSON already, or that can say itself as JSON; what cannot is left out."""
+    if isinstance(value, (str, int, float, bool, dict, list)) or value is None:
+        return cast(JsonValue, value)
+    dump = getattr(value, "model_dump", None)
+    return cast(JsonValue, dump(mode="json")) if callable(dump) else None
+
+
+def _get(data: Any, name: str, default: Any = None) -> Any:
+    """An attribute or a key, whichever the value has."""
+    if isinstance(data, Mapping):
+        return cast("Mapping[str, Any]", data).get(name, default)
+    return getattr(data, name, default)

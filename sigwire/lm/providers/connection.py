@@ -1,0 +1,94 @@
+"""``Connection``: what a user says about the way to a provider, kept apart from the options of a model.
+
+Nothing secret in it is shown, copied or stored.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from sigwire.errors import ConfigurationError
+from sigwire.lm.secrets import is_secret, without_secrets
+
+if TYPE_CHECKING:
+    from sigwire.lm.http.transport import Transport
+
+__all__ = ["ELSEWHERE", "Connection", "shown"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Connection:
+    """How a model is reached, where it is not as the row says. Nothing secret in it is ever shown.
+
+    ``api_key``: the key, or a function that gives it for each request (tokens that expire). ``base_url``: another address;
+    ``timeout``: seconds for a whole request; ``headers`` go with every request; ``wire``: the name of one of the row's
+    wires; ``variables``: values for the row's URL.
+
+    >>> Connection(api_key="k", base_url="https://me:pass@llm.example/v1", headers={"x-team": "a"})
+    Connection(base_url='https://llm.example/v1', api_key=***, headers=***)
+    """
+
+    api_key: str | Callable[[], str] | None = None
+    base_url: str | None = None
+    transport: Transport | None = None
+    timeout: float | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    wire: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        for name, (kinds, what) in _KINDS.items():
+            if (value := getattr(self, name)) is not None and not isinstance(value, kinds):
+                raise ConfigurationError(f"{name} is {what}, not {type(value).__name__} (making an LM).")
+        object.__setattr__(self, "headers", dict(self.headers))  # the caller may go on writing into his own
+
+    def shown(self) -> list[str]:
+        """What was given, as arguments, secrets as ``***``."""
+        secret = {"api_key": self.api_key, "headers": self.headers}
+        plain = {"base_url": self.base_url and shown(self.base_url), "timeout": self.timeout, "wire": self.wire}
+        return [
+            *(f"{name}={value!r}" for name, value in {**plain, **self.variables}.items() if value is not None),
+            *([f"transport={type(self.transport).__name__}"] if self.transport is not None else ()),
+            *(f"{name}=***" for name, value in secret.items() if value),
+        ]
+
+    def __repr__(self) -> str:
+        return f"Connection({', '.join(self.shown())})"
+
+    def bare(self) -> Connection:
+        """The same without secrets. A function that gives the key is none: pickles name it and do not hold it."""
+        return replace(
+            self,
+            api_key=self.api_key if inspect.isfunction(self.api_key) else None,
+            base_url=None if is_secret("", self.base_url) else self.base_url,
+            headers=without_secrets(self.headers),
+        )
+
+    def elsewhere(self) -> Connection:
+        """For another provider, which this one's key, headers and address are no business of."""
+        return Connection(transport=self.transport, timeout=self.timeout)
+
+    def __deepcopy__(self, memo: object) -> Connection:
+        return self  # copies of a program share a client, and a key is not multiplied
+
+
+_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "base_url": (str, "an address, such as 'https://llm.example/v1'"),
+    "timeout": ((int, float), "a number of seconds"),
+    "headers": (Mapping, "a mapping of names and values"),
+    "wire": (str, "the name of one of the provider's wires"),
+}
+
+
+ELSEWHERE = frozenset({"api_key", "base_url", "headers", "wire"})
+"""What is not kept for another provider (nor are the variables)."""
+
+
+def shown(url: str) -> str:
+    """A URL without user, password, query and fragment."""
+    before = re.split(r"[?#]", url, maxsplit=1)[0]
+    return re.sub(r"^([a-z]+://)?[^/]*@", r"\1", before, flags=re.IGNORECASE)

@@ -1,0 +1,106 @@
+"""The provider table: what a model string such as ``openai/gpt-5-mini`` means.
+
+The text before the first slash names a row, the rest is the row's own name for the model. A row is data: its shape is in
+``provider``, those that sigwire knows by itself are in ``provider_rows``, and here one is found, or added:
+
+    from sigwire.lm.providers.registry import Key, Provider, register
+    register(Provider(prefix="acme", base_url="https://llm.acme.example/v1", keys=(Key("ACME_API_KEY"),)))
+    lm = LM("acme/some-model")
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from sigwire.errors import ConfigurationError
+from sigwire.lm.providers.row import Backend, Key, ModelRule, Provider, Variable, Wire
+from sigwire.lm.providers.rows import ROWS
+
+__all__ = [
+    "PROVIDERS",
+    "Backend",
+    "Key",
+    "ModelRule",
+    "Provider",
+    "Variable",
+    "Wire",
+    "find_provider",
+    "nearest",
+    "register",
+]
+
+_rows: dict[str, Provider] = {}
+_prefixes: dict[str, str] = {}  # with the aliases
+
+PROVIDERS: Mapping[str, Provider] = MappingProxyType(_rows)
+"""Every row by its prefix; a view, which ``register`` adds to."""
+
+
+def register(provider: Provider, *, replace: bool = False) -> None:
+    """Add a row for the whole process: from now on ``LM("prefix/...")`` finds it, in every thread.
+
+    Models that were made before keep the row they were made with. Raises ``ConfigurationError`` for a prefix that is
+    taken, unless ``replace``, and for one that no model string can name.
+
+    >>> register(Provider(prefix="openai", base_url="https://elsewhere.example/v1"))
+    Traceback (most recent call last):
+        ...
+    sigwire.errors.ConfigurationError: There is a provider 'openai' already. Choose another prefix, or pass replace=True.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9_.-]+", provider.prefix):
+        raise ConfigurationError(
+            f"{provider.prefix!r} cannot begin a model string. Use letters, digits, '_', '.' and '-'."
+        )
+    if provider.prefix in _rows and not replace:
+        raise ConfigurationError(
+            f"There is a provider {provider.prefix!r} already. Choose another prefix, or pass replace=True."
+        )
+    _rows[provider.prefix] = provider
+    _prefixes.update(dict.fromkeys((*provider.aliases, provider.prefix), provider.prefix))
+
+
+def find_provider(model: str) -> tuple[Provider, str]:
+    """The row and the row's own model name for a model string; a prefix without a row goes to LiteLLM with all of it.
+
+    Raises ``ConfigurationError`` that lists what is known.
+
+    >>> row, name = find_provider("offline/lexical")
+    >>> row.prefix, name
+    ('offline', 'lexical')
+    >>> row, name = find_provider("bedrock/some-model")
+    >>> row.prefix, name
+    ('litellm', 'bedrock/some-model')
+    """
+    prefix, slash, name = model.partition("/")
+    if not (prefix and slash and name):
+        raise ConfigurationError(
+            f"No provider for the model {model!r} (making an LM). Write provider/model with one of the providers "
+            f"{', '.join(sorted(_rows))}, for example 'openai/gpt-5-mini' or 'offline/lexical'; for your own client "
+            "subclass BaseLM."
+        )
+    row = _rows.get(_prefixes.get(prefix, ""))
+    if row is None:
+        return _rows["litellm"], model
+    if row.models and name not in row.models:
+        known = ", ".join(f"{prefix}/{known}" for known in row.models)
+        raise ConfigurationError(f"{prefix} has no model {name!r} (making an LM from {model!r}). Use one of {known}.")
+    return row, name
+
+
+def nearest(model: str) -> str:
+    """A sentence for who may have mistyped a provider's name; "" where no name is near. For error messages.
+
+    >>> nearest("opnai/gpt-5"), nearest("bedrock/some-model")
+    ("Did you mean 'openai/gpt-5'? ", '')
+    """
+    from difflib import get_close_matches  # for who is wrong already
+
+    prefix, _, name = model.partition("/")
+    near = [] if prefix in _prefixes else get_close_matches(prefix, _prefixes, 1, 0.75)
+    return f"Did you mean '{near[0]}/{name}'? " if near else ""
+
+
+for _row in ROWS:
+    register(_row)

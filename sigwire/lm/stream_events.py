@@ -1,0 +1,94 @@
+"""A streamed reply told as it comes: bytes to JSON to events, and what an answer that failed had said until then.
+
+The pure half of ``endpoint``'s streams, in a file of its own because a call that is not streamed needs none of it, nor of
+``core.events``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from sigwire.core.events import (
+    ChoiceEnd,
+    ResponseEnd,
+    ResponseStart,
+    StreamEvent,
+    UsageUpdate,
+    collect,
+    explode,
+)
+from sigwire.core.response import Response
+from sigwire.effects.emitting import Emit
+from sigwire.effects.steps import Program
+from sigwire.errors import LMError
+from sigwire.lm.codecs.shared.framing import splitter_for
+from sigwire.lm.codecs.shared.interface import Encoded, StreamingCodec, Target
+from sigwire.lm.http.reply_stream import Pieces
+
+__all__ = ["decoded", "ends_of", "in_ends", "tell", "tell_all", "with_partial"]
+
+E = TypeVar("E", bound=BaseException)
+
+
+def tell_all(response: Response) -> Emit:
+    """The effect that tells a whole answer."""
+    return Emit(*explode(response))
+
+
+def tell(response: Response, told: list[StreamEvent]) -> Emit:
+    """The effect that tells an answer but for its ends; ``told`` gets all of it."""
+    said = list(explode(response))
+    told += said
+    return Emit(*(event for event in said if not _is_end(event)))
+
+
+def decoded(
+    reply: Pieces, codec: StreamingCodec[Any], sent: Encoded, target: Target[Any], told: list[StreamEvent]
+) -> Program[None]:
+    """Read a reply to its end and tell its events, those of a piece at once; its ends are only put into ``told``."""
+    splitter, decoder = splitter_for(codec.FRAMING), codec.decoder(sent, target)
+    ended, failure = False, None
+    while not ended and failure is None:
+        piece: bytes | None = yield reply.next()
+        ended, said = piece is None, list[StreamEvent]()
+        try:
+            for found in splitter.close() if piece is None else splitter.feed(piece):
+                said += decoder.feed(found)
+            if ended:
+                said += decoder.close()
+        except LMError as error:  # told is told: what came before it in the same piece, too
+            failure = error
+        told += said
+        if shown := [event for event in said if not _is_end(event)]:
+            yield Emit(*shown)
+    if failure is not None:
+        raise failure
+
+
+def _is_end(event: StreamEvent) -> bool:
+    """Whether the event ends a choice or the answer."""
+    return isinstance(event, ChoiceEnd | ResponseEnd)
+
+
+def in_ends(told: Sequence[StreamEvent]) -> list[StreamEvent]:
+    """The ends among the events of one reply."""
+    return [event for event in told if _is_end(event)]
+
+
+def ends_of(response: Response) -> list[StreamEvent]:
+    """Counts and ends of an answer that came in several replies, each choice with all its parts."""
+    ends = [
+        replace(event, parts=response.choices[event.choice].message().parts) if isinstance(event, ChoiceEnd) else event
+        for event in explode(response)
+        if _is_end(event)
+    ]
+    return [UsageUpdate(response.usage), *ends]
+
+
+def with_partial(error: E, told: Sequence[StreamEvent]) -> E:
+    """The error with the answer as far as it had come, if any of it was shown. A decoder's own word on that stands."""
+    if getattr(error, "partial", None) is None and not all(isinstance(e, ResponseStart | UsageUpdate) for e in told):
+        error.partial = collect(told)  # type: ignore[attr-defined]  # of ours or not, an exception takes attributes
+    return error

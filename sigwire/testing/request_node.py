@@ -1,0 +1,144 @@
+"""Reading a request body: a place in the JSON with its path, and what is wrong there.
+
+A wire reads its bodies through ``Node`` and gets every fault as a ``Misfit``: where (the path), what (missing, unknown, of
+the wrong type, empty, ...) and in which words. How a provider spells that is the wire's business; nothing here knows a wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+__all__ = ["Misfit", "MisfitKind", "Node", "Path"]
+
+Path: TypeAlias = "tuple[str | int, ...]"
+MisfitKind: TypeAlias = Literal["missing", "unknown", "type", "empty", "value"]
+
+_TYPE_NAMES: Mapping[type, str] = {
+    bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object", type(None): "null",
+}  # fmt: skip
+
+
+class Misfit(Exception):
+    """A place of the body that the wire does not take.
+
+    ``wanted`` is the type for the kind "type"; ``text`` is the whole message for the kind "value".
+    """
+
+    def __init__(self, kind: MisfitKind, path: Path, *, wanted: str = "", found: str = "", text: str = "") -> None:
+        self.kind, self.path, self.wanted, self.found, self.text = kind, path, wanted, found, text
+        super().__init__(f"{kind} at {path}: {text or wanted}")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value and where it stands.
+
+    >>> body = Node({"messages": [{"role": "user"}]})
+    >>> body["messages"].items()[0]["role"].text()
+    'user'
+    >>> body["model"]
+    Traceback (most recent call last):
+    sigwire.testing.request_node.Misfit: missing at ('model',):
+    """
+
+    value: Any
+    path: Path = ()
+
+    @property
+    def kind(self) -> str:
+        """The JSON type: object, array, string, integer, number, boolean, null."""
+        return _TYPE_NAMES[type(self.value)]
+
+    # --- objects ---------------------------------------------------------------------------------
+
+    def fields(self, known: Collection[str] | None = None) -> Mapping[str, Any]:
+        """The value as an object; with ``known``, any other key is a misfit."""
+        found: Mapping[str, Any] = self._of(dict, "object")
+        if known is not None and (unknown := [key for key in found if key not in known]):
+            raise Misfit("unknown", (*self.path, unknown[0]))
+        return found
+
+    def __getitem__(self, name: str) -> Node:
+        """The value of a key that must be there."""
+        if (node := self.get(name, null=True)) is None:
+            raise Misfit("missing", (*self.path, name))
+        return node
+
+    def get(self, name: str, *, null: bool = False) -> Node | None:
+        """The value of a key that may be absent or ``null``; ``null=True`` tells the two apart."""
+        found = self.fields()
+        if name not in found or (found[name] is None and not null):
+            return None
+        return Node(found[name], (*self.path, name))
+
+    def has(self, name: str) -> bool:
+        """Whether the key is there and not ``null``."""
+        return self.get(name) is not None
+
+    # --- lists and scalars -------------------------------------------------------------------------
+
+    def items(self, *, filled: bool = False) -> list[Node]:
+        """The value as a list; ``filled``: an empty one is a misfit."""
+        found: list[Any] = self._of(list, "array")
+        if filled and not found:
+            raise Misfit("empty", self.path)
+        return [Node(item, (*self.path, position)) for position, item in enumerate(found)]
+
+    def text(self, allowed: Collection[str] | None = None) -> str:
+        """The value as a string, one of ``allowed`` where that is given."""
+        found: str = self._of(str, "string")
+        if allowed is not None and found not in allowed:
+            raise self.wrong(f"Invalid value: '{found}'. Supported values are: {_listed(allowed)}.")
+        return found
+
+    def flag(self) -> bool:
+        """The value as a boolean."""
+        found: bool = self._of(bool, "boolean")
+        return found
+
+    def number(self, low: float | None = None, high: float | None = None) -> float:
+        """The value as a number within the bounds."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            raise self._mistyped("number")
+        return self._within(self.value, low, high)
+
+    def integer(self, low: float | None = None, high: float | None = None) -> int:
+        """The value as a whole number within the bounds."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int):
+            raise self._mistyped("integer")
+        return int(self._within(self.value, low, high))
+
+    def wrong(self, text: str) -> Misfit:
+        """A misfit at this place, in words of the wire's own."""
+        return Misfit("value", self.path, text=text)
+
+    def walk(self) -> Iterator[Node]:
+        """This place and every one below it."""
+        yield self
+        if self.kind == "object":
+            for key, value in self.fields().items():
+                yield from Node(value, (*self.path, key)).walk()
+        elif self.kind == "array":
+            for item in self.items():
+                yield from item.walk()
+
+    def _of(self, kind: type, name: str) -> Any:
+        if not isinstance(self.value, kind):
+            raise self._mistyped(name)
+        return self.value
+
+    def _mistyped(self, wanted: str) -> Misfit:
+        return Misfit("type", self.path, wanted=wanted, found=self.kind)
+
+    def _within(self, number: float, low: float | None, high: float | None) -> float:
+        if low is not None and number < low:
+            raise self.wrong(f"Expected a value >= {low}, but got {number} instead.")
+        if high is not None and number > high:
+            raise self.wrong(f"Expected a value <= {high}, but got {number} instead.")
+        return number
+
+
+def _listed(values: Collection[str]) -> str:
+    return ", ".join(f"'{value}'" for value in sorted(values))

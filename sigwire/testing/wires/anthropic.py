@@ -1,0 +1,476 @@
+"""Anthropic's Messages as a fake provider speaks them.
+
+read     version header, ``max_tokens``, results directly after their calls and first in their turn, ids and names that fit,
+         signed thinking, the structured-output subset of JSON Schema
+write    blocks in the order of the answer's parts; thinking gets a signature
+split    that answer in events (``anthropic_stream``)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.parts import FilePart, ImagePart, MediaPart
+from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.response import Choice, Response
+from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.testing.answers import Fault, FaultKind
+from sigwire.testing.anthropic_models import check_model
+from sigwire.testing.chunking import Cutter
+from sigwire.testing.framing import ServerSentEvents
+from sigwire.testing.request_node import Misfit, Node
+from sigwire.testing.wire import (
+    Asked,
+    Exchange,
+    Ids,
+    Rejected,
+    Status,
+    Wire,
+    arguments_of,
+    bearer,
+    counted,
+    parts_of,
+    spec,
+    tool_names,
+)
+from sigwire.testing.wires.anthropic_stream import PING, events
+
+__all__ = ["Anthropic"]
+
+FIELDS = frozenset(
+    """cache_control container context_management diagnostics inference_geo max_tokens mcp_servers messages metadata model
+    output_config service_tier speed stop_sequences stream system temperature thinking tool_choice tools top_k top_p""".split()
+)
+SAMPLING = ("temperature", "top_k", "top_p")
+VERSIONS = frozenset({"2023-06-01", "2026-10-21"})
+BLOCKS: Mapping[str, frozenset[str]] = {
+    "user": frozenset({"text", "image", "document", "search_result", "tool_result"}),
+    "assistant": frozenset(
+        {"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "web_search_tool_result"}
+    ),
+    "system": frozenset({"text"}),
+}
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+ID = re.compile(r"[a-zA-Z0-9_-]+")
+EFFORTS = frozenset({"low", "medium", "high", "xhigh", "max"})
+# Keywords that the compiled subset does not have.
+NOT_COMPILED = frozenset(
+    """minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems patternProperties oneOf not if
+    then else uniqueItems minProperties maxProperties propertyNames""".split()
+)
+STOP_REASONS: Mapping[str, str] = {
+    "stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal", "error": "end_turn",
+}  # fmt: skip
+
+
+class Anthropic(Wire):
+    """``POST /v1/messages``."""
+
+    name = "anthropic"
+    route = re.compile(r"/v1/messages")
+    wrong_key = "invalid x-api-key"
+    no_such_model = "model: {model}"
+    statuses: ClassVar[Mapping[str, Status]] = {
+        "auth": (401, "authentication_error", None),
+        "bad_request": (400, "invalid_request_error", None),
+        "billing": (402, "billing_error", None),
+        "content_filter": (400, "invalid_request_error", None),
+        "context_length": (400, "invalid_request_error", None),
+        "not_found": (404, "not_found_error", None),
+        "overloaded": (529, "overloaded_error", None),
+        "permission": (403, "permission_error", None),
+        "rate_limit": (429, "rate_limit_error", None),
+        "server": (500, "api_error", None),
+        "timeout": (504, "timeout_error", None),
+        "too_large": (413, "request_too_large", None),
+    }
+    messages: ClassVar[Mapping[FaultKind, str]] = {
+        "context_length": "prompt is too long: 210000 tokens > 200000 maximum",
+        "overloaded": "Overloaded",
+    }
+
+    def key(self, exchange: Exchange) -> str | None:
+        if (key := exchange.headers.get("x-api-key") or bearer(exchange)) is None:
+            raise Rejected(Fault("auth", "x-api-key header is required"))
+        version = exchange.headers.get("anthropic-version")
+        if version is None:
+            raise Rejected(Fault("bad_request", "anthropic-version: header is required"))
+        if version not in VERSIONS:
+            raise Rejected(Fault("bad_request", f'anthropic-version: "{version}" is not a valid version'))
+        return key
+
+    def read(self, body: Node, exchange: Exchange) -> Asked:
+        body.fields(FIELDS)
+        model = body["model"].text()
+        limit = body["max_tokens"].integer(0)
+        if exchange.headers["anthropic-version"] != "2023-06-01" and (sampling := [n for n in SAMPLING if body.has(n)]):
+            raise Misfit("unknown", (sampling[0],))
+        tools = _tools(body.get("tools"))
+        choice, parallel = _tool_choice(body.get("tool_choice"), tools)
+        check_model(body, model)
+        messages = (*_system(body.get("system")), *_messages(body["messages"]))
+        options: JsonObject = {"max_tokens": limit, **_sampling(body), **_reasoning(body, limit, choice)}
+        request = Request(messages, tools, choice, parallel, _format(body.get("output_config")), options)
+        streamed = (stream := body.get("stream")) and stream.flag()
+        return Asked(model, request, ServerSentEvents(named=True, alive=PING) if streamed else None)
+
+    def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
+        usage = counted(response, asked)
+        choice = response.choices[0]
+        content: list[JsonValue] = [_block(part, ids) for part in parts_of(choice, ids, "toolu_")]
+        called = any(part.kind == "tool_call" for part in choice.parts) or bool(choice.tool_calls)
+        refused = choice.refusal is not None
+        reason = "refusal" if refused else STOP_REASONS[choice.finish_reason]
+        cached, written = usage.cached_tokens or 0, usage.cache_write_tokens or 0
+        return {
+            "id": response.id or ids("msg_"),
+            "type": "message",
+            "role": "assistant",
+            "model": response.model or asked.model,
+            "content": _cited(content, choice),
+            "stop_reason": "tool_use" if called and reason == "end_turn" else reason,
+            "stop_sequence": None,
+            "stop_details": {"type": "refusal", "category": None, "explanation": choice.refusal} if refused else None,
+            "usage": {
+                "input_tokens": (usage.input_tokens or 0) - cached - written,
+                "cache_creation_input_tokens": written,
+                "cache_read_input_tokens": cached,
+                "output_tokens": usage.output_tokens,
+                "output_tokens_details": {"thinking_tokens": usage.reasoning_tokens or 0},
+                "service_tier": "standard",
+            },
+        }
+
+    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+        return events(body, cut)
+
+    def describe(self, misfit: Misfit) -> Fault:
+        problem = {
+            "missing": "Field required",
+            "unknown": "Extra inputs are not permitted",
+            "empty": "List should have at least 1 item after validation, not 0",
+            "type": f"Input should be a valid {_TYPES.get(misfit.wanted, misfit.wanted)}",
+            "value": misfit.text,
+        }[misfit.kind]
+        return Fault("bad_request", f"{'.'.join(map(str, misfit.path))}: {problem}")
+
+    def refuse(self, fault: Fault, request_id: str) -> JsonObject:
+        _, kind, code = self.status(fault)
+        error: JsonObject = {"type": kind, "message": fault.message}
+        if code:
+            error["details"] = {"error_code": code}
+        return {"type": "error", "error": error, "request_id": request_id}
+
+    def headers(self, fault: Fault | None, request_id: str) -> Mapping[str, str]:
+        return {**super().headers(fault, request_id), "request-id": request_id}
+
+
+_TYPES: Mapping[str, str] = {"array": "list", "object": "dictionary"}
+
+
+# --- writing -----------------------------------------------------------------------------------------
+
+
+def _block(part: Part, ids: Ids) -> JsonValue:
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": part.text, "citations": None}
+    if isinstance(part, ToolCall):
+        return {"type": "tool_use", "id": part.id, "name": part.name, "input": arguments_of(part)}
+    if isinstance(part, ThinkingPart):
+        if part.redacted is not None:
+            return {"type": "redacted_thinking", "data": part.redacted}
+        return {"type": "thinking", "thinking": part.text, "signature": part.signature or ids("sig_")}
+    assert isinstance(part, OpaquePart), f"an answer cannot hold {part.kind}"
+    return part.data
+
+
+def _cited(content: list[JsonValue], choice: Choice) -> list[JsonValue]:
+    """The citations stand at the last text."""
+    for block in reversed(content) if choice.citations else ():
+        if isinstance(block, dict) and block["type"] == "text":
+            block["citations"] = list(choice.citations)
+            break
+    return content
+
+
+# --- reading: messages -------------------------------------------------------------------------------
+
+
+def _system(node: Node | None) -> tuple[Message, ...]:
+    return () if node is None else (Message("system", _content(node, "system")),)
+
+
+def _messages(node: Node) -> tuple[Message, ...]:
+    nodes = node.items()
+    if not nodes:
+        raise node.wrong("at least one message is required")
+    if nodes[0]["role"].text() == "assistant":
+        raise node.wrong('first message must use the "user" role')
+    messages: list[Message] = []
+    calls: dict[str, str] = {}
+    seen: set[str] = set()
+    for number, (role, contents) in enumerate(_turns(nodes)):
+        last = number == len(nodes) - 1
+        parts = tuple(part for content in contents for part in _content(content, role, empty=last))
+        results = _results(contents, parts, calls)
+        if results:
+            messages.append(Message("tool", results))
+            parts = parts[len(results) :]
+        calls = _new_calls(contents[0], parts, seen)
+        if parts:
+            messages.append(Message(_ROLE[role], parts))
+    if calls:
+        raise _unanswered(node, calls)
+    if nodes[-1]["role"].value == "assistant" and messages[-1].text.endswith((" ", "\n", "\t")):
+        raise node.wrong("final assistant content cannot end with trailing whitespace")
+    return tuple(messages)
+
+
+_ROLE: Mapping[str, Any] = {"system": "system", "user": "user", "assistant": "assistant"}
+
+
+def _turns(nodes: list[Node]) -> list[tuple[str, list[Node]]]:
+    """Roles with their contents; messages of one role that follow each other are one turn."""
+    turns: list[tuple[str, list[Node]]] = []
+    for node in nodes:
+        node.fields({"role", "content"})
+        role = node["role"].text(set(_ROLE))
+        if turns and turns[-1][0] == role:
+            turns[-1][1].append(node["content"])
+        else:
+            turns.append((role, [node["content"]]))
+    return turns
+
+
+def _results(contents: list[Node], parts: tuple[Part, ...], calls: Mapping[str, str]) -> tuple[ToolResult, ...]:
+    """The results that the turn opens with: one for each call of the turn before, and no other."""
+    results = tuple(part for part in parts if isinstance(part, ToolResult))
+    place = contents[0]
+    answered = [result.id for result in results]
+    if strange := [id for id in answered if id not in calls]:
+        raise place.wrong(
+            f"unexpected `tool_use_id` found in `tool_result` blocks: {strange[0]}. Each `tool_result` block must have a "
+            "corresponding `tool_use` block in the previous message."
+        )
+    if twice := [id for id in answered if answered.count(id) > 1]:
+        raise place.wrong(
+            f"each tool_use must have a single result. Found multiple `tool_result` blocks with id: {twice[0]}"
+        )
+    opening = {result.id for result in parts[: len(results)] if isinstance(result, ToolResult)}
+    if missing := {id: name for id, name in calls.items() if id not in opening}:
+        raise _unanswered(place, missing)
+    return tuple(ToolResult(r.id, calls[r.id], r.content, r.is_error, r.media) for r in results)
+
+
+def _unanswered(place: Node, calls: Mapping[str, str]) -> Misfit:
+    return place.wrong(
+        f"`tool_use` ids were found without `tool_result` blocks immediately after: {', '.join(calls)}. Each `tool_use` block "
+        "must have a corresponding `tool_result` block in the next message."
+    )
+
+
+def _new_calls(place: Node, parts: tuple[Part, ...], seen: set[str]) -> dict[str, str]:
+    calls: dict[str, str] = {}
+    for part in parts:
+        if isinstance(part, ToolCall):
+            if part.id in seen:
+                raise place.wrong("`tool_use` ids must be unique")
+            seen.add(part.id)
+            calls[part.id] = part.name
+    return calls
+
+
+def _content(node: Node, role: str, *, empty: bool = False) -> tuple[Part, ...]:
+    if node.kind == "string":
+        if not node.value and not (empty and role == "assistant"):
+            raise node.wrong("messages must have non-empty content except for the optional final assistant message")
+        return (TextPart(node.value),) if node.value else ()
+    return tuple(_part(block, block["type"].text(BLOCKS[role])) for block in node.items(filled=not empty))
+
+
+def _part(block: Node, kind: str) -> Part:
+    read = _READERS.get(kind)
+    return read(block) if read else OpaquePart("anthropic", block.value)
+
+
+def _text(block: Node) -> TextPart:
+    block.fields({"type", "text", "citations", "cache_control"})
+    if not block["text"].text():
+        raise block.wrong("text content blocks must be non-empty")
+    return TextPart(block["text"].text())
+
+
+def _thinking(block: Node) -> ThinkingPart:
+    block.fields({"type", "thinking", "signature"})
+    if not block["signature"].text():
+        raise block.wrong("Invalid `signature` in `thinking` block")
+    return ThinkingPart(block["thinking"].text(), block["signature"].text(), provider="anthropic")
+
+
+def _redacted(block: Node) -> ThinkingPart:
+    return ThinkingPart(redacted=block["data"].text(), provider="anthropic")
+
+
+def _call(block: Node) -> ToolCall:
+    block.fields({"type", "id", "name", "input", "cache_control", "caller", "toolset_name"})
+    id, name = _fitting(block["id"], ID, "^[a-zA-Z0-9_-]+$"), _fitting(block["name"], NAME, "^[a-zA-Z0-9_-]{1,128}$")
+    return ToolCall.read(id, name, block["input"].fields())
+
+
+def _result(block: Node) -> ToolResult:
+    block.fields({"type", "tool_use_id", "content", "is_error", "cache_control"})
+    failed, content = block.get("is_error"), block.get("content")
+    parts = _content(content, "user", empty=content.kind == "string") if content and content.value != "" else ()
+    text = "".join(part.text for part in parts if isinstance(part, TextPart))
+    media = tuple(part for part in parts if isinstance(part, MediaPart) and not isinstance(part, TextPart))
+    return ToolResult(block["tool_use_id"].text(), "", text, bool(failed and failed.flag()), media)
+
+
+def _image(block: Node) -> ImagePart:
+    source = block["source"]
+    kind = source["type"].text({"base64", "url", "file"})
+    if kind != "base64":
+        return ImagePart(url=source["url"].text()) if kind == "url" else ImagePart(file_id=source["file_id"].text())
+    media_type = source["media_type"].text({"image/jpeg", "image/png", "image/gif", "image/webp"})
+    return ImagePart(data=source["data"].text(), media_type=media_type)
+
+
+def _document(block: Node) -> Part:
+    source, title = block["source"], block.get("title")
+    kind = source["type"].text({"base64", "url", "file", "text", "content"})
+    if kind == "content":
+        return OpaquePart("anthropic", block.value)
+    field = {"base64": "data", "text": "data", "url": "url", "file": "file_id"}[kind]
+    media_type = source.get("media_type")
+    return FilePart(
+        **{field: source[field].text()},
+        filename=title.text() if title else None,
+        media_type=media_type.text() if media_type else None,
+    )
+
+
+_READERS: Mapping[str, Any] = {
+    "text": _text,
+    "thinking": _thinking,
+    "redacted_thinking": _redacted,
+    "tool_use": _call,
+    "tool_result": _result,
+    "image": _image,
+    "document": _document,
+}
+
+
+def _fitting(node: Node, pattern: re.Pattern[str], shown: str) -> str:
+    if not pattern.fullmatch(node.text()):
+        raise node.wrong(f"String should match pattern '{shown}'")
+    return node.text()
+
+
+# --- reading: tools, formats, options ----------------------------------------------------------------
+
+
+def _tools(node: Node | None) -> tuple[JsonObject, ...]:
+    nodes = node.items() if node else []
+    names = [tool["name"].text() for tool in nodes]
+    if node and len(set(names)) < len(names):
+        raise node.wrong("Tool names must be unique.")
+    return tuple(map(_tool, nodes))
+
+
+def _tool(node: Node) -> JsonObject:
+    kind = node.get("type")
+    if kind and kind.text() != "custom":
+        rest: JsonObject = {key: value for key, value in node.fields().items() if key not in ("type", "name")}
+        return {"type": "web_search" if kind.text().startswith("web_search") else kind.text(), kind.text(): rest}
+    name = _fitting(node["name"], NAME, "^[a-zA-Z0-9_-]{1,128}$")
+    schema = node["input_schema"]
+    if schema["type"].value != "object":
+        raise schema["type"].wrong("Input should be 'object'")
+    if schema.value.keys() & {"anyOf", "oneOf", "allOf"}:
+        raise schema.wrong("input_schema does not support oneOf, allOf, or anyOf at the top level")
+    if (strict := node.get("strict")) and strict.flag():
+        _check_compiled(schema)
+    description = node.get("description")
+    return spec(name, description.text() if description else "", schema.value)
+
+
+_CHOICE_FIELDS: Mapping[str, frozenset[str]] = {
+    "auto": frozenset({"type", "disable_parallel_tool_use"}),
+    "any": frozenset({"type", "disable_parallel_tool_use"}),
+    "tool": frozenset({"type", "disable_parallel_tool_use", "name"}),
+    "none": frozenset({"type"}),
+}
+
+
+def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> tuple[ToolChoice | None, bool | None]:
+    if node is None:
+        return None, None
+    if not tools:
+        raise node.wrong("tool_choice may only be specified while providing tools")
+    kind = node["type"].text({"auto", "any", "tool", "none"})
+    node.fields(_CHOICE_FIELDS[kind])
+    one = node.get("disable_parallel_tool_use")
+    parallel = False if one and one.flag() else None
+    if kind != "tool":
+        return {"auto": ToolChoice.AUTO, "any": ToolChoice.REQUIRED, "none": ToolChoice.NONE}[kind], parallel
+    name = node["name"].text()
+    if name not in tool_names(tools):
+        raise node.wrong(f"Tool '{name}' not found in provided tools")
+    return ToolChoice.named(name), parallel
+
+
+def _format(node: Node | None) -> ResponseFormat | None:
+    if node is None or (wanted := node.get("format")) is None:
+        return None
+    wanted.fields({"type", "schema"})
+    wanted["type"].text({"json_schema"})
+    _check_compiled(wanted["schema"])
+    return ResponseFormat(wanted["schema"].value)
+
+
+def _check_compiled(schema: Node) -> None:
+    schema.fields()
+    for place in schema.walk():
+        if place.kind != "object" or place.path[-1] in ("properties", "$defs"):
+            continue
+        found = place.fields()
+        if unknown := sorted(found.keys() & NOT_COMPILED):
+            raise schema.wrong(f"For '{found.get('type')}' type, property '{unknown[0]}' is not supported")
+        if found.get("type") == "object" and found.get("additionalProperties") is not False:
+            raise schema.wrong("For 'object' type, 'additionalProperties' must be explicitly set to false")
+
+
+def _sampling(body: Node) -> JsonObject:
+    options: JsonObject = {}
+    for name in ("temperature", "top_p"):
+        if node := body.get(name):
+            options[name] = node.number(0, 1)
+    if node := body.get("top_k"):
+        options["top_k"] = node.integer(0)
+    if node := body.get("stop_sequences"):
+        stops = [item.text() for item in node.items()]
+        if any(not stop.strip() for stop in stops):
+            raise node.wrong("each stop sequence must contain non-whitespace")
+        options["stop"] = list[JsonValue](stops)
+    return options
+
+
+def _reasoning(body: Node, limit: int, choice: ToolChoice | None) -> JsonObject:
+    config = body.get("output_config")
+    effort = config.get("effort") if config else None
+    node = body.get("thinking")
+    kind = node["type"].text({"enabled", "disabled", "adaptive", "between_tools"}) if node else None
+    if node is None or kind != "enabled":
+        return {"reasoning": "off"} if kind == "disabled" else {"reasoning": effort.text(EFFORTS)} if effort else {}
+    budget = node["budget_tokens"].integer(1024)
+    if budget >= limit:
+        raise Misfit("value", ("max_tokens",), text="`max_tokens` must be greater than `thinking.budget_tokens`.")
+    if choice and choice.mode == "required":
+        raise node.wrong("Thinking may not be enabled when tool_choice forces tool use.")
+    if body.has("temperature") and body["temperature"].value != 1:
+        raise body["temperature"].wrong("`temperature` may only be set to 1 when thinking is enabled.")
+    return {"reasoning": {"budget": budget}}

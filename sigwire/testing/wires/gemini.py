@@ -1,0 +1,491 @@
+"""Gemini's ``generateContent`` as a fake provider speaks it.
+
+read     one answer for each call of the turn before, in one content; names that fit; one schema field and one thinking field;
+         signed calls from models that sign them
+write    parts in order; the first call of an answer carries a signature
+split    that answer in chunks (``gemini_stream``)
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.parts import FilePart, ImagePart
+from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.response import Choice, Response
+from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.testing.answers import Fault, FaultKind
+from sigwire.testing.chunking import Cutter
+from sigwire.testing.framing import Framing, JsonArray, ServerSentEvents
+from sigwire.testing.gemini_models import check_model
+from sigwire.testing.request_node import Misfit, Node
+from sigwire.testing.wire import (
+    Asked,
+    Exchange,
+    Ids,
+    Rejected,
+    Status,
+    Wire,
+    arguments_of,
+    bearer,
+    counted,
+    parts_of,
+    spec,
+    tokens_of,
+    tool_names,
+)
+from sigwire.testing.wires.gemini_stream import chunks
+
+__all__ = ["Gemini"]
+
+FIELDS = frozenset(
+    """cachedContent contents continuationToken generationConfig labels model safetySettings serviceTier store systemInstruction
+    toolConfig tools""".split()
+)
+CONFIG = frozenset(
+    """audioTimestamp candidateCount enableEnhancedCivicAnswers frequencyPenalty imageConfig logprobs maxOutputTokens
+    mediaResolution presencePenalty responseJsonSchema responseLogprobs responseMimeType responseModalities responseSchema seed
+    speechConfig stopSequences temperature thinkingConfig topK topP""".split()
+)
+PART = frozenset(
+    """codeExecutionResult executableCode fileData functionCall functionResponse inlineData mediaResolution partMetadata text
+    thought thoughtSignature toolCall toolResponse videoMetadata""".split()
+)
+DECLARATION = frozenset("behavior description name parameters parametersJsonSchema response responseJsonSchema".split())
+LEVELS = frozenset({"minimal", "low", "medium", "high", "xhigh"})
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
+SIGNS = re.compile(r"gemini-([3-9]|\d\d)\b.*")
+FINISH: Mapping[str, str] = {
+    "stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY", "error": "OTHER",
+}  # fmt: skip
+# The JSON spelling of protocol buffers: both are read.
+SNAKE = re.compile(r"_([a-z])")
+
+
+class Gemini(Wire):
+    """``POST /v1/models/{model}:generateContent``, also below ``/v1beta`` and ``/v1alpha``."""
+
+    name = "gemini"
+    route = re.compile(
+        r"/v1(?:alpha|beta)?/(?:models/|(?=tunedModels/))(?P<model>.+):(?P<method>generateContent|streamGenerateContent)"
+    )
+    wrong_key = "API key not valid. Please pass a valid API key."
+    no_such_model = "models/{model} is not found for API version v1, or is not supported for generateContent."
+    statuses: ClassVar[Mapping[str, Status]] = {
+        "auth": (400, "INVALID_ARGUMENT", "API_KEY_INVALID"),
+        "bad_request": (400, "INVALID_ARGUMENT", None),
+        "billing": (400, "FAILED_PRECONDITION", None),
+        "content_filter": (400, "INVALID_ARGUMENT", None),
+        "context_length": (400, "INVALID_ARGUMENT", None),
+        "not_found": (404, "NOT_FOUND", None),
+        "overloaded": (503, "UNAVAILABLE", None),
+        "permission": (403, "PERMISSION_DENIED", None),
+        "rate_limit": (429, "RESOURCE_EXHAUSTED", None),
+        "server": (500, "INTERNAL", None),
+        "timeout": (504, "DEADLINE_EXCEEDED", None),
+        "too_large": (400, "INVALID_ARGUMENT", None),
+    }
+    messages: ClassVar[Mapping[FaultKind, str]] = {
+        "auth": wrong_key,
+        "context_length": "The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).",
+        "overloaded": "The model is overloaded. Please try again later.",
+    }
+
+    def key(self, exchange: Exchange) -> str | None:
+        key = exchange.headers.get("x-goog-api-key") or exchange.query.get("key") or bearer(exchange)
+        if key is None:
+            text = "Method doesn't allow unregistered callers (callers without established identity)."
+            raise Rejected(Fault("permission", text))
+        return key
+
+    def read(self, body: Node, exchange: Exchange) -> Asked:
+        place = self.route.fullmatch(exchange.path)
+        assert place is not None, "the server routes by this pattern"
+        model = place["model"]
+        body = Node(_camel(body.value))
+        body.fields(FIELDS)
+        tools, served = _tools(body.get("tools"))
+        config = body.get("generationConfig") or Node({}, ("generationConfig",))
+        config.fields(CONFIG)
+        check_model(body, config, model)
+        choice = _tool_choice(body.get("toolConfig"), tools)
+        messages = (*_system(body.get("systemInstruction")), *_contents(body["contents"], model))
+        request = Request(messages, (*tools, *served), choice, None, _format(config), _options(config))
+        return Asked(model, request, _framing(exchange) if place["method"] == "streamGenerateContent" else None)
+
+    def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
+        usage = counted(response, asked)
+        thought = usage.reasoning_tokens or 0
+        counts: JsonObject = {
+            "promptTokenCount": usage.input_tokens,
+            "candidatesTokenCount": (usage.output_tokens or 0) - thought,
+            "totalTokenCount": usage.total_tokens,
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": usage.input_tokens}],
+        }
+        if thought:
+            counts["thoughtsTokenCount"] = thought
+        if usage.cached_tokens:
+            counts["cachedContentTokenCount"] = usage.cached_tokens
+        answer: JsonObject = {
+            "usageMetadata": counts,
+            "modelVersion": response.model or asked.model,
+            "responseId": response.id or ids("resp_"),
+        }
+        if response.choices[0].refusal is not None:
+            blocked: JsonObject = {
+                "blockReason": "PROHIBITED_CONTENT",
+                "blockReasonMessage": response.choices[0].refusal,
+            }
+            return {"promptFeedback": blocked, **answer}
+        return {
+            "candidates": [_candidate(choice, index, asked, ids) for index, choice in enumerate(response.choices)],
+            **answer,
+        }
+
+    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+        return chunks(body, cut)
+
+    def describe(self, misfit: Misfit) -> Fault:
+        whole = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in misfit.path).removeprefix(".")
+        parent, _, name = whole.rpartition(".")
+        text = {
+            "missing": f"* {whole}: {name} is not specified",
+            "unknown": f"Invalid JSON payload received. Unknown name \"{name}\" at '{parent}': Cannot find field.",
+            "empty": f"* {whole}: {name} must not be empty.",
+            "type": f"Invalid value at '{whole}': expected {misfit.wanted}, found {misfit.found}.",
+            "value": f"* {whole}: {misfit.text}",
+        }[misfit.kind]
+        return Fault("bad_request", text)
+
+    def refuse(self, fault: Fault, request_id: str) -> JsonObject:
+        status, name, code = self.status(fault)
+        details: list[JsonValue] = []
+        if code:
+            reason: JsonObject = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": code}
+            details.append({**reason, "domain": "googleapis.com"})
+        if fault.retry_after is not None:
+            details.append(
+                {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{fault.retry_after:g}s"}
+            )
+        error: JsonObject = {"code": status, "message": fault.message, "status": name}
+        return {"error": {**error, "details": details} if details else error}
+
+    def headers(self, fault: Fault | None, request_id: str) -> Mapping[str, str]:
+        return {}  # how long to wait stands in the body
+
+
+def _framing(exchange: Exchange) -> Framing:
+    return ServerSentEvents(newline="\r\n") if exchange.query.get("alt") == "sse" else JsonArray()
+
+
+# What the caller or the model wrote: keys in there are not the protocol's.
+_FOREIGN = frozenset({"args", "response", "parametersJsonSchema", "responseJsonSchema", "labels"})
+
+
+def _camel(value: Any) -> Any:
+    """Keys as the documentation spells them."""
+    kind = Node(value).kind
+    if kind == "array":
+        return [_camel(item) for item in value]
+    if kind != "object":
+        return value
+    renamed = {SNAKE.sub(_capital, name): item for name, item in value.items()}
+    return {name: item if name in _FOREIGN else _camel(item) for name, item in renamed.items()}
+
+
+def _capital(found: re.Match[str]) -> str:
+    return found[1].upper()
+
+
+# --- writing -----------------------------------------------------------------------------------------
+
+
+def _candidate(choice: Choice, index: int, asked: Asked, ids: Ids) -> JsonObject:
+    parts: list[JsonValue] = []
+    unsigned = True
+    for part in parts_of(choice, ids, "fc_"):
+        written = _written(part)
+        if isinstance(part, ToolCall) and isinstance(written, dict):
+            if unsigned and "thoughtSignature" not in written:
+                written["thoughtSignature"] = b64encode(ids("sig_").encode()).decode()
+            unsigned = False
+        parts.append(written)
+    candidate: JsonObject = {
+        "content": {"role": "model", "parts": parts},
+        "finishReason": FINISH[choice.finish_reason],
+        "index": index,
+    }
+    if tokens := tokens_of(choice, asked):
+        tops: list[JsonValue] = [{"candidates": list(map(_scored, token["top_logprobs"]))} for token in tokens]
+        candidate["logprobsResult"] = {"chosenCandidates": list(map(_scored, tokens)), "topCandidates": tops}
+    return candidate
+
+
+def _scored(token: Any) -> JsonValue:
+    return {"token": token["token"], "logProbability": token["logprob"]}
+
+
+def _written(part: Part) -> JsonValue:
+    if isinstance(part, TextPart):
+        return {"text": part.text}
+    if isinstance(part, ThinkingPart):
+        signature: JsonObject = {"thoughtSignature": part.signature} if part.signature else {}
+        return {"text": part.text, "thought": True, **signature}
+    if isinstance(part, ToolCall):
+        call: JsonObject = {"functionCall": {"id": part.id, "name": part.name, "args": arguments_of(part)}}
+        return {**call, **part.provider_data} if isinstance(part.provider_data, dict) else call
+    assert isinstance(part, OpaquePart), f"an answer cannot hold {part.kind}"
+    return part.data
+
+
+# --- reading: contents -------------------------------------------------------------------------------
+
+
+def _system(node: Node | None) -> tuple[Message, ...]:
+    if node is None:
+        return ()
+    node.fields({"role", "parts"})
+    return (Message("system", tuple(TextPart(part["text"].text()) for part in node["parts"].items(filled=True))),)
+
+
+def _contents(node: Node, model: str) -> tuple[Message, ...]:
+    messages: list[Message] = []
+    calls: tuple[ToolCall, ...] = ()
+    contents = node.items(filled=True)
+    current = max((n for n, content in enumerate(contents) if _is_question(content)), default=0)
+    for number, content in enumerate(contents):
+        content.fields({"role", "parts"})
+        role = content["role"].text({"user", "model"}) if content.has("role") else "user"
+        nodes = content["parts"].items(filled=True)
+        parts = tuple(map(_part, nodes))
+        if role == "user":
+            messages.extend(_user(content, parts, calls))
+            calls = ()
+            continue
+        if calls:
+            raise _uneven(content)
+        message = Message("assistant", parts)
+        calls = message.tool_calls
+        if calls and number > current:
+            _check_signed(nodes, model)
+        messages.append(message)
+    if calls:
+        raise _uneven(contents[-1])
+    return tuple(messages)
+
+
+def _is_question(content: Node) -> bool:
+    """A turn of the user's own, which begins a new turn of the conversation."""
+    if content.kind != "object" or content.value.get("role") == "model":
+        return False
+    return not any("functionResponse" in part.fields() for part in content["parts"].items())
+
+
+def _user(content: Node, parts: tuple[Part, ...], calls: tuple[ToolCall, ...]) -> list[Message]:
+    results = tuple(part for part in parts if isinstance(part, ToolResult))
+    if len(results) != len(calls) or [result.name for result in results] != [call.name for call in calls]:
+        raise _uneven(content)
+    if strange := [r.id for r, call in zip(results, calls, strict=True) if r.id and r.id != call.id]:
+        raise content.wrong(f"Function response id {strange[0]!r} does not match the function call's.")
+    named = tuple(
+        ToolResult(call.id, r.name, r.content, r.is_error, r.media) for r, call in zip(results, calls, strict=True)
+    )
+    rest = tuple(part for part in parts if not isinstance(part, ToolResult))
+    return [*([Message("tool", named)] if named else []), *([Message("user", rest)] if rest else [])]
+
+
+def _uneven(content: Node) -> Misfit:
+    return content.wrong(
+        "Please ensure that the number of function response parts is equal to the number of function call parts of the "
+        "function call turn, in the same order, and that they directly follow it."
+    )
+
+
+def _check_signed(nodes: list[Node], model: str) -> None:
+    first = next(node for node in nodes if node.has("functionCall"))
+    if SIGNS.fullmatch(model) and not first.has("thoughtSignature"):
+        name = first["functionCall"]["name"].text()
+        raise first.wrong(
+            f"Function call is missing a thought_signature in functionCall parts. Function call: {name}. This is required for "
+            "tools to work correctly."
+        )
+
+
+def _part(node: Node) -> Part:
+    node.fields(PART)
+    if call := node.get("functionCall"):
+        call.fields({"id", "name", "args", "partialArgs", "willContinue"})
+        id, arguments = call.get("id"), call.get("args")
+        signature = node.get("thoughtSignature")
+        data: JsonValue = {"thoughtSignature": signature.text()} if signature else None
+        return ToolCall(
+            id.text() if id else "",
+            _name(call["name"]),
+            dict(arguments.fields()) if arguments else {},
+            provider_data=data,
+        )
+    if answer := node.get("functionResponse"):
+        return _result(answer)
+    if data_node := node.get("inlineData"):
+        return _media(data_node, "data")
+    if file := node.get("fileData"):
+        return _media(file, "fileUri")
+    if text := node.get("text"):
+        signature = node.get("thoughtSignature")
+        if (thought := node.get("thought")) and thought.flag():
+            return ThinkingPart(text.text(), signature.text() if signature else None, provider="gemini")
+        return TextPart(text.text())
+    if not node.fields().keys() - {"thought", "thoughtSignature"}:
+        raise node.wrong("required oneof field 'data' must have one initialized field")
+    return OpaquePart("gemini", node.value)
+
+
+def _result(node: Node) -> ToolResult:
+    node.fields({"id", "name", "response", "parts", "scheduling", "willContinue"})
+    response: Mapping[str, Any] = node["response"].fields()
+    id = node.get("id")
+    failed = "error" in response
+    content = response["error"] if failed else response.get("output", dict(response))
+    return ToolResult(id.text() if id else "", _name(node["name"]), content, failed)
+
+
+def _media(node: Node, field: str) -> ImagePart | FilePart:
+    kind, data = node["mimeType"].text(), node[field].text()
+    if field == "data":
+        return (
+            ImagePart(data=data, media_type=kind) if kind.startswith("image/") else FilePart(data=data, media_type=kind)
+        )
+    return ImagePart(url=data, media_type=kind) if kind.startswith("image/") else FilePart(url=data, media_type=kind)
+
+
+def _name(node: Node) -> str:
+    if not NAME.fullmatch(node.text()):
+        raise node.wrong(
+            "Invalid function name. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), "
+            "underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 128."
+        )
+    return node.text()
+
+
+# --- reading: tools, formats, options ----------------------------------------------------------------
+
+
+def _tools(node: Node | None) -> tuple[tuple[JsonObject, ...], tuple[JsonObject, ...]]:
+    """Functions, and what the provider runs itself."""
+    functions: list[JsonObject] = []
+    served: list[JsonObject] = []
+    for tool in node.items() if node else []:
+        for kind in tool.fields():
+            if kind == "functionDeclarations":
+                functions.extend(_function(one) for one in tool[kind].items())
+            else:
+                name = "web_search" if kind == "googleSearch" else kind
+                served.append({"type": name, name: tool[kind].value})
+    names = tool_names(functions)
+    if node and len(set(names)) < len(names):
+        raise node.wrong(f"Duplicate function declaration found: {max(names, key=names.count)}")
+    return tuple(functions), tuple(served)
+
+
+def _function(node: Node) -> JsonObject:
+    node.fields(DECLARATION)
+    if node.has("parameters") and node.has("parametersJsonSchema"):
+        raise node.wrong("only one of parameters and parametersJsonSchema may be set.")
+    schema = node.get("parametersJsonSchema") or node.get("parameters")
+    if schema and str(schema["type"].value).lower() != "object":
+        raise schema.wrong("schema should be of type OBJECT.")
+    _references_stand_alone(schema)
+    description = node.get("description")
+    return spec(_name(node["name"]), description.text() if description else "", schema.value if schema else {})
+
+
+def _references_stand_alone(schema: Node | None) -> None:
+    for place in schema.walk() if schema else ():
+        if place.kind == "object" and place.has("$ref") and any(not key.startswith("$") for key in place.fields()):
+            raise place.wrong("$ref must not have sibling fields other than those that start with $.")
+
+
+def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> ToolChoice | None:
+    calling = node.get("functionCallingConfig") if node else None
+    if calling is None:
+        return None
+    if not tools:
+        raise calling.wrong("Function calling config is set without function_declarations.")
+    calling.fields({"mode", "allowedFunctionNames", "streamFunctionCallArguments"})
+    modes = {"AUTO", "ANY", "NONE", "VALIDATED", "MODE_UNSPECIFIED"}
+    mode = calling["mode"].text(modes) if calling.has("mode") else "AUTO"
+    listed = calling.get("allowedFunctionNames")
+    allowed = tuple(name.text() for name in listed.items()) if listed else ()
+    if listed and allowed and mode not in ("ANY", "VALIDATED"):
+        raise listed.wrong("allowed_function_names should only be set when the mode is ANY or VALIDATED.")
+    if listed and (unknown := set(allowed) - set(tool_names(tools))):
+        raise listed.wrong(f"{sorted(unknown)[0]!r} is not among the function declarations.")
+    return ToolChoice("required" if mode == "ANY" else "none" if mode == "NONE" else "auto", allowed)
+
+
+def _format(config: Node) -> ResponseFormat | None:
+    mime = config.get("responseMimeType")
+    schema = config.get("responseJsonSchema") or config.get("responseSchema")
+    _references_stand_alone(schema)
+    if config.has("responseJsonSchema") and config.has("responseSchema"):
+        raise config.wrong("only one of response_schema and response_json_schema may be set.")
+    if schema and (mime is None or mime.text() != "application/json"):
+        raise schema.wrong("response schema is only supported with response_mime_type 'application/json'.")
+    if mime is None or mime.text({"application/json", "text/plain", "text/x.enum"}) != "application/json":
+        return None
+    return ResponseFormat(dict(schema.fields()) if schema else None)
+
+
+def _options(config: Node) -> JsonObject:
+    options: JsonObject = {}
+    for wire, name, low, high in _NUMBERS:
+        if node := config.get(wire):
+            options[name] = node.number(low, high)
+    for wire, name, least in _INTEGERS:
+        if node := config.get(wire):
+            options[name] = node.integer(least)
+    if node := config.get("stopSequences"):
+        stops = [item.text() for item in node.items()]
+        if len(stops) > 5:
+            raise node.wrong("at most 5 stop sequences are allowed.")
+        options["stop"] = list[JsonValue](stops)
+    if node := config.get("responseLogprobs"):
+        options["logprobs"] = node.flag()
+    if thinking := config.get("thinkingConfig"):
+        options.update(_reasoning(thinking))
+    return options
+
+
+def _reasoning(node: Node) -> JsonObject:
+    node.fields({"includeThoughts", "thinkingBudget", "thinkingLevel"})
+    level, budget = node.get("thinkingLevel"), node.get("thinkingBudget")
+    if level and budget:
+        raise node.wrong("You can only set only one of thinking budget and thinking level.")
+    if level:
+        if level.text().lower() not in LEVELS:
+            raise level.wrong(f"{level.value!r} is no thinking level.")
+        return {"reasoning": level.text().lower()}
+    if budget is None:
+        return {}
+    tokens = budget.integer(-1)
+    return {"reasoning": "off" if tokens == 0 else {"budget": tokens}}
+
+
+_NUMBERS: tuple[tuple[str, str, float, float], ...] = (
+    ("temperature", "temperature", 0, 2),
+    ("topP", "top_p", 0, 1),
+    ("frequencyPenalty", "frequency_penalty", -2, 2),
+    ("presencePenalty", "presence_penalty", -2, 2),
+)
+_INTEGERS: tuple[tuple[str, str, int | None], ...] = (
+    ("maxOutputTokens", "max_tokens", 1),
+    ("topK", "top_k", 0),
+    ("candidateCount", "n", 1),
+    ("logprobs", "top_logprobs", 0),
+    ("seed", "seed", None),
+)

@@ -1,0 +1,247 @@
+"""Ollama's ``/api/chat`` as a fake provider speaks it.
+
+read     like the server's own structs: unknown fields are passed over, types are not; arguments are objects, results name
+         their call or their tool
+write    arguments as objects; counts of zero are left out
+split    that answer in lines (``ollama_stream``), unless the request says not to
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message, Part, TextPart, ThinkingPart
+from sigwire.core.parts import ImagePart
+from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.response import Response
+from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
+from sigwire.testing.answers import Fault, FaultKind
+from sigwire.testing.chunking import Cutter
+from sigwire.testing.framing import JsonLines
+from sigwire.testing.request_node import Misfit, Node
+from sigwire.testing.wire import (
+    USUAL_STATUSES,
+    Asked,
+    Exchange,
+    Ids,
+    Status,
+    Wire,
+    arguments_of,
+    bearer,
+    counted,
+    parts_of,
+    spec,
+    tokens_of,
+)
+from sigwire.testing.wires.ollama_stream import lines
+
+__all__ = ["Ollama"]
+
+LEVELS = frozenset({"low", "medium", "high", "max"})
+_ROLE: Mapping[str, Any] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+
+
+class Ollama(Wire):
+    """``POST /api/chat``."""
+
+    name = "ollama"
+    route = re.compile(r"/api/chat")
+    wrong_key = "unauthorized"
+    no_such_model = "model '{model}' not found"
+    statuses: ClassVar[Mapping[str, Status]] = {kind: (status, "", None) for kind, status in USUAL_STATUSES.items()}
+    messages: ClassVar[Mapping[FaultKind, str]] = {
+        "auth": wrong_key,
+        "context_length": "the prompt is longer than the context length currently set",
+        "overloaded": "server busy, please try again.  maximum pending requests exceeded",
+        "server": "llama runner process has terminated: exit status 2",
+    }
+
+    def key(self, exchange: Exchange) -> str | None:
+        return bearer(exchange)  # a server of one's own asks for none
+
+    def read(self, body: Node, exchange: Exchange) -> Asked:
+        model = body["model"].text()
+        tools = tuple(_tool(tool) for tool in body["tools"].items()) if body.has("tools") else ()
+        messages = _messages(body["messages"].items()) if body.has("messages") else ()
+        request = Request(messages, tools, None, None, _format(body.get("format")), _options(body))
+        stream = body.get("stream")
+        return Asked(model, request, JsonLines() if stream is None or stream.flag() else None)
+
+    def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
+        usage, choice = counted(response, asked), response.choices[0]
+        parts = parts_of(choice, ids, "call_")
+        thinking = "".join(part.text for part in parts if isinstance(part, ThinkingPart))
+        calls: list[JsonValue] = [
+            {"id": call.id, "function": {"index": index, "name": call.name, "arguments": arguments_of(call)}}
+            for index, call in enumerate(part for part in parts if isinstance(part, ToolCall))
+        ]
+        text = "".join(part.text for part in parts if isinstance(part, TextPart)) or choice.refusal or ""
+        message: JsonObject = {"role": "assistant", "content": text}
+        if thinking:
+            message["thinking"] = thinking
+        if calls:
+            message["tool_calls"] = calls
+        counts: JsonObject = {"prompt_eval_count": usage.input_tokens, "eval_count": usage.output_tokens}
+        answer: JsonObject = {
+            "model": response.model or asked.model,
+            "created_at": "2026-01-01T00:00:00.000000Z",
+            "message": message,
+            "done": True,
+            "done_reason": "length" if choice.finish_reason == "length" else "stop",
+            "total_duration": 1_000_000,
+            "load_duration": 1_000,
+            "eval_duration": 500_000,
+            **{name: count for name, count in counts.items() if count},
+        }
+        if tokens := tokens_of(choice, asked):
+            answer["logprobs"] = tokens
+        return answer
+
+    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+        return lines(body, cut)
+
+    def describe(self, misfit: Misfit) -> Fault:
+        place = ".".join(str(step) for step in misfit.path if isinstance(step, str))
+        types = {
+            "array": "[]",
+            "object": "map[string]interface {}",
+            "boolean": "bool",
+            "integer": "int",
+            "number": "float64",
+        }
+        text = {
+            "missing": f"{misfit.path[-1] if misfit.path else 'body'} is required",
+            "unknown": f"unknown field {place}",
+            "empty": f"{place} is required",
+            "type": f"json: cannot unmarshal {misfit.found} into Go struct field ChatRequest.{place} of type "
+            f"{types.get(misfit.wanted, misfit.wanted)}",
+            "value": misfit.text,
+        }[misfit.kind]
+        return Fault("bad_request", text)
+
+    def refuse(self, fault: Fault, request_id: str) -> JsonObject:
+        return {"error": fault.message}
+
+
+def _messages(nodes: list[Node]) -> tuple[Message, ...]:
+    messages: list[Message] = []
+    open_calls: list[ToolCall] = []
+    nameless: frozenset[str] = frozenset()
+    for node in nodes:
+        role = node["role"].text()
+        if role not in _ROLE:
+            raise node.wrong(f"invalid role: {role}, must be one of [system, user, assistant, tool]")
+        text = content.text() if (content := node.get("content")) else ""
+        if role == "tool":
+            result = _result(node, text, open_calls, nameless)
+            earlier = messages.pop().parts if messages and messages[-1].role == "tool" else ()
+            messages.append(Message("tool", (*earlier, result)))
+            continue
+        message = Message(_ROLE[role], (*_before(node), *((TextPart(text),) if text else ()), *_after(node)))
+        if message.tool_calls:
+            open_calls, nameless = list(message.tool_calls), _nameless(node, message.tool_calls)
+        messages.append(message)
+    return tuple(messages)
+
+
+def _before(node: Node) -> tuple[Part, ...]:
+    return (ThinkingPart(thinking.text()),) if (thinking := node.get("thinking")) and thinking.text() else ()
+
+
+def _after(node: Node) -> tuple[Part, ...]:
+    images = tuple(_image(image) for image in found.items()) if (found := node.get("images")) else ()
+    calls = number_calls(_call(call) for call in found.items()) if (found := node.get("tool_calls")) else ()
+    return (*images, *calls)
+
+
+def _image(node: Node) -> ImagePart:
+    if re.match(r"data:|https?:", node.text()):
+        raise node.wrong("illegal base64 data at input byte 4")
+    return ImagePart(data=node.text())
+
+
+def _call(node: Node) -> ToolCall:
+    function = node["function"]
+    id = node.get("id")
+    return ToolCall.read(id.text() if id else "", function["name"].text(), dict(function["arguments"].fields()))
+
+
+def _nameless(node: Node, calls: tuple[ToolCall, ...]) -> frozenset[str]:
+    """The ids of the calls that came without one."""
+    return frozenset(
+        call.id for call, sent in zip(calls, node["tool_calls"].items(), strict=True) if not sent.has("id")
+    )
+
+
+def _result(node: Node, text: str, open_calls: list[ToolCall], nameless: frozenset[str]) -> ToolResult:
+    """The result of the call that it names: by the id, else by the tool's name, in call order.
+
+    The server itself compares no ids: one that no call has is somebody's name for a call that came without.
+    """
+    given, name = (found.text() if (found := node.get(key)) else None for key in ("tool_call_id", "tool_name"))
+    own = [call for call in open_calls if call.id == given]
+    others = [call for call in open_calls if not given or call.id in nameless]
+    for call in (*own, *(call for call in others if name in (None, call.name))):
+        open_calls.remove(call)
+        return ToolResult(call.id, call.name, text)
+    raise node.wrong(f"tool message for {given or name!r} does not follow a call of it")
+
+
+def _tool(node: Node) -> JsonObject:
+    function = node["function"]
+    parameters, description = function.get("parameters"), function.get("description")
+    schema = dict(parameters.fields()) if parameters else {}
+    if parameters and (properties := parameters.get("properties")):
+        properties.fields()
+    return spec(function["name"].text(), description.text() if description else "", schema)
+
+
+def _format(node: Node | None) -> ResponseFormat | None:
+    if node is None or node.value == "":
+        return None
+    if node.kind == "string":
+        if node.value != "json":
+            raise node.wrong(f'invalid format: "{node.value}"; expected "json" or a valid JSON Schema object')
+        return ResponseFormat()
+    return ResponseFormat(dict(node.fields()))
+
+
+def _options(body: Node) -> JsonObject:
+    options: JsonObject = {}
+    given = body.get("options") or Node({}, ("options",))
+    for wire, name in _NUMBERS:
+        if node := given.get(wire):
+            options[name] = node.number()
+    for wire, name in _INTEGERS:
+        if node := given.get(wire):
+            options[name] = node.integer()
+    if node := given.get("stop"):
+        options["stop"] = list[JsonValue](item.text() for item in node.items())
+    if node := body.get("logprobs"):
+        options["logprobs"] = node.flag()
+    if node := body.get("top_logprobs"):
+        options["top_logprobs"] = node.integer(0, 20)
+    if node := body.get("think"):
+        options.update(_thinking(node))
+    return options
+
+
+def _thinking(node: Node) -> JsonObject:
+    if node.kind == "boolean":
+        return {} if node.flag() else {"reasoning": "off"}
+    if node.text() not in LEVELS:
+        levels = ", ".join(f'"{level}"' for level in ("high", "medium", "low", "max"))
+        raise node.wrong(f'invalid think value: "{node.value}" (must be {levels}, true, or false)')
+    return {"reasoning": node.text()}
+
+
+_NUMBERS = (
+    ("temperature", "temperature"),
+    ("top_p", "top_p"),
+    ("frequency_penalty", "frequency_penalty"),
+    ("presence_penalty", "presence_penalty"),
+)
+_INTEGERS = (("num_predict", "max_tokens"), ("top_k", "top_k"), ("seed", "seed"))

@@ -1,0 +1,175 @@
+"""What OpenAI's two wires share: the key, names, schemas, the words of their errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import ClassVar
+
+from sigwire.core.json import JsonObject
+from sigwire.core.parts import ImagePart
+from sigwire.testing.answers import Fault, FaultKind
+from sigwire.testing.request_node import Misfit, Node, Path
+from sigwire.testing.wire import Exchange, Rejected, Status, Wire, bearer, tool_names
+
+__all__ = ["EFFORTS", "OpenAIWire", "check_name", "check_schema", "image", "offered", "padding", "stream_options"]
+
+EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"})
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+# Keywords that a strict schema may not have.
+NOT_STRICT = frozenset(
+    """allOf not if then else dependentRequired dependentSchemas patternProperties propertyNames minProperties maxProperties
+    uniqueItems contains minContains maxContains unevaluatedItems unevaluatedProperties minLength maxLength default
+    oneOf""".split()
+)
+
+
+class OpenAIWire(Wire):
+    """The half of an OpenAI wire that does not depend on the endpoint."""
+
+    base = "/v1"
+    wrong_key = (
+        "Incorrect API key provided: ***. You can find your API key at https://platform.openai.com/account/api-keys."
+    )
+    no_such_model = "The model `{model}` does not exist or you do not have access to it."
+    statuses: ClassVar[Mapping[str, Status]] = {
+        "auth": (401, "invalid_request_error", "invalid_api_key"),
+        "bad_request": (400, "invalid_request_error", None),
+        "billing": (429, "insufficient_quota", "insufficient_quota"),
+        "content_filter": (400, "invalid_request_error", "content_policy_violation"),
+        "context_length": (400, "invalid_request_error", "context_length_exceeded"),
+        "not_found": (404, "invalid_request_error", "model_not_found"),
+        "overloaded": (503, "service_unavailable_error", "server_is_overloaded"),
+        "permission": (403, "invalid_request_error", None),
+        "rate_limit": (429, "requests", "rate_limit_exceeded"),
+        "server": (500, "server_error", None),
+        "timeout": (408, "timeout", None),
+        "too_large": (413, "invalid_request_error", None),
+    }
+
+    messages: ClassVar[Mapping[FaultKind, str]] = {
+        "billing": "You exceeded your current quota, please check your plan and billing details.",
+        "context_length": "This model's maximum context length is 128000 tokens. Your messages resulted in 130000 tokens.",
+    }
+
+    def key(self, exchange: Exchange) -> str | None:
+        if (key := bearer(exchange)) is None:
+            raise Rejected(
+                Fault(
+                    "auth",
+                    "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer "
+                    "auth (i.e. Authorization: Bearer YOUR_KEY).",
+                )
+            )
+        return key
+
+    def describe(self, misfit: Misfit) -> Fault:
+        place = dotted(misfit.path)
+        text, code = {
+            "missing": (f"Missing required parameter: '{place}'.", "missing_required_parameter"),
+            "unknown": (f"Unknown parameter: '{place}'.", "unknown_parameter"),
+            "empty": (f"Invalid '{place}': empty array. Expected an array with minimum length 1.", "empty_array"),
+            "type": (
+                f"Invalid type for '{place}': expected {_a(misfit.wanted)}, but got {_a(misfit.found)} instead.",
+                "invalid_type",
+            ),
+            "value": (misfit.text, "invalid_value"),
+        }[misfit.kind]
+        return Fault("bad_request", text, code=code, param=place)
+
+    def refuse(self, fault: Fault, request_id: str) -> JsonObject:
+        _, kind, code = self.status(fault)
+        return {"error": {"message": fault.message, "type": kind, "param": fault.param, "code": code}}
+
+    def headers(self, fault: Fault | None, request_id: str) -> Mapping[str, str]:
+        return {**super().headers(fault, request_id), "x-request-id": request_id}
+
+
+def padding(text: str) -> str:
+    """What the providers add to a piece of a stream, so that its length says less about the text."""
+    return "x" * (16 - len(text) % 16)
+
+
+def stream_options(body: Node, known: Collection[str]) -> tuple[bool, Node]:
+    """Whether the answer is to be streamed, and what else is said about that."""
+    stream, options = body.get("stream"), body.get("stream_options")
+    streamed = bool(stream and stream.flag())
+    if options is None:
+        return streamed, Node({}, ("stream_options",))
+    if not streamed:
+        raise options.wrong("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+    options.fields(known)
+    return streamed, options
+
+
+def dotted(path: Path) -> str:
+    """A place as OpenAI writes it: ``messages[0].content``."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
+def _a(name: str) -> str:
+    return name if name == "null" else f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
+
+
+def check_name(node: Node) -> str:
+    """A tool's or a format's name."""
+    name = node.text()
+    if len(name) > 64:
+        raise node.wrong(
+            f"Invalid '{dotted(node.path)}': string too long. Expected a string with maximum length 64, but got a string "
+            f"with length {len(name)} instead."
+        )
+    if not NAME.fullmatch(name):
+        raise node.wrong(
+            f"Invalid '{dotted(node.path)}': string does not match pattern. Expected a string that matches the pattern "
+            "'^[a-zA-Z0-9_-]+$'."
+        )
+    return name
+
+
+def check_schema(node: Node, owner: str, strict: bool, code: str) -> None:
+    """The schema of a tool or a format: an object at the root and, where it is strict, the strict subset all over."""
+    schema = node.fields()
+    if schema and schema.get("type") != "object":
+        found = f"got 'type: \"{schema.get('type')}\"'."
+        raise _invalid(node, owner, f"schema must be a JSON Schema of 'type: \"object\"', {found}", code)
+    for place in node.walk() if strict else ():
+        if problem := _not_strict(place):
+            raise _invalid(node, owner, f"In context={place.path[len(node.path) :]}, {problem}", code)
+
+
+def _invalid(node: Node, owner: str, problem: str, code: str) -> Rejected:
+    return Rejected(Fault("bad_request", f"Invalid schema for {owner}: {problem}", code=code, param=dotted(node.path)))
+
+
+def _not_strict(node: Node) -> str | None:
+    if node.kind != "object" or node.path[-1:] == ("properties",):
+        return None
+    schema = node.fields()
+    if forbidden := sorted(schema.keys() & NOT_STRICT):
+        return f"'{forbidden[0]}' is not permitted."
+    if not node.has("properties"):
+        return None
+    if schema.get("additionalProperties") is not False:
+        return "'additionalProperties' is required to be supplied and to be false."
+    required = [item.value for item in node["required"].items()] if node.has("required") else []
+    if missing := [name for name in node["properties"].fields() if name not in required]:
+        return (
+            "'required' is required to be supplied and to be an array including every key in properties. "
+            f"Missing '{missing[0]}'."
+        )
+    return None
+
+
+def image(url: str, detail: str | None) -> ImagePart:
+    """An image by its URL, which may hold the data."""
+    if found := re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL):
+        return ImagePart(data=found[2], media_type=found[1], detail=detail)
+    return ImagePart(url=url, detail=detail)
+
+
+def offered(node: Node, tools: tuple[JsonObject, ...]) -> str:
+    """The name of a tool that is among the request's."""
+    if node.text() not in tool_names(tools):
+        raise node.wrong(f"Tool choice '{node.value}' not found in 'tools' parameter.")
+    return node.text()

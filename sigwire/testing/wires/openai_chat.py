@@ -1,0 +1,305 @@
+"""OpenAI's chat completions as a fake provider speaks them: what they refuse, and in which words.
+
+read     every call answered directly after its turn, results known, arguments as JSON text, names and formats that fit
+write    one choice for each candidate; reasoning stays with the provider, as OpenAI keeps it
+split    that answer in chunks (``openai_chat_stream``)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message, Part, TextPart
+from sigwire.core.parts import AudioPart, FilePart
+from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.response import Choice, Response
+from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.testing.chunking import Cutter
+from sigwire.testing.framing import ServerSentEvents
+from sigwire.testing.openai_models import check_chat_model
+from sigwire.testing.request_node import Misfit, Node
+from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec, tokens_of
+from sigwire.testing.wires.openai import EFFORTS, OpenAIWire, check_name, check_schema, image, offered, stream_options
+from sigwire.testing.wires.openai_chat_stream import chunks
+
+__all__ = ["OpenAIChat"]
+
+FIELDS = frozenset(
+    """audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages metadata
+    modalities model moderation n parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_options
+    prompt_cache_retention reasoning_effort response_format safety_identifier seed service_tier stop store stream
+    stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options""".split()
+)
+ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
+PARTS: Mapping[str, frozenset[str]] = {
+    "system": frozenset({"text"}),
+    "developer": frozenset({"text"}),
+    "user": frozenset({"text", "image_url", "input_audio", "file"}),
+    "assistant": frozenset({"text", "refusal"}),
+    "tool": frozenset({"text"}),
+}
+
+
+class OpenAIChat(OpenAIWire):
+    """``POST /v1/chat/completions``."""
+
+    name = "openai"
+    route = re.compile(r"/v1/chat/completions")
+
+    def read(self, body: Node, exchange: Exchange) -> Asked:
+        body.fields(FIELDS)
+        model = body["model"].text()
+        check_chat_model(body, model)
+        messages = _messages(body["messages"].items(filled=True))
+        tools = tuple(_tool(tool) for tool in body["tools"].items(filled=True)) if body.has("tools") else ()
+        for name in ("tool_choice", "parallel_tool_calls"):
+            if not tools and (node := body.get(name)):
+                raise node.wrong(f"Invalid value for '{name}': '{name}' is only allowed when 'tools' are specified.")
+        request = Request(
+            messages,
+            tools,
+            _tool_choice(body.get("tool_choice"), tools),
+            node.flag() if (node := body.get("parallel_tool_calls")) else None,
+            _response_format(body.get("response_format"), messages),
+            _options(body),
+        )
+        streamed, options = stream_options(body, {"include_usage", "include_obfuscation"})
+        usage, padded = options.get("include_usage"), options.get("include_obfuscation")
+        framing = ServerSentEvents(done="[DONE]") if streamed else None
+        return Asked(model, request, framing, bool(usage and usage.flag()), padded is None or padded.flag())
+
+    def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
+        usage = counted(response, asked)
+        return {
+            "id": response.id or ids("chatcmpl-"),
+            "object": "chat.completion",
+            "created": 1767225600,
+            "model": response.model or asked.model,
+            "choices": [_choice(choice, index, asked, ids) for index, choice in enumerate(response.choices)],
+            "usage": {
+                "prompt_tokens": usage.input_tokens,
+                "completion_tokens": usage.output_tokens,
+                "total_tokens": usage.total_tokens,
+                "prompt_tokens_details": {"cached_tokens": usage.cached_tokens or 0, "audio_tokens": 0},
+                "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0, "audio_tokens": 0},
+            },
+            "service_tier": "default",
+            "system_fingerprint": None,
+        }
+
+    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+        return chunks(body, cut, usage=asked.usage, padded=asked.padded)
+
+
+# --- writing -----------------------------------------------------------------------------------------
+
+
+def _choice(choice: Choice, index: int, asked: Asked, ids: Ids) -> JsonObject:
+    parts = parts_of(choice, ids, "call_")
+    text = "".join(part.text for part in parts if isinstance(part, TextPart))
+    calls: list[JsonValue] = [
+        {"id": part.id, "type": "function", "function": {"name": part.name, "arguments": part.arguments_text}}
+        for part in parts
+        if isinstance(part, ToolCall)
+    ]
+    message: JsonObject = {
+        "role": "assistant",
+        "content": text or (None if calls or choice.refusal is not None else ""),
+        "refusal": choice.refusal,
+        "annotations": list(choice.citations),
+    }
+    if calls:
+        message["tool_calls"] = calls
+    reason = "stop" if choice.refusal is not None else choice.finish_reason
+    tokens = tokens_of(choice, asked)
+    return {
+        "index": index,
+        "message": message,
+        "logprobs": {"content": tokens, "refusal": None} if tokens else None,
+        "finish_reason": "tool_calls" if calls and reason == "stop" else reason,
+    }
+
+
+# --- reading -----------------------------------------------------------------------------------------
+
+
+def _messages(nodes: list[Node]) -> tuple[Message, ...]:
+    messages: list[Message] = []
+    open_calls: dict[str, str] = {}
+    calls_at: Node | None = None
+    for node in nodes:
+        role = node["role"].text(ROLES)
+        if role == "tool":
+            result = _result(node, open_calls)
+            if messages[-1].role == "tool":
+                messages[-1] = Message("tool", (*messages[-1].parts, result))
+            else:
+                messages.append(Message("tool", (result,)))
+            continue
+        _all_answered(open_calls, calls_at)
+        message = _message(node, role)
+        messages.append(message)
+        open_calls, calls_at = {call.id: call.name for call in message.tool_calls}, node
+    _all_answered(open_calls, calls_at)
+    return tuple(messages)
+
+
+def _all_answered(open_calls: Mapping[str, str], turn: Node | None) -> None:
+    if open_calls and turn is not None:
+        raise turn.wrong(
+            "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
+            f"The following tool_call_ids did not have response messages: {', '.join(open_calls)}"
+        )
+
+
+def _result(node: Node, open_calls: dict[str, str]) -> ToolResult:
+    at = node["tool_call_id"]
+    if not open_calls:
+        raise node.wrong("messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")
+    if at.text() not in open_calls:
+        raise at.wrong(
+            f"Invalid parameter: 'tool_call_id' of '{at.value}' not found in 'tool_calls' of previous message."
+        )
+    text = "".join(part.text for part in _content(node["content"], "tool") if isinstance(part, TextPart))
+    return ToolResult(at.text(), open_calls.pop(at.text()), text)
+
+
+def _message(node: Node, role: str) -> Message:
+    calls = _calls(node)
+    content = node.get("content")
+    if content is None and not (role == "assistant" and (calls or node.has("refusal"))):
+        raise Misfit("type", (*node.path, "content"), wanted="string", found="null")
+    parts = _content(content, role) if content is not None else ()
+    return Message("system" if role == "developer" else _ROLE[role], (*parts, *calls))
+
+
+_ROLE: Mapping[str, Any] = {"system": "system", "user": "user", "assistant": "assistant"}
+
+
+def _content(node: Node, role: str) -> tuple[Part, ...]:
+    if isinstance(node.value, str):
+        return (TextPart(node.value),) if node.value else ()
+    return tuple(_part(part, part["type"].text(PARTS[role])) for part in node.items(filled=True))
+
+
+def _part(node: Node, kind: str) -> Part:
+    if kind in ("text", "refusal"):
+        return TextPart(node[kind].text())
+    if kind == "image_url":
+        picture = node["image_url"]
+        detail = picture.get("detail")
+        return image(picture["url"].text(), detail.text() if detail else None)
+    if kind == "input_audio":
+        audio = node["input_audio"]
+        return AudioPart(audio["data"].text(), audio["format"].text({"wav", "mp3"}))
+    given = {name: value.text() for name in ("file_data", "file_id", "filename") if (value := node["file"].get(name))}
+    return FilePart(given.get("file_data"), None, given.get("file_id"), given.get("filename"))
+
+
+def _calls(node: Node) -> tuple[ToolCall, ...]:
+    return tuple(_call(call) for call in found.items(filled=True)) if (found := node.get("tool_calls")) else ()
+
+
+def _call(node: Node) -> ToolCall:
+    node["type"].text({"function"})
+    function = node["function"]
+    check_name(function["name"])
+    return ToolCall.read(node["id"].text(), function["name"].text(), function["arguments"].text())
+
+
+def _tool(node: Node) -> JsonObject:
+    node["type"].text({"function"})
+    function = node["function"]
+    function.fields({"name", "description", "parameters", "strict"})
+    name = check_name(function["name"])
+    parameters = function.get("parameters")
+    if parameters is not None:
+        strict = function.get("strict")
+        check_schema(parameters, f"function '{name}'", bool(strict and strict.flag()), "invalid_function_parameters")
+    description = function.get("description")
+    return spec(name, description.text() if description else "", parameters.value if parameters else {})
+
+
+def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> ToolChoice | None:
+    if node is None:
+        return None
+    if isinstance(node.value, str):
+        return {"auto": ToolChoice.AUTO, "none": ToolChoice.NONE, "required": ToolChoice.REQUIRED}[
+            node.text({"auto", "none", "required"})
+        ]
+    if node["type"].text({"function", "allowed_tools"}) == "function":
+        return ToolChoice.named(offered(node["function"]["name"], tools))
+    allowed = node["allowed_tools"]
+    names = tuple(offered(tool["function"]["name"], tools) for tool in allowed["tools"].items(filled=True))
+    return ToolChoice("required" if allowed["mode"].text({"auto", "required"}) == "required" else "auto", names)
+
+
+def _response_format(node: Node | None, messages: tuple[Message, ...]) -> ResponseFormat | None:
+    kind = node["type"].text({"text", "json_object", "json_schema"}) if node else "text"
+    if node is None or kind == "text":
+        return None
+    if kind == "json_object":
+        if "json" not in json.dumps([message.to_json() for message in messages]).lower():
+            raise Misfit(
+                "value",
+                ("messages",),
+                text="'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
+            )
+        return ResponseFormat()
+    wanted = node["json_schema"]
+    wanted.fields({"name", "description", "schema", "strict"})
+    name, strict = check_name(wanted["name"]), wanted.get("strict")
+    check_schema(wanted["schema"], f"response_format '{name}'", bool(strict and strict.flag()), "invalid_value")
+    return ResponseFormat(wanted["schema"].value, name)
+
+
+def _options(body: Node) -> JsonObject:
+    if body.has("max_tokens") and body.has("max_completion_tokens"):
+        raise body["max_tokens"].wrong(
+            "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
+        )
+    if body.has("top_logprobs") and not body.value.get("logprobs"):
+        raise body["top_logprobs"].wrong("'top_logprobs' is only allowed when 'logprobs' is enabled.")
+    options: JsonObject = {}
+    for wire, name, low, high in _NUMBERS:
+        if node := body.get(wire):
+            options[name] = node.number(low, high)
+    for wire, name, low, high in _INTEGERS:
+        if node := body.get(wire):
+            options[name] = node.integer(low, high)
+    if node := body.get("logprobs"):
+        options["logprobs"] = node.flag()
+    if node := body.get("reasoning_effort"):
+        effort = node.text(EFFORTS)
+        options["reasoning"] = "off" if effort == "none" else effort
+    if node := body.get("stop"):
+        options["stop"] = node.value if isinstance(node.value, str) else [item.text() for item in _at_most_four(node)]
+    return options
+
+
+def _at_most_four(node: Node) -> list[Node]:
+    if len(items := node.items()) > 4:
+        raise node.wrong(
+            f"Invalid 'stop': array too long. Expected an array with maximum length 4, but got {len(items)}."
+        )
+    return items
+
+
+_Bounds: TypeAlias = "tuple[tuple[str, str, float | None, float | None], ...]"
+_NUMBERS: _Bounds = (
+    ("temperature", "temperature", 0, 2),
+    ("top_p", "top_p", 0, 1),
+    ("frequency_penalty", "frequency_penalty", -2, 2),
+    ("presence_penalty", "presence_penalty", -2, 2),
+)
+_INTEGERS: _Bounds = (
+    ("max_completion_tokens", "max_tokens", 1, None),
+    ("max_tokens", "max_tokens", 1, None),
+    ("n", "n", 1, 128),
+    ("seed", "seed", None, None),
+    ("top_logprobs", "top_logprobs", 0, 20),
+)

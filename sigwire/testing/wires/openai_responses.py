@@ -1,0 +1,292 @@
+"""OpenAI's Responses as a fake provider speaks them.
+
+read     items in order: a result for every call and a call for every result, flat tools, no fields of chat completions
+write    one item for each thing said: reasoning, message, function call
+split    that answer in typed events (``openai_responses_stream``)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.parts import FilePart, ImagePart, MediaPart
+from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.response import Choice, Response
+from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.testing.answers import Fault
+from sigwire.testing.chunking import Cutter
+from sigwire.testing.framing import ServerSentEvents
+from sigwire.testing.openai_models import check_responses_model
+from sigwire.testing.request_node import Misfit, Node
+from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec, tokens_of
+from sigwire.testing.wires.openai import EFFORTS, OpenAIWire, check_name, check_schema, image, offered, stream_options
+from sigwire.testing.wires.openai_responses_stream import events
+
+__all__ = ["OpenAIResponses"]
+
+FIELDS = frozenset(
+    """background context_management conversation include input instructions max_output_tokens max_tool_calls metadata model
+    moderation parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention
+    reasoning safety_identifier service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p
+    truncation user""".split()
+)
+ITEMS = frozenset({"message", "function_call", "function_call_output", "reasoning", "web_search_call"})
+CONTENT: Mapping[str, frozenset[str]] = {
+    "user": frozenset({"input_text", "input_image", "input_file"}),
+    "system": frozenset({"input_text"}),
+    "developer": frozenset({"input_text"}),
+    "assistant": frozenset({"output_text", "refusal"}),
+    "result": frozenset({"input_text", "input_image", "input_file"}),
+}
+_LOGPROBS = "message.output_text.logprobs"
+_ROLE: Mapping[str, Any] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+
+
+# What a response tells of its request, as it is where the request says nothing.
+_SETTINGS: Mapping[str, Any] = {
+    "background": False, "instructions": None, "max_output_tokens": None, "max_tool_calls": None, "metadata": {},
+    "previous_response_id": None, "prompt_cache_key": None, "reasoning": {"effort": None, "summary": None},
+    "safety_identifier": None, "service_tier": "default", "store": False, "temperature": 1.0,
+    "text": {"format": {"type": "text"}, "verbosity": "medium"}, "tool_choice": "auto", "tools": [], "top_logprobs": 0,
+    "top_p": 1.0, "truncation": "disabled", "user": None,
+}  # fmt: skip
+
+
+class OpenAIResponses(OpenAIWire):
+    """``POST /v1/responses``."""
+
+    name = "openai-responses"
+    route = re.compile(r"/v1/responses")
+
+    def read(self, body: Node, exchange: Exchange) -> Asked:
+        body.fields(FIELDS)
+        model = body["model"].text()
+        check_responses_model(body, model)
+        for name in ("previous_response_id", "conversation", "prompt", "background"):
+            if body.has(name) and body[name].value is not False:
+                raise body[name].wrong(f"Unsupported value: '{name}': the fake provider stores nothing.")
+        tools = tuple(map(_tool, body["tools"].items())) if body.has("tools") else ()
+        instructions = body.get("instructions")
+        system = (Message.system(instructions.text()),) if instructions else ()
+        parallel = body.get("parallel_tool_calls")
+        request = Request(
+            (*system, *_input(body["input"])),
+            tools,
+            _tool_choice(body.get("tool_choice"), tools),
+            parallel.flag() if parallel else None,
+            _format(body.get("text")),
+            _options(body),
+        )
+        streamed, options = stream_options(body, {"include_obfuscation"})
+        padded = options.get("include_obfuscation")
+        framing = ServerSentEvents(named=True) if streamed else None
+        return Asked(model, request, framing, padded=padded is None or padded.flag())
+
+    def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
+        usage, choice = counted(response, asked), response.choices[0]
+        reason = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(choice.finish_reason)
+        reason = None if choice.refusal is not None else reason
+        return {
+            **_SETTINGS,
+            "id": response.id or ids("resp_"),
+            "object": "response",
+            "created_at": 1767225600,
+            "status": "incomplete" if reason else "completed",
+            "error": None,
+            "incomplete_details": {"reason": reason} if reason else None,
+            "model": response.model or asked.model,
+            "output": _items(choice, asked, ids),
+            "parallel_tool_calls": asked.request.parallel_tool_calls is not False,
+            "usage": {
+                "input_tokens": usage.input_tokens,
+                "input_tokens_details": {"cached_tokens": usage.cached_tokens or 0, "cache_write_tokens": 0},
+                "output_tokens": usage.output_tokens,
+                "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
+                "total_tokens": usage.total_tokens,
+            },
+        }
+
+    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+        return events(body, cut, padded=asked.padded)
+
+    def fail(self, fault: Fault, request_id: str, position: int) -> JsonObject:
+        _, _, code = self.status(fault)
+        event: JsonObject = {"type": "error", "sequence_number": position}
+        return {**event, "code": code, "message": fault.message, "param": fault.param}
+
+
+# --- writing -----------------------------------------------------------------------------------------
+
+
+def _items(choice: Choice, asked: Asked, ids: Ids) -> list[JsonValue]:
+    tokens = tokens_of(choice, asked)
+    items: list[JsonValue] = [_item(part, choice, tokens, ids) for part in parts_of(choice, ids, "call_")]
+    if choice.refusal is not None:
+        items.append(_said({"type": "refusal", "refusal": choice.refusal}, ids))
+    return items
+
+
+def _item(part: Part, choice: Choice, tokens: list[Any], ids: Ids) -> JsonValue:
+    if isinstance(part, TextPart):
+        text: JsonObject = {"type": "output_text", "text": part.text}
+        return _said({**text, "annotations": list(choice.citations), "logprobs": tokens}, ids)
+    if isinstance(part, ThinkingPart):
+        summary: list[JsonValue] = [{"type": "summary_text", "text": part.text}]
+        sealed = part.signature or ids("sealed_")
+        return {"type": "reasoning", "id": ids("rs_"), "summary": summary, "encrypted_content": sealed}
+    if isinstance(part, ToolCall):
+        call: JsonObject = {"call_id": part.id, "name": part.name, "arguments": part.arguments_text}
+        return {"type": "function_call", "id": ids("fc_"), "status": "completed", **call}
+    assert isinstance(part, OpaquePart), f"an answer cannot hold {part.kind}"
+    return part.data
+
+
+def _said(content: JsonObject, ids: Ids) -> JsonObject:
+    return {"type": "message", "id": ids("msg_"), "role": "assistant", "status": "completed", "content": [content]}
+
+
+# --- reading: items ----------------------------------------------------------------------------------
+
+
+def _input(node: Node) -> tuple[Message, ...]:
+    if node.kind == "string":
+        return (Message.user(node.text()),)
+    items = node.items(filled=True)
+    _check_pairs(items)
+    names: dict[str, str] = {}
+    messages: list[Message] = []
+    for item in items:
+        role, parts = _read_item(item, _kind(item), names)
+        if messages and messages[-1].role == role and role in ("assistant", "tool"):
+            parts = (*messages.pop().parts, *parts)
+        messages.append(Message(role, parts))
+    return tuple(messages)
+
+
+def _kind(item: Node) -> str:
+    return item["type"].text(ITEMS) if item.has("type") else "message"
+
+
+def _check_pairs(items: list[Node]) -> None:
+    """Every call is answered after it, every result is of a call before it."""
+    waiting: dict[str, Node] = {}
+    for item in items:
+        kind = _kind(item)
+        if kind == "function_call":
+            waiting[item["call_id"].text()] = item
+        elif kind == "function_call_output" and waiting.pop(item["call_id"].text(), None) is None:
+            lost = f"No tool call found for function call output with call_id {item['call_id'].value}."
+            raise Misfit("value", ("input",), text=lost)
+    if waiting:
+        raise Misfit("value", ("input",), text=f"No tool output found for function call {next(iter(waiting))}.")
+
+
+_Read: TypeAlias = "tuple[Any, tuple[Part, ...]]"
+
+
+def _read_item(item: Node, kind: str, names: dict[str, str]) -> _Read:
+    if kind == "message":
+        role = item["role"].text(set(_ROLE))
+        return _ROLE[role], _content(item["content"], role)
+    if kind == "function_call":
+        item.fields({"type", "id", "call_id", "name", "arguments", "status", "caller", "namespace", "async"})
+        id, name = item["call_id"].text(), check_name(item["name"])
+        names[id] = name
+        return "assistant", (ToolCall.read(id, name, item["arguments"].text()),)
+    if kind == "function_call_output":
+        item.fields({"type", "id", "call_id", "output", "status"})
+        id = item["call_id"].text()
+        parts = _content(item["output"], "result")
+        text = "".join(part.text for part in parts if isinstance(part, TextPart))
+        media = tuple(part for part in parts if isinstance(part, MediaPart) and not isinstance(part, TextPart))
+        return "tool", (ToolResult(id, names[id], text, media=media),)
+    if kind == "reasoning":
+        item["summary"].items()
+    return "assistant", (OpaquePart("openai", item.value),)
+
+
+def _content(node: Node, role: str) -> tuple[Part, ...]:
+    if node.kind == "string":
+        return (TextPart(node.value),) if node.value else ()
+    return tuple(_part(part, part["type"].text(CONTENT[role])) for part in node.items())
+
+
+def _part(node: Node, kind: str) -> Part:
+    if kind == "input_image":
+        detail, file = node.get("detail"), node.get("file_id")
+        return (
+            ImagePart(file_id=file.text())
+            if file
+            else image(node["image_url"].text(), detail.text() if detail else None)
+        )
+    if kind == "input_file":
+        given = {name: node[name].text() for name in ("file_data", "file_url", "file_id", "filename") if node.has(name)}
+        return FilePart(given.get("file_data"), given.get("file_url"), given.get("file_id"), given.get("filename"))
+    return TextPart(node["refusal" if kind == "refusal" else "text"].text())
+
+
+# --- reading: tools, formats, options ----------------------------------------------------------------
+
+
+def _tool(node: Node) -> JsonObject:
+    kind = node["type"].text({"function", "web_search", "web_search_2025_08_26"})
+    if kind != "function":
+        return {
+            "type": "web_search",
+            "web_search": {key: value for key, value in node.fields().items() if key != "type"},
+        }
+    node.fields({"type", "name", "description", "parameters", "strict", "defer_loading"})
+    name, parameters, strict = check_name(node["name"]), node.get("parameters"), node.get("strict")
+    if parameters:
+        # Where nobody says otherwise, this endpoint makes schemas strict by itself; only an explicit true is checked.
+        check_schema(parameters, f"function '{name}'", bool(strict and strict.flag()), "invalid_function_parameters")
+    description = node.get("description")
+    return spec(name, description.text() if description else "", parameters.value if parameters else {})
+
+
+def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> ToolChoice | None:
+    if node is None:
+        return None
+    if node.kind == "string":
+        mode = node.text({"auto", "none", "required"})
+        return {"auto": ToolChoice.AUTO, "none": ToolChoice.NONE, "required": ToolChoice.REQUIRED}[mode]
+    if node["type"].text({"function", "allowed_tools"}) == "function":
+        node.fields({"type", "name"})
+        return ToolChoice.named(offered(node["name"], tools))
+    names = tuple(offered(tool["name"], tools) for tool in node["tools"].items(filled=True))
+    return ToolChoice("required" if node["mode"].text({"auto", "required"}) == "required" else "auto", names)
+
+
+def _format(node: Node | None) -> ResponseFormat | None:
+    wanted = node.get("format") if node else None
+    kind = wanted["type"].text({"text", "json_object", "json_schema"}) if wanted else "text"
+    if wanted is None or kind == "text":
+        return None
+    if kind == "json_object":
+        return ResponseFormat()
+    wanted.fields({"type", "name", "schema", "strict", "description"})
+    name, strict = check_name(wanted["name"]), wanted.get("strict")
+    check_schema(wanted["schema"], f"response_format '{name}'", bool(strict and strict.flag()), "invalid_json_schema")
+    return ResponseFormat(wanted["schema"].value, name)
+
+
+def _options(body: Node) -> JsonObject:
+    options: JsonObject = {}
+    if node := body.get("max_output_tokens"):
+        options["max_tokens"] = node.integer(16)
+    if node := body.get("temperature"):
+        options["temperature"] = node.number(0, 2)
+    if node := body.get("top_p"):
+        options["top_p"] = node.number(0, 1)
+    if node := body.get("top_logprobs"):
+        options["top_logprobs"] = node.integer(0, 20)
+    if (node := body.get("include")) and any(item.text() == _LOGPROBS for item in node.items()):
+        options["logprobs"] = True
+    if (reasoning := body.get("reasoning")) and (node := reasoning.get("effort")):
+        effort = node.text(EFFORTS)
+        options["reasoning"] = "off" if effort == "none" else effort
+    return options

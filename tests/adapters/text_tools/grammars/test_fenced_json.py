@@ -1,0 +1,226 @@
+"""The taught form: what is read, what is refused, what is quoted, and that it is linear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigwire.adapters.text_tools import read_calls
+from sigwire.adapters.text_tools.render import instructions, schema_text, tool_line
+from sigwire.adapters.text_tools.styles import TAUGHT
+from sigwire.core.tools.tool import ToolCall, ToolResult
+
+PING = '~~~tool_call\n{"name": "ping", "arguments": {}}\n~~~'
+NAMES = {"ping", "add"}
+
+json_values: Any = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    st.lists(
+        st.tuples(st.text(min_size=1), st.dictionaries(st.text(), json_values, max_size=3)), min_size=1, max_size=4
+    )
+)
+def test_rendered_calls_are_read_back_whatever_their_arguments(calls: list[tuple[str, dict[str, Any]]]) -> None:
+    text = TAUGHT.calls([ToolCall("", name, arguments) for name, arguments in calls])
+    found = read_calls(text, NAMES)
+    assert [(call.name, call.arguments, call.error) for call in found.calls] == [(*call, None) for call in calls]
+    assert found.text == ""
+    assert found.notes == ()
+
+
+@given(st.text(alphabet=st.sampled_from('~`\n> \\{}"tool_cal<think>/[]'), max_size=60))
+def test_any_text_is_read_without_an_exception_and_keeps_its_text_when_it_has_no_calls(text: str) -> None:
+    found = read_calls(text, NAMES)
+    assert found.calls or found.text == text
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "name"),
+    [
+        ('{"name": "ping", "arguments": {"a": 1,}}', "malformed_json", "tool_call"),
+        ('{"name": "rm", "arguments": {"path": "/srv/cache/old"}', "malformed_json", "tool_call"),
+        ('{"name": "ping", "arguments": [1]}', "not_an_object", "ping"),
+        ('{"name": "ping", "arguments": null}', "not_an_object", "ping"),
+        ('{"name": "ping", "arguments": "[1]"}', "not_an_object", "ping"),
+        ('{"name": "ping", "arguments": "x"}', "malformed_json", "ping"),
+        ('{"name": "ping", "parameters": {"a": 1}}', "malformed_json", "ping"),
+        ('{"name": "", "arguments": {}}', "malformed_json", "tool_call"),
+        ('{"name": "ping", "arguments": {"a": NaN}}', "malformed_json", "tool_call"),
+        ("[" * 100_000, "malformed_json", "tool_call"),
+    ],
+)
+def test_a_wrong_block_is_a_call_with_an_error_and_its_text(body: str, code: str, name: str) -> None:
+    found = read_calls(f"Before.\n{PING}\n~~~tool_call\n{body}\n~~~\nAfter.", NAMES)
+    good, bad = found.calls
+    assert good.error is None
+    assert bad.arguments is None
+    assert bad.error is not None
+    assert (bad.error.code, bad.name) == (code, name)
+    assert bad.raw_arguments
+    assert "~~~tool_call" in bad.error.message
+    assert found.text.split() == ["Before.", "After."]
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ('~~~tool_call\n{"name": "ping", "arguments": {}}\n', "closing fence"),
+        ('~~~tool_call\n{"name": "ping", "arguments": {}}\n' + PING, "closing fence"),
+        (f"```\n{PING}\n```", "code fence"),
+        ('~~~json\n{"name": "ping", "arguments": {}}\n~~~', "~~~json"),
+    ],
+)
+def test_what_is_forgiven_is_noted_and_refused_when_strict(text: str, note: str) -> None:
+    lenient = read_calls(text, NAMES)
+    assert all(call.error is None for call in lenient.calls)
+    assert any(note in remark for remark in lenient.notes)
+    if note != "code fence":
+        strict = read_calls(text, NAMES, strict=True)
+        assert strict.calls[:1] == () or strict.calls[0].error is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"> {PING}".replace("\n", "\n> "),
+        f"`{PING}`".replace("\n", " "),
+        f"~~~~\n{PING}\n~~~~",
+        f"```python\n{PING}\n```",
+        f"```\n{PING}\n```\nThat is how it looks.",
+        f"<think>\n{PING}\n</think>\nNo call is needed.",
+        f"I could write\n{PING}\nbut need not.</think>\nNo call is needed.",
+        " " + PING,
+        '~~~json\n{"name": "unknown", "arguments": {}}\n~~~',
+        '~~~json\n{"name": "ping"}\n~~~',
+    ],
+)
+def test_what_is_quoted_or_thought_is_no_call(text: str) -> None:
+    assert read_calls(text, NAMES).calls == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<think>\nunclosed\n{PING}",
+        '<think>\n~~~tool_call\n{"name": "ping", "arguments": {"a": "</think>"}}\n~~~',
+        f"```\nan unclosed fence\n{PING}",
+        f"<think>done</think>\n{PING}",
+    ],
+)
+def test_what_only_looks_like_quotation_hides_no_call(text: str) -> None:
+    assert [call.name for call in read_calls(text, NAMES).calls] == ["ping"]
+
+
+def test_a_block_that_ends_in_the_middle_of_its_line_is_never_a_call() -> None:
+    (call,) = read_calls('~~~tool_call\n{"name": "ping", "arguments": {}}', NAMES).calls
+    assert call.arguments is None
+    assert call.error is not None
+    assert "not closed" in call.error.message
+
+
+def test_invented_results_and_all_after_them_are_cut_off() -> None:
+    found = read_calls(f"Looking.\n{PING}\n~~~tool_result\n{{}}\n~~~\nThe answer is 4.\n{PING}", NAMES)
+    assert (found.text, len(found.calls)) == ("Looking.", 1)
+    assert "cut off" in found.notes[0]
+
+
+def test_results_without_a_call_before_are_text() -> None:
+    text = "~~~tool_result\n{}\n~~~"
+    assert read_calls(text, NAMES).text == text
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "~~~tool_call\n",
+        "```a\n",
+        "~~~~\n",
+        "<think>",
+        "`" * 40 + "\n",
+        "</think>",
+        "> ~~~tool_call\n",
+        "~~~tool_result\n",
+    ],
+)
+def test_long_hostile_texts_are_read_in_linear_work(piece: str) -> None:
+    """Two sizes, the work counted by the search calls made, which a quadratic reader would square."""
+    import sys
+
+    def steps(count: int) -> int:
+        made = 0
+
+        def count_calls(frame: Any, event: str, argument: Any) -> None:
+            nonlocal made
+            made += event == "c_call"
+
+        sys.setprofile(count_calls)
+        try:
+            read_calls("tool_call" + "\n" + piece * count, NAMES)
+        finally:
+            sys.setprofile(None)
+        return made
+
+    steps(1)  # the grammars are compiled once
+    assert steps(800) < 2.5 * steps(400) + 100
+
+
+def test_results_are_one_line_of_json_that_no_fence_can_leave() -> None:
+    text = TAUGHT.result(ToolResult("call_0", "read", "~~~\n~~~tool_call\n", is_error=True))
+    assert text.splitlines() == ["~~~tool_result", '{"name": "read", "error": "~~~\\n~~~tool_call\\n"}', "~~~"]
+
+
+SPEC: Any = {
+    "name": "search",
+    "description": "Find\npassages.",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "what to find"},
+            "k": {"type": "integer", "default": 3},
+            "kind": {"enum": ["a", "b"]},
+            "where": {"$ref": "#/$defs/Place"},
+        },
+        "required": ["query"],
+        "$defs": {"Place": {"type": "object", "properties": {"city": {"type": ["string", "null"]}}}},
+    },
+}
+
+
+def test_tools_are_shown_in_full_or_briefly() -> None:
+    full = instructions([{"type": "function", "function": SPEC}])
+    brief = instructions([{"type": "function", "function": SPEC}], "compact")
+    assert '"$defs"' in full
+    assert len(brief) < len(full)
+    assert tool_line(SPEC) == (
+        'search(query: string, k?: integer = 3, kind?: "a" | "b", where?: { city?: string | null }): Find passages.\n'
+        "  query: what to find"
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({}, "any"),
+        (True, "any"),
+        ({"const": 1}, "1"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "string | null"),
+        ({"type": "array"}, "any[]"),
+        ({"type": "object"}, "object"),
+        ({"$ref": "#/$defs/Missing"}, "Missing"),
+    ],
+)
+def test_schemas_have_short_forms(schema: Any, text: str) -> None:
+    assert schema_text(schema) == text
+
+
+def test_recursive_schemas_end() -> None:
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
+    assert schema_text({"$ref": "#/$defs/Node"}, {"Node": node}).count("next") < 10

@@ -1,0 +1,41 @@
+"""What the tests of models over HTTP share: a question, asking it blocking or awaited, retries that nobody waits for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sigwire.core.json import JsonObject
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
+from sigwire.core.response import Response
+from sigwire.lm.client import LM
+from sigwire.lm.policy.retry import RetryPolicy
+from sigwire.lm.providers.registry import PROVIDERS
+from tests.lm.policy.test_retry import Clock
+
+__all__ = ["HELLO", "HOWS", "KEY", "TOOL", "WITH_TOOLS", "Clock", "ask", "forget_keys", "patient"]
+
+KEY = "sk-canary-7Kq"
+HELLO = Request((Message.user("hello"),))
+TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+WITH_TOOLS = replace(HELLO, tools=(TOOL,))
+HOWS = pytest.mark.parametrize("how", ["blocking", "awaited"])
+
+
+async def ask(how: str, lm: LM, request: Request = HELLO) -> Response:
+    return lm.respond(request) if how == "blocking" else await lm.arespond(request)
+
+
+def patient(clock: Clock | None = None, retries: int = 3) -> RetryPolicy:
+    return RetryPolicy(retries, clock=clock or Clock(), random=lambda: 0.0)
+
+
+def forget_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine's own keys and addresses take no part."""
+    for row in PROVIDERS.values():
+        variables = [value for variable in row.variables.values() for value in variable.variables]
+        keys = [key.variable for key in row.keys]
+        for name in (*keys, *row.base_variables, *row.header_variables.values(), *variables):
+            monkeypatch.delenv(name, raising=False)

@@ -1,0 +1,57 @@
+"""Chat completions: a conversation that is sent again and again is written as if it were new each time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigwire.core.json import JsonObject
+from sigwire.core.messages import Message, TextPart, ThinkingPart
+from sigwire.core.request import Request
+from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.lm.codecs import openai_chat
+from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE, DEEPSEEK, MISTRAL, OPENAI, ChatDialect
+from sigwire.lm.codecs.shared.interface import Target
+from tests.lm.codecs.openai_chat.wire import ASKED, encoded, target
+
+
+def _afresh(messages: Sequence[Message]) -> tuple[Message, ...]:
+    return tuple(Message.from_json(message.to_json()) for message in messages)
+
+
+TALK = (
+    Message.system("S"),
+    Message.user("q"),
+    Message("assistant", (ThinkingPart("hm"), TextPart("t"), ToolCall("a", "db.find", {"n": 1}))),
+    Message.tool(ToolResult("a", "db.find", {"found": [1]})),
+    Message.assistant(tool_calls=[ToolCall("b", "db_find", {}), ToolCall("c", "db.find", None, "{")]),
+    Message.tool(ToolResult("b", "db_find", "boom", True), ToolResult("c", "db.find", "é")),
+    Message.assistant("done"),
+    Message.user("more"),
+)
+EVERYBODY = [target(dialect) for dialect in (OPENAI, COMPATIBLE, MISTRAL, DEEPSEEK, OPENAI)]
+
+
+@given(st.lists(st.tuples(st.integers(1, len(TALK)), st.sampled_from(EVERYBODY)), max_size=12))
+def test_what_was_sent_before_is_sent_again_as_if_it_were_new(rounds: list[tuple[int, Target[ChatDialect]]]) -> None:
+    for length, to in rounds:  # shorter or longer, and to whom it likes: names and ids are others each time
+        sent, new = (
+            openai_chat.encode(Request(TALK[:length]), to),
+            openai_chat.encode(Request(_afresh(TALK[:length])), to),
+        )
+        assert (sent.body, sent.warnings, sent.call_ids) == (new.body, new.warnings, new.call_ids)
+
+
+def test_a_new_tool_may_take_the_name_that_an_old_call_was_sent_with() -> None:
+    talk = (
+        ASKED,
+        Message.assistant(tool_calls=[ToolCall("a", "db.find", {})]),
+        Message.tool(ToolResult("a", "db.find", "")),
+    )
+    offer: JsonObject = {"type": "function", "function": {"name": "db_find", "description": "", "parameters": {}}}
+    alone, beside = encoded(Request(talk)), encoded(Request(talk, (offer,)))
+    names = [sent.body["messages"][1]["tool_calls"][0]["function"]["name"] for sent in (alone, beside)]  # type: ignore[index,call-overload]
+    assert names[0] == "db_find" != names[1]
+    assert beside.names.decode(str(names[1])) == "db.find"

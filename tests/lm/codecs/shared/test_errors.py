@@ -1,0 +1,114 @@
+"""Error replies in every shape seen in the wild, how long to wait, and which error they are."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigwire.core.json import JsonValue
+from sigwire.core.tools.names import NameRules
+from sigwire.errors import LMAuthenticationError, LMError, LMInvalidRequestError, LMRateLimitError, LMServerError
+from sigwire.lm.codecs.shared.errors import Fault, Rule, lm_error, read_body, read_fault
+from sigwire.lm.codecs.shared.interface import Dialect, Target
+
+TARGET = Target("home", "m", Dialect(family="home", path="/", names=NameRules()))
+
+SHAPES: dict[str, tuple[JsonValue, str, tuple[str, ...]]] = {
+    "openai": ({"error": {"message": "M", "type": "T", "code": "C"}}, "M", ("c", "t")),
+    "openai without a code": ({"error": {"message": "M", "type": "T", "code": None}}, "M", ("t",)),
+    "anthropic": ({"type": "error", "error": {"type": "T", "message": "M"}, "request_id": "r"}, "M", ("t",)),
+    "gemini": ({"error": {"code": 400, "message": "M", "status": "S"}}, "M", ("400", "s")),
+    "gemini in a list": ([{"error": {"code": 400, "message": "M", "status": "S"}}], "M", ("400", "s")),
+    "ollama": ({"error": "M"}, "M", ()),
+    "mistral": ({"object": "error", "message": "M", "type": "T", "code": 3}, "M", ("3", "t")),
+    "fastapi text": ({"detail": "M"}, "M", ()),
+    "fastapi list": ({"detail": [{"loc": ["body", "a"], "msg": "M"}, {"msg": "N"}]}, "body.a: M; N", ()),
+    "nothing": ({}, "", ()),
+    "html": ("<html><head><title> 502 Bad Gateway </title></head></html>", "502 Bad Gateway", ()),
+    "text": ("x" * 600, "x" * 500, ()),
+}
+
+
+@pytest.mark.parametrize(("body", "message", "codes"), SHAPES.values(), ids=SHAPES)
+def test_shapes(body: JsonValue, message: str, codes: tuple[str, ...]) -> None:
+    text = body if isinstance(body, str) else json.dumps(body)
+    for form in (text, text.encode(), "\ufeff" + text):
+        fault = read_fault(400, {}, form)
+        assert (fault.message, fault.codes) == (message, codes)
+    if not isinstance(body, str):
+        assert read_fault(400, {}, body).message == message
+
+
+DATE = "Sat, 21 Nov 2026 10:00:00 GMT"
+RETRY_INFO: JsonValue = {
+    "error": {"details": [{"@type": "x"}, {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "36s"}]}
+}
+WAITS: dict[str, tuple[dict[str, str], JsonValue, float | None]] = {
+    "milliseconds before seconds": ({"retry-after-ms": "250", "Retry-After": "9"}, {}, 0.25),
+    "seconds": ({"Retry-After": "1.5"}, {}, 1.5),
+    "a date against the reply's date": ({"retry-after": "Sat, 21 Nov 2026 10:00:30 GMT", "date": DATE}, {}, 30.0),
+    "a date that has passed": ({"retry-after": "Sat, 21 Nov 2026 09:00:00 GMT", "Date": DATE}, {}, 0.0),
+    "a date alone": ({"retry-after": DATE}, {}, None),
+    "a date that is none": ({"retry-after": "Sat, 31 Feb 2026 09:00:00 GMT", "Date": DATE}, {}, None),
+    "nonsense": ({"retry-after": "soon"}, {}, None),
+    "negative": ({"retry-after": "-3"}, {}, None),
+    "retry info": ({}, RETRY_INFO, 36.0),
+    "words in seconds": ({}, {"error": {"message": "Please try again in 1.2s."}}, 1.2),
+    "words in minutes": ({}, {"error": {"message": "Try again in 6m0s"}}, 360.0),
+    "words in milliseconds": ({}, {"error": {"message": "please retry after 345ms"}}, 0.345),
+    "none": ({}, {}, None),
+}
+
+
+@pytest.mark.parametrize(("headers", "body", "wait"), WAITS.values(), ids=WAITS)
+def test_waits(headers: dict[str, str], body: JsonValue, wait: float | None) -> None:
+    assert read_fault(429, headers, body).retry_after == (None if wait is None else pytest.approx(wait))
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "request_id"),
+    [
+        ({"X-Request-Id": "a"}, {}, "a"),
+        ({"request-id": "b"}, {}, "b"),
+        ({}, {"request_id": "c"}, "c"),
+        ({}, {}, None),
+    ],
+)
+def test_request_ids(headers: dict[str, str], body: JsonValue, request_id: str | None) -> None:
+    assert read_fault(500, headers, body).request_id == request_id
+
+
+RULES = (
+    Rule(LMAuthenticationError, frozenset({400}), codes=frozenset({"api_key_invalid"}), hint="Key of {provider}?"),
+    Rule(LMInvalidRequestError, texts=("no tools",), retry=True),
+)
+
+
+def test_the_wires_own_rules_come_before_the_statuses() -> None:
+    error = lm_error(Fault(400, "Bad key.", ("api_key_invalid",)), RULES, TARGET)
+    assert type(error) is LMAuthenticationError
+    assert error.message == "Bad key. Key of home?"
+    assert type(lm_error(Fault(429, "x"), RULES, TARGET)) is LMRateLimitError
+
+
+def test_a_rule_and_the_server_can_overrule_whether_to_try_again() -> None:
+    assert lm_error(Fault(400, "It takes No Tools"), RULES, TARGET).retryable is True
+    assert lm_error(Fault(400, "It takes No Tools", retry=False), RULES, TARGET).retryable is False
+    assert lm_error(read_fault(503, {"x-should-retry": "false"}, ""), (), TARGET).retryable is False
+    assert LMServerError.retryable is True
+
+
+def test_an_error_without_a_message_says_its_status() -> None:
+    assert lm_error(Fault(500, ""), (), TARGET).message == "home answered with status 500 and no message."
+
+
+@given(st.integers(100, 599), st.binary(max_size=60) | st.text(max_size=60))
+def test_any_body_gives_an_error(status: int, body: bytes | str) -> None:
+    read_body(body)
+    error = lm_error(read_fault(status, {}, body), (), TARGET)
+    assert isinstance(error, LMError)
+    assert error.status == status
+    assert error.message

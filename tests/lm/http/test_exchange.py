@@ -1,0 +1,94 @@
+"""What both clients share: bodies without their compression, and headers that may be sent and read."""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+import zlib
+from collections.abc import Set
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigwire.errors import ConfigurationError
+from sigwire.lm.http.exchange import ProtocolError, TooLongError, Unpacker, read_head, sendable
+
+BODIES = st.binary(max_size=300)
+
+
+def unpacked(packed: bytes, coding: str, cuts: Set[int], limit: int | None = None) -> bytes:
+    """Feed the body, cut at these places."""
+    unpacker = Unpacker(coding, limit)
+    edges = [0, *sorted(cut for cut in cuts if 0 < cut < len(packed)), len(packed)]
+    pieces = [packed[start:end] for start, end in pairwise(edges) if start < end]
+    return b"".join(map(unpacker.feed, [*pieces, b""]))
+
+
+@given(BODIES, st.sets(st.integers(0, 400)), st.sampled_from(["gzip", "x-gzip", "Deflate", "identity", ""]))
+def test_a_body_is_the_same_however_it_is_packed_and_cut(body: bytes, cuts: set[int], coding: str) -> None:
+    pack = {"gzip": gzip.compress, "x-gzip": gzip.compress, "Deflate": zlib.compress}.get(coding, bytes)
+    assert unpacked(pack(body), coding, cuts) == body
+
+
+@given(BODIES, st.data())
+def test_a_packed_body_that_stops_early_is_an_error(body: bytes, data: st.DataObject) -> None:
+    packed = gzip.compress(body, mtime=0)
+    stop = data.draw(st.integers(1, len(packed) - 1))
+    with pytest.raises(ProtocolError, match="cut off"):
+        unpacked(packed[:stop], "gzip", set())
+
+
+@given(st.integers(1, 300), st.integers(0, 400), st.sets(st.integers(0, 400)), st.sampled_from(["gzip", "deflate", ""]))
+def test_a_body_is_taken_up_to_its_limit_however_it_is_packed_and_cut(
+    limit: int, size: int, cuts: set[int], coding: str
+) -> None:
+    body = bytes(number % 251 for number in range(size))
+    pack = {"gzip": gzip.compress, "deflate": zlib.compress}.get(coding, bytes)
+    if size <= limit:
+        assert unpacked(pack(body), coding, cuts, limit) == body
+    else:
+        with pytest.raises(TooLongError, match=f"longer than {limit} bytes"):
+            unpacked(pack(body), coding, cuts, limit)
+
+
+def test_no_more_is_unpacked_than_may_be_taken() -> None:
+    bomb = gzip.compress(bytes(64 * 1024 * 1024))
+    tracemalloc.start()
+    with pytest.raises(TooLongError):
+        Unpacker("gzip", 1000).feed(bomb)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1024 * 1024
+
+
+def test_a_body_without_bytes_needs_no_packing() -> None:
+    assert unpacked(b"", "gzip", set()) == b""
+
+
+def test_a_coding_that_was_not_asked_for_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="content-encoding is 'br'"):
+        Unpacker("br")
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=10), st.text(max_size=20), max_size=4))
+def test_no_header_can_add_a_line(headers: dict[str, str]) -> None:
+    try:
+        sendable("POST", "/", headers, "http://model.test/")
+    except ConfigurationError:
+        return
+    sent = "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode("latin-1")
+    assert sent.count(b"\r") == sent.count(b"\n") == len(headers)
+    assert b"\0" not in sent
+
+
+def test_headers_are_read_by_lower_case_name_and_joined() -> None:
+    pairs = [("X-Limit", "1"), ("x-limit", "2"), ("Transfer-Encoding", "Chunked")]
+    assert read_head(200, pairs) == {"x-limit": "1, 2", "transfer-encoding": "Chunked"}
+
+
+@pytest.mark.parametrize(("status", "coding"), [(101, "chunked"), (200, "gzip, chunked"), (200, "identity"), (200, "")])
+def test_what_was_not_asked_for_is_refused(status: int, coding: str) -> None:
+    with pytest.raises(ProtocolError):
+        read_head(status, [("transfer-encoding", coding)])

@@ -1,0 +1,331 @@
+"""Answers through LiteLLM as they come: its chunks, its exceptions, its own stream, and leaving it early."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from contextvars import copy_context
+from typing import Any
+
+import pytest
+
+from sigwire.core.events import PartEnd, ReasoningDelta, StreamEvent, TextDelta, ToolCallStart, collect
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import ImagePart, Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.request import Request
+from sigwire.core.response import Response, Usage
+from sigwire.core.tools.tool import ToolCall
+from sigwire.effects.cancellation import Scope, enter
+from sigwire.effects.emitting import Returned, astream, stream
+from sigwire.effects.steps import Program, run
+from sigwire.errors import ConfigurationError, LMError, LMRateLimitError, LMTimeoutError, LMTransportError
+from sigwire.lm.client import LM
+from sigwire.lm.codecs.shared.interface import Target
+from sigwire.lm.litellm import backend as bridge
+from sigwire.lm.litellm.effects import Chunks, Complete, tell
+
+# litellm's own models, built when they are first used.
+pytestmark = pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning")
+
+HOWS = pytest.mark.parametrize("how", ["blocking", "awaited"])
+ASKED = Request((Message.user("q"),))
+CLAUDE = bridge.target_for("anthropic/c", None)
+GEMINI = bridge.target_for("gemini/g", None)
+
+
+class Events:
+    """An iterator over chunks, of both kinds; what is an exception is raised. ``closed`` says that it was put away."""
+
+    def __init__(self, chunks: list[Any]) -> None:
+        self._chunks = iter(chunks)
+        self.completion_stream = self
+        self.closed = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        chunk = next(self._chunks)
+        if isinstance(chunk, BaseException):
+            raise chunk
+        return chunk
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        try:
+            return next(self)
+        except StopIteration:
+            raise StopAsyncIteration from None
+
+    def close(self) -> None:
+        self.closed = True
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+class Package:
+    """What is used of LiteLLM."""
+
+    def __init__(self, chunks: list[Any]) -> None:
+        self.events = Events(chunks)
+        self.used: list[str] = []
+        self.custom_provider_map: list[dict[str, Any]] = []
+
+    def completion(self, **arguments: Any) -> Events:
+        self.used.append("completion")
+        return self.events
+
+    async def acompletion(self, **arguments: Any) -> Events:
+        self.used.append("acompletion")
+        return self.events
+
+
+def program(package: Package, to: Target[bridge.BridgeDialect] = CLAUDE, **arguments: Any) -> Program[Response]:
+    sent = bridge.encode_call(ASKED, to, stream=True)[1]
+    return tell(Chunks(package, arguments), bridge.BridgeDecoder(sent, to), lambda error: bridge.failure(error, to))
+
+
+async def told(how: str, of: Program[Response]) -> list[StreamEvent]:
+    if how == "blocking":
+        return list(stream(of))
+    return [event async for event in astream(of) if not isinstance(event, Returned)]
+
+
+def chunk(delta: JsonObject | None = None, reason: str | None = None, **fields: Any) -> JsonObject:
+    choice: JsonObject = {"index": 0, "delta": delta or {}, "finish_reason": reason}
+    return {"id": "r1", "model": "m-1", "choices": [choice], **fields}
+
+
+def over(reason: str = "stop") -> JsonObject:
+    return chunk({}, reason)
+
+
+def fragment(arguments: str, name: str | None = None, **fields: Any) -> JsonObject:
+    return chunk({"tool_calls": [{"index": 0, **fields, "function": {"name": name, "arguments": arguments}}]})
+
+
+def thinking(text: str, **fields: str) -> JsonObject:
+    return chunk({"reasoning_content": text, "thinking_blocks": [{"type": "thinking", "thinking": text, **fields}]})
+
+
+COUNTED: JsonObject = {
+    "id": "r1", "model": "m-1", "choices": [],
+    "usage": {"prompt_tokens": 10, "completion_tokens": 7, "cache_read_input_tokens": 4},
+}  # fmt: skip
+THOUGHT = ThinkingPart("hm", provider="litellm/anthropic")
+BLOCKS: JsonObject = {"thinking_blocks": [{"type": "thinking", "thinking": "hm", "signature": "S"}]}
+
+CHUNKS: list[JsonValue] = [
+    thinking("h"), thinking("m"), thinking("", signature="S"),
+    chunk({"content": "H"}), chunk({"content": "i"}),
+    fragment("", "f", id="c1"), fragment('{"x":1}'), over("tool_calls"), COUNTED,
+]  # fmt: skip
+F = ToolCall.read("c1", "f", '{"x":1}')
+
+
+@HOWS
+async def test_rows_64_to_72_an_answer_is_told_as_it_comes(how: str) -> None:
+    package = Package(CHUNKS)
+    events = await told(how, program(package))
+    (choice,) = collect(events).choices
+    assert choice.parts == (THOUGHT, OpaquePart("litellm/anthropic", BLOCKS), TextPart("Hi"), F)
+    assert collect(events).usage == Usage(10, 7, cached_tokens=4)
+    assert events[1:6] == [
+        ReasoningDelta("h"), ReasoningDelta("m"), PartEnd(THOUGHT), TextDelta("H"), TextDelta("i"),
+    ]  # fmt: skip
+    assert package.events.closed
+    sent = bridge.encode_call(ASKED, CLAUDE, stream=True)[1]
+    assert collect(events) == bridge.decode_answer(collect(events).raw, sent, CLAUDE)
+
+
+def test_row_64_a_stream_is_asked_for_with_its_counts() -> None:
+    arguments, _ = bridge.encode_call(ASKED, CLAUDE, stream=True)
+    assert (arguments["stream"], arguments["stream_options"]) == (True, {"include_usage": True})
+    assert "stream" not in bridge.encode_call(ASKED, CLAUDE)[0]
+
+
+@HOWS
+async def test_row_52_a_signature_inside_an_id_is_no_part_of_it(how: str) -> None:
+    events = await told(how, program(Package([fragment("{}", "f", id="c1__thought__S"), over("tool_calls")]), GEMINI))
+    data: JsonValue = {"litellm/gemini": {"provider_specific_fields": {"thought_signature": "S"}}}
+    assert ToolCallStart(0, "c1", "f") in events
+    assert collect(events).choices[0].tool_calls == (ToolCall.read("c1", "f", "{}", provider_data=data),)
+
+
+@HOWS
+async def test_row_65_calls_are_told_apart_and_row_66_no_arguments_are_none(how: str) -> None:
+    calls: list[JsonObject] = [
+        {"index": 0, "id": "c1", "function": {"name": "f", "arguments": '{"x":'}},
+        {"index": 1, "id": "c2", "function": {"name": "g", "arguments": ""}},
+        {"index": 0, "function": {"name": None, "arguments": "1}"}},
+    ]
+    events = await told(how, program(Package([*(chunk({"tool_calls": [one]}) for one in calls), over("tool_calls")])))
+    assert collect(events).choices[0].tool_calls == (F, ToolCall.read("c2", "g", ""))
+
+
+@HOWS
+async def test_row_69_an_answer_in_one_piece_is_read_as_it_is(how: str) -> None:
+    body: JsonObject = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "model": "m-1"}
+    assert collect(await told(how, program(Package([body])))).choices[0].text == "Hi"
+
+
+@HOWS
+async def test_images_and_an_answer_of_nothing(how: str) -> None:
+    image: JsonObject = {"image_url": {"url": "data:image/png;base64,iVBO"}}
+    (choice,) = collect(await told(how, program(Package([chunk({"images": [image]}), over()])))).choices
+    assert choice.parts == (ImagePart(data="iVBO", media_type="image/png"),)
+    (choice,) = collect(await told(how, program(Package([chunk({"content": ""}), over()])))).choices
+    assert choice.finish_reason == "error"
+
+
+@HOWS
+async def test_row_70_an_exception_in_the_stream_is_ours_and_keeps_what_came(how: str) -> None:
+    package = Package([*CHUNKS[:5], RuntimeError("it broke")])
+    with pytest.raises(LMError, match="it broke") as caught:
+        await told(how, program(package))
+    assert [choice.text for choice in caught.value.partial.choices] == ["Hi"]
+    assert package.events.closed
+    with pytest.raises(LMError, match="it broke") as caught:
+        await told(how, program(Package([RuntimeError("it broke")])))
+    assert caught.value.partial is None
+
+
+@HOWS
+async def test_row_68_an_iterator_that_ends_early_is_an_error(how: str) -> None:
+    package = Package(CHUNKS[:6])
+    with pytest.raises(LMTransportError, match="stopped before the end") as caught:
+        await told(how, program(package))
+    assert caught.value.retryable
+    assert package.events.closed
+
+
+@HOWS
+async def test_a_timeout_is_for_the_whole_answer(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr("sigwire.lm.litellm.effects.time.monotonic", lambda: next(clock))
+    with pytest.raises(LMTimeoutError, match="in time"):
+        await told(how, program(Package(CHUNKS), timeout=5))
+
+
+async def test_leaving_early_puts_the_stream_away() -> None:
+    package = Package(CHUNKS)
+    events = stream(program(package))
+    assert next(events)
+    events.close()
+    assert package.events.closed
+    package = Package(CHUNKS)
+    async with aclosing(astream(program(package))) as awaited:
+        async for _ in awaited:
+            break
+    assert package.events.closed
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize(("left", "own", "used"), [
+    (False, [], "completion"),
+    (True, [], "acompletion"),
+    (True, [{"provider": "mine"}], "completion"),
+])  # fmt: skip
+def test_where_it_may_be_left_the_awaited_call_is_made_unless_the_provider_is_the_users_own(
+    left: bool, own: list[dict[str, Any]], used: str, whole: bool
+) -> None:
+    package = Package(CHUNKS)
+    package.custom_provider_map = own
+
+    def ask() -> None:
+        if left:
+            enter(Scope())
+        if whole:
+            Complete(package, {"model": "mine/m"}).run()
+        else:
+            run(program(package, model="mine/m"))
+            assert package.events.closed
+
+    copy_context().run(ask)
+    assert package.used == [used]
+
+
+class HalfRead:
+    """A reply over HTTP whose head has come, as httpx has them; nobody closes it but its end."""
+
+    def __init__(self) -> None:
+        self.is_stream_consumed = self.closed = False
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+    async def lines(self) -> AsyncIterator[Any]:
+        await asyncio.sleep(30)
+        yield self
+
+
+async def test_a_cancelled_call_closes_the_reply_that_litellm_was_reading() -> None:
+    replies: list[HalfRead] = []
+
+    class Busy(Package):
+        async def acompletion(self, **arguments: Any) -> Any:
+            reply = HalfRead()
+            replies.append(reply)
+            if arguments.get("at") == "chunks":
+                return reply.lines()
+            return await asyncio.sleep(30)
+
+    async def chunks() -> None:
+        reading = Chunks(Busy([]), {"at": "chunks"})
+        await reading.open().arun()
+        await reading.next().arun()
+
+    async def left_before_the_first_chunk() -> None:
+        reading = Chunks(Busy([]), {"at": "chunks"})
+        await reading.open().arun()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            await reading.shut().arun()
+
+    for ask in (Complete(Busy([]), {}).arun, Chunks(Busy([]), {}).open().arun, chunks, left_before_the_first_chunk):
+        task = asyncio.ensure_future(ask())
+        while not replies:
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert replies.pop().closed
+
+
+# --- the real package, with its own mock answers ----------------------------------------------------------------------
+
+
+def mocked(reply: str) -> Request:
+    try:
+        bridge.check_release()
+    except ConfigurationError as error:
+        pytest.skip(str(error))
+    return Request(ASKED.messages, options={"extra_body": {"mock_response": reply}})
+
+
+async def asked(how: str, lm: LM, request: Request) -> list[StreamEvent]:
+    return list(lm.stream(request)) if how == "blocking" else [event async for event in lm.astream(request)]
+
+
+@HOWS
+async def test_the_package_streams(how: str) -> None:
+    lm, request = LM("litellm/anthropic/claude-x", api_key="k"), mocked("Hello there, friend")
+    events = await asked(how, lm, request)
+    assert len([event for event in events if isinstance(event, TextDelta)]) > 2
+    response, whole = collect(events), lm.respond(request)
+    assert response.choices[0].text == whole.choices[0].text == "Hello there, friend"
+    assert response.usage.output_tokens is not None
+
+
+@HOWS
+async def test_the_packages_errors_are_ours_before_the_first_word(how: str) -> None:
+    lm = LM("litellm/openai/gpt-4o", api_key="k", num_retries=0)
+    with pytest.raises(LMRateLimitError) as caught:
+        await asked(how, lm, mocked("litellm.RateLimitError"))
+    assert caught.value.partial is None

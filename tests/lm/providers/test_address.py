@@ -1,0 +1,289 @@
+"""Where requests go and which key goes along: what the code says, what the environment says, and whose key it is."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from sigwire.errors import ConfigurationError, LMAuthenticationError
+from sigwire.lm.client import LM
+from sigwire.lm.providers.registry import PROVIDERS
+from tests.lm.calls import HELLO, HOWS, KEY, ask, forget_keys
+from tests.lm.loopback import Host, Reply
+from tests.lm.replies import CHAT, GEMINI, MESSAGES, OLLAMA, RESPONSES, Double
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_keys(monkeypatch)
+
+
+# --- keys --------------------------------------------------------------------------------------------------------
+
+
+def test_a_key_is_read_when_a_request_is_sent_and_goes_where_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch, serve: Callable[..., Host]
+) -> None:
+    host = serve(CHAT)
+    lm = LM("openai/gpt-4.1")
+    monkeypatch.setenv("OPENAI_BASE_URL", host.url)
+    for key in ("first", "second\n"):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        lm.respond(HELLO)
+    assert [seen.headers["authorization"] for seen in host.seen] == ["Bearer first", "Bearer second"]
+
+
+def test_a_function_gives_a_key_for_each_request(serve: Callable[..., Host]) -> None:
+    host, tokens = serve(CHAT), iter("ab")
+    lm = LM("openai/gpt-4.1", base_url=host.url, api_key=lambda: next(tokens))
+    lm.respond(HELLO)
+    lm.respond(HELLO)
+    assert [seen.headers["authorization"] for seen in host.seen] == ["Bearer a", "Bearer b"]
+
+
+NEEDY = sorted(row.prefix for row in PROVIDERS.values() if row.key == "needed" and row.keys)
+
+
+@HOWS
+@pytest.mark.parametrize("prefix", NEEDY)
+async def test_without_a_key_nothing_is_sent_and_the_variable_is_named(
+    how: str, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "p")
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com")
+    double = Double()
+    with pytest.raises(LMAuthenticationError, match=PROVIDERS[prefix].keys[0].variable) as caught:
+        await ask(how, LM(f"{prefix}/m", transport=double))
+    assert "api_key=" in str(caught.value)
+    assert double.requests == []
+
+
+@pytest.mark.parametrize("key", ["", "  ", lambda: ""])
+def test_an_empty_key_is_no_key(key: Any) -> None:
+    double = Double()
+    with pytest.raises(LMAuthenticationError, match="OPENAI_API_KEY"):
+        LM("openai/gpt-4.1", api_key=key, transport=double).respond(HELLO)
+    assert double.requests == []
+
+
+WHOSE = [
+    ("openai/m", "OPENAI_API_KEY", None, True),
+    ("openai/m", "OPENAI_API_KEY", "https://eu.api.openai.com/v1", True),
+    ("openai/m", "OPENAI_API_KEY", "http://api.openai.com/v1", False),
+    ("openai/m", "OPENAI_API_KEY", "https://api.openai.com.attacker.example/v1", False),
+    ("openai/m", "OPENAI_API_KEY", "https://attacker.example/api.openai.com", False),
+    ("openai/m", "OPENAI_API_KEY", "https://api.openai.com@attacker.example/v1", False),
+    ("openai/m", "OPENAI_API_KEY", "http://localhost:8000/v1", False),
+    ("azure/m", "AZURE_OPENAI_API_KEY", "https://mine.openai.azure.com", True),
+    ("vllm/m", "VLLM_API_KEY", "http://gpu-box:8000/v1", True),
+    ("ollama/m", "OLLAMA_API_KEY", None, False),
+    ("ollama/m", "OLLAMA_API_KEY", "http://gpu-box", False),
+    ("ollama/m", "OLLAMA_API_KEY", "https://ollama.com", True),
+    ("ollama-cloud/m", "OLLAMA_API_KEY", None, True),
+    ("vertex/m", "GOOGLE_OAUTH_ACCESS_TOKEN", "https://europe-west4-aiplatform.googleapis.com/v1/x", True),
+    ("vertex/m", "GOOGLE_OAUTH_ACCESS_TOKEN", "https://other.googleapis.com/v1/x", False),
+]
+
+
+@pytest.mark.parametrize(("model", "variable", "base", "goes"), WHOSE)
+def test_a_key_from_the_environment_goes_to_its_own_host_only(
+    model: str, variable: str, base: str | None, goes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, KEY)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-canary")
+    double = Double({**CHAT, **OLLAMA, **GEMINI})
+    LM(model, base_url=base, transport=double).respond(HELLO)
+    sent = " ".join(double.requests[0].headers.values())
+    assert (KEY in sent) is goes
+    assert ("org-canary" in sent) is (goes and model.startswith("openai"))
+
+
+def test_a_header_of_ones_own_stands_for_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    double = Double()
+    lm = LM("openai/gpt-4.1", headers={"Authorization": "Basic mine", "X-Team": "a"}, transport=double)
+    lm.respond(HELLO)
+    lm.respond(replace(HELLO, options={"extra_headers": {"x-team": "b"}}))
+    first, second = (request.headers for request in double.requests)
+    assert (first["authorization"], first["x-team"], second["x-team"]) == ("Basic mine", "a", "b")
+
+
+def test_the_second_variable_is_sent_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", KEY)
+    double = Double(MESSAGES)
+    LM("anthropic/claude-sonnet-5", transport=double).respond(HELLO)
+    headers = double.requests[0].headers
+    assert headers["authorization"] == f"Bearer {KEY}"
+    assert "x-api-key" not in headers
+
+
+def test_no_key_is_shown_stored_or_raised(serve: Callable[..., Host], monkeypatch: pytest.MonkeyPatch) -> None:
+    host = serve(
+        Reply({"error": {"message": f"Incorrect API key provided: {KEY}", "code": "invalid_api_key"}}, 401), CHAT
+    )
+    lm = LM("openai/gpt-4.1", api_key=KEY, headers={"x-secret": KEY}, base_url=host.url)
+    with pytest.raises(LMAuthenticationError) as caught:
+        lm.respond(HELLO)
+    error = caught.value
+    lm.respond(HELLO)
+    for shown in (
+        str(error),
+        repr(error),
+        error.args,
+        repr(lm),
+        repr(vars(lm)),
+        lm.dump_state(),
+        list(lm.history),
+        lm.kwargs,
+    ):
+        assert KEY not in str(shown)
+    assert "given as api_key" in str(error)
+
+
+@pytest.mark.parametrize("name", ["api_key", "api_base", "base_url", "headers", "timeout", "transport"])
+def test_a_request_cannot_say_where_it_goes(name: str) -> None:
+    double = Double()
+    with pytest.raises(ConfigurationError, match=f"{name} is no option of one request"):
+        LM("openai/gpt-4.1", api_key=KEY, transport=double)("hello", **{name: "x"})
+    assert double.requests == []
+
+
+# --- addresses -----------------------------------------------------------------------------------------------------
+
+URLS = [
+    ("openai/m", {}, {}, "https://api.openai.com/v1/chat/completions"),
+    ("openai/m", {"base_url": "https://x.example/v1/"}, {}, "https://x.example/v1/chat/completions"),
+    ("openai/m", {"api_base": "https://x.example/v1"}, {}, "https://x.example/v1/chat/completions"),
+    ("openai/m", {}, {"OPENAI_BASE_URL": "https://x.example/v1"}, "https://x.example/v1/chat/completions"),
+    (
+        "azure/dep 1",
+        {},
+        {"AZURE_OPENAI_ENDPOINT": "https://mine.openai.azure.com/"},
+        "https://mine.openai.azure.com/openai/deployments/dep%201/chat/completions?api-version=2024-10-21",
+    ),
+    (
+        "azure/d",
+        {"base_url": "https://mine.openai.azure.com", "api_version": "2026-01-01"},
+        {},
+        "https://mine.openai.azure.com/openai/deployments/d/chat/completions?api-version=2026-01-01",
+    ),
+    (
+        "azure/gpt-5-pro",
+        {"base_url": "https://mine.openai.azure.com"},
+        {},
+        "https://mine.openai.azure.com/openai/v1/responses",
+    ),
+    ("anthropic/m", {"base_url": "https://x.example/v1"}, {}, "https://x.example/v1/messages"),
+    ("anthropic/m", {"base_url": "https://x.example"}, {}, "https://x.example/v1/messages"),
+    (
+        "vertex/gemini-2.5-pro",
+        {},
+        {"GOOGLE_CLOUD_PROJECT": "p"},
+        "https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google/models/"
+        "gemini-2.5-pro:generateContent",
+    ),
+    (
+        "vertex/gemini-2.5-pro",
+        {"project": "p", "location": "us-central1"},
+        {},
+        "https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/us-central1/publishers/google/models/"
+        "gemini-2.5-pro:generateContent",
+    ),
+    ("ollama/m", {}, {}, "http://127.0.0.1:11434/api/chat"),
+    ("ollama/m", {}, {"OLLAMA_HOST": "gpu-box"}, "http://gpu-box:11434/api/chat"),
+    ("ollama/m", {}, {"OLLAMA_HOST": "http://gpu-box"}, "http://gpu-box:80/api/chat"),
+    ("ollama-cloud/m", {}, {}, "https://ollama.com:443/api/chat"),
+    ("foreman/m", {}, {"FOREMAN_HOST": "https://fleet.example"}, "https://fleet.example:443/api/chat"),
+]
+
+
+@pytest.mark.parametrize(("model", "options", "environment", "url"), URLS)
+def test_where_a_request_goes(
+    model: str, options: dict[str, Any], environment: dict[str, str], url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    double = Double({**CHAT, **OLLAMA, **GEMINI, **RESPONSES, **MESSAGES})
+    LM(model, api_key=KEY, transport=double, **options).respond(HELLO)
+    assert double.requests[0].url == url
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "named"),
+    [
+        ("azure/m", {}, "AZURE_OPENAI_ENDPOINT"),
+        ("foreman/m", {}, "FOREMAN_HOST"),
+        ("vertex/m", {}, "GOOGLE_CLOUD_PROJECT"),
+        ("vertex/m", {"project": "p", "location": "evil.example/x"}, "is no location"),
+    ],
+)
+def test_an_address_that_is_missing_something_says_what(model: str, options: dict[str, Any], named: str) -> None:
+    with pytest.raises(ConfigurationError, match=named):
+        LM(model, api_key=KEY, transport=Double(), **options).respond(HELLO)
+
+
+@HOWS
+@pytest.mark.parametrize(
+    "base", ["http://[bad", "http://x:99999", "https://", "nowhere", "ftp://x.example", "http://a b", "http://a>b/v1"]
+)
+async def test_an_address_that_is_none_is_said_to_be_none(how: str, base: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"is no address"):
+        await ask(how, LM("openai/some-model", base_url=base, num_retries=0))
+
+
+# --- what is read for every request ----------------------------------------------------------------------------------
+
+
+def test_whatever_changes_between_two_requests_counts_for_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    double = Double()
+    lm = LM("openai/gpt-4.1", transport=double)
+    changes: list[tuple[str, str | None]] = [
+        ("OPENAI_API_KEY", "one"),
+        ("OPENAI_ORG_ID", "mine"),
+        ("OPENAI_BASE_URL", "https://other.example/v1"),
+        ("OPENAI_API_KEY", "two"),
+        ("OPENAI_BASE_URL", None),
+        ("OPENAI_ORG_ID", None),
+    ]
+    seen: list[tuple[str, str, str | None]] = []
+    for variable, value in changes:
+        monkeypatch.delenv(variable, raising=False)
+        if value is not None:
+            monkeypatch.setenv(variable, value)
+        lm.respond(HELLO)
+        sent = double.requests[-1]
+        seen.append((sent.url.split("/")[2], sent.headers["authorization"], sent.headers.get("openai-organization")))
+    home, other = "api.openai.com", "other.example"
+    assert seen == [
+        (home, "Bearer one", None),
+        (home, "Bearer one", "mine"),
+        (other, "Bearer one", "mine"),
+        (other, "Bearer two", "mine"),
+        (home, "Bearer two", "mine"),
+        (home, "Bearer two", None),
+    ]
+
+
+def test_headers_of_one_request_are_not_those_of_the_next() -> None:
+    double = Double()
+    lm = LM("openai/gpt-4.1", transport=double, api_key=KEY, headers={"x-team": "a"})
+    for extra in ({"X-Team": "b", "x-once": "1"}, None):
+        lm.respond(replace(HELLO, options={"extra_headers": extra}))
+    teams = [(sent.headers["x-team"], "x-once" in sent.headers) for sent in double.requests]
+    assert teams == [("b", True), ("a", False)]
+
+
+def test_what_a_transport_does_with_its_request_is_no_other_requests_business() -> None:
+    double = Double()
+    lm = LM("openai/gpt-4.1", transport=double, api_key=KEY)
+    lm.respond(HELLO)
+    first = double.requests[0]
+    assert copy.deepcopy(first) == pickle.loads(pickle.dumps(first)) == first  # as recorders of traffic do
+    cast("dict[str, str]", first.headers)["authorization"] = "other"
+    lm.respond(HELLO)
+    assert double.requests[1].headers["authorization"] == f"Bearer {KEY}"

@@ -1,0 +1,322 @@
+"""The provider table: every row works, every model meets the rule that is meant, and the docs show what the table says."""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
+from sigwire.errors import ConfigurationError
+from sigwire.lm.client import LM
+from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE
+from sigwire.lm.codecs.shared.interface import Dialect, Target
+from sigwire.lm.codecs.shared.reasoning import EFFORTS
+from sigwire.lm.providers import registry as providers
+from sigwire.lm.providers.registry import PROVIDERS, Key, ModelRule, Provider, Wire, find_provider, register
+
+ROOT = Path(__file__).resolve().parents[3]
+OVER_HTTP = [row for row in PROVIDERS.values() if not row.backend]
+
+
+@pytest.fixture(autouse=True)
+def rows_put_back(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    rows, prefixes = vars(providers)["_rows"], vars(providers)["_prefixes"]
+    before = dict(rows), dict(prefixes)
+    yield
+    for table, kept in zip((rows, prefixes), before, strict=True):
+        table.clear()
+        table.update(kept)
+
+
+# --- rows --------------------------------------------------------------------------------------------------
+
+
+def test_the_rows_that_were_promised_are_there() -> None:
+    promised = (
+        "openai azure anthropic gemini vertex ollama ollama-cloud foreman groq mistral deepseek openrouter together "
+        "fireworks xai cerebras vllm llamacpp lmstudio offline litellm"
+    )
+    assert set(promised.split()) <= PROVIDERS.keys()
+
+
+@pytest.mark.parametrize("row", OVER_HTTP, ids=lambda row: row.prefix)
+def test_every_wire_of_a_row_loads_and_encodes(row: Provider) -> None:
+    for wire in row.wires.values():
+        codec, dialect = wire.load()
+        assert isinstance(dialect, Dialect)
+        target = Target(row.prefix, "m", dialect, row.capabilities)
+        assert codec.encode(Request((Message.user("q"),)), target).body
+
+
+@pytest.mark.parametrize("row", OVER_HTTP, ids=lambda row: row.prefix)
+def test_a_row_is_reached_safely_or_on_this_machine(row: Provider) -> None:
+    base = row.base_url({"project": "p", "location": "l"}) if callable(row.base_url) else row.base_url
+    url = urlsplit(base)
+    assert not base or url.scheme == "https" or url.hostname in ("localhost", "127.0.0.1")
+    assert base or row.base_variables
+    assert row.key == "optional" or row.keys
+
+
+@pytest.mark.parametrize("row", PROVIDERS.values(), ids=lambda row: row.prefix)
+def test_rules_name_wires_of_their_row_abilities_that_exist_and_known_efforts(row: Provider) -> None:
+    for rule in row.rules:
+        assert {rule.wire, rule.tools_wire} - {None} <= row.wires.keys()
+        assert row.capabilities_of(rule.names[0].replace("*", "x"))
+        assert set(rule.facts.efforts or ()) <= set(EFFORTS)
+        assert all(name == name.lower() for name in rule.names)
+
+
+@pytest.mark.parametrize("row", PROVIDERS.values(), ids=lambda row: row.prefix)
+def test_no_rule_is_hidden_by_the_one_before_it(row: Provider) -> None:
+    for rule in row.rules:
+        examples = [re.sub(r"\[(.).*?\]", r"\1", name).replace("?", "1") for name in rule.names]
+        met = [row.rule_for(example.replace("*", "")) for example in examples]
+        assert rule in met, rule.names
+
+
+# --- models ------------------------------------------------------------------------------------------------
+
+# model, wire without and with tools, then facts and abilities that differ
+MODELS: list[tuple[str, str, str, Mapping[str, Any]]] = [
+    ("openai/gpt-4.1-mini", "chat", "chat", {"thinking": "none", "sampling": "always", "files": True}),
+    ("openai/gpt-4o", "chat", "chat", {"thinking": "none", "images": True}),
+    ("openai/gpt-3.5-turbo", "chat", "chat", {"json_schema": False, "images": False}),
+    ("openai/ft:gpt-4.1:acme::1", "chat", "chat", {"thinking": "none"}),
+    ("openai/gpt-5-chat-latest", "chat", "chat", {"thinking": "none", "reasoning": False}),
+    ("openai/o3", "chat", "chat", {"sampling": "never", "stop": False, "efforts": ("low", "medium", "high")}),
+    ("openai/o3-pro", "responses", "responses", {"reasoning": True}),
+    ("openai/gpt-5", "chat", "chat", {"sampling": "never", "efforts": ("minimal", "low", "medium", "high")}),
+    ("openai/gpt-5-mini", "chat", "chat", {"sampling": "never", "default_effort": "medium"}),
+    ("openai/gpt-5-pro", "responses", "responses", {"efforts": ("high",)}),
+    ("openai/gpt-5.1", "chat", "chat", {"sampling": "unless_reasoning", "default_effort": "off"}),
+    ("openai/gpt-5.1-codex-max", "responses", "responses", {"reasoning": True}),
+    ("openai/gpt-5.2-pro", "responses", "responses", {"reasoning": True}),
+    ("openai/gpt-5.4", "chat", "responses", {"tools_with_reasoning": False, "default_effort": "off"}),
+    ("openai/gpt-5.4-mini-2026-03-17", "chat", "responses", {"tools_with_reasoning": False}),
+    ("openai/gpt-5.5", "chat", "responses", {"default_effort": "medium"}),
+    ("openai/gpt-5.6-sol", "chat", "responses", {"cache_breakpoints": True, "sampling": "unless_reasoning"}),
+    ("openai/gpt-6", "chat", "responses", {"cache_breakpoints": True}),
+    ("openai/gpt-6-astra", "chat", "responses", {"efforts": ("low", "medium", "high", "xhigh"), "sampling": "never"}),
+    ("openai/gpt-6.1-sol", "chat", "responses", {"efforts": ("low", "medium", "high", "xhigh")}),
+    ("azure/gpt-5.6", "chat", "responses", {"cache_breakpoints": True}),
+    ("anthropic/claude-3-5-sonnet-latest", "messages", "messages", {"thinking": "none", "json_schema": False}),
+    ("anthropic/claude-sonnet-4-0", "messages", "messages", {"thinking": "budget", "json_schema": False}),
+    ("anthropic/claude-haiku-4-5-20251001", "messages", "messages", {"thinking": "budget", "prefill": True}),
+    ("anthropic/claude-opus-4-1", "messages", "messages", {"thinking": "budget", "json_schema": True}),
+    ("anthropic/claude-sonnet-4-6", "messages", "messages", {"thinking": "effort", "sampling": "unless_reasoning"}),
+    ("anthropic/claude-opus-4-7", "messages", "messages", {"later_system": False, "prefill": False}),
+    ("anthropic/claude-opus-4-8", "messages", "messages", {"sampling": "never", "later_system": True}),
+    ("anthropic/claude-opus-5", "messages", "messages", {"forced_choice": True, "later_system": True}),
+    ("anthropic/claude-sonnet-5", "messages", "messages", {"forced_choice": True, "later_system": False}),
+    ("anthropic/claude-haiku-5-5", "messages", "messages", {"forced_choice": True, "default_effort": None}),
+    ("anthropic/claude-opus-5-5", "messages", "messages", {"forced_choice": False, "default_effort": "high"}),
+    ("anthropic/claude-sonnet-5-5", "messages", "messages", {"forced_choice": False, "prefill": False}),
+    ("anthropic/claude-fable-5-1", "messages", "messages", {"forced_choice": False, "later_system": True}),
+    ("anthropic/claude-mythos-preview", "messages", "messages", {"forced_choice": False, "later_system": False}),
+    ("gemini/gemini-2.0-flash", "generate", "generate", {"thinking": "none", "tools_with_json_schema": False}),
+    ("gemini/gemini-2.5-pro", "generate", "generate", {"thinking": "budget", "budgets": (128, 32768)}),
+    ("gemini/gemini-2.5-flash-lite", "generate", "generate", {"default_effort": "off"}),
+    ("gemini/gemini-3-pro-preview", "generate", "generate", {"signed_calls": True, "efforts": ("low", "high")}),
+    ("gemini/gemini-3.8-flash", "generate", "generate", {"efforts": ("low", "medium", "high")}),
+    ("gemini/gemini-3.7-flash", "generate", "generate", {"tools_with_json_schema": True, "media_in_results": True}),
+    ("vertex/gemini-2.5-flash", "generate", "generate", {"builtin_with_functions": False, "media_in_results": False}),
+    ("ollama/gpt-oss:20b", "chat", "chat", {"efforts": ("low", "medium", "high"), "native_tools": True}),
+    ("ollama/gpt-oss:120b-cloud", "chat", "chat", {"efforts": ("low", "medium", "high"), "json_schema": False}),
+    ("ollama/gemma3:4b", "chat", "chat", {"native_tools": False, "images": True}),
+    ("ollama/llama3.2", "chat", "chat", {"native_tools": True, "tool_choice": False, "tools_with_json_schema": False}),
+    ("ollama/llama3:8b", "chat", "chat", {"native_tools": False}),
+    ("groq/openai/gpt-oss-120b", "chat", "chat", {"json_schema": True, "reasoning": True}),
+    ("groq/llama-3.3-70b-versatile", "chat", "chat", {"json_schema": False, "thinking": "none"}),
+    ("mistral/magistral-medium-latest", "chat", "chat", {"reasoning": True}),
+    ("deepseek/deepseek-v4-flash", "chat", "chat", {"json_schema": False, "forced_choice_with_reasoning": False}),
+    ("deepseek/deepseek-chat", "chat", "chat", {"default_effort": None}),
+    ("openrouter/anthropic/claude-sonnet-4.5", "chat", "chat", {"cache_breakpoints": True}),
+    ("together/meta-llama/Llama-4-Scout-17B-16E-Instruct", "chat", "chat", {"images": True, "thinking": "none"}),
+    ("xai/grok-3-mini", "chat", "chat", {"efforts": ("low", "high")}),
+    ("xai/grok-4", "chat", "chat", {"stop": False, "reasoning": True}),
+    ("vllm/Qwen/Qwen3-32B", "chat", "chat", {"reasoning": True}),
+]
+
+
+@pytest.mark.parametrize(("model", "plain", "tools", "expected"), MODELS, ids=[row[0] for row in MODELS])
+def test_a_model_meets_the_rule_that_is_meant(model: str, plain: str, tools: str, expected: Mapping[str, Any]) -> None:
+    row, name = find_provider(model)
+    facts, able = row.rule_for(name).facts, row.capabilities_of(name)
+    assert (row.wire_for(name, tools=False), row.wire_for(name, tools=True)) == (plain, tools)
+    assert {key: getattr(facts if hasattr(facts, key) else able, key) for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("alias", "prefix"),
+    [("ollama_chat", "ollama"), ("together_ai", "together"), ("fireworks_ai", "fireworks"), ("lm_studio", "lmstudio")],
+)
+def test_names_that_litellm_uses_mean_the_same_rows(alias: str, prefix: str) -> None:
+    assert find_provider(f"{alias}/m") == (PROVIDERS[prefix], "m")
+
+
+def test_a_prefix_without_a_row_goes_to_litellm_whole() -> None:
+    assert find_provider("bedrock/anthropic.claude") == (PROVIDERS["litellm"], "bedrock/anthropic.claude")
+    assert find_provider("litellm/bedrock/x") == (PROVIDERS["litellm"], "bedrock/x")
+
+
+def test_litellm_is_asked_for_by_name_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError, match=r'pip install "sigwire\[litellm\]".*openai') as caught:
+        LM("opnai/gpt-5")
+    assert "opnai/gpt-5" in str(caught.value)
+
+
+HOSTS = [
+    ("gpu-box", "http://gpu-box:11434"),
+    ("gpu-box:9999", "http://gpu-box:9999"),
+    (":9999", "http://127.0.0.1:9999"),
+    ("0.0.0.0", "http://127.0.0.1:11434"),
+    ("0.0.0.0:1234", "http://127.0.0.1:1234"),
+    ("http://gpu-box", "http://gpu-box:80"),
+    ("https://gpu-box", "https://gpu-box:443"),
+    ("https://gpu-box:8443/ollama/", "https://gpu-box:8443/ollama"),
+    ("[::1]", "http://[::1]:11434"),
+    ("[::1]:5", "http://[::1]:5"),
+    ("http://127.0.0.1:11434", "http://127.0.0.1:11434"),
+]
+
+
+@pytest.mark.parametrize(("host", "base"), HOSTS)
+def test_what_ollama_host_means(host: str, base: str) -> None:
+    tidy = PROVIDERS["ollama"].tidy
+    assert tidy(host) == base
+    assert tidy(base) == base
+
+
+# --- rows of one's own -------------------------------------------------------------------------------------
+
+
+def test_a_row_of_ones_own_takes_three_lines() -> None:
+    register(Provider(prefix="acme", base_url="https://llm.acme.example/v1", keys=(Key("ACME_API_KEY"),)))
+    row, name = find_provider("acme/some-model")
+    _, dialect = row.wires["chat"].load()
+    assert (row.prefix, name, dialect) == ("acme", "some-model", COMPATIBLE)
+    assert LM("acme/some-model").capabilities.native_tools
+
+
+def test_a_row_may_bring_its_codec_dialect_and_rules_as_objects() -> None:
+    codec, dialect = PROVIDERS["groq"].wires["chat"].load()
+    wire = Wire(codec, dialect, path="/elsewhere")
+    register(
+        Provider(prefix="acme", wires={"chat": wire}, rules=(ModelRule(names=("big*",), capabilities={"audio": True}),))
+    )
+    row, name = find_provider("acme/Big-1")
+    assert row.capabilities_of(name).audio
+    assert row.wires["chat"].load()[1].path == "/elsewhere"
+
+
+def test_a_prefix_that_is_taken_is_replaced_only_on_purpose() -> None:
+    mine = Provider(prefix="groq", base_url="https://mine.example/v1")
+    with pytest.raises(ConfigurationError, match="already"):
+        register(mine)
+    register(mine, replace=True)
+    assert PROVIDERS["groq"] is mine
+
+
+@pytest.mark.parametrize("prefix", ["", "a/b", "a b"])
+def test_a_prefix_that_no_model_string_can_hold_is_refused(prefix: str) -> None:
+    with pytest.raises(ConfigurationError, match="cannot begin a model string"):
+        register(Provider(prefix=prefix))
+
+
+def test_the_table_itself_cannot_be_changed() -> None:
+    with pytest.raises(TypeError):
+        PROVIDERS["x"] = PROVIDERS["groq"]  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
+
+
+# --- nobody else tells providers apart -----------------------------------------------------------------------
+
+# Where providers are told apart by name: their wires, their table, LiteLLM's table of its own, and the fake of them all.
+# The forms of calls in text are named after the models that write them.
+TOLD_APART = ("adapters/text_tools/", "lm/codecs/", "lm/litellm/", "lm/providers/", "testing/")
+PACKAGE = ROOT / "sigwire"
+ELSEWHERE = sorted(
+    path for path in PACKAGE.rglob("*.py") if not path.relative_to(PACKAGE).as_posix().startswith(TOLD_APART)
+)
+FAMILIES = {"claude", "gemma", "google", "gpt", "grok", "llama", "mixtral", "openai_chat", "openai_responses", "qwen"}
+NAMED = {*PROVIDERS, *(alias for row in PROVIDERS.values() for alias in row.aliases), *FAMILIES}
+A_NAME = re.compile(rf"[*^]?({'|'.join(map(re.escape, sorted(NAMED)))})(?:[-/:.*\d].*)?")
+
+
+def names_in_code(source: str) -> list[str]:
+    """Text in code, docstrings left out, that is a provider's or a model family's name or begins with one."""
+    tree = ast.parse(source)
+    shown = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in shown
+    ]
+    return [text for text in texts if A_NAME.fullmatch(text) and not text.startswith(_EMBEDDED)]
+
+
+_EMBEDDED = tuple(f"offline/{name}" for name in PROVIDERS["offline"].models)  # the model that comes along may be named
+
+
+def test_no_code_elsewhere_names_a_provider() -> None:
+    found = {path.relative_to(PACKAGE): names_in_code(path.read_text(encoding="utf-8")) for path in ELSEWHERE}
+    assert len(found) > 90
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'if provider == "anthropic": pass',
+        'model.startswith("gpt-5")',
+        '"claude" in model',
+        'TABLE = {"together_ai": 1}',
+        'match row.prefix:\n    case "gemini": pass',
+        'fnmatch(model, "*gpt-4*")',
+    ],
+)
+def test_a_provider_that_is_told_apart_is_noticed(code: str) -> None:
+    assert names_in_code(code) != []
+
+
+@pytest.mark.parametrize("folder", ["adapters/text_tools/**/*.py", "lm/litellm/*.py"])
+def test_what_has_names_in_its_tables_compares_with_none(folder: str) -> None:
+    compared = {
+        value.value
+        for path in PACKAGE.glob(folder)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare | ast.MatchValue)
+        for value in ast.walk(node)
+        if isinstance(value, ast.Constant)
+    }
+    assert compared
+    assert compared & NAMED <= {"litellm", "openai"}  # the packages whose exceptions the bridge reads
+
+
+# --- the docs -------------------------------------------------------------------------------------------------
+
+
+def test_the_pages_show_what_the_table_says() -> None:
+    tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
+    pages = "".join(page.read_text(encoding="utf-8") for page in tables["PAGES"])
+    assert all(f"<!-- {name} -->" in pages for name in tables["TABLES"])
+    assert tables["stale"]() == [], "run python docs/tables.py"
+
+
+def test_a_row_of_ones_own_is_in_the_tables_and_makes_the_pages_stale(capsys: pytest.CaptureFixture[str]) -> None:
+    register(Provider(prefix="acme", base_url="https://llm.acme.example/v1", keys=(Key("ACME_API_KEY"),)))
+    tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
+    assert '| `LM("acme/...")` | `ACME_API_KEY` | `https://llm.acme.example/v1` |' in tables["models"]()
+    assert (
+        "| `acme` | `https://llm.acme.example/v1` |  | `ACME_API_KEY` | chat (`openai_chat`) |" in tables["addresses"]()
+    )
+    assert tables["main"](["--check"]) == 1
+    assert "run python docs/tables.py" in capsys.readouterr().out

@@ -1,0 +1,509 @@
+"""A model over real HTTP: every wire, where requests go and with which key, what is tried again, what errors say."""
+
+from __future__ import annotations
+
+import copy
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.events import ChoiceEnd, ResponseEnd, TextDelta, UsageUpdate, collect
+from sigwire.core.json import JsonObject
+from sigwire.core.response import Attempt, Usage
+from sigwire.errors import (
+    ConfigurationError,
+    LMAuthenticationError,
+    LMBillingError,
+    LMError,
+    LMInvalidRequestError,
+    LMNotConfigured,
+    LMRateLimitError,
+    LMServerError,
+    LMTimeoutError,
+    LMTransportError,
+    LMUnexpectedError,
+    LMUnsupportedModelError,
+    UnsupportedFeature,
+    UnsupportedOption,
+)
+from sigwire.lm.client import LM
+from sigwire.lm.http.transport import HttpTransport
+from sigwire.lm.providers.registry import PROVIDERS
+from sigwire.modules.predict import Predict
+from tests.lm.calls import HELLO, HOWS, KEY, WITH_TOOLS, Clock, ask, forget_keys, patient
+from tests.lm.loopback import Host, Reply
+from tests.lm.replies import CHAT, GEMINI, MESSAGES, OLLAMA, RESPONSES, Double
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_keys(monkeypatch)
+
+
+# --- every wire ------------------------------------------------------------------------------------------
+
+WIRES = [
+    ("openai/gpt-4.1", "/v1", "/v1/chat/completions", ("authorization", f"Bearer {KEY}"), CHAT),
+    ("openai/gpt-5-pro", "/v1", "/v1/responses", ("authorization", f"Bearer {KEY}"), RESPONSES),
+    ("azure/gpt-4.1", "", "/openai/deployments/gpt-4.1/chat/completions", ("api-key", KEY), CHAT),
+    ("anthropic/claude-sonnet-4-5", "/v1", "/v1/messages", ("x-api-key", KEY), MESSAGES),
+    ("gemini/gemini-2.5-flash", "", "/v1/models/gemini-2.5-flash:generateContent", ("x-goog-api-key", KEY), GEMINI),
+    (
+        "vertex/gemini-2.5-flash",
+        "/v1/projects/p/locations/global",
+        "/v1/projects/p/locations/global/publishers/google/models/gemini-2.5-flash:generateContent",
+        ("authorization", f"Bearer {KEY}"),
+        GEMINI,
+    ),
+    ("ollama/qwen3", "", "/api/chat", ("authorization", f"Bearer {KEY}"), OLLAMA),
+    ("groq/llama-3.3-70b", "/openai/v1", "/openai/v1/chat/completions", ("authorization", f"Bearer {KEY}"), CHAT),
+]
+
+
+@HOWS
+@pytest.mark.parametrize(("model", "base", "path", "auth", "body"), WIRES, ids=[wire[0] for wire in WIRES])
+async def test_every_wire_answers_over_http(
+    how: str, model: str, base: str, path: str, auth: tuple[str, str], body: JsonObject, serve: Callable[..., Host]
+) -> None:
+    host = serve(body)
+    response = await ask(how, LM(model, api_key=KEY, base_url=host.url + base))
+    assert (response.choices[0].text, response.model) == ("hi", "m-2026")
+    assert (response.usage.input_tokens, response.usage.output_tokens) == (3, 1)
+    assert response.raw == body
+    assert response.attempts == (Attempt("ask", model, response.usage),)
+    (seen,) = host.seen
+    assert seen.path == path
+    assert seen.headers[auth[0]] == auth[1]
+    assert "hello" in json.dumps(seen.body)
+
+
+def test_a_program_runs_over_http(serve: Callable[..., Host]) -> None:
+    content = "[[ ## answer ## ]]\nOslo\n\n[[ ## completed ## ]]"
+    host = serve({**CHAT, "choices": [{"message": {"content": content}, "finish_reason": "stop"}]})
+    lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url)
+    prediction = Predict("question -> answer", lm=lm)(question="Where?")
+    assert prediction.answer == "Oslo"
+    assert [attempt.purpose for attempt in prediction.attempts] == ["ask"]
+
+
+@pytest.mark.parametrize(
+    ("model", "tools", "options", "path"),
+    [
+        ("gpt-5.6", True, {}, "/responses"),
+        ("gpt-5.6", False, {}, "/chat/completions"),
+        ("gpt-5.1", True, {}, "/chat/completions"),
+        ("gpt-5.1", True, {"model_type": "responses"}, "/responses"),
+        ("gpt-5.6", True, {"wire": "chat"}, "/chat/completions"),
+    ],
+)
+def test_tools_take_the_wire_that_the_model_takes_them_on(
+    model: str, tools: bool, options: dict[str, Any], path: str, serve: Callable[..., Host]
+) -> None:
+    host = serve({**CHAT, **RESPONSES})
+    lm = LM(f"openai/{model}", api_key=KEY, base_url=host.url, **options)
+    assert lm.respond(WITH_TOOLS if tools else HELLO).choices[0].text == "hi"
+    assert host.seen[0].path == path
+
+
+def test_a_wire_that_the_provider_does_not_speak_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"not spoken to over 'responses'.*messages"):
+        LM("anthropic/claude-sonnet-5", wire="responses")
+    with pytest.raises(ConfigurationError, match="model_type='text'"):
+        LM("openai/gpt-4.1", model_type="text")
+
+
+# --- choices one at a time, turns in pieces --------------------------------------------------------------------
+
+
+@HOWS
+async def test_choices_that_come_one_at_a_time_are_joined(how: str, serve: Callable[..., Host]) -> None:
+    host = serve(MESSAGES)
+    lm = LM("anthropic/claude-sonnet-4-5", api_key=KEY, base_url=host.url, n=3)
+    response = await ask(how, lm)
+    assert [choice.text for choice in response.choices] == ["hi"] * 3
+    assert response.usage == Usage(input_tokens=9, output_tokens=3)
+    assert [warning.feature for warning in response.warnings] == ["n"]
+    assert response.raw == [MESSAGES] * 3
+    assert len(response.attempts) == len(host.seen) == 3
+
+
+@HOWS
+async def test_a_choice_that_failed_is_asked_for_again_and_the_others_are_not(
+    how: str, serve: Callable[..., Host]
+) -> None:
+    host = serve(MESSAGES, Reply({"error": {"type": "overloaded_error"}}, 529), MESSAGES)
+    lm = LM("anthropic/claude-sonnet-4-5", api_key=KEY, base_url=host.url, n=2, retry=patient())
+    response = await ask(how, lm)
+    assert len(response.choices) == 2
+    assert sorted(attempt.error or "" for attempt in response.attempts) == ["", "", "server"]
+    assert len(host.seen) == 3
+
+
+@HOWS
+async def test_a_paused_turn_is_gone_on_with(how: str, serve: Callable[..., Host]) -> None:
+    paused = {**MESSAGES, "content": [{"type": "text", "text": "Well, "}], "stop_reason": "pause_turn"}
+    host = serve(paused, MESSAGES)
+    response = await ask(how, LM("anthropic/claude-sonnet-4-5", api_key=KEY, base_url=host.url))
+    assert response.choices[0].text == "Well, hi"
+    assert response.usage.input_tokens == 6
+    assert host.seen[1].body["messages"][-1]["role"] == "assistant"
+    assert [attempt.usage.input_tokens for attempt in response.attempts] == [3, 3]
+
+
+@HOWS
+async def test_a_paused_turn_is_streamed_as_one_answer(how: str, serve: Callable[..., Host]) -> None:
+    paused = {**MESSAGES, "content": [{"type": "text", "text": "Well, "}], "stop_reason": "pause_turn"}
+    host = serve(paused, MESSAGES)
+    lm = LM("anthropic/claude-sonnet-4-5", api_key=KEY, base_url=host.url)
+    events = list(lm.stream(HELLO)) if how == "blocking" else [event async for event in lm.astream(HELLO)]
+    assert [event.text for event in events if isinstance(event, TextDelta)] == ["Well, ", "hi"]
+    assert [type(event) for event in events[-3:]] == [UsageUpdate, ChoiceEnd, ResponseEnd]
+    assert sum(isinstance(event, ChoiceEnd | ResponseEnd) for event in events) == 2
+    whole = await ask(how, LM("anthropic/claude-sonnet-4-5", api_key=KEY, base_url=serve(paused, MESSAGES).url))
+    assert replace(collect(events), attempts=whole.attempts) == whole
+
+
+LONG = {
+    **GEMINI,
+    "candidates": [
+        {
+            "content": {"role": "model", "parts": [{"text": "Well, "}]},
+            "finishReason": "CONTINUATION",
+            "continuationToken": "AAEC",
+        }
+    ],
+}
+
+
+@HOWS
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_an_answer_that_is_longer_than_a_reply_is_gone_on_with(
+    how: str, streamed: bool, serve: Callable[..., Host]
+) -> None:
+    host = serve(LONG, GEMINI)
+    lm = LM("gemini/gemini-2.5-flash", api_key=KEY, base_url=host.url)
+    if streamed:
+        events = list(lm.stream(HELLO)) if how == "blocking" else [event async for event in lm.astream(HELLO)]
+        assert [event.text for event in events if isinstance(event, TextDelta)] == ["Well, ", "hi"]
+        assert sum(isinstance(event, ChoiceEnd | ResponseEnd) for event in events) == 2
+        response = collect(events)
+    else:
+        response = await ask(how, lm)
+    assert (response.choices[0].text, response.choices[0].finish_reason) == ("Well, hi", "stop")
+    assert (response.usage.input_tokens, response.warnings, response.raw) == (6, (), [LONG, GEMINI])
+    first, second = (seen.body for seen in host.seen)
+    assert second == {**first, "continuationToken": "AAEC"}
+
+
+def test_a_turn_that_is_paused_for_ever_ends(serve: Callable[..., Host]) -> None:
+    host = serve({**MESSAGES, "stop_reason": "pause_turn"})
+    response = LM("anthropic/claude-sonnet-4-5", api_key=KEY, base_url=host.url).respond(HELLO)
+    assert response.choices[0].finish_reason == "length"
+    assert len(host.seen) == 33
+
+
+# --- trying again ----------------------------------------------------------------------------------------------------
+
+BUSY = Reply({"error": {"message": "overloaded"}}, 503)
+
+
+@HOWS
+async def test_a_busy_provider_is_asked_again(how: str, serve: Callable[..., Host]) -> None:
+    host, clock = serve(BUSY, BUSY, CHAT), Clock()
+    response = await ask(how, LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient(clock)))
+    assert response.choices[0].text == "hi"
+    assert [(attempt.purpose, attempt.error) for attempt in response.attempts] == [
+        ("ask", "server"),
+        ("retry", "server"),
+        ("retry", None),
+    ]
+    assert clock.slept == [0.5, 1.0]
+    assert host.seen[0].body == host.seen[2].body
+
+
+@HOWS
+async def test_the_providers_waiting_time_is_kept(how: str, serve: Callable[..., Host]) -> None:
+    host, clock = serve(Reply({}, 429, {"retry-after": "7"}), CHAT), Clock()
+    await ask(how, LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient(clock)))
+    assert clock.slept == [7.0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        (Reply({}, 429, {"retry-after": "3600"}), LMRateLimitError),
+        (Reply({"error": {"message": "no", "code": "insufficient_quota"}}, 429), LMBillingError),
+        (Reply({}, 401), LMAuthenticationError),
+        (Reply({}, 400), LMInvalidRequestError),
+        (Reply({}, 503, {"x-should-retry": "false"}), LMServerError),
+    ],
+)
+def test_what_will_not_pass_is_asked_once(reply: Reply, error: type[LMError], serve: Callable[..., Host]) -> None:
+    host = serve(reply)
+    with pytest.raises(error) as caught:
+        LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient()).respond(HELLO)
+    assert len(host.seen) == 1
+    assert caught.value.attempts == (Attempt("ask", "openai/gpt-4.1", error=error.code),)
+
+
+BROKEN = [b"", b"<html><title>Bad gateway</title></html>", b'{"choices": [{"message"', b"Service is warming up"]
+
+
+@HOWS
+@pytest.mark.parametrize("body", BROKEN)
+async def test_a_broken_success_is_asked_for_again_once(how: str, body: bytes, serve: Callable[..., Host]) -> None:
+    host = serve(body, CHAT)
+    lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient())
+    assert (await ask(how, lm)).choices[0].text == "hi"
+    host = serve(body)
+    with pytest.raises((LMServerError, LMUnexpectedError)) as caught:
+        await ask(how, lm.copy(base_url=host.url))
+    assert len(host.seen) == 2
+    assert caught.value.status == 200
+
+
+@HOWS
+async def test_a_reply_that_was_cut_off_is_asked_for_again(how: str, serve: Callable[..., Host]) -> None:
+    host = serve(Reply(CHAT, cut=True), CHAT)
+    lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient())
+    response = await ask(how, lm)
+    assert [attempt.error for attempt in response.attempts] == ["connection", None]
+
+
+def test_a_call_that_the_host_could_not_read_is_asked_for_again(serve: Callable[..., Host]) -> None:
+    failed = {"error": {"message": "Failed to call a function", "code": "tool_use_failed", "failed_generation": "?"}}
+    host = serve(Reply(failed, 400), CHAT)
+    lm = LM("groq/llama-3.3-70b", api_key=KEY, base_url=host.url, retry=patient())
+    assert len(lm.respond(WITH_TOOLS).attempts) == 2
+
+
+@HOWS
+async def test_a_call_that_the_host_refused_is_handed_back_with_its_complaint(
+    how: str, serve: Callable[..., Host]
+) -> None:
+    told = {"message": "x is missing", "code": "tool_use_failed", "failed_generation": '{"name":"f","arguments":{}}'}
+    host = serve(Reply({"error": told}, 400))
+    response = await ask(how, LM("groq/llama-3.3-70b", api_key=KEY, base_url=host.url, retry=patient()), WITH_TOOLS)
+    (call,) = response.choices[0].tool_calls
+    assert (call.name, call.arguments, call.error and call.error.message) == ("f", {}, "x is missing")
+    assert len(host.seen) == 1
+
+
+def test_the_number_of_retries_is_the_models(serve: Callable[..., Host]) -> None:
+    host = serve(BUSY)
+    lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient(), num_retries=3)
+    for model, requests in [
+        (lm.copy(num_retries=0), 1),
+        (lm.copy(num_retries=1), 2),
+        (lm.copy(retry=patient(None, 2)), 3),
+    ]:
+        host.seen.clear()
+        with pytest.raises(LMServerError):
+            model.respond(HELLO)
+        assert len(host.seen) == requests
+
+
+@HOWS
+async def test_a_timeout_is_for_the_whole_request(how: str, serve: Callable[..., Host]) -> None:
+    host = serve(Reply(CHAT, delay=0.3))
+    with pytest.raises(LMTimeoutError, match=host.url):
+        await ask(how, LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, timeout=0.05, num_retries=0))
+
+
+@HOWS
+@pytest.mark.parametrize(
+    ("raised", "error"), [(OSError("no route"), LMTransportError), (TimeoutError(), LMTimeoutError)]
+)
+async def test_what_a_transport_of_ones_own_raises_is_an_error_of_ours(
+    how: str, raised: Exception, error: type[LMError]
+) -> None:
+    double = Double(raised)
+    with pytest.raises(error, match=r"https://api\.openai\.com/v1") as caught:
+        await ask(how, LM("openai/gpt-4.1", api_key=KEY, transport=double, retry=patient(retries=1)))
+    assert caught.value.__cause__ is raised
+    assert (caught.value.provider, caught.value.model) == ("openai", "gpt-4.1")
+    assert len(double.requests) == 2
+
+
+# --- what errors say ---------------------------------------------------------------------------------------------------
+
+
+def test_no_model_configured() -> None:
+    with pytest.raises(LMNotConfigured, match=r"configure\(lm=sigwire\.LM\("):
+        Predict("question -> answer")(question="Where?")
+
+
+def test_a_wrong_key_names_where_it_is_from(serve: Callable[..., Host], monkeypatch: pytest.MonkeyPatch) -> None:
+    host = serve(Reply({"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}, 401))
+    monkeypatch.setenv("OPENAI_BASE_URL", host.url)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(LMAuthenticationError, match=r"Incorrect API key provided.*read from OPENAI_API_KEY"):
+        LM("openai/gpt-4.1").respond(HELLO)
+
+
+def test_a_wrong_key_may_be_a_bad_request(serve: Callable[..., Host]) -> None:
+    error = {
+        "code": 400,
+        "message": "API key not valid.",
+        "status": "INVALID_ARGUMENT",
+        "details": [{"reason": "API_KEY_INVALID"}],
+    }
+    host = serve(Reply({"error": error}, 400))
+    with pytest.raises(LMAuthenticationError, match="given as api_key"):
+        LM("gemini/gemini-2.5-flash", api_key=KEY, base_url=host.url).respond(HELLO)
+
+
+def test_a_key_that_was_held_back_says_so(serve: Callable[..., Host], monkeypatch: pytest.MonkeyPatch) -> None:
+    host = serve(Reply({"error": {"message": "no key"}}, 401))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(LMAuthenticationError, match=r"OPENAI_API_KEY was not sent.*127\.0\.0\.1.*Pass api_key="):
+        LM("openai/gpt-4.1", base_url=host.url).respond(HELLO)
+    assert "authorization" not in host.seen[0].headers
+
+
+def test_a_model_that_is_not_served(serve: Callable[..., Host]) -> None:
+    host = serve(Reply({"error": {"message": "The model does not exist", "code": "model_not_found"}}, 404))
+    with pytest.raises(LMUnsupportedModelError, match=r"openai does not serve 'gpt-4\.2' to this key"):
+        LM("openai/gpt-4.2", api_key=KEY, base_url=host.url).respond(HELLO)
+    host = serve(Reply({"error": "model 'nope' not found"}, 404))
+    with pytest.raises(LMUnsupportedModelError, match="`ollama pull nope`"):
+        LM("ollama/nope", base_url=host.url).respond(HELLO)
+
+
+def test_an_address_that_is_not_the_apis_is_named_beside_the_model(serve: Callable[..., Host]) -> None:
+    host = serve(Reply({"error": {"message": "Not Found"}}, 404))
+    with pytest.raises(LMError, match=rf"base_url is not the address of its API: {host.url} was asked for /chat"):
+        LM("openai/gpt-4.1", api_key=KEY, base_url=host.url).respond(HELLO)
+
+
+@HOWS
+async def test_ollama_is_not_running(how: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    lm = LM("ollama/qwen3", base_url=f"http://127.0.0.1:{port}", num_retries=0)
+    with pytest.raises(LMTransportError, match=rf"http://127\.0\.0\.1:{port}/api/chat.*`ollama serve`"):
+        await ask(how, lm)
+
+
+def test_a_lost_connection_does_not_ask_whether_the_server_runs(serve: Callable[..., Host]) -> None:
+    host = serve(Reply(OLLAMA, cut=True))
+    with pytest.raises(LMTransportError) as caught:
+        LM("ollama/qwen3", base_url=host.url, num_retries=0).respond(HELLO)
+    assert "ollama serve" not in str(caught.value)
+
+
+def test_a_model_without_tools_says_so_before_anything_is_sent() -> None:
+    double = Double(OLLAMA)
+    with pytest.raises(UnsupportedFeature, match="does not take tools"):
+        LM("ollama/gemma2", transport=double).respond(WITH_TOOLS)
+    assert double.requests == []
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("ollama/unheard-of", "registry.ollama.ai/library/unheard-of does not support tools"),
+        ("vllm/m", '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+    ],
+)
+def test_a_host_that_refuses_tools(model: str, said: str, serve: Callable[..., Host]) -> None:
+    host = serve(Reply({"error": said}, 400))
+    with pytest.raises(LMInvalidRequestError, match=r"native_tools=False") as caught:
+        LM(model, base_url=host.url).respond(WITH_TOOLS)
+    assert str(caught.value).count("native_tools=False") == 1
+
+
+def test_an_option_that_the_wire_lacks_is_refused_before_anything_is_sent() -> None:
+    double = Double()
+    with pytest.raises(UnsupportedOption, match="extra_body"):
+        LM("openai/gpt-4.1", api_key=KEY, transport=double, frobnicate=1).respond(HELLO)
+    assert double.requests == []
+
+
+def test_what_only_a_cache_reads_is_not_sent(serve: Callable[..., Host]) -> None:
+    host = serve(CHAT)
+    LM("openai/gpt-4.1", api_key=KEY, base_url=host.url)("hello", rollout_id=1, temperature=0.5)
+    assert host.seen[0].body.keys() == {"model", "messages", "temperature"}
+
+
+# --- copies and state ------------------------------------------------------------------------------------------------------
+
+
+def test_a_copy_is_reached_as_it_says() -> None:
+    lm = LM("openai/gpt-4.1", api_key=KEY, base_url="https://a.example", timeout=3.0, temperature=0.5)
+    other = lm.copy(base_url="https://b.example", model="groq/llama-3.3-70b", seed=1)
+    assert (other.base_url, other.timeout, other.kwargs["seed"]) == ("https://b.example", 3.0, 1)
+    assert (lm.base_url, lm.model) == ("https://a.example", "openai/gpt-4.1")
+    assert other.capabilities == PROVIDERS["groq"].capabilities_of("llama-3.3-70b")
+    assert lm.copy(api_base="https://c.example").base_url == "https://c.example"
+
+
+def test_a_state_holds_how_a_model_is_reached_and_loads_without_its_address() -> None:
+    lm = LM(
+        "vertex/gemini-2.5-pro", api_key=KEY, base_url="https://a.example", timeout=3.0, project="p", headers={"h": KEY}
+    )
+    state = json.loads(json.dumps(lm.dump_state()))
+    assert (state["base_url"], state["timeout"], state["project"]) == ("https://a.example", 3.0, "p")
+    loaded = LM.load_state(state)
+    assert isinstance(loaded, LM)
+    assert (loaded.base_url, loaded.timeout) == (None, 3.0)
+    trusted = LM.load_state(state, allow_unsafe_lm_state=True)
+    assert isinstance(trusted, LM)
+    assert trusted.base_url == "https://a.example"
+
+
+def test_capabilities_that_are_given_decide_what_is_sent() -> None:
+    double = Double(OLLAMA)
+    lm = LM("ollama/gemma2", transport=double, capabilities=Capabilities(native_tools=True))
+    lm.respond(WITH_TOOLS)
+    assert b'"tools"' in double.requests[0].body
+    lm.capabilities = Capabilities()
+    with pytest.raises(UnsupportedFeature):
+        lm.respond(WITH_TOOLS)
+
+
+def test_a_deep_copy_shares_the_way_to_the_provider_and_nothing_else(serve: Callable[..., Host]) -> None:
+    lm = LM("openai/gpt-4.1", api_key=KEY, base_url=serve(CHAT).url, temperature=0.5)
+    lm.respond(HELLO)
+    twin = copy.deepcopy(lm)
+    twin.kwargs["temperature"] = 1.0
+    assert lm.kwargs["temperature"] == 0.5
+    assert twin.respond(HELLO).choices[0].text == "hi"
+
+
+def test_a_model_can_be_closed_and_used_again(serve: Callable[..., Host]) -> None:
+    host = serve(CHAT)
+    LM("offline/lexical").close()
+    with HttpTransport() as transport:
+        lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, transport=transport)
+        lm.close()
+        lm.respond(HELLO)
+        lm.close()
+        assert lm.respond(HELLO).choices[0].text == "hi"
+
+
+LAZY = """
+import sys
+events = []
+sys.addaudithook(lambda event, args: events.append(event))
+from sigwire.lm.client import LM
+for model in ("openai/gpt-5.6", "anthropic/claude-sonnet-5", "gemini/gemini-3-pro", "ollama/qwen3", "vertex/gemini-3-pro"):
+    repr(LM(model, api_key="k"))
+heavy = {"asyncio", "ssl", "http.client", "httptools", "pyreqwest", "aiohttp", "litellm", "pydantic", "sigwire.lm.http.transport"}
+print(sorted(heavy & sys.modules.keys()), sorted({event for event in events if event.startswith("socket.")}))
+"""
+
+
+def test_making_a_model_loads_no_client_and_opens_nothing() -> None:
+    done = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[] []"

@@ -1,0 +1,70 @@
+"""Options by other libraries' names: what reaches the wire is what the common name would have sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
+from sigwire.errors import InputError
+from sigwire.lm.client import LM
+from sigwire.lm.option_aliases import by_common_names
+from sigwire.testing import FakeProvider
+
+SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"max_completion_tokens": 50}, {"max_tokens": 50}),
+    ({"max_output_tokens": 50}, {"max_tokens": 50}),
+    ({"max_completion_tokens": None, "max_output_tokens": 50}, {"max_tokens": 50}),
+    ({"reasoning_effort": "high"}, {"reasoning": "high"}),
+    ({"reasoning_effort": "none"}, {"reasoning": "off"}),
+    ({"thinking": {"type": "enabled", "budget_tokens": 2000}}, {"reasoning": {"budget": 2000}}),
+    ({"thinking": {"type": "disabled"}}, {"reasoning": "off"}),
+    ({"seed": 3, "max_tokens": 5}, {"seed": 3, "max_tokens": 5}),
+]
+
+
+@pytest.mark.parametrize(("given_names", "common"), SAME)
+def test_another_name_means_the_common_one(given_names: dict[str, Any], common: dict[str, Any]) -> None:
+    assert by_common_names(given_names) == common
+
+
+@given(st.dictionaries(st.sampled_from(["max_tokens", "reasoning", "seed", "stop", "extra_body"]), st.integers()))
+def test_common_names_stay_what_they_are(options: dict[str, Any]) -> None:
+    assert by_common_names(options) == options
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_tokens": 1, "max_completion_tokens": 2},
+        {"max_output_tokens": 1, "max_completion_tokens": 2},
+        {"reasoning": "low", "thinking": {"type": "disabled"}},
+    ],
+)
+def test_an_option_given_by_two_of_its_names_is_refused_and_both_are_named(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError) as refused:
+        by_common_names(options)
+    assert all(name in str(refused.value) for name in options)
+
+
+@pytest.mark.parametrize("thinking", [True, "high", {}, {"type": "enabled"}, {"type": "adaptive"}])
+def test_a_thinking_that_says_nothing_is_refused(thinking: Any) -> None:
+    with pytest.raises(InputError, match="budget_tokens"):
+        by_common_names({"thinking": thinking})
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-5-mini", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"])
+async def test_the_request_on_the_wire_is_the_same_by_either_name(model: str) -> None:
+    asked = Request((Message.user("hello"),))
+    with FakeProvider(["one", "two", "three"]) as server:
+        own = {"api_key": "a key", "base_url": server.url(model.partition("/")[0])}
+        LM(model, **own, max_tokens=2000, reasoning="low").respond(asked)
+        LM(model, **own, max_completion_tokens=2000, reasoning_effort="low").respond(asked)
+        lm = LM(model, **own, max_tokens=9)
+        await lm.arespond(Request((Message.user("hello"),), options={"max_output_tokens": 2000, "reasoning": "low"}))
+        bodies = [request.body for request in server.requests]
+    assert bodies[0] == bodies[1] == bodies[2]

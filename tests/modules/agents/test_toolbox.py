@@ -1,0 +1,556 @@
+"""Toolbox: the only code that runs a tool for a model; a tool's fault is an answer, never an accident."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import contextvars
+import dataclasses
+import datetime
+import enum
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sigwire
+from sigwire.core.example import Prediction
+from sigwire.core.messages import ImagePart
+from sigwire.core.tools.tool import Tool, ToolCall, ToolResult, WebSearch
+from sigwire.effects.steps import arun, run
+from sigwire.errors import ConfigurationError, RetryTool, ToolDefinitionError, ToolFailed
+from sigwire.modules.agents.tool_results import encode, limit, short_message
+from sigwire.modules.agents.toolbox import Toolbox, ToolRun
+from sigwire.observe.callbacks import BaseCallback
+from sigwire.settings import context
+from sigwire.signatures.types import Image
+
+
+def add(a: int, b: int = 1) -> int:
+    return a + b
+
+
+async def add_later(a: int) -> int:
+    await asyncio.sleep(0.001)
+    return a + 1
+
+
+def call(name: str, id: str = "call_0", /, **arguments: Any) -> ToolCall:
+    return ToolCall(id, name, arguments)
+
+
+async def both(box: Toolbox, *calls: ToolCall) -> list[ToolResult]:
+    """Run the calls blocking and awaited; both must say the same."""
+    blocking = await asyncio.to_thread(box, calls)
+    awaited = await box.acall(calls)
+    assert blocking == awaited
+    return awaited
+
+
+# --- what can go wrong with a call ---------------------------------------------------------------------
+
+FAULTS: list[tuple[ToolCall, str]] = [
+    (call("sub"), "There is no tool 'sub'. The tools are: add, add_later."),
+    (ToolCall.read("c", "add", '{"a": '), "not valid JSON"),
+    (ToolCall.read("c", "add", "[1]"), "must be a JSON object, not an array"),
+    (call("add", a="x"), "a"),
+    (call("add"), "a"),
+    (call("add", a=1, c=2), "c"),
+]
+
+
+@pytest.mark.parametrize(("bad", "message"), FAULTS)
+async def test_a_call_that_cannot_be_run_is_answered_with_what_to_change(bad: ToolCall, message: str) -> None:
+    (result,) = await both(Toolbox([add, add_later]), bad)
+    assert result.is_error
+    assert message in result.text
+    assert (result.id, result.name) == (bad.id, bad.name)
+
+
+async def test_a_bad_call_leaves_its_siblings_alone() -> None:
+    box = Toolbox([add, add_later])
+    results = await both(box, call("add", a=1), call("nothing"), call("add_later", a=2))
+    assert [result.content for result in results if not result.is_error] == [2, 3]
+
+
+def failing(error: BaseException) -> Tool:
+    def fail() -> None:
+        raise error
+
+    return Tool(fail)
+
+
+SIGNALS: list[tuple[Exception, str]] = [
+    (RetryTool("order numbers have four digits"), "order numbers have four digits"),
+    (ToolFailed("the shop is closed"), "the shop is closed"),
+    (ValueError("bad value\nsecond line"), "The tool failed. ValueError: bad value"),
+    (KeyError("x"), "The tool failed. KeyError: 'x'"),
+    (RuntimeError(), "The tool failed. RuntimeError"),
+    (StopIteration("done"), "The tool failed."),
+    (TimeoutError("of its own"), "The tool failed. TimeoutError: of its own"),
+]
+
+
+@pytest.mark.parametrize(("error", "message"), SIGNALS)
+async def test_what_a_tool_raises_becomes_a_short_answer(error: Exception, message: str) -> None:
+    box = Toolbox([failing(error)])
+    for result in (box([call("fail")])[0], (await box.acall([call("fail")]))[0]):
+        assert result.is_error
+        assert result.text.startswith(message)
+        assert "Traceback" not in result.text
+        assert "second line" not in result.text
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), OSError("disk")])
+async def test_on_request_a_tools_error_aborts_the_run(error: Exception) -> None:
+    box = Toolbox([failing(error), add], on_error="abort")
+    with pytest.raises(type(error)):
+        box([call("fail")])
+    with pytest.raises(type(error)):
+        await box.acall([call("add", a=1), call("fail")])
+
+
+async def test_signals_and_wrong_arguments_are_answered_even_when_errors_abort() -> None:
+    box = Toolbox([failing(RetryTool("again")), add], on_error="abort")
+    results = await both(box, call("fail"), call("add"), call("nothing"))
+    assert [result.is_error for result in results] == [True, True, True]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1)])
+def test_an_interrupt_is_never_an_answer(error: BaseException) -> None:
+    with pytest.raises(type(error)):
+        Toolbox([failing(error)])([call("fail")])
+
+
+async def test_a_cancellation_passes_and_what_was_done_is_on_record() -> None:
+    started = asyncio.Event()
+
+    async def wait() -> None:
+        started.set()
+        await asyncio.sleep(10)
+
+    record: list[ToolRun] = []
+    program = Toolbox([wait, add]).run([call("add", a=1), call("wait", "call_1")], record=record)
+    task = asyncio.ensure_future(arun(program))
+    await started.wait()
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [done.result.content for done in record] == [2]
+
+
+# --- what the model is told ------------------------------------------------------------------------------
+
+MESSAGES: list[tuple[Exception, str]] = [
+    (
+        FileNotFoundError(2, "No such file", "/home/ada/x/data.csv"),
+        "FileNotFoundError: [Errno 2] No such file: 'data.csv'",
+    ),
+    (ValueError(r"cannot open C:\Users\ada\keys.txt now"), "ValueError: cannot open keys.txt now"),
+    (ValueError("see https://example.com/a/b for help"), "ValueError: see https://example.com/a/b for help"),
+    (ValueError("~/secret/dir/file and 1/2 of it"), "ValueError: file and 1/2 of it"),
+]
+
+
+@pytest.mark.parametrize(("error", "message"), MESSAGES)
+def test_error_lines_keep_urls_and_lose_paths(error: Exception, message: str) -> None:
+    assert short_message(error) == message
+
+
+@given(st.text())
+def test_error_lines_are_one_short_line_whatever_the_error_says(text: str) -> None:
+    message = short_message(ValueError(text))
+    assert message.startswith("ValueError")
+    assert len(message) <= 300
+    assert len(message.splitlines()) == 1
+
+
+def test_an_error_that_cannot_be_printed_is_still_an_answer() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert short_message(Mute()) == "Mute"
+
+
+# --- results -----------------------------------------------------------------------------------------
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Point(pydantic.BaseModel):
+    x: int
+    when: datetime.date = datetime.date(2026, 1, 2)
+
+
+@dataclasses.dataclass
+class Pair:
+    left: Point
+    right: Any
+
+
+class Array:
+    """What numpy's arrays and scalars offer."""
+
+    def tolist(self) -> list[float]:
+        return [1.5, 2.5]
+
+
+VALUES: list[tuple[Any, Any]] = [
+    ("text", "text"),
+    ("", ""),
+    (None, None),
+    (True, True),
+    (3, 3),
+    (0.5, 0.5),
+    (float("nan"), "NaN"),
+    ([1, "a", None], [1, "a", None]),
+    ((1, 2), [1, 2]),
+    ({"a": {1}}, {"a": [1]}),
+    (b"\xff\x00", "_wA="),
+    (datetime.datetime(2026, 1, 2, 3, 4), "2026-01-02T03:04:00"),
+    (Colour.RED, "red"),
+    (Point(x=1), {"x": 1, "when": "2026-01-02"}),
+    (Pair(Point(x=1), [Colour.RED]), {"left": {"x": 1, "when": "2026-01-02"}, "right": ["red"]}),
+    (Prediction(answer="4"), {"answer": "4"}),
+    ({1: "a"}, {"1": "a"}),
+    (range(3), [0, 1, 2]),
+    ({"array": Array(), "on": datetime.date(2026, 1, 2)}, {"array": [1.5, 2.5], "on": "2026-01-02"}),
+    ("caf\udce9.txt", "caf\\udce9.txt"),  # how Python shows a file name that is not UTF-8
+    (["caf\udce9"], ["caf\\udce9"]),
+    (memoryview(b"\xff\x00"), "_wA="),
+]
+
+
+@pytest.mark.parametrize(("value", "content"), VALUES, ids=lambda value: type(value).__name__)
+async def test_a_value_becomes_json(value: Any, content: Any) -> None:
+    def give() -> Any:
+        return value
+
+    (result,) = await both(Toolbox([give]), call("give"))
+    assert (result.content, result.is_error) == (content, False)
+
+
+@pytest.mark.parametrize("value", [object(), {"a": object()}, lambda: 1, threading.Lock()])
+async def test_a_value_without_a_json_form_is_a_clear_error_without_its_repr(value: Any) -> None:
+    def give() -> Any:
+        return value
+
+    (result,) = await both(Toolbox([give]), call("give"))
+    assert result.is_error
+    assert "has no JSON form" in result.text
+    assert "0x" not in result.text
+
+
+def test_the_part_that_has_no_json_form_is_named() -> None:
+    with pytest.raises(ValueError, match=r"the type [Ll]ock"):
+        encode({"fine": 1, "bad": [threading.Lock()]})
+
+
+def _ring() -> list[Any]:
+    ring: list[Any] = []
+    ring.append(ring)
+    return ring
+
+
+def _tower() -> list[Any]:
+    tower: list[Any] = []
+    for _ in range(5_000):
+        tower = [tower]
+    return tower
+
+
+class Faulty:
+    def to_json(self) -> Any:
+        raise ZeroDivisionError
+
+
+def _giving_up() -> Any:
+    yield 1
+    raise ZeroDivisionError
+
+
+ODD: dict[str, Callable[[], Any]] = {
+    "contains itself": _ring,
+    "nested too deeply": _tower,
+    "a number of thousands of digits": lambda: 10**5000,
+    "a number inside": lambda: {"n": [10**5000]},
+    "a number in an object": lambda: Pair(Point(x=1), 10**5000),
+    "a result of its own": lambda: ToolResult("", "", object()),
+    "fails when it is written": Faulty,
+    "fails while it is read": _giving_up,
+}
+
+
+@pytest.mark.parametrize("make", ODD.values(), ids=ODD)
+async def test_a_value_that_cannot_be_written_never_ends_the_run(make: Callable[[], Any]) -> None:
+    def give() -> Any:
+        return make()
+
+    (result,) = await both(Toolbox([give]), call("give"))
+    assert result.is_error
+    assert "cannot be shown" in result.text
+
+
+def test_media_travel_beside_the_content_and_leave_a_note_in_their_place() -> None:
+    image = Image("https://example.com/cat.png")
+    assert encode(image) == ("", (ImagePart(url="https://example.com/cat.png"),))
+    content, media = encode({"caption": "two cats", "images": [image, image]})
+    assert content == {"caption": "two cats", "images": ["(image 1)", "(image 2)"]}
+    assert len(media) == 2
+
+
+def test_a_tool_may_answer_with_a_result_of_its_own() -> None:
+    def give() -> ToolResult:
+        return ToolResult("ignored", "ignored", "no luck", is_error=True)
+
+    assert Toolbox([give])([call("give", "call_7")]) == [ToolResult("call_7", "give", "no luck", is_error=True)]
+
+
+@given(st.text(), st.integers(0, 50))
+def test_a_long_text_keeps_its_ends_and_says_what_is_missing(text: str, most: int) -> None:
+    shown = limit(text, most)
+    assert isinstance(shown, str)
+    if len(text) <= most:
+        assert shown is text
+        return
+    head, note, tail = shown.partition(f"\n[... {len(text) - most} of {len(text)} characters left out ...]\n")
+    assert note
+    assert text.startswith(head)
+    assert text.endswith(tail)
+    assert len(head) + len(tail) == most
+
+
+def test_the_limit_of_the_tool_wins_over_that_of_the_box_and_the_whole_value_is_kept() -> None:
+    def numbers() -> list[int]:
+        return list(range(100))
+
+    box = Toolbox([Tool(numbers, max_output=20), Tool(numbers, name="more")], max_output=40)
+    runs = run(box.run([call("numbers"), call("more")]))
+    assert [len(done.shown.text.replace("\n", "")) < 100 for done in runs] == [True, True]
+    assert len(runs[0].shown.text) < len(runs[1].shown.text)
+    assert all(done.result.content == list(range(100)) for done in runs)
+
+
+# --- running ---------------------------------------------------------------------------------------------
+
+
+async def test_blocking_tools_leave_the_event_loop_free() -> None:
+    begun, released = threading.Event(), threading.Event()
+
+    def block() -> str:
+        begun.set()
+        assert released.wait(5), "the event loop stood still"
+        return threading.current_thread().name
+
+    async def release() -> None:
+        while not begun.is_set():
+            await asyncio.sleep(0)
+        released.set()
+
+    releasing = asyncio.ensure_future(release())
+    (result,) = await Toolbox([block]).acall([call("block")])
+    await releasing
+    assert (result.is_error, result.content != "MainThread") == (False, True)
+
+
+def meeting(count: int) -> Callable[..., str]:
+    """A tool that only returns when ``count`` calls of it are under way at once."""
+    barrier = threading.Barrier(count, timeout=5)
+
+    def meet(n: int) -> str:
+        barrier.wait()
+        return f"met {n}"
+
+    return meet
+
+
+async def test_what_a_blocking_tool_gives_is_read_in_its_own_thread() -> None:
+    threads: list[str] = []
+
+    def numbers() -> Any:
+        for n in range(2):
+            threads.append(threading.current_thread().name)
+            yield n
+
+    (result,) = await Toolbox([numbers]).acall([call("numbers")])
+    assert result.content == [0, 1]
+    assert threading.current_thread().name not in threads
+
+
+async def test_independent_calls_run_at_once_and_answer_in_call_order() -> None:
+    calls = [call("meet", f"call_{n}", n=n) for n in range(4)]
+    expected = [f"met {n}" for n in range(4)]
+    assert [result.content for result in await both(Toolbox([meeting(4)]), *calls)] == expected
+
+
+async def test_blocking_and_awaited_tools_mix_in_one_turn() -> None:
+    results = await both(Toolbox([add, add_later]), call("add_later", a=1), call("add", a=1), call("add_later", a=3))
+    assert [result.content for result in results] == [2, 2, 4]
+
+
+class Crowd:
+    """Counts how many calls are under way."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+        self.lock = threading.Lock()
+        self.order: list[int] = []
+
+    def enter(self, n: int) -> int:
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            self.order.append(n)
+        time.sleep(0.005)
+        with self.lock:
+            self.now -= 1
+        return n
+
+
+@pytest.mark.parametrize(("parallel", "most"), [(2, 2), (1, 1), (False, 1)])
+async def test_the_limit_of_calls_side_by_side_is_kept(parallel: int | bool, most: int) -> None:
+    crowd = Crowd()
+    box = Toolbox([crowd.enter], parallel=parallel)
+    results = await both(box, *[call("enter", f"call_{n}", n=n) for n in range(6)])
+    assert [result.content for result in results] == list(range(6))
+    assert crowd.most == most
+
+
+async def test_a_tool_that_is_not_parallel_runs_alone_between_the_others() -> None:
+    crowd = Crowd()
+    alone: list[int] = []
+
+    def check(n: int) -> int:
+        alone.append(crowd.now)
+        return n
+
+    box = Toolbox([crowd.enter, Tool(check, parallel=False)])
+    calls = [call("enter", n=0), call("enter", n=1), call("check", n=2), call("enter", n=3)]
+    assert [result.content for result in await both(box, *calls)] == [0, 1, 2, 3]
+    assert alone == [0, 0]
+
+
+def test_a_tool_that_is_not_parallel_runs_in_the_callers_thread() -> None:
+    def where() -> str:
+        return threading.current_thread().name
+
+    assert Toolbox([Tool(where, parallel=False)])([call("where"), call("where")])[0].content == "MainThread"
+
+
+async def test_a_slow_tool_is_answered_for_after_its_time() -> None:
+    def slow() -> None:
+        time.sleep(0.2)
+
+    async def slow_too() -> None:
+        await asyncio.sleep(10)
+
+    box = Toolbox([Tool(slow, timeout=0.02), slow_too], timeout=0.03)
+    results = await both(box, call("slow"), call("slow_too"))
+    assert [result.text for result in results] == [
+        "The tool did not finish within 0.02 seconds.",
+        "The tool did not finish within 0.03 seconds.",
+    ]
+
+
+async def test_tools_see_the_callers_context_in_every_way_of_running() -> None:
+    variable = contextvars.ContextVar("variable", default="unset")
+
+    def read() -> str:
+        return variable.get()
+
+    async def read_later() -> str:
+        return variable.get()
+
+    variable.set("set")
+    box = Toolbox([read, read_later, Tool(read, name="timed", timeout=5)])
+    calls = [call("read"), call("read_later"), call("timed")]
+    assert [result.content for result in await both(box, *calls)] == ["set"] * 3
+    assert [result.content for one in calls for result in await both(box, one)] == ["set"] * 3
+
+
+async def test_a_function_that_returns_a_coroutine_is_awaited() -> None:
+    def hidden() -> Any:
+        return add_later(1)
+
+    (result,) = await both(Toolbox([hidden]), call("hidden"))
+    assert result.content == 2
+
+
+async def test_callbacks_hear_each_tool_with_its_value_or_its_error() -> None:
+    class Recorder(BaseCallback):
+        def __init__(self) -> None:
+            self.events: list[Any] = []
+
+        def on_tool_start(self, call_id: str, instance: Any, inputs: Any) -> None:
+            self.events.append((instance.name, dict(inputs)))
+
+        def on_tool_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+            self.events.append((outputs, type(exception)))
+
+    box, recorder = Toolbox([add, failing(ValueError("x"))]), Recorder()
+    with context(callbacks=[recorder]):
+        box([call("add", a=1)])
+        await box.acall([call("fail")])
+    assert recorder.events == [("add", {"a": 1}), (2, type(None)), ("fail", {}), (None, ValueError)]
+
+
+def test_an_empty_turn_has_no_results() -> None:
+    assert Toolbox([add])([]) == []
+
+
+# --- making a box ------------------------------------------------------------------------------------
+
+
+def test_what_to_do_with_errors_is_one_of_two() -> None:
+    with pytest.raises(ConfigurationError, match="'answer' or 'abort', not 'raise'"):
+        Toolbox([add], on_error="raise")
+
+
+def test_tools_are_named_once_and_have_handlers() -> None:
+    with pytest.raises(ToolDefinitionError, match="Two tools are named 'add'"):
+        Toolbox([add, Tool(add)])
+    with pytest.raises(ToolDefinitionError, match="no handler"):
+        Toolbox([Tool.from_schema("far", "Elsewhere.", {"type": "object", "properties": {}})])
+    assert list(Toolbox([Tool.web_search(WebSearch())]).tools) == ["web_search"]
+
+
+async def test_a_call_of_a_tool_that_the_provider_runs_is_answered_with_who_runs_it() -> None:
+    (result,) = await both(Toolbox([Tool.web_search()]), call("web_search"))
+    assert result.is_error
+    assert result.content == "web_search is run by the provider, not here."
+    assert list(Toolbox({"plus": add}).tools) == ["plus"]
+    assert list(Toolbox(add).tools) == ["add"]
+    assert list(Toolbox(None).tools) == []
+    with pytest.raises(ToolDefinitionError, match="'plus' is named 'add'"):
+        Toolbox({"plus": Tool(add)})
+
+
+def test_a_run_is_a_json_value() -> None:
+    (done,) = run(Toolbox([add]).run([call("add", a=1)]))
+    assert ToolRun.from_json(done.to_json()) == done
+
+
+def test_only_the_toolbox_and_the_tool_itself_touch_a_handler() -> None:
+    """The promise that nothing else runs a tool, read off the source."""
+    package = Path(sigwire.__file__).parent
+    allowed = {"modules/agents/toolbox.py", "core/tools/tool.py", "core/tools/function.py", "core/tools/mcp.py"}
+    touching = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and node.attr in ("handler", "func", "acall_tool")
+        and not isinstance(node.ctx, ast.Store)
+    }
+    assert touching <= allowed
+    assert "modules/agents/toolbox.py" in touching

@@ -1,0 +1,108 @@
+"""Compatible hosts at the fake provider: what sigwire's rows say to them is taken, and the usual rules hold there too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sigwire.core.events import collect
+from sigwire.core.json import JsonObject
+from sigwire.core.messages import Message, ThinkingPart
+from sigwire.core.request import Request, ToolChoice
+from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.errors import LMAuthenticationError, LMInvalidRequestError
+from sigwire.lm.client import LM
+from sigwire.testing import FakeProvider
+
+HOSTS = [
+    "mistral/mistral-large-latest",
+    "deepseek/deepseek-chat",
+    "groq/openai/gpt-oss-120b",
+    "openrouter/openai/gpt-5",
+    "together/m",
+    "fireworks/m",
+    "xai/grok-3-mini",
+    "cerebras/gpt-oss-120b",
+    "vllm/m",
+    "llamacpp/m",
+    "lmstudio/m",
+]
+EVERY_HOST = pytest.mark.parametrize("model", HOSTS)
+TOOL: JsonObject = {
+    "type": "function",
+    "function": {"name": "add", "description": "d", "parameters": {"type": "object", "properties": {}}},
+}
+ASKED = Message.user("Hi")
+
+
+def model_at(provider: FakeProvider, model: str, **rest: Any) -> LM:
+    return LM(model, base_url=provider.url("compatible"), num_retries=0, **rest)
+
+
+@EVERY_HOST
+@pytest.mark.parametrize("streamed", [False, True])
+def test_what_a_row_says_in_its_hosts_words_is_taken(model: str, streamed: bool) -> None:
+    request = Request(
+        (ASKED,), (TOOL,), ToolChoice.REQUIRED, options={"seed": 7, "max_tokens": 50, "reasoning": "high"}
+    )
+    with FakeProvider([ToolCall("", "add", {})]) as provider:
+        lm = model_at(provider, model)
+        response = collect(lm.stream(request)) if streamed else lm.respond(request)
+    assert [call.name for call in response.choices[0].tool_calls] == ["add"]
+    assert response.usage.output_tokens is not None
+    read = provider.requests[0].request
+    assert read is not None
+    told = {warning.feature for warning in response.warnings}
+    assert read.tool_choice == (ToolChoice.AUTO if "tool_choice" in told else ToolChoice.REQUIRED)
+    assert read.options.get("seed") == (None if "seed" in told else 7)
+    assert read.options["max_tokens"] == 50
+
+
+@EVERY_HOST
+def test_a_turn_with_calls_results_and_thinking_goes_back(model: str) -> None:
+    family = model.partition("/")[0]
+    with FakeProvider([ToolCall("", "add", {}), "Done"]) as provider:
+        lm = model_at(provider, model)
+        first = lm.respond(Request((ASKED,), (TOOL,))).choices[0].message()
+        (call,) = first.tool_calls
+        turn = Message("assistant", (ThinkingPart("hm", provider=family), *first.parts))
+        results = Message.tool(ToolResult(call.id, "add", "4"))
+        assert lm.respond(Request((ASKED, turn, results), (TOOL,))).choices[0].text == "Done"
+    read = provider.requests[1].request
+    assert read is not None
+    assert [result.content for result in read.messages[2].tool_results] == ["4"]
+
+
+def test_mistrals_words_are_read() -> None:
+    with FakeProvider(["Hi"]) as provider:
+        model_at(provider, HOSTS[0]).respond(
+            Request((ASKED,), (TOOL,), ToolChoice.REQUIRED, options={"seed": 7, "reasoning": "off"})
+        )
+    (sent,) = provider.requests
+    assert isinstance(sent.body, dict)
+    assert (sent.wire, sent.body["tool_choice"], sent.body["random_seed"]) == ("compatible", "any", 7)
+    assert "seed" not in sent.body
+
+
+def test_the_usual_rules_hold() -> None:
+    with FakeProvider(["never"], key="right") as provider:
+        body: JsonObject = {"tool_choice": "any", "top_k": 3}
+        wrong = Request((ASKED,), options={"extra_body": body})
+        with pytest.raises(LMInvalidRequestError, match="only allowed when 'tools' are specified"):
+            model_at(provider, "vllm/m", api_key="right").respond(wrong)
+        with pytest.raises(LMAuthenticationError):
+            model_at(provider, "vllm/m").respond(Request((ASKED,)))
+    assert [sent.status for sent in provider.requests] == [400, 401]
+
+
+def test_the_official_package_is_answered_with_a_hosts_own_fields() -> None:
+    openai = pytest.importorskip("openai", reason="the official openai package is not installed")
+    with (
+        FakeProvider(["Hello"]) as provider,
+        openai.OpenAI(base_url=provider.url("compatible"), api_key="k", max_retries=0) as client,
+    ):
+        answer = client.chat.completions.create(
+            model="m", messages=[{"role": "user", "content": "Hi"}], extra_body={"top_k": 3, "min_p": 0.1}
+        )
+    assert answer.choices[0].message.content == "Hello"
