@@ -14,7 +14,7 @@ from typing import Any
 
 from sigwire.adapters.plan import FollowUp, Parsed, Plan, ToolsMode
 from sigwire.adapters.prompts.demos import DemoLayout
-from sigwire.adapters.prompts.layout import Layout, TypeStyle, Visible
+from sigwire.adapters.prompts.layout import Layout, TypeStyle, VisibleFields
 from sigwire.adapters.text_tools.render import ToolSchemas
 from sigwire.adapters.text_tools.styles import style_named
 from sigwire.core.capabilities import Capabilities
@@ -89,7 +89,7 @@ class Adapter(ABC):
         return {**self.__dict__, "_plans": {}}
 
     @abstractmethod
-    def layout(self, visible: Visible, capabilities: Capabilities) -> Layout:
+    def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
         """The layout for these fields."""
 
     def mode(self, layout: Layout, capabilities: Capabilities, tools_mode: ToolsMode | None) -> tuple[str, str | None]:
@@ -117,7 +117,7 @@ class Adapter(ABC):
         notes: list[LMWarning] = []
         tools_mode = self._tools_mode(capabilities, notes) if spec.tools_field else None
         scans = tools_mode is not None and not capabilities.runs_own_tools
-        visible = Visible(
+        visible = VisibleFields(
             tuple(field for field in spec.inputs if field.role not in _HIDDEN),
             tuple(field for field in spec.outputs if not _is_hidden_output(field, capabilities)),
             self.types,

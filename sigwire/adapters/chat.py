@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
-from sigwire.adapters.prompts.layout import Layout, Reading, Visible
+from sigwire.adapters.prompts.layout import Layout, Reading, VisibleFields
 from sigwire.adapters.values.objects import ObjectCodec
 from sigwire.adapters.values.type_text import field_type_text
 from sigwire.core.capabilities import Capabilities
@@ -50,7 +50,7 @@ class ChatAdapter(Adapter):
     {'answer': 'Paris'}
     """
 
-    def layout(self, visible: Visible, capabilities: Capabilities) -> Layout:
+    def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
         """Sections, whatever the model can do."""
         return ChatLayout(visible)
 
@@ -58,7 +58,7 @@ class ChatAdapter(Adapter):
 class ChatLayout(Layout):
     """Outputs as sections."""
 
-    def __init__(self, visible: Visible) -> None:
+    def __init__(self, visible: VisibleFields) -> None:
         super().__init__(visible)
         self._end = "end_of_answer" if "completed" in self.codecs else "completed"
         self._done = f"[[ ## {self._end} ## ]]"
@@ -94,9 +94,9 @@ class ChatLayout(Layout):
         return _HEADER.match("\n" + text) is not None
 
     def pieces(self, told: Told) -> Pieces:
-        from sigwire.adapters.streaming.chat_sections import Sections
+        from sigwire.adapters.streaming.chat_sections import ChatSectionReader
 
-        return Sections(self.outputs, self._end, self.guard, told)
+        return ChatSectionReader(self.outputs, self._end, self.guard, told)
 
     def read(self, text: str, strict: bool) -> Reading:
         pieces = _HEADER.split("\n" + text)

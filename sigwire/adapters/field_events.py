@@ -18,7 +18,7 @@ from sigwire.core.events import (
 from sigwire.core.json import JsonValue
 from sigwire.core.tools.tool import ToolCall
 
-__all__ = ["Pieces", "Sink", "Told"]
+__all__ = ["FieldSink", "Pieces", "Told"]
 
 
 class Told:
@@ -89,7 +89,7 @@ class Pieces(Protocol):
         ...
 
 
-class Sink(Protocol):
+class FieldSink(Protocol):
     """Takes the text of one field as it comes."""
 
     def feed(self, text: str) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.plan import ToolsMode
-from sigwire.adapters.prompts.layout import Layout, Reading, Visible
+from sigwire.adapters.prompts.layout import Layout, Reading, VisibleFields
 from sigwire.adapters.values.objects import ObjectCodec
 from sigwire.adapters.values.type_text import field_type_text
 from sigwire.core.capabilities import Capabilities
@@ -45,7 +45,7 @@ class JSONAdapter(Adapter):
 
     require_schema: bool = False
 
-    def layout(self, visible: Visible, capabilities: Capabilities) -> Layout:
+    def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
         """One JSON object; with a schema where the model takes one."""
         return JSONLayout(visible, with_schema=capabilities.json_schema)
 
@@ -74,7 +74,7 @@ def _mode(capabilities: Capabilities, tools_mode: ToolsMode | None) -> tuple[str
 class JSONLayout(Layout):
     """Outputs as members of an object."""
 
-    def __init__(self, visible: Visible, *, with_schema: bool) -> None:
+    def __init__(self, visible: VisibleFields, *, with_schema: bool) -> None:
         super().__init__(visible)
         self._object = ObjectCodec(visible.outputs)
         self._with_schema = with_schema
@@ -104,9 +104,9 @@ class JSONLayout(Layout):
         return text.startswith("{")
 
     def pieces(self, told: Told) -> Pieces:
-        from sigwire.adapters.streaming.json_members import Members
+        from sigwire.adapters.streaming.json_members import JsonMemberReader
 
-        return Members(self.outputs, told)
+        return JsonMemberReader(self.outputs, told)
 
     def read(self, text: str, strict: bool) -> Reading:
         found = self._object.read(text, strict=strict)

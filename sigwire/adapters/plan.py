@@ -17,11 +17,11 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sigwire.adapters.prompts.demos import EXAMPLES_NOTE, Examples
-from sigwire.adapters.prompts.history import Replay
+from sigwire.adapters.prompts.demos import EXAMPLES_NOTE, DemoWriter
+from sigwire.adapters.prompts.history import HistoryWriter
 from sigwire.adapters.prompts.layout import ABSENT, Layout, Reading
 from sigwire.adapters.prompts.tool_choice import read_tool_choice
-from sigwire.adapters.prompts.turns import Speaker
+from sigwire.adapters.prompts.turns import TurnWriter
 from sigwire.adapters.text_tools.render import instructions
 from sigwire.adapters.text_tools.styles import style_named
 from sigwire.core.capabilities import Capabilities
@@ -123,11 +123,11 @@ class Plan:
         self._scans = layout.visible.calls
         self._response_format: ResponseFormat | None = layout.response_format() if mode != "prompt" else None
         self._style = style_named(adapter.text_tools)
-        speaker = Speaker(layout, self._calls_name, capabilities.native_tools and tools_mode != "text", self._style)
+        speaker = TurnWriter(layout, self._calls_name, capabilities.native_tools and tools_mode != "text", self._style)
         in_system = adapter.demos == "system"
-        self._examples = Examples(replace(speaker, native=False) if in_system else speaker)
+        self._examples = DemoWriter(replace(speaker, native=False) if in_system else speaker)
         self._demos_in_system = in_system
-        self._replay = Replay(speaker, frozenset(spec.by_name))
+        self._replay = HistoryWriter(speaker, frozenset(spec.by_name))
         self._speaker = speaker
         self._bare = self._write_offer((), ())
         self._offer = self._bare

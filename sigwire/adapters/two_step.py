@@ -14,7 +14,7 @@ from typing import Any, cast
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.plan import FollowUp, Plan, ToolsMode, check_usable
-from sigwire.adapters.prompts.layout import Layout, Reading, Visible
+from sigwire.adapters.prompts.layout import Layout, Reading, VisibleFields
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Choice, LMWarning
 from sigwire.errors import ConfigurationError
@@ -47,7 +47,7 @@ class TwoStepAdapter(Adapter):
                 "TwoStepAdapter(sigwire.LM(...))."
             )
 
-    def layout(self, visible: Visible, capabilities: Capabilities) -> Layout:
+    def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
         """Plain words."""
         return PlainLayout(visible)
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
-from sigwire.adapters.prompts.escaping import AnyGuard, GuardPair, line_guard, tag_guard
-from sigwire.adapters.prompts.layout import Layout, Reading, Visible
+from sigwire.adapters.prompts.escaping import AnyEscaper, EscaperPair, line_guard, tag_guard
+from sigwire.adapters.prompts.layout import Layout, Reading, VisibleFields
 from sigwire.adapters.values.codecs import ValueReadError
 from sigwire.adapters.values.nested_tags import read_tags
 from sigwire.adapters.values.type_text import field_type_text
@@ -42,7 +42,7 @@ class XMLAdapter(Adapter):
     {'answer': '1 < 2 && 2 < 3'}
     """
 
-    def layout(self, visible: Visible, capabilities: Capabilities) -> Layout:
+    def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
         """Tags, whatever the model can do."""
         return XMLLayout(visible)
 
@@ -50,16 +50,16 @@ class XMLAdapter(Adapter):
 class XMLLayout(Layout):
     """Outputs between tags."""
 
-    def __init__(self, visible: Visible) -> None:
+    def __init__(self, visible: VisibleFields) -> None:
         super().__init__(visible)
         names = "|".join(re.escape(name) for name, _ in self.outputs)
         self._opener = re.compile(rf"<({names})\s*>") if names else None
         self._tags = tuple((name, f"<{name}>\n", f"\n</{name}>", codec.render) for name, codec in self.outputs)
 
-    def make_guard(self) -> AnyGuard:
+    def make_guard(self) -> AnyEscaper:
         names = tuple(spec.name for spec in (*self.visible.inputs, *self.visible.outputs))
         tags = tag_guard(names)
-        return GuardPair(tags, line_guard(calls=True, headers=False)) if self.visible.calls else tags
+        return EscaperPair(tags, line_guard(calls=True, headers=False)) if self.visible.calls else tags
 
     def opening(self, name: str) -> str:
         return f"<{name}>\n"

@@ -37,7 +37,7 @@ Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Part: TypeAlias = TextPart | ImagePart | AudioPart | FilePart | ThinkingPart | OpaquePart | ToolCall | ToolResult
 
 
-class _Deriving(Value):
+class _Derived(Value):
     """A place beside the fields: no part of the value, and left behind by copies."""
 
     __slots__ = ("_derived",)
@@ -45,7 +45,7 @@ class _Deriving(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Message(_Deriving):
+class Message(_Derived):
     """One turn of a conversation.
 
     >>> Message.user("Hello").text

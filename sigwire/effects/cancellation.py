@@ -1,10 +1,10 @@
 """Leaving: who stops waiting wakes what still works for them elsewhere.
 
-What a program waits for may be at work in another thread, or on another event loop, where nothing reaches it. A ``Scope`` is
+What a program waits for may be at work in another thread, or on another event loop, where nothing reaches it. A ``CancelScope`` is
 whoever it works for; the threads and tasks that are begun for somebody have theirs in their context.
 
     with on_leave(abort): ...       before waiting: ``abort`` is called when the scope is left, by whoever leaves it
-    scope.leave()                   wakes what waits, here and in the scopes within; who comes later hears ``StreamLeft``
+    scope.leave()                   wakes what waits, here and in the scopes within; who comes later hears ``StreamCancelled``
 
 This file only passes it on: bridges between threads and loops (``steps``), streams and sockets say what waking means.
 """
@@ -15,12 +15,12 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
-__all__ = ["PATIENCE", "Scope", "StreamLeft", "current_scope", "enter", "learn", "on_leave"]
+__all__ = ["PATIENCE", "CancelScope", "StreamCancelled", "current_scope", "enter", "learn", "on_leave"]
 
 PATIENCE = 1.0  # seconds: how long who leaves waits for what was woken to put away what it holds
 
 
-class StreamLeft(BaseException):
+class StreamCancelled(BaseException):
     """Raised in a program that nobody listens to any more, or waits for. Programs clean up and let it pass."""
 
     def __init__(self, message: str = "the stream was left before its end") -> None:
@@ -32,7 +32,7 @@ def learn(error: BaseException, *failures: BaseException | None) -> None:
 
     An ``Exception`` among them failed by itself, and tells nothing here. What the exception has already stays.
 
-    >>> inner, outer = StreamLeft(), StreamLeft()
+    >>> inner, outer = StreamCancelled(), StreamCancelled()
     >>> inner.partial = "so far"
     >>> learn(outer, inner, None)
     >>> outer.partial
@@ -44,7 +44,7 @@ def learn(error: BaseException, *failures: BaseException | None) -> None:
                 error.__dict__.setdefault(name, value)
 
 
-class Scope:
+class CancelScope:
     """Somebody for whom work is done, until they leave."""
 
     __slots__ = ("_aborts", "gone")
@@ -62,35 +62,35 @@ class Scope:
 
     @contextmanager
     def watching(self, abort: Callable[[], object]) -> Generator[None]:
-        """While inside, leaving calls ``abort``. Raises ``StreamLeft`` where they have left already."""
+        """While inside, leaving calls ``abort``. Raises ``StreamCancelled`` where they have left already."""
         self._aborts.append(abort)  # first this, then the look: whoever leaves in between finds it
         try:
             if self.gone:
-                raise StreamLeft
+                raise StreamCancelled
             yield
         finally:
             with suppress(ValueError):
                 self._aborts.remove(abort)
 
 
-_scope: ContextVar[Scope | None] = ContextVar("sigwire_scope", default=None)
+_scope: ContextVar[CancelScope | None] = ContextVar("sigwire_scope", default=None)
 
 
-def current_scope() -> Scope | None:
+def current_scope() -> CancelScope | None:
     """Whose work this is; ``None`` where whoever waits for it waits right here."""
     return _scope.get()
 
 
-def enter(scope: Scope) -> None:
+def enter(scope: CancelScope) -> None:
     """What follows in this context is done for ``scope``."""
     _scope.set(scope)
 
 
 @contextmanager
 def on_leave(abort: Callable[[], object]) -> Generator[None]:
-    """While inside: when those for whom this is done leave, ``abort`` is called there. Raises ``StreamLeft`` if they have left.
+    """While inside: when those for whom this is done leave, ``abort`` is called there. Raises ``StreamCancelled`` if they have left.
 
-    >>> scope, woken = Scope(), []
+    >>> scope, woken = CancelScope(), []
     >>> with scope.watching(lambda: woken.append("up")):
     ...     scope.leave()
     True

@@ -13,7 +13,7 @@ What is told comes out before the program goes on: nothing is read ahead. Two ki
   except in blocking code on an event loop. Such an inner program is run by the plain drivers; an effect of it that could emit
   asks ``listening()``.
 
-Who leaves a stream early raises ``StreamLeft`` at the program's yield, so that it can put away what it holds; what
+Who leaves a stream early raises ``StreamCancelled`` at the program's yield, so that it can put away what it holds; what
 waits on a socket in another thread is woken (``leaving``). The same exception goes from the innermost program outwards, so
 that in the end it holds what each of them put on it.
 """
@@ -29,10 +29,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from sigwire.effects.cancellation import PATIENCE, Scope, StreamLeft, current_scope, enter, learn, on_leave
-from sigwire.effects.steps import Effect, Program, driven, leavable, on_a_loop, run
+from sigwire.effects.cancellation import PATIENCE, CancelScope, StreamCancelled, current_scope, enter, learn, on_leave
+from sigwire.effects.steps import Effect, Steps, driven, leavable, on_a_loop, run
 
-__all__ = ["Emit", "Returned", "StreamLeft", "astream", "listening", "on_leave", "stream"]
+__all__ = ["Emit", "Returned", "StreamCancelled", "astream", "listening", "on_leave", "stream"]
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ T = TypeVar("T")
 class Emit:
     """An effect: tell these events to whoever streams the program. Without a stream nobody hears them.
 
-    >>> def count() -> Program[str]:
+    >>> def count() -> Steps[str]:
     ...     for number in range(2):
     ...         yield Emit(number)
     ...     return "done"
@@ -78,17 +78,17 @@ def listening() -> bool:
     return _ear.get() is not None
 
 
-def stream(program: Program[T], *, left: Callable[[StreamLeft], object] | None = None) -> Generator[Any, None, T]:
+def stream(program: Steps[T], *, left: Callable[[StreamCancelled], object] | None = None) -> Generator[Any, None, T]:
     """Run a program, blocking, and yield what it emits as it comes; the generator's value is the program's.
 
-    Closing the generator early raises ``StreamLeft`` at the program's yield, waits until the program has cleaned up, and
+    Closing the generator early raises ``StreamCancelled`` at the program's yield, waits until the program has cleaned up, and
     hands that exception (with what programs put on it) to ``left``.
     """
-    return (yield from _streamed(program, StreamLeft(), left))
+    return (yield from _streamed(program, StreamCancelled(), left))
 
 
 def _streamed(
-    program: Program[T], gone: StreamLeft, left: Callable[[StreamLeft], object] | None = None
+    program: Steps[T], gone: StreamCancelled, left: Callable[[StreamCancelled], object] | None = None
 ) -> Generator[Any, None, T]:
     """``gone`` is what programs hear when the stream is left, from the innermost one outwards."""
     try:
@@ -107,7 +107,7 @@ def _streamed(
         return cast(T, stop.value)
 
 
-def _in_pieces(effect: Any, gone: StreamLeft) -> Generator[Any, None, Any]:
+def _in_pieces(effect: Any, gone: StreamCancelled) -> Generator[Any, None, Any]:
     if type(effect) is Emit:
         yield from effect.events
         return None
@@ -119,14 +119,14 @@ def _in_pieces(effect: Any, gone: StreamLeft) -> Generator[Any, None, Any]:
     return value
 
 
-def _beside(effect: Effect[Any], gone: StreamLeft) -> Generator[Any, None, Any]:
+def _beside(effect: Effect[Any], gone: StreamCancelled) -> Generator[Any, None, Any]:
     """Run an effect in a thread; yield what is emitted there."""
     from concurrent.futures import Future
     from queue import SimpleQueue
 
     told: SimpleQueue[Any] = SimpleQueue()
     future: Future[Any] = Future()
-    ear = _Ear(told.put)
+    ear = _EventQueue(told.put)
 
     def work() -> None:
         ear.listen()
@@ -154,27 +154,27 @@ def _beside(effect: Effect[Any], gone: StreamLeft) -> Generator[Any, None, Any]:
 
 
 async def astream(
-    program: Program[T], *, left: Callable[[StreamLeft], object] | None = None
+    program: Steps[T], *, left: Callable[[StreamCancelled], object] | None = None
 ) -> AsyncGenerator[Any, None]:
     """``stream``, awaited. The last item is ``Returned(value)``. Cancelling the task raises ``CancelledError`` at the
-    program's yield; closing the generator early raises ``StreamLeft`` there.
+    program's yield; closing the generator early raises ``StreamCancelled`` there.
 
-    >>> async def last(program: Program[Any]) -> Any:
+    >>> async def last(program: Steps[Any]) -> Any:
     ...     return [event async for event in astream(program)][-1]
-    >>> def nothing() -> Program[str]:
+    >>> def nothing() -> Steps[str]:
     ...     yield Emit("started")
     ...     return "done"
     >>> from sigwire.effects.steps import block_on
     >>> block_on(last(nothing()))
     Returned(value='done')
     """
-    async with aclosing(_astreamed(program, StreamLeft(), left)) as events:
+    async with aclosing(_astreamed(program, StreamCancelled(), left)) as events:
         async for event in events:
             yield event
 
 
 async def _astreamed(
-    program: Program[Any], gone: StreamLeft, left: Callable[[StreamLeft], object] | None = None
+    program: Steps[Any], gone: StreamCancelled, left: Callable[[StreamCancelled], object] | None = None
 ) -> AsyncGenerator[Any, None]:
     value: Any
     scope = current_scope()
@@ -213,11 +213,11 @@ def _has_pieces(effect: Any) -> bool:
     return getattr(effect, "nests", False) or hasattr(effect, "streamed")
 
 
-def _apieces(effect: Any, gone: StreamLeft) -> AsyncGenerator[Any, None]:
+def _apieces(effect: Any, gone: StreamCancelled) -> AsyncGenerator[Any, None]:
     return _astreamed(effect.streamed(), gone) if hasattr(effect, "streamed") else _abeside(effect, gone)
 
 
-async def _abeside(effect: Effect[Any], gone: StreamLeft) -> AsyncGenerator[Any, None]:
+async def _abeside(effect: Effect[Any], gone: StreamCancelled) -> AsyncGenerator[Any, None]:
     """Await an effect in a task; yield what is emitted there, last its value."""
     import asyncio
 
@@ -230,7 +230,7 @@ async def _abeside(effect: Effect[Any], gone: StreamLeft) -> AsyncGenerator[Any,
         else:
             loop.call_soon_threadsafe(told.put_nowait, heard)
 
-    ear = _Ear(tell)
+    ear = _EventQueue(tell)
     failures: list[BaseException] = []
 
     async def work() -> Any:
@@ -261,7 +261,9 @@ async def _abeside(effect: Effect[Any], gone: StreamLeft) -> AsyncGenerator[Any,
             ear.scope.leave()
 
 
-def _leaving(program: Program[Any], gone: StreamLeft, left: Callable[[StreamLeft], object] | None) -> Program[None]:
+def _leaving(
+    program: Steps[Any], gone: StreamCancelled, left: Callable[[StreamCancelled], object] | None
+) -> Steps[None]:
     """The rest of a program that nobody reads any more: it is told so, and cleans up."""
     try:
         effect = program.throw(gone)
@@ -274,7 +276,7 @@ def _leaving(program: Program[Any], gone: StreamLeft, left: Callable[[StreamLeft
                 effect = program.send(value)
     except StopIteration:
         pass
-    except StreamLeft as error:
+    except StreamCancelled as error:
         if error is not gone:
             raise
     finally:
@@ -289,13 +291,13 @@ class _Heard(NamedTuple):
     take: Callable[[], object]
 
 
-class _Ear:
-    """Where programs beside a stream tell what they emit. They go on when it was read; ``StreamLeft`` where nobody will."""
+class _EventQueue:
+    """Where programs beside a stream tell what they emit. They go on when it was read; ``StreamCancelled`` where nobody will."""
 
     __slots__ = ("_tell", "scope")
 
     def __init__(self, tell: Callable[[_Heard], None]) -> None:
-        self._tell, self.scope = tell, Scope()
+        self._tell, self.scope = tell, CancelScope()
 
     def listen(self) -> None:
         """What follows in this context is told here."""
@@ -313,7 +315,7 @@ class _Ear:
             if not on_a_loop():
                 taken.get()
         if self.scope.gone:
-            raise StreamLeft
+            raise StreamCancelled
 
     async def ahear(self, events: tuple[Any, ...]) -> None:
         """Tell, and await that it was read."""
@@ -332,7 +334,7 @@ class _Ear:
             self._tell(_Heard(events, take))
             await taken.wait()
         if self.scope.gone:
-            raise StreamLeft
+            raise StreamCancelled
 
 
-_ear: ContextVar[_Ear | None] = ContextVar("sigwire_ear", default=None)
+_ear: ContextVar[_EventQueue | None] = ContextVar("sigwire_ear", default=None)

@@ -32,7 +32,7 @@ from contextlib import contextmanager, suppress
 from types import coroutine
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
-from sigwire.effects.cancellation import PATIENCE, Scope, StreamLeft, current_scope, enter, learn, on_leave
+from sigwire.effects.cancellation import PATIENCE, CancelScope, StreamCancelled, current_scope, enter, learn, on_leave
 from sigwire.errors import EventLoopError
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Effect",
-    "Either",
+    "FunctionEffect",
     "Gather",
-    "HomeLoop",
-    "Program",
+    "OwnerLoop",
+    "Steps",
     "arun",
     "block_on",
     "driven",
@@ -68,13 +68,13 @@ class Effect(Protocol[T_co]):
     async def arun(self) -> T_co: ...
 
 
-Program: TypeAlias = Generator[Effect[Any], Any, T]
+Steps: TypeAlias = Generator[Effect[Any], Any, T]
 
 
-def run(program: Program[T]) -> T:
+def run(program: Steps[T]) -> T:
     """Run a program, blocking. Works in any thread, also inside a running event loop.
 
-    >>> def double(text: str) -> Program[str]:
+    >>> def double(text: str) -> Steps[str]:
     ...     return text * 2
     ...     yield
     >>> run(double("ab"))
@@ -93,21 +93,21 @@ def run(program: Program[T]) -> T:
         return cast(T, stop.value)
 
 
-def arun(program: Program[T]) -> Coroutine[Any, Any, T]:
+def arun(program: Steps[T]) -> Coroutine[Any, Any, T]:
     """Run a program on the running event loop. Cancelling the task raises ``CancelledError`` at the program's yield.
 
-    So does leaving it, where that is done in another thread, and ``StreamLeft`` comes out: a user's ``asyncio.run`` inside
+    So does leaving it, where that is done in another thread, and ``StreamCancelled`` comes out: a user's ``asyncio.run`` inside
     a program that is streamed is left along.
     """
     scope = current_scope()
     return driven(program) if scope is None else _left_along(scope, program)
 
 
-async def _left_along(scope: Scope, program: Program[T]) -> T:
+async def _left_along(scope: CancelScope, program: Steps[T]) -> T:
     return await leavable(scope, driven(program))
 
 
-async def driven(program: Program[T]) -> T:
+async def driven(program: Steps[T]) -> T:
     """``arun``, whoever leaves."""
     try:
         effect = program.send(None)
@@ -122,12 +122,12 @@ async def driven(program: Program[T]) -> T:
         return cast(T, stop.value)
 
 
-class Either(Generic[T]):
+class FunctionEffect(Generic[T]):
     """An effect made of two functions: one that blocks, one that awaits.
 
     >>> async def awaited() -> str:
     ...     return "done"
-    >>> effect = Either(lambda: "done", awaited)
+    >>> effect = FunctionEffect(lambda: "done", awaited)
     >>> effect.run(), block_on(effect.arun())
     ('done', 'done')
     """
@@ -152,10 +152,10 @@ class Gather(Generic[T]):
     the errors that came the first in the given order is raised. An interrupt of a blocked caller waits for nobody: what
     runs goes on in daemon threads, and its value is dropped.
 
-    >>> def number(n: int) -> Program[int]:
+    >>> def number(n: int) -> Steps[int]:
     ...     return n
     ...     yield
-    >>> def both() -> Program[list[int]]:
+    >>> def both() -> Steps[list[int]]:
     ...     return (yield Gather([number(1), number(2)]))
     >>> run(both())
     [1, 2]
@@ -165,7 +165,7 @@ class Gather(Generic[T]):
 
     nests = True  # other programs run inside: see ``streams``
 
-    def __init__(self, programs: Sequence[Program[T]], *, limit: int | None = None) -> None:
+    def __init__(self, programs: Sequence[Steps[T]], *, limit: int | None = None) -> None:
         self._programs = list(programs)
         self._limit = max(1, min(limit or len(self._programs), max(1, len(self._programs))))
 
@@ -173,7 +173,7 @@ class Gather(Generic[T]):
         if self._limit == 1:
             return [contextvars.copy_context().run(run, program) for program in self._programs]
         with _holding_its_loop():
-            work = _Work(self._programs)
+            work = _GatherQueue(self._programs)
         threads = [threading.Thread(target=work.off, name="sigwire-gather", daemon=True) for _ in range(self._limit)]
         try:
             for thread in threads:
@@ -187,7 +187,7 @@ class Gather(Generic[T]):
     async def arun(self) -> list[T]:
         import asyncio
 
-        work = _Work(self._programs)
+        work = _GatherQueue(self._programs)
         tasks = [asyncio.ensure_future(driven(work.taken())) for _ in range(self._limit)]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
@@ -200,7 +200,7 @@ class Gather(Generic[T]):
         return work.values(given_up=(asyncio.CancelledError,))
 
 
-async def _cancelled(work: _Work[Any], tasks: Sequence[asyncio.Task[Any]]) -> None:
+async def _cancelled(work: _GatherQueue[Any], tasks: Sequence[asyncio.Task[Any]]) -> None:
     import asyncio
 
     work.drop()
@@ -209,7 +209,7 @@ async def _cancelled(work: _Work[Any], tasks: Sequence[asyncio.Task[Any]]) -> No
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class _Work(Generic[T]):
+class _GatherQueue(Generic[T]):
     """Programs for several who each take the next one when they are done with one; and what came of them, by place.
 
     A few who take are cheaper than a task or a future for each program, in memory most of all: what one leaves behind is used
@@ -218,17 +218,17 @@ class _Work(Generic[T]):
 
     __slots__ = ("_context", "_values", "_waiting", "failures")
 
-    def __init__(self, programs: Sequence[Program[T]]) -> None:
+    def __init__(self, programs: Sequence[Steps[T]]) -> None:
         self._context = contextvars.copy_context()
         self._waiting = deque(enumerate(programs))
         self._values: list[Any] = [None] * len(programs)
         self.failures: dict[int, BaseException] = {}
 
-    def taken(self) -> Program[None]:
+    def taken(self) -> Steps[None]:
         """Run one after the other. Where one fails, nobody begins another."""
         for place, program in _popped(self._waiting):
             try:
-                self._values[place] = yield _Apart(program, self._context)
+                self._values[place] = yield _Isolated(program, self._context)
             except BaseException as error:
                 self.failures[place] = error
                 self.drop()
@@ -258,12 +258,12 @@ def _popped(waiting: deque[T]) -> Generator[T]:
             yield waiting.popleft()
 
 
-class _Apart(Generic[T]):
+class _Isolated(Generic[T]):
     """An effect: run a program in a copy of a context, so that what it sets there is seen by nobody else."""
 
     __slots__ = ("_context", "_program")
 
-    def __init__(self, program: Program[T], context: contextvars.Context) -> None:
+    def __init__(self, program: Steps[T], context: contextvars.Context) -> None:
         self._program, self._context = program, context
 
     def run(self) -> T:
@@ -326,8 +326,8 @@ def block_on(coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None)
         raise
 
 
-async def leavable(scope: Scope, coroutine: Coroutine[Any, Any, T]) -> T:
-    """Await it; when those for whom it is done leave, it is cancelled and ``StreamLeft`` raised. They may be in any thread.
+async def leavable(scope: CancelScope, coroutine: Coroutine[Any, Any, T]) -> T:
+    """Await it; when those for whom it is done leave, it is cancelled and ``StreamCancelled`` raised. They may be in any thread.
 
     What is being cancelled already is let alone: an interrupted farewell leaves things open.
     """
@@ -352,7 +352,7 @@ async def leavable(scope: Scope, coroutine: Coroutine[Any, Any, T]) -> T:
         if not left:
             raise
         task.uncancel()
-        gone = StreamLeft()
+        gone = StreamCancelled()
         learn(gone, error)
         raise gone from None
     finally:
@@ -372,7 +372,7 @@ async def off_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwarg
     """
     import asyncio
 
-    context, scope, around = contextvars.copy_context(), Scope(), current_scope()
+    context, scope, around = contextvars.copy_context(), CancelScope(), current_scope()
 
     def work() -> T:
         enter(scope)
@@ -440,7 +440,7 @@ def on_a_loop() -> bool:
     return _running_loop() is not None
 
 
-class HomeLoop:
+class OwnerLoop:
     """The event loop on which something lives (a session, a connection), and on which alone it can be used.
 
     It is the loop given, or else the one that runs where the object is made; where none runs, there is no home, and
@@ -448,7 +448,7 @@ class HomeLoop:
 
     >>> async def double(n: int) -> int:
     ...     return 2 * n
-    >>> block_on(HomeLoop().run(lambda: double(21)))
+    >>> block_on(OwnerLoop().run(lambda: double(21)))
     42
     """
 

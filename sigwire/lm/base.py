@@ -28,7 +28,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit, Returned, astream, stream
-from sigwire.effects.steps import Either, Program, block_on, off_loop
+from sigwire.effects.steps import FunctionEffect, Steps, block_on, off_loop
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.call_log import CallLog, Exchange, print_entries
 from sigwire.lm.openai_dicts import decode_answer, decode_request, encode_call, encode_outputs
@@ -163,7 +163,7 @@ class BaseLM:
                 if type(event) is not Returned:
                     yield event
 
-    def stream_steps(self, request: Request) -> Program[Response]:
+    def stream_steps(self, request: Request) -> Steps[Response]:
         """``stream`` as a program that emits the events."""
         with call("lm", self, lambda: _inputs(request, None)) as end:
             response = yield from self._stream_steps(request)
@@ -212,11 +212,11 @@ class BaseLM:
             answer = await off_loop(self._own("forward") or self._own_call(), messages=messages, **kwargs)
         return decode_answer(answer, model=self.model)
 
-    def _stream_steps(self, request: Request) -> Program[Response]:
+    def _stream_steps(self, request: Request) -> Steps[Response]:
         """How the model answers in pieces; this one does not."""
         from sigwire.core.events import explode  # only streams need events
 
-        response: Response = yield Either(partial(self._answer, request), partial(self._aanswer, request))
+        response: Response = yield FunctionEffect(partial(self._answer, request), partial(self._aanswer, request))
         yield Emit(*explode(response))
         return response
 

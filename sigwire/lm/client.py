@@ -1,7 +1,7 @@
 """``LM("provider/model")``: the model object for the rows of the provider table.
 
 Decides which options go with a request (the model's own, then the request's) and how often a failed trip is made again.
-How the provider is reached is a ``Connection``, kept apart from the options: nothing of it is sent as one, and nothing
+How the provider is reached is a ``ConnectionOptions``, kept apart from the options: nothing of it is sent as one, and nothing
 secret in it is shown or stored. What answers is the row's backend.
 """
 
@@ -15,13 +15,13 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Response
-from sigwire.effects.steps import Program, arun, run
+from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import BaseLM
 from sigwire.lm.http_backend import connect
 from sigwire.lm.option_aliases import by_common_names
 from sigwire.lm.policy.retry import RetryPolicy
-from sigwire.lm.providers.connection import ELSEWHERE, Connection
+from sigwire.lm.providers.connection import ELSEWHERE, ConnectionOptions
 from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import public
 
@@ -83,7 +83,7 @@ class LM(BaseLM):
         )  # fmt: skip
         self._retry = retry or RetryPolicy(num_retries)
         self._given = capabilities
-        self._connection = Connection(api_key, base_url, transport, timeout, headers or {}, wire, variables)
+        self._connection = ConnectionOptions(api_key, base_url, transport, timeout, headers or {}, wire, variables)
         self._connect()
 
     def _connect(self) -> None:
@@ -102,10 +102,10 @@ class LM(BaseLM):
     async def _aanswer(self, request: Request) -> Response:
         return await arun(self._steps(request))
 
-    def _stream_steps(self, request: Request) -> Program[Response]:
+    def _stream_steps(self, request: Request) -> Steps[Response]:
         return self._backend.stream_steps(self._with_options(request), self._policy())
 
-    def _steps(self, request: Request) -> Program[Response]:
+    def _steps(self, request: Request) -> Steps[Response]:
         return self._backend.steps(self._with_options(request), self._policy())
 
     def _with_options(self, request: Request) -> Request:

@@ -23,7 +23,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.tool import ToolCall, ToolCalls, number_calls
 from sigwire.effects.emitting import Emit
-from sigwire.effects.steps import Program
+from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import BaseLM
 
@@ -101,7 +101,7 @@ class FakeLM(BaseLM):
     async def _aanswer(self, request: Request) -> Response:
         return self._answer(request)
 
-    def _stream_steps(self, request: Request) -> Program[Response]:
+    def _stream_steps(self, request: Request) -> Steps[Response]:
         response = self._answer(request)
         for event in explode(response, self.cut):
             yield Emit(event)

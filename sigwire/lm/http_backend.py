@@ -3,7 +3,7 @@
     Request ─▶ codec.encode ─▶ HttpRequest ─▶ transport ─▶ HttpReply ─▶ codec.decode / decode_error ─▶ Response
 
 Everything is one program (``Endpoint.steps``), run blocking or awaited. It decides the order of these steps; it knows no
-provider's name, no model's, and nothing of their JSON. Where a request goes and which key goes along is ``Address``'s; the
+provider's name, no model's, and nothing of their JSON. Where a request goes and which key goes along is ``EndpointResolver``'s; the
 key is masked in what is raised. No HTTP client is imported before the first request, and what only streams need
 (``telling``) not before the first stream.
 """
@@ -27,7 +27,7 @@ from sigwire.core.json import JsonValue, dumps
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Response
 from sigwire.effects.emitting import Emit
-from sigwire.effects.steps import Either, Gather, Program
+from sigwire.effects.steps import FunctionEffect, Gather, Steps
 from sigwire.errors import (
     ConfigurationError,
     LMAuthenticationError,
@@ -39,30 +39,30 @@ from sigwire.errors import (
 )
 from sigwire.lm.codecs.shared.choices import joined
 from sigwire.lm.codecs.shared.errors import read_body
-from sigwire.lm.codecs.shared.interface import Codec, Dialect, Encoded, StreamingCodec, Target
+from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, StreamingCodec, Target, WireProfile
 from sigwire.lm.policy.retry import RetryPolicy, retrying
-from sigwire.lm.providers.address import Address, Way
-from sigwire.lm.providers.connection import Connection, shown
-from sigwire.lm.providers.registry import PROVIDERS, Backend, Provider, Wire, nearest
+from sigwire.lm.providers.address import EndpointResolver, ServiceEndpoint
+from sigwire.lm.providers.connection import ConnectionOptions, shown
+from sigwire.lm.providers.registry import PROVIDERS, Provider, SimpleBackend, Wire, nearest
 from sigwire.lm.secrets import hidden
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
     from sigwire.lm.http.transport import HttpReply, HttpRequest, Transport
 
-__all__ = ["Answers", "Direct", "Endpoint", "connect"]
+__all__ = ["Backend", "Endpoint", "SimpleBackendAdapter", "connect"]
 
 # --- the two kinds of backend ------------------------------------------------------------------------------
 
 
-class Answers(Protocol):
+class Backend(Protocol):
     """What a model hands its requests to."""
 
-    def steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
+    def steps(self, request: Request, policy: RetryPolicy) -> Steps[Response]:
         """Answer; failed trips are made again as ``policy`` says."""
         ...
 
-    def stream_steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
+    def stream_steps(self, request: Request, policy: RetryPolicy) -> Steps[Response]:
         """The same, telling the answer as it comes; once something was told, no trip is made again."""
         ...
 
@@ -72,8 +72,8 @@ class Answers(Protocol):
 
 
 def connect(
-    provider: Provider, name: str, connection: Connection, capabilities: Capabilities, model: str | None = None
-) -> Answers:
+    provider: Provider, name: str, connection: ConnectionOptions, capabilities: Capabilities, model: str | None = None
+) -> Backend:
     """What answers for a model of a row; ``model`` is what the user calls it. Opens nothing.
 
     Raises ``ConfigurationError`` for a wire that the row does not have, and for an extra that is not installed.
@@ -86,23 +86,23 @@ def connect(
             "(for example 'offline/lexical')."
         )
     if provider.backend:
-        return Direct(provider.connect(name, connection), model or f"{provider.prefix}/{name}")
+        return SimpleBackendAdapter(provider.connect(name, connection), model or f"{provider.prefix}/{name}")
     return Endpoint(provider, name, connection, capabilities, model)
 
 
-class Direct:
+class SimpleBackendAdapter:
     """A backend of a row's own, with the client's retries around it."""
 
-    def __init__(self, backend: Backend, model: str) -> None:
+    def __init__(self, backend: SimpleBackend, model: str) -> None:
         self._backend, self._model = backend, model
 
-    def steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
+    def steps(self, request: Request, policy: RetryPolicy) -> Steps[Response]:
         attempts: list[Attempt] = []
         response = yield from retrying(partial(self._once, request), policy, attempts, self._model)
         return _with_attempts(response, attempts, self._model) if attempts else response
 
-    def stream_steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
-        in_pieces: Callable[[Request], Program[Response]] | None = getattr(self._backend, "stream_steps", None)
+    def stream_steps(self, request: Request, policy: RetryPolicy) -> Steps[Response]:
+        in_pieces: Callable[[Request], Steps[Response]] | None = getattr(self._backend, "stream_steps", None)
         if in_pieces is None:
             response = yield from self.steps(request, policy)
             yield _tell_all(response)
@@ -114,9 +114,9 @@ class Direct:
     def close(self) -> None:
         """There is nothing of ours to close."""
 
-    def _once(self, request: Request) -> Program[Response]:
+    def _once(self, request: Request) -> Steps[Response]:
         answer, aanswer = partial(self._backend.answer, request), partial(self._backend.aanswer, request)
-        response: Response = yield Either(answer, aanswer)
+        response: Response = yield FunctionEffect(answer, aanswer)
         return response
 
 
@@ -128,7 +128,7 @@ def _with_attempts(response: Response, failed: list[Attempt], model: str) -> Res
 # --- over HTTP ---------------------------------------------------------------------------------------------
 
 
-class _Send(NamedTuple):
+class _SendEffect(NamedTuple):
     """An effect: one exchange over HTTP."""
 
     transport: Transport
@@ -141,13 +141,13 @@ class _Send(NamedTuple):
         return await self.transport.asend(self.request)
 
 
-class _Route(NamedTuple):
+class _WireRoute(NamedTuple):
     """One of the row's wires, ready for a model. ``resume``: how to go on with a paused turn, on wires that pause turns."""
 
     codec: Codec[Any]
     target: Target[Any]
     wire: Wire
-    resume: Callable[[JsonValue, Encoded], Encoded | None] | None
+    resume: Callable[[JsonValue, EncodedRequest], EncodedRequest | None] | None
 
 
 _Tools: TypeAlias = Literal["none", "functions", "builtin"]
@@ -170,17 +170,17 @@ class Endpoint:
         self,
         provider: Provider,
         name: str,
-        connection: Connection,
+        connection: ConnectionOptions,
         capabilities: Capabilities,
         model: str | None = None,
     ) -> None:
         self._provider, self._name, self._connection = provider, name, connection
         self._capabilities = capabilities
         self._model = model or f"{provider.prefix}/{name}"
-        self._address = Address(provider, name, connection, self._model)
+        self._address = EndpointResolver(provider, name, connection, self._model)
         self._known = provider.knows(name)
         self._wires: dict[_Tools, Wire] = {}
-        self._routes: dict[tuple[_Tools, bool], _Route] = {}  # by the tools, and whether it is spoken elsewhere
+        self._routes: dict[tuple[_Tools, bool], _WireRoute] = {}  # by the tools, and whether it is spoken elsewhere
         if connection.wire is not None and connection.wire not in provider.wires:
             raise ConfigurationError(
                 f"{provider.prefix} is not spoken to over {connection.wire!r} (making an LM). "
@@ -198,7 +198,7 @@ class Endpoint:
 
     # --- the program
 
-    def steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
+    def steps(self, request: Request, policy: RetryPolicy) -> Steps[Response]:
         """Answer a request.
 
         Raises ``CallerError`` before anything is sent where the request cannot be, and ``LMError`` where no answer came.
@@ -211,20 +211,22 @@ class Endpoint:
         except LMInvalidRequestError as error:
             return (yield from self._otherwise(route, sent, error, policy))
 
-    def _answers(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
+    def _answers(self, route: _WireRoute, sent: EncodedRequest, policy: RetryPolicy) -> Steps[Response]:
         """The answers to a request that is sent as often as it takes."""
         if sent.repeat == 1:
             return self._one(route, sent, policy)
         return self._several(route, sent, policy)
 
-    def _several(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
+    def _several(self, route: _WireRoute, sent: EncodedRequest, policy: RetryPolicy) -> Steps[Response]:
         """The choices of a request that has to be sent for each of them."""
         responses: list[Response] = yield Gather(
             [self._one(route, sent, policy) for _ in range(sent.repeat)], limit=_AT_ONCE
         )
         return joined(responses)
 
-    def _otherwise(self, route: _Route, sent: Encoded, error: LMError, policy: RetryPolicy) -> Program[Response]:
+    def _otherwise(
+        self, route: _WireRoute, sent: EncodedRequest, error: LMError, policy: RetryPolicy
+    ) -> Steps[Response]:
         """The answers to a refused request in another form, where the codec has one; both are in the attempts."""
         other = _other_form(route.codec, error, sent)
         if other is None:
@@ -232,7 +234,7 @@ class Endpoint:
         response = yield from self._answers(route, other, policy)
         return replace(response, attempts=(*error.attempts, *response.attempts))
 
-    def _one(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
+    def _one(self, route: _WireRoute, sent: EncodedRequest, policy: RetryPolicy) -> Steps[Response]:
         """One answer, in as many pieces as the provider gives it."""
         attempts: list[Attempt] = []
         bodies: list[JsonValue] = []
@@ -252,11 +254,13 @@ class Endpoint:
             response = route.codec.decode(bodies, sent, route.target)
         return response.with_attempts(attempts)
 
-    def _trip(self, route: _Route, sent: Encoded, going_on: Encoded) -> Program[tuple[JsonValue, Response]]:
+    def _trip(
+        self, route: _WireRoute, sent: EncodedRequest, going_on: EncodedRequest
+    ) -> Steps[tuple[JsonValue, Response]]:
         """One exchange: its body and what that says."""
         way = self._address.way(going_on.headers)
         try:
-            reply: HttpReply = yield _Send(self._transport(), self._http_request(route, going_on, way))
+            reply: HttpReply = yield _SendEffect(self._transport(), self._http_request(route, going_on, way))
             if 200 <= reply.status < 300:
                 return self._read(route, sent, reply)
             recovered = _recovered(route, sent, reply.status, reply.headers, reply.body)
@@ -264,7 +268,7 @@ class Endpoint:
         except Exception as error:
             raise self._explained(error, way, sent)  # noqa: B904  (it has its cause)
 
-    def _read(self, route: _Route, sent: Encoded, reply: HttpReply) -> tuple[JsonValue, Response]:
+    def _read(self, route: _WireRoute, sent: EncodedRequest, reply: HttpReply) -> tuple[JsonValue, Response]:
         body, is_json = _read_json(reply.body)
         try:
             return body, route.codec.decode(body, sent, route.target)
@@ -277,7 +281,7 @@ class Endpoint:
 
     # --- the same in pieces
 
-    def stream_steps(self, request: Request, policy: RetryPolicy) -> Program[Response]:
+    def stream_steps(self, request: Request, policy: RetryPolicy) -> Steps[Response]:
         """Answer a request as ``steps`` does, and emit the answer's events as they come.
 
         Where an answer takes several requests for its choices, or the codec reads no streams, it is told when it is whole.
@@ -296,7 +300,7 @@ class Endpoint:
         yield _tell_all(response)
         return response
 
-    def _told(self, route: _Route, sent: Encoded, policy: RetryPolicy) -> Program[Response]:
+    def _told(self, route: _WireRoute, sent: EncodedRequest, policy: RetryPolicy) -> Steps[Response]:
         """One answer, told as it comes, in as many replies as the provider gives it."""
         from sigwire.core.events import collect
         from sigwire.lm.stream_events import ends_of, in_ends
@@ -321,7 +325,9 @@ class Endpoint:
         yield Emit(*ends)
         return response.with_attempts(attempts)
 
-    def _stream_trip(self, route: _Route, sent: Encoded, going_on: Encoded) -> Program[list[StreamEvent]]:
+    def _stream_trip(
+        self, route: _WireRoute, sent: EncodedRequest, going_on: EncodedRequest
+    ) -> Steps[list[StreamEvent]]:
         """One exchange whose events are told as they come, but for its ends: the provider may have paused.
 
         What was told by an answer that then fails is on the error.
@@ -336,7 +342,9 @@ class Endpoint:
             raise with_partial(self._explained(error, way, sent), told)  # noqa: B904
         return told
 
-    def _pieces(self, route: _Route, sent: Encoded, request: HttpRequest, told: list[StreamEvent]) -> Program[None]:
+    def _pieces(
+        self, route: _WireRoute, sent: EncodedRequest, request: HttpRequest, told: list[StreamEvent]
+    ) -> Steps[None]:
         """Open the reply and tell its events; ``told`` has them too."""
         from sigwire.lm.http.reply_stream import Pieces
         from sigwire.lm.stream_events import decoded, tell
@@ -359,15 +367,17 @@ class Endpoint:
 
     # --- before the first byte
 
-    def _route(self, tools: _Tools) -> _Route:
+    def _route(self, tools: _Tools) -> _WireRoute:
         wire = self._wires.get(tools) or self._wire(tools)
         elsewhere = self._is_elsewhere(wire)
         route = self._routes.get((tools, elsewhere))
         if route is None:
             codec, dialect = wire.load(elsewhere=elsewhere)
             row, name = self._provider, self._name
-            target: Target[Dialect] = Target(row.prefix, name, dialect, self._capabilities, row.rule_for(name).facts)
-            route = self._routes[tools, elsewhere] = _Route(codec, target, wire, getattr(codec, "resume", None))
+            target: Target[WireProfile] = Target(
+                row.prefix, name, dialect, self._capabilities, row.rule_for(name).facts
+            )
+            route = self._routes[tools, elsewhere] = _WireRoute(codec, target, wire, getattr(codec, "resume", None))
         return route
 
     def _wire(self, tools: _Tools) -> Wire:
@@ -392,7 +402,7 @@ class Endpoint:
     def _transport(self) -> Transport:
         return self._connection.transport or _shared_transport()
 
-    def _http_request(self, route: _Route, sent: Encoded, way: Way) -> HttpRequest:
+    def _http_request(self, route: _WireRoute, sent: EncodedRequest, way: ServiceEndpoint) -> HttpRequest:
         from sigwire.lm.http.transport import HttpRequest
 
         url = way.base + _quoted(sent.path)
@@ -403,7 +413,7 @@ class Endpoint:
 
     # --- what to say when it fails
 
-    def _explained(self, error: BaseException, way: Way, sent: Encoded) -> BaseException:
+    def _explained(self, error: BaseException, way: ServiceEndpoint, sent: EncodedRequest) -> BaseException:
         """What failed on a trip; as an ``LMError`` with what only this place knows, where it is one or of the network."""
         if isinstance(error, LMError):
             return self._explain(error, way, sent)
@@ -415,7 +425,7 @@ class Endpoint:
         lost.__cause__ = error
         return self._explain(lost, way, sent)
 
-    def _explain(self, error: LMError, way: Way, sent: Encoded) -> LMError:
+    def _explain(self, error: LMError, way: ServiceEndpoint, sent: EncodedRequest) -> LMError:
         """The error with what only this place knows: who was asked, with which key, what to do. Without the key."""
         error.provider = error.provider or self._provider.prefix
         error.model = error.model or self._name
@@ -458,13 +468,15 @@ def _tell_all(response: Response) -> Emit:
     return tell_all(response)
 
 
-def _other_form(codec: Codec[Any], error: LMError, sent: Encoded) -> Encoded | None:
+def _other_form(codec: Codec[Any], error: LMError, sent: EncodedRequest) -> EncodedRequest | None:
     """A refused request in another form, on wires that have one and as long as nothing of an answer was shown."""
-    otherwise: Callable[[LMError, Encoded], Encoded | None] | None = getattr(codec, "otherwise", None)
+    otherwise: Callable[[LMError, EncodedRequest], EncodedRequest | None] | None = getattr(codec, "otherwise", None)
     return otherwise(error, sent) if otherwise is not None and error.partial is None else None
 
 
-def _recovered(route: _Route, sent: Encoded, status: int, headers: Mapping[str, str], body: bytes) -> Response:
+def _recovered(
+    route: _WireRoute, sent: EncodedRequest, status: int, headers: Mapping[str, str], body: bytes
+) -> Response:
     """The answer that an error reply holds, on wires where it can hold one; else the error is raised."""
     recover: Callable[..., Response | None] | None = getattr(route.codec, "recover", None)
     answer = recover(status, headers, body, sent, route.target) if recover is not None else None

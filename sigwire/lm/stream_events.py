@@ -21,10 +21,10 @@ from sigwire.core.events import (
 )
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
-from sigwire.effects.steps import Program
+from sigwire.effects.steps import Steps
 from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.framing import splitter_for
-from sigwire.lm.codecs.shared.interface import Encoded, StreamingCodec, Target
+from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, Target
 from sigwire.lm.http.reply_stream import Pieces
 
 __all__ = ["decoded", "ends_of", "in_ends", "tell", "tell_all", "with_partial"]
@@ -45,8 +45,8 @@ def tell(response: Response, told: list[StreamEvent]) -> Emit:
 
 
 def decoded(
-    reply: Pieces, codec: StreamingCodec[Any], sent: Encoded, target: Target[Any], told: list[StreamEvent]
-) -> Program[None]:
+    reply: Pieces, codec: StreamingCodec[Any], sent: EncodedRequest, target: Target[Any], told: list[StreamEvent]
+) -> Steps[None]:
     """Read a reply to its end and tell its events, those of a piece at once; its ends are only put into ``told``."""
     splitter, decoder = splitter_for(codec.FRAMING), codec.decoder(sent, target)
     ended, failure = False, None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit, listening
-from sigwire.effects.steps import Either, Program, arun, run
+from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import ConfigurationError, LMNotConfigured
 from sigwire.modules.program_stream import Place, place_of
 from sigwire.observe.usage import record_usage
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
     from sigwire.lm.call_log import CallLog
 
-__all__ = ["Ask", "Asker", "EventReader", "choose_lm", "remembering"]
+__all__ = ["Ask", "EventReader", "EventReaderFactory", "choose_lm", "remembering"]
 
 
 class Ask:
@@ -37,7 +37,7 @@ class Ask:
 
     __slots__ = ("asker", "lm", "request")
 
-    def __init__(self, lm: LanguageModel, request: Request, asker: Asker | None = None) -> None:
+    def __init__(self, lm: LanguageModel, request: Request, asker: EventReaderFactory | None = None) -> None:
         self.lm = lm
         self.request = request
         self.asker = asker
@@ -54,12 +54,12 @@ class Ask:
             return await arun(self.streamed())
         return self._done(await self.lm.arespond(self.request))
 
-    def streamed(self) -> Program[Response]:
+    def streamed(self) -> Steps[Response]:
         """Ask, and tell the answer as it comes: as events of fields where the asker reads fields."""
         from sigwire.core.events import AskStart  # only streams need events
 
         place = place_of(self.asker.module if self.asker is not None else self.lm)
-        reader: EventReader = _Marking(place) if self.asker is None else self.asker.reader(*place)
+        reader: EventReader = _PathReader(place) if self.asker is None else self.asker.reader(*place)
         yield Emit(AskStart(self.lm.model, path=place.path, turn=place.turn))
         heard = _Heard()
         try:
@@ -92,7 +92,7 @@ class EventReader(Protocol):
     def close(self) -> Iterable[ProgramEvent]: ...
 
 
-class Asker(Protocol):
+class EventReaderFactory(Protocol):
     """Who asks: the module, and how it reads an answer in pieces."""
 
     @property
@@ -101,7 +101,7 @@ class Asker(Protocol):
     def reader(self, path: str, turn: int | None) -> EventReader: ...
 
 
-class _Marking:
+class _PathReader:
     """Events as they are, with the place they come from."""
 
     def __init__(self, place: Place) -> None:
@@ -114,12 +114,12 @@ class _Marking:
         return ()
 
 
-def _told(lm: LanguageModel, request: Request) -> Program[Response]:
+def _told(lm: LanguageModel, request: Request) -> Steps[Response]:
     """The answer of any model as a program that emits its events."""
-    steps: Callable[[Request], Program[Response]] | None = getattr(lm, "stream_steps", None)
+    steps: Callable[[Request], Steps[Response]] | None = getattr(lm, "stream_steps", None)
     if steps is not None:
         return (yield from steps(request))
-    response: Response = yield Either(partial(lm.respond, request), partial(lm.arespond, request))
+    response: Response = yield FunctionEffect(partial(lm.respond, request), partial(lm.arespond, request))
     from sigwire.core.events import explode
 
     yield Emit(*explode(response))
@@ -143,7 +143,7 @@ class _Heard:
         return known if isinstance(known, Response) else None
 
 
-def _read_by(reader: EventReader, program: Program[Response], heard: list[StreamEvent]) -> Program[Response]:
+def _read_by(reader: EventReader, program: Steps[Response], heard: list[StreamEvent]) -> Steps[Response]:
     """The program; what it emits is put into ``heard``, and becomes what the reader makes of it."""
     try:
         effect: Any = program.send(None)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 from sigwire.core.example import Prediction
-from sigwire.effects.steps import Program
+from sigwire.effects.steps import Steps
 from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import Predict
 from sigwire.signatures.fields import OutputField
@@ -92,7 +92,7 @@ class ChainOfThought(StepsModule, Generic[P, S]):
         async def acall(self, *, lm: LanguageModel, **inputs: Any) -> S: ...
         async def acall(self, *args: Any, **kwargs: Any) -> Any: ...
 
-    def steps(self, *args: Any, **kwargs: Any) -> Program[Prediction]:
+    def steps(self, *args: Any, **kwargs: Any) -> Steps[Prediction]:
         """One call as a program."""
         return self.predict.call_steps(*args, **kwargs)
 

@@ -15,7 +15,7 @@ from sigwire.core.tools.tool import Tool, ToolCalls
 from sigwire.errors import InputError
 from sigwire.signatures.fields import FieldSpec, SignatureSpec
 
-__all__ = ["InputReader", "TakenIds"]
+__all__ = ["InputReader", "UsedCallIds"]
 
 SPECIALS = frozenset({"config", "demos", "lm", "prediction", "signature"})
 
@@ -149,7 +149,7 @@ def _as_tool(function: Any) -> Tool:
     return Tool(function)
 
 
-class TakenIds(Iterable[str]):
+class UsedCallIds(Iterable[str]):
     """The call ids of a history, looked up only where a call needs a new one."""
 
     __slots__ = ("_history",)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TextIO, TypeVar,
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
-from sigwire.effects.steps import Gather, Program, arun, block_on, off_loop, run
+from sigwire.effects.steps import Gather, Steps, arun, block_on, off_loop, run
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.modules.ask import remembering
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
@@ -115,23 +115,23 @@ class Module(Walkable):
         """``stream``, awaited."""
         return AsyncProgramStream(self, lambda: self.call_steps(*args, **kwargs))
 
-    def call_steps(self, *args: Any, **kwargs: Any) -> Program[Any]:
+    def call_steps(self, *args: Any, **kwargs: Any) -> Steps[Any]:
         """The call as a program, to be used with ``yield from`` in another program."""
         values = current()
         if self.callbacks or values.callbacks or values.track_usage or values.max_history_size:
             return self._watched(values, args, kwargs)
         return self._program(args, kwargs)
 
-    def _program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program[Any]:
+    def _program(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Steps[Any]:
         if "steps" in self._entries:
-            steps: Callable[..., Program[Any]] = getattr(self, "steps")  # noqa: B009  # only some subclasses have it
+            steps: Callable[..., Steps[Any]] = getattr(self, "steps")  # noqa: B009  # only some subclasses have it
             return steps(*args, **kwargs)
         return self._forwarded(args, kwargs)
 
-    def _forwarded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program[Any]:
-        return (yield _Forward(self, args, kwargs))
+    def _forwarded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Steps[Any]:
+        return (yield _ForwardEffect(self, args, kwargs))
 
-    def _watched(self, values: Settings, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program[Any]:
+    def _watched(self, values: Settings, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Steps[Any]:
         with (
             call("module", self, lambda: self._named_inputs(args, kwargs)) as end,
             remembering(self._history_log(values)),
@@ -351,7 +351,7 @@ class Module(Walkable):
         limit: int | None,
         keep_errors: bool,
         apart: bool,
-    ) -> Program[Any]:
+    ) -> Steps[Any]:
         if limit is not None and limit < 1:
             raise ConfigurationError(
                 f"num_threads is a number above 0, not {limit} (a batch of {type(self).__name__})."
@@ -363,7 +363,7 @@ class Module(Walkable):
         results: list[Any] = yield Gather(programs, limit=limit or current().num_threads)
         return _apart(asked, results) if apart else results
 
-    def _one(self, inputs: dict[str, Any], keep_error: bool) -> Program[Any]:
+    def _one(self, inputs: dict[str, Any], keep_error: bool) -> Steps[Any]:
         try:
             return (yield from self.call_steps(**inputs))
         except Exception as error:
@@ -450,7 +450,7 @@ class Module(Walkable):
 class StepsModule(Module):
     """Base of modules whose entry is ``steps``; ``forward`` and ``aforward`` are there for subclasses to call and override."""
 
-    def steps(self, *args: Any, **kwargs: Any) -> Program[Any]:
+    def steps(self, *args: Any, **kwargs: Any) -> Steps[Any]:
         """The program."""
         raise ConfigurationError(f"{type(self).__name__} defines no steps.")
 
@@ -463,7 +463,7 @@ class StepsModule(Module):
         return await arun(self.steps(*args, **kwargs))
 
 
-class _Forward:
+class _ForwardEffect:
     """An effect: call a user's ``forward`` or ``aforward``, whichever suits."""
 
     __slots__ = ("_args", "_kwargs", "_module")

@@ -18,7 +18,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Choice, LMWarning, Response
 from sigwire.core.tools.tool import Tool
-from sigwire.effects.steps import Program
+from sigwire.effects.steps import Steps
 from sigwire.errors import (
     AdapterParseError,
     ConfigurationError,
@@ -29,7 +29,7 @@ from sigwire.errors import (
     StateError,
 )
 from sigwire.modules.ask import Ask, EventReader, choose_lm
-from sigwire.modules.inputs import InputReader, TakenIds
+from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import StepsModule
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, listener_of
 from sigwire.modules.tree.saving import plain, prepare_one
@@ -156,7 +156,7 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         def astream(self, **inputs: Any) -> AsyncProgramStream[S]: ...
         def astream(self, *args: Any, **kwargs: Any) -> Any: ...
 
-    def steps(self, *args: Any, **kwargs: Any) -> Program[Prediction]:
+    def steps(self, *args: Any, **kwargs: Any) -> Steps[Prediction]:
         """One call as a program."""
         reader = self._reader
         if reader is None or reader.spec is not self.signature.spec:
@@ -173,7 +173,7 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
 
     def _steps(
         self, signature: Any, reader: InputReader, given: dict[str, Any], specials: dict[str, Any]
-    ) -> Program[Prediction]:
+    ) -> Steps[Prediction]:
         values = current()
         inputs = reader.read(type(self).__name__, given, check_types=values.warn_on_type_mismatch)
         given_lm = specials.get("lm")
@@ -185,7 +185,7 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
             request = plan.format(inputs, demos, options)
             end(request)
         tools = plan.tools_of(inputs) if reader.tools_name is not None else ()
-        taken = TakenIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
+        taken = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
         prediction = yield from _answer(_Trip(self, lm, plan, tools, taken), request, repairs)
         if values.trace is not None:
             _remember(values, (self, inputs, prediction))
@@ -307,7 +307,7 @@ def _attempts(response: Response, purpose: Purpose) -> tuple[Attempt, ...]:
     return tuple(replace(one, purpose=purpose) if one.purpose == "ask" else one for one in response.attempts)
 
 
-def _answer(trip: _Trip, request: Request, repairs: int, purpose: Purpose = "ask") -> Program[Prediction]:
+def _answer(trip: _Trip, request: Request, repairs: int, purpose: Purpose = "ask") -> Steps[Prediction]:
     """Ask until the answer can be read or the repairs are used up; a prediction of it."""
     plan, checks = trip.plan, repairs > 0
     while True:
@@ -359,7 +359,7 @@ def _has_wrong_calls(response: Response) -> bool:
     return any(call.error is not None for choice in response.choices for call in choice.tool_calls)
 
 
-def _predicted(trip: _Trip, response: Response, readings: list[_Reading], repairs: int) -> Program[Prediction]:
+def _predicted(trip: _Trip, response: Response, readings: list[_Reading], repairs: int) -> Steps[Prediction]:
     """The prediction of what was read: the first usable choice, all usable ones as completions."""
     rows: list[dict[str, Any]] = []
     first: tuple[Choice, Parsed] | None = None
@@ -389,7 +389,7 @@ def _is_follow_up(reading: Parsed | FollowUp) -> TypeIs[FollowUp]:
     return hasattr(reading, "request")  # its class is not loaded here: declaring a predictor needs no adapter
 
 
-def _extracted(trip: _Trip, follow_up: FollowUp, repairs: int) -> Program[Parsed]:
+def _extracted(trip: _Trip, follow_up: FollowUp, repairs: int) -> Steps[Parsed]:
     """The adapter's second question: fields out of a free answer."""
     lm = trip.lm if follow_up.lm is None else choose_lm(follow_up.lm, "the adapter's second question")
     second = _Trip(trip.module, lm, follow_up.plan)

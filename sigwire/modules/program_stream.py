@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar, cast
 
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Returned, astream, stream
-from sigwire.effects.steps import Program
+from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class _Stream(Generic[T]):
 
     @property
     def left(self) -> BaseException | None:
-        """What ended the program early: ``StreamLeft``, a cancellation, an error. ``AgentRun.of(left)``: an agent's run."""
+        """What ended the program early: ``StreamCancelled``, a cancellation, an error. ``AgentRun.of(left)``: an agent's run."""
         return self._outcome.left
 
     @property
@@ -149,7 +149,7 @@ class _Stream(Generic[T]):
 class ProgramStream(_Stream[T], Iterator["ProgramEvent"]):
     """The events of a program, blocking. The last is ``Finished``; an error of the program is raised in its place."""
 
-    def __init__(self, module: Module, begin: Callable[[], Program[T]]) -> None:
+    def __init__(self, module: Module, begin: Callable[[], Steps[T]]) -> None:
         super().__init__(module)
         self._events = _told(begin, self._outcome)
 
@@ -169,7 +169,7 @@ class ProgramStream(_Stream[T], Iterator["ProgramEvent"]):
         self.close()
 
 
-def _told(begin: Callable[[], Program[T]], outcome: _Outcome[T]) -> Generator[ProgramEvent]:
+def _told(begin: Callable[[], Steps[T]], outcome: _Outcome[T]) -> Generator[ProgramEvent]:
     try:
         value = yield from stream(begin(), left=outcome.leave)
     except BaseException as error:
@@ -181,7 +181,7 @@ def _told(begin: Callable[[], Program[T]], outcome: _Outcome[T]) -> Generator[Pr
 class AsyncProgramStream(_Stream[T], AsyncIterator["ProgramEvent"]):
     """The events of a program, awaited."""
 
-    def __init__(self, module: Module, begin: Callable[[], Program[T]]) -> None:
+    def __init__(self, module: Module, begin: Callable[[], Steps[T]]) -> None:
         super().__init__(module)
         self._events = _atold(begin, self._outcome)
 
@@ -201,7 +201,7 @@ class AsyncProgramStream(_Stream[T], AsyncIterator["ProgramEvent"]):
         await self.aclose()
 
 
-async def _atold(begin: Callable[[], Program[T]], outcome: _Outcome[T]) -> AsyncGenerator[ProgramEvent, None]:
+async def _atold(begin: Callable[[], Steps[T]], outcome: _Outcome[T]) -> AsyncGenerator[ProgramEvent, None]:
     events = astream(begin(), left=outcome.leave)
     try:
         async for event in events:
@@ -220,10 +220,10 @@ async def _within(context: Context, awaited: Awaitable[T]) -> T:
         waiting = context.run(next, steps)
     except StopIteration as stop:  # there was nothing to wait for, as for nearly every event
         return cast(T, stop.value)
-    return cast(T, await _Within(context, steps, waiting))
+    return cast(T, await _InContext(context, steps, waiting))
 
 
-class _Within:
+class _InContext:
     """What is left of something that waits."""
 
     __slots__ = ("_context", "_steps", "_waiting")

@@ -20,7 +20,7 @@ from sigwire.core.example import Prediction
 from sigwire.core.record import to_plain
 from sigwire.effects.emitting import Emit
 from sigwire.effects.emitting import stream as blocking_stream
-from sigwire.effects.steps import Program, arun, block_on, run
+from sigwire.effects.steps import Steps, arun, block_on, run
 from sigwire.errors import ConfigurationError
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
@@ -173,7 +173,7 @@ class StreamListener:
 
 
 @dataclass(slots=True)
-class _Listening:
+class _ActiveListener:
     """A listener at work in one run: where its field comes from, the module whose calls count, and what was told already.
 
     After the field's end nothing is heard before the model is asked again: for the same call, whose answer could not be used,
@@ -203,7 +203,7 @@ class _Listening:
 
 
 @dataclass(frozen=True, slots=True)
-class _Called:
+class _ModuleStart:
     """A module is called. Told to listeners only."""
 
     module: object
@@ -213,10 +213,10 @@ class _Calls(BaseCallback):
     """Tells the stream around it which modules are called."""
 
     def on_module_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
-        Emit(_Called(instance)).run()
+        Emit(_ModuleStart(instance)).run()
 
 
-def _resolved(program: Module, listeners: Sequence[StreamListener]) -> list[_Listening]:
+def _resolved(program: Module, listeners: Sequence[StreamListener]) -> list[_ActiveListener]:
     """Each listener with its predictor. Raises ``ConfigurationError`` for a field that is not there, not text or not unique."""
     predictors = dict(program.named_predictors())
     paths, agents = paths_of(program), _agents_of(program)
@@ -236,7 +236,7 @@ def _resolve(
     predictors: Mapping[str, Predict[..., Any]],
     paths: Mapping[int, str],
     agents: Mapping[int, ReAct[..., Any]],
-) -> _Listening:
+) -> _ActiveListener:
     wanted = listener.signature_field_name
     found = {
         name: predictor
@@ -265,7 +265,9 @@ def _resolve(
         )
     agent = agents.get(id(predictor))
     writers = (predictor,) if agent is None else (predictor, agent.react)
-    return _Listening(name, {paths[id(part)] for part in writers}, agent or predictor, wanted, listener.allow_reuse)
+    return _ActiveListener(
+        name, {paths[id(part)] for part in writers}, agent or predictor, wanted, listener.allow_reuse
+    )
 
 
 # --- the stream --------------------------------------------------------------------------------------------
@@ -343,12 +345,12 @@ class _Function(Module):
         return self._function(*args, **kwargs)
 
 
-class _Listened:
+class _ListenEffect:
     """The effect of running a program where all that it says can be heard: its callbacks and models, too."""
 
     nests = True
 
-    def __init__(self, begin: Callable[[], Program[Any]], *callbacks: BaseCallback) -> None:
+    def __init__(self, begin: Callable[[], Steps[Any]], *callbacks: BaseCallback) -> None:
         self._begin, self._callbacks = begin, callbacks
 
     def run(self) -> Any:
@@ -371,7 +373,7 @@ class _Run:
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     heard: bool = False
-    active: list[_Listening] = field(default_factory=list[_Listening])
+    active: list[_ActiveListener] = field(default_factory=list[_ActiveListener])
 
     def blocking(self) -> Generator[Any]:
         self.active = _resolved(self.program, self.listeners)
@@ -386,16 +388,16 @@ class _Run:
                 for said in self._said(event):
                     yield said
 
-    def _steps(self) -> Program[Any]:
+    def _steps(self) -> Steps[Any]:
         begin = partial(self.program.call_steps, *self.args, **self.kwargs)
         calls = (_Calls(),) if self.active else ()
-        return (yield _Listened(begin, *calls, _Status(self.provider)))
+        return (yield _ListenEffect(begin, *calls, _Status(self.provider)))
 
     def _said(self, event: Any) -> Generator[Any]:
         if isinstance(event, Finished):
             if self.with_end or not self.heard:
                 yield event.value
-        elif isinstance(event, _Called):
+        elif isinstance(event, _ModuleStart):
             for listener in self.active:
                 if listener.caller is event.module:
                     listener.called()
@@ -418,13 +420,13 @@ def apply_sync_streaming(stream: AsyncIterable[Any]) -> Generator[Any]:
     [0, 1, 2]
     """
 
-    def steps() -> Program[None]:
-        yield _Drained(stream)
+    def steps() -> Steps[None]:
+        yield _DrainEffect(stream)
 
     return blocking_stream(steps())
 
 
-class _Drained:
+class _DrainEffect:
     """The effect of reading an awaited stream to its end, telling its items."""
 
     nests = True

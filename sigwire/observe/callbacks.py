@@ -25,7 +25,7 @@ from typing import Any, Protocol
 
 from sigwire.core.tools.hooks import watch_tools_with
 
-__all__ = ["ACTIVE_CALL_ID", "BaseCallback", "WatchedCall", "call", "listen_to"]
+__all__ = ["ACTIVE_CALL_ID", "BaseCallback", "CallHook", "call", "listen_to"]
 
 ACTIVE_CALL_ID: ContextVar[str | None] = ContextVar("sigwire_active_call_id", default=None)
 """The id of the innermost watched call; while a start handler runs, that of its parent."""
@@ -83,7 +83,7 @@ class BaseCallback:
         """A tool is done."""
 
 
-class WatchedCall(Protocol):
+class CallHook(Protocol):
     """What ``call`` gives: a context manager whose value takes the outputs."""
 
     def __enter__(self) -> Callable[[Any], None]: ...
@@ -104,7 +104,7 @@ def listen_to(source: Callable[[], Sequence[Any]]) -> Callable[[], Sequence[Any]
     return before
 
 
-def call(kind: str, instance: Any, inputs: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> WatchedCall:
+def call(kind: str, instance: Any, inputs: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> CallHook:
     """Watch a call of the given kind ("module", "lm", "adapter_format", "adapter_parse", "tool").
 
     ``inputs`` may be a function that makes them; it runs only if somebody listens.

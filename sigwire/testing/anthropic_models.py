@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sigwire.testing.request_node import Node
+from sigwire.testing.request_node import RequestNode
 
 __all__ = ["check_model"]
 
@@ -34,7 +34,7 @@ FAMILIES: tuple[tuple[str, Family], ...] = (
 )
 
 
-def check_model(body: Node, model: str) -> None:
+def check_model(body: RequestNode, model: str) -> None:
     """Refuse what the API refuses for the model."""
     if (family := _family(model)) is None:
         return
@@ -52,7 +52,7 @@ def _family(model: str) -> Family | None:
     return next((family for pattern, family in FAMILIES if re.fullmatch(pattern, model)), None)
 
 
-def _check_thinking(thinking: Node | None, family: Family) -> None:
+def _check_thinking(thinking: RequestNode | None, family: Family) -> None:
     kind = thinking["type"].text() if thinking else None
     if thinking and kind == "enabled" and not family.budget:
         raise thinking["type"].wrong("`enabled` is not supported on this model, use `adaptive`")
@@ -60,7 +60,7 @@ def _check_thinking(thinking: Node | None, family: Family) -> None:
         raise thinking["type"].wrong("thinking cannot be disabled on this model")
 
 
-def _check_turns(messages: list[Node], family: Family) -> None:
+def _check_turns(messages: list[RequestNode], family: Family) -> None:
     roles = [message["role"].text() for message in messages]
     if "system" in roles and not family.system:
         raise messages[roles.index("system")].wrong("role 'system' is not supported on this model")

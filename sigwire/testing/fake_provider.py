@@ -24,10 +24,10 @@ from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
 from sigwire.testing.answers import Answer, Events, Fault, Raw, Script, Streamed
 from sigwire.testing.chunking import cutter
-from sigwire.testing.playback import Performance, Progress
-from sigwire.testing.request_node import Misfit, Node
-from sigwire.testing.server import Answered, LoopbackServer
-from sigwire.testing.wire import Asked, Exchange, Ids, Rejected, Wire
+from sigwire.testing.playback import Progress, StreamPlayback
+from sigwire.testing.request_node import InvalidValue, RequestNode
+from sigwire.testing.server import LoopbackServer, ServerReply
+from sigwire.testing.wire import Exchange, IdSequence, ParsedRequest, Rejected, Wire
 from sigwire.testing.wires.anthropic import Anthropic
 from sigwire.testing.wires.clouds import AzureChat, AzureResponses, Vertex
 from sigwire.testing.wires.compatible import CompatibleChat
@@ -76,9 +76,9 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    answered: Answered
-    asked: Asked | None = None
-    performance: Performance | None = None
+    answered: ServerReply
+    asked: ParsedRequest | None = None
+    performance: StreamPlayback | None = None
 
 
 class FakeProvider:
@@ -117,7 +117,7 @@ class FakeProvider:
         self._key, self._models = key, models
         self._address = (host, port)
         self._server: LoopbackServer | None = None
-        self._ids = Ids()
+        self._ids = IdSequence()
         self._lock = threading.Lock()
 
     # --- running ---------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class FakeProvider:
 
     # --- answering -------------------------------------------------------------------------------
 
-    def _answer(self, exchange: Exchange) -> Answered:
+    def _answer(self, exchange: Exchange) -> ServerReply:
         wire = next((wire for wire in PLACES.values() if wire.route.fullmatch(exchange.path)), None)
         if wire is None or exchange.method != "POST":
             outcome = _Outcome(_no_such_place(exchange))
@@ -189,13 +189,13 @@ class FakeProvider:
         request_id = self._ids("req_")
         try:
             asked = self._read(wire, exchange)
-        except Misfit as misfit:
+        except InvalidValue as misfit:
             return _Outcome(_refused(wire, wire.describe(misfit), request_id))
         except Rejected as rejected:
             return _Outcome(_refused(wire, rejected.fault, request_id))
         reply, how = self.script.next(asked.request)
         if isinstance(reply, Raw):
-            return _Outcome(Answered(reply.status, reply.encoded, reply.headers, reply.cut), asked)
+            return _Outcome(ServerReply(reply.status, reply.encoded, reply.headers, reply.cut), asked)
         if isinstance(reply, Fault):
             return _Outcome(_refused(wire, reply, request_id), asked)
         try:
@@ -203,32 +203,34 @@ class FakeProvider:
         except ConfigurationError as error:
             return _Outcome(_refused(wire, Fault("server", str(error)), request_id), asked)
 
-    def _answered(self, wire: Wire, asked: Asked, reply: Response | Events, how: Streamed, request_id: str) -> _Outcome:
+    def _answered(
+        self, wire: Wire, asked: ParsedRequest, reply: Response | Events, how: Streamed, request_id: str
+    ) -> _Outcome:
         headers = wire.headers(None, request_id)
         if asked.framing is not None:
             events = self._events(wire, asked, reply, how)
             sent = min(how.stop_after or 0, len(events))
             fault = wire.fail(wire.worded(how.fault), request_id, sent) if how.fault else None
-            performance = Performance(events, asked.framing, how, fault, isinstance(reply, Events))
+            performance = StreamPlayback(events, asked.framing, how, fault, isinstance(reply, Events))
             headers = {**headers, "content-type": asked.framing.content_type}
-            return _Outcome(Answered(200, headers=headers, play=performance.play), asked, performance)
+            return _Outcome(ServerReply(200, headers=headers, play=performance.play), asked, performance)
         if isinstance(reply, Events):
             raise ConfigurationError("The script has Events, and the request asks for a whole answer (answering).")
-        return _Outcome(Answered(200, dumps(wire.write(reply, asked, self._ids)).encode(), headers), asked)
+        return _Outcome(ServerReply(200, dumps(wire.write(reply, asked, self._ids)).encode(), headers), asked)
 
     def _events(
-        self, wire: Wire, asked: Asked, reply: Response | Events, how: Streamed
+        self, wire: Wire, asked: ParsedRequest, reply: Response | Events, how: Streamed
     ) -> list[JsonObject | str | bytes]:
         if isinstance(reply, Events):
             return list(reply.items)
         return [*wire.split(wire.write(reply, asked, self._ids), asked, cutter(how.cut, how.seed))]
 
-    def _read(self, wire: Wire, exchange: Exchange) -> Asked:
+    def _read(self, wire: Wire, exchange: Exchange) -> ParsedRequest:
         key = wire.key(exchange)
         if self._key is not None and key != self._key:
             raise Rejected(Fault("auth", wire.wrong_key))
         try:
-            body = Node(loads(exchange.body))
+            body = RequestNode(loads(exchange.body))
         except ValueError as error:
             raise Rejected(Fault("bad_request", f"We could not parse the JSON body of your request: {error}")) from None
         asked = wire.read(body, exchange)
@@ -237,19 +239,19 @@ class FakeProvider:
         return asked
 
 
-def _no_such_place(exchange: Exchange) -> Answered:
+def _no_such_place(exchange: Exchange) -> ServerReply:
     error: JsonObject = {
         "message": f"The fake provider has nothing at {exchange.method} {exchange.path}.",
         "type": "invalid_request_error",
         "param": None,
         "code": None,
     }
-    return Answered(404, dumps({"error": error}).encode())
+    return ServerReply(404, dumps({"error": error}).encode())
 
 
-def _refused(wire: Wire, fault: Fault, request_id: str) -> Answered:
+def _refused(wire: Wire, fault: Fault, request_id: str) -> ServerReply:
     status, _, _ = wire.status(fault)
-    return Answered(
+    return ServerReply(
         status, dumps(wire.refuse(wire.worded(fault), request_id)).encode(), wire.headers(fault, request_id)
     )
 
@@ -269,7 +271,7 @@ def _record(wire: Wire | None, exchange: Exchange, outcome: _Outcome) -> Recorde
     )
 
 
-def _shown(performance: Performance) -> JsonValue:
+def _shown(performance: StreamPlayback) -> JsonValue:
     return [event.decode(errors="replace") if isinstance(event, bytes) else event for event in performance.events]
 
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 from sigwire.core.json import JsonObject, dumps
 
-__all__ = ["Framing", "JsonArray", "JsonLines", "ServerSentEvents"]
+__all__ = ["Framing", "JsonArrayFraming", "JsonLines", "SSEFraming"]
 
 
 class Framing(Protocol):
@@ -34,12 +34,12 @@ class Framing(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ServerSentEvents:
+class SSEFraming:
     """``data: {...}`` and an empty line. ``named``: the event's type stands before it. ``done``: the data of the end.
 
     ``alive``: the event that keeps a connection alive; without it, a comment does.
 
-    >>> ServerSentEvents(named=True).frame({"type": "ping"}, first=True)
+    >>> SSEFraming(named=True).frame({"type": "ping"}, first=True)
     b'event: ping\\ndata: {"type":"ping"}\\n\\n'
     """
 
@@ -87,10 +87,10 @@ class JsonLines:
 
 
 @dataclass(frozen=True, slots=True)
-class JsonArray:
+class JsonArrayFraming:
     """One array whose items come piece by piece.
 
-    >>> array = JsonArray()
+    >>> array = JsonArrayFraming()
     >>> array.frame({"a": 1}, first=True) + array.frame({}, first=False) + array.end(empty=False)
     b'[{"a":1}\\n,\\n{}\\n]'
     """

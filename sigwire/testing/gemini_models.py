@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from sigwire.testing.answers import Fault
-from sigwire.testing.request_node import Node
+from sigwire.testing.request_node import RequestNode
 from sigwire.testing.wire import Rejected
 
 __all__ = ["check_model"]
@@ -13,7 +13,7 @@ __all__ = ["check_model"]
 OLD = re.compile(r"gemini-[12]\b.*")  # before version 3, which brought much of this
 
 
-def check_model(body: Node, config: Node, model: str) -> None:
+def check_model(body: RequestNode, config: RequestNode, model: str) -> None:
     """Refuse what the API refuses for the model."""
     tools = body.get("tools")
     kinds = {kind for tool in tools.items() for kind in tool.fields()} if tools else set[str]()
@@ -28,7 +28,7 @@ def check_model(body: Node, config: Node, model: str) -> None:
         _check_thinking(thinking, model, old)
 
 
-def _check_thinking(thinking: Node, model: str, old: bool) -> None:
+def _check_thinking(thinking: RequestNode, model: str, old: bool) -> None:
     level, budget = thinking.get("thinkingLevel"), thinking.get("thinkingBudget")
     if level and old:
         raise level.wrong("Thinking level is not supported for this model.")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sigwire.testing.answers import Fault
-from sigwire.testing.request_node import Node
+from sigwire.testing.request_node import RequestNode
 from sigwire.testing.wire import Rejected
 
 __all__ = ["check_chat_model", "check_responses_model"]
@@ -62,7 +62,7 @@ _SAMPLING: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def check_chat_model(body: Node, model: str) -> None:
+def check_chat_model(body: RequestNode, model: str) -> None:
     """Refuse what chat completions refuses for the model."""
     if (family := _family(model)) is None:
         return
@@ -78,7 +78,7 @@ def check_chat_model(body: Node, model: str) -> None:
     _check_sampling(body, effort)
 
 
-def check_responses_model(body: Node, model: str) -> None:
+def check_responses_model(body: RequestNode, model: str) -> None:
     """Refuse what the Responses endpoint refuses for the model."""
     if (family := _family(model)) is None:
         return
@@ -90,7 +90,7 @@ def _family(model: str) -> Family | None:
     return next((family for pattern, family in FAMILIES if re.fullmatch(pattern, model)), None)
 
 
-def _effort(family: Family, sent: Node | None) -> str:
+def _effort(family: Family, sent: RequestNode | None) -> str:
     effort = sent.text() if sent else family.usual
     if effort not in family.efforts:
         known = ", ".join(f"'{known}'" for known in family.efforts)
@@ -100,7 +100,7 @@ def _effort(family: Family, sent: Node | None) -> str:
     return effort
 
 
-def _check_sampling(body: Node, effort: str) -> None:
+def _check_sampling(body: RequestNode, effort: str) -> None:
     for name, usual in _SAMPLING.items() if effort != "none" else ():
         if (node := body.get(name)) is None or node.value == usual:
             continue

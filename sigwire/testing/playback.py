@@ -2,7 +2,7 @@
 
     events ─▶ gate ─▶ keep-alive ─▶ framing ─▶ packets ─▶ Outlet (the connection)
 
-``Outlet`` is what the server gives; ``Progress`` is what a test sees of it all, while it happens and afterwards.
+``ByteSink`` is what the server gives; ``Progress`` is what a test sees of it all, while it happens and afterwards.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Literal, Protocol, TypeAlias
 
 from sigwire.core.json import JsonObject
 from sigwire.testing.answers import Streamed
-from sigwire.testing.framing import Framing, ServerSentEvents
+from sigwire.testing.framing import Framing, SSEFraming
 
-__all__ = ["Ended", "Outlet", "Performance", "Progress", "StreamOver"]
+__all__ = ["ByteSink", "ClientDisconnected", "Ended", "Progress", "StreamPlayback"]
 
 Ended: TypeAlias = Literal["complete", "broken off", "client left", "server stopped"]
 
 
-class StreamOver(Exception):
+class ClientDisconnected(Exception):
     """Nobody takes the rest."""
 
     def __init__(self, why: Ended) -> None:
@@ -29,8 +29,8 @@ class StreamOver(Exception):
         super().__init__(why)
 
 
-class Outlet(Protocol):
-    """A connection that takes bytes. Both raise ``StreamOver`` where there is nobody to take them."""
+class ByteSink(Protocol):
+    """A connection that takes bytes. Both raise ``ClientDisconnected`` where there is nobody to take them."""
 
     def send(self, data: bytes) -> None: ...
 
@@ -66,7 +66,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Performance:
+class StreamPlayback:
     """The events of one answer and how they are sent. ``fault`` is the error's event, where one is scripted.
 
     ``bare``: the script says everything, so that neither the wire's end marker nor an error is added.
@@ -82,11 +82,11 @@ class Performance:
     def __post_init__(self) -> None:
         object.__setattr__(self, "progress", Progress(len(self.events)))
 
-    def play(self, outlet: Outlet) -> bool:
+    def play(self, outlet: ByteSink) -> bool:
         """Send everything; whether the body is to be ended properly. Never raises for a client that left."""
         try:
             ended = self._play(_Packets(outlet, self.how.packets))
-        except StreamOver as over:
+        except ClientDisconnected as over:
             self.progress.finish(over.why)
             return False
         self.progress.finish(ended)
@@ -109,12 +109,12 @@ class Performance:
         self.progress.sent += 1  # beforehand: who reads the event may look here at once
         try:
             packets.add(event)
-        except StreamOver:
+        except ClientDisconnected:
             self.progress.sent -= 1
             raise
 
     def _framing(self) -> Framing:
-        if self.how.newline and isinstance(self.framing, ServerSentEvents):
+        if self.how.newline and isinstance(self.framing, SSEFraming):
             return replace(self.framing, newline=self.how.newline)
         return self.framing
 
@@ -142,7 +142,7 @@ def _framed(event: JsonObject | str | bytes, framing: Framing, *, first: bool) -
 class _Packets:
     """Cuts what is added at the places of the body that are asked for, and hands the pieces on."""
 
-    def __init__(self, outlet: Outlet, cuts: int | Sequence[int] | None) -> None:
+    def __init__(self, outlet: ByteSink, cuts: int | Sequence[int] | None) -> None:
         self.outlet = outlet
         self._held = b""
         self._start = 0

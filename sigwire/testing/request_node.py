@@ -1,6 +1,6 @@
 """Reading a request body: a place in the JSON with its path, and what is wrong there.
 
-A wire reads its bodies through ``Node`` and gets every fault as a ``Misfit``: where (the path), what (missing, unknown, of
+A wire reads its bodies through ``RequestNode`` and gets every fault as a ``InvalidValue``: where (the path), what (missing, unknown, of
 the wrong type, empty, ...) and in which words. How a provider spells that is the wire's business; nothing here knows a wire.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["Misfit", "MisfitKind", "Node", "Path"]
+__all__ = ["InvalidValue", "MisfitKind", "Path", "RequestNode"]
 
 Path: TypeAlias = "tuple[str | int, ...]"
 MisfitKind: TypeAlias = Literal["missing", "unknown", "type", "empty", "value"]
@@ -20,7 +20,7 @@ _TYPE_NAMES: Mapping[type, str] = {
 }  # fmt: skip
 
 
-class Misfit(Exception):
+class InvalidValue(Exception):
     """A place of the body that the wire does not take.
 
     ``wanted`` is the type for the kind "type"; ``text`` is the whole message for the kind "value".
@@ -32,15 +32,15 @@ class Misfit(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class RequestNode:
     """A value and where it stands.
 
-    >>> body = Node({"messages": [{"role": "user"}]})
+    >>> body = RequestNode({"messages": [{"role": "user"}]})
     >>> body["messages"].items()[0]["role"].text()
     'user'
     >>> body["model"]
     Traceback (most recent call last):
-    sigwire.testing.request_node.Misfit: missing at ('model',):
+    sigwire.testing.request_node.InvalidValue: missing at ('model',):
     """
 
     value: Any
@@ -57,21 +57,21 @@ class Node:
         """The value as an object; with ``known``, any other key is a misfit."""
         found: Mapping[str, Any] = self._of(dict, "object")
         if known is not None and (unknown := [key for key in found if key not in known]):
-            raise Misfit("unknown", (*self.path, unknown[0]))
+            raise InvalidValue("unknown", (*self.path, unknown[0]))
         return found
 
-    def __getitem__(self, name: str) -> Node:
+    def __getitem__(self, name: str) -> RequestNode:
         """The value of a key that must be there."""
         if (node := self.get(name, null=True)) is None:
-            raise Misfit("missing", (*self.path, name))
+            raise InvalidValue("missing", (*self.path, name))
         return node
 
-    def get(self, name: str, *, null: bool = False) -> Node | None:
+    def get(self, name: str, *, null: bool = False) -> RequestNode | None:
         """The value of a key that may be absent or ``null``; ``null=True`` tells the two apart."""
         found = self.fields()
         if name not in found or (found[name] is None and not null):
             return None
-        return Node(found[name], (*self.path, name))
+        return RequestNode(found[name], (*self.path, name))
 
     def has(self, name: str) -> bool:
         """Whether the key is there and not ``null``."""
@@ -79,12 +79,12 @@ class Node:
 
     # --- lists and scalars -------------------------------------------------------------------------
 
-    def items(self, *, filled: bool = False) -> list[Node]:
+    def items(self, *, filled: bool = False) -> list[RequestNode]:
         """The value as a list; ``filled``: an empty one is a misfit."""
         found: list[Any] = self._of(list, "array")
         if filled and not found:
-            raise Misfit("empty", self.path)
-        return [Node(item, (*self.path, position)) for position, item in enumerate(found)]
+            raise InvalidValue("empty", self.path)
+        return [RequestNode(item, (*self.path, position)) for position, item in enumerate(found)]
 
     def text(self, allowed: Collection[str] | None = None) -> str:
         """The value as a string, one of ``allowed`` where that is given."""
@@ -110,16 +110,16 @@ class Node:
             raise self._mistyped("integer")
         return int(self._within(self.value, low, high))
 
-    def wrong(self, text: str) -> Misfit:
+    def wrong(self, text: str) -> InvalidValue:
         """A misfit at this place, in words of the wire's own."""
-        return Misfit("value", self.path, text=text)
+        return InvalidValue("value", self.path, text=text)
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[RequestNode]:
         """This place and every one below it."""
         yield self
         if self.kind == "object":
             for key, value in self.fields().items():
-                yield from Node(value, (*self.path, key)).walk()
+                yield from RequestNode(value, (*self.path, key)).walk()
         elif self.kind == "array":
             for item in self.items():
                 yield from item.walk()
@@ -129,8 +129,8 @@ class Node:
             raise self._mistyped(name)
         return self.value
 
-    def _mistyped(self, wanted: str) -> Misfit:
-        return Misfit("type", self.path, wanted=wanted, found=self.kind)
+    def _mistyped(self, wanted: str) -> InvalidValue:
+        return InvalidValue("type", self.path, wanted=wanted, found=self.kind)
 
     def _within(self, number: float, low: float | None, high: float | None) -> float:
         if low is not None and number < low:

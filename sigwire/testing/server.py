@@ -1,6 +1,6 @@
 """A small HTTP/1.1 server on the loopback interface: keep-alive, a thread for each connection, one function that answers.
 
-It knows nothing of providers: ``answer(exchange) -> Answered``, where the body is bytes or something that is played to the
+It knows nothing of providers: ``answer(exchange) -> ServerReply``, where the body is bytes or something that is played to the
 client piece by piece. Closing it ends connections that clients still hold open.
 """
 
@@ -17,14 +17,14 @@ from socketserver import TCPServer
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from sigwire.testing.playback import Outlet, StreamOver
+from sigwire.testing.playback import ByteSink, ClientDisconnected
 from sigwire.testing.wire import Exchange
 
-__all__ = ["Answered", "LoopbackServer"]
+__all__ = ["LoopbackServer", "ServerReply"]
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ServerReply:
     """What goes back. ``cut`` closes the connection after half of the body.
 
     ``play`` sends a body in pieces instead; it gives whether the body is to be ended properly.
@@ -34,7 +34,7 @@ class Answered:
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     cut: bool = False
-    play: Callable[[Outlet], bool] | None = None
+    play: Callable[[ByteSink], bool] | None = None
 
 
 # Seconds for an answer that is being made when the server stops; its thread is not waited for any longer.
@@ -47,7 +47,7 @@ class LoopbackServer(ThreadingHTTPServer):
     request_queue_size = 128
     timeout = 0  # for handle_request, which is called when there is one
 
-    def __init__(self, answer: Callable[[Exchange], Answered], host: str, port: int) -> None:
+    def __init__(self, answer: Callable[[Exchange], ServerReply], host: str, port: int) -> None:
         self.answer = answer
         self.stopping = False
         self._lock = threading.Lock()
@@ -134,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
             pass  # trailers
         return b"".join(chunks)
 
-    def _send(self, answered: Answered) -> None:
+    def _send(self, answered: ServerReply) -> None:
         self.send_response(answered.status)
         for name, value in {"content-type": "application/json", **answered.headers}.items():
             self.send_header(name, value)
@@ -147,7 +147,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         self.close_connection = self.close_connection or answered.cut
 
-    def _play(self, play: Callable[[Outlet], bool]) -> None:
+    def _play(self, play: Callable[[ByteSink], bool]) -> None:
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         self.wfile.flush()
@@ -176,15 +176,15 @@ class _Chunks:
             self._file.write(b"%x\r\n%b\r\n" % (len(data), data))
             self._file.flush()
         except OSError:
-            raise StreamOver("server stopped" if self._server.stopping else "client left") from None
+            raise ClientDisconnected("server stopped" if self._server.stopping else "client left") from None
 
     def look(self) -> None:
         if self._server.stopping:
-            raise StreamOver("server stopped")
+            raise ClientDisconnected("server stopped")
         # Readable without a byte to read: the other side has closed. A next request may wait there as well.
         try:
             gone = bool(self._selector.select(0)) and self._connection.recv(1, socket.MSG_PEEK) == b""
         except OSError:
             gone = True
         if gone:
-            raise StreamOver("client left")
+            raise ClientDisconnected("client left")

@@ -1,7 +1,7 @@
 """What every wire of the fake provider is: where it listens, who may ask, how it reads, answers and refuses.
 
-A ``Wire`` is stateless; the server gives it each exchange. What it reads is an ``Asked``, what it refuses is a ``Fault`` or a
-``Misfit`` of the body, raised. A streamed answer is the whole answer's body, cut into events. The rules that providers share
+A ``Wire`` is stateless; the server gives it each exchange. What it reads is an ``ParsedRequest``, what it refuses is a ``Fault`` or a
+``InvalidValue`` of the body, raised. A streamed answer is the whole answer's body, cut into events. The rules that providers share
 (every call answered, names that fit) are functions here and say nothing in a provider's words.
 """
 
@@ -23,13 +23,13 @@ from sigwire.errors import ConfigurationError
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.chunking import Cutter, cutter
 from sigwire.testing.framing import Framing
-from sigwire.testing.request_node import Misfit, Node
+from sigwire.testing.request_node import InvalidValue, RequestNode
 
 __all__ = [
     "USUAL_STATUSES",
-    "Asked",
     "Exchange",
-    "Ids",
+    "IdSequence",
+    "ParsedRequest",
     "Rejected",
     "Status",
     "Wire",
@@ -61,7 +61,7 @@ class Rejected(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParsedRequest:
     """A request that was read: the model's name on the wire, and the canonical request.
 
     ``framing`` is how the answer is streamed, ``None`` for one that comes whole; ``usage``: whether a stream tells the tokens;
@@ -86,10 +86,10 @@ class Exchange:
     body: bytes = b""
 
 
-class Ids:
+class IdSequence:
     """Ids that never repeat on one server, told apart by their prefix.
 
-    >>> ids = Ids()
+    >>> ids = IdSequence()
     >>> ids("call_"), ids("call_")
     ('call_fake000001', 'call_fake000002')
     """
@@ -117,19 +117,19 @@ class Wire(ABC):
         """The key that came with the request. Raises ``Rejected`` where headers are missing that the wire requires."""
 
     @abstractmethod
-    def read(self, body: Node, exchange: Exchange) -> Asked:
-        """The body as a request. Raises ``Misfit`` or ``Rejected`` for what the provider would refuse."""
+    def read(self, body: RequestNode, exchange: Exchange) -> ParsedRequest:
+        """The body as a request. Raises ``InvalidValue`` or ``Rejected`` for what the provider would refuse."""
 
     @abstractmethod
-    def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
+    def write(self, response: Response, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
         """The answer's body."""
 
     @abstractmethod
-    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+    def split(self, body: JsonObject, asked: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
         """The events of a stream that make the same answer as the body."""
 
     @abstractmethod
-    def describe(self, misfit: Misfit) -> Fault:
+    def describe(self, misfit: InvalidValue) -> Fault:
         """A misfit in the provider's words."""
 
     @abstractmethod
@@ -196,7 +196,7 @@ def arguments_of(call: ToolCall) -> JsonObject:
 _SAYABLE = (TextPart, ThinkingPart, ToolCall, OpaquePart)
 
 
-def parts_of(choice: Choice, ids: Ids, prefix: str) -> tuple[Part, ...]:
+def parts_of(choice: Choice, ids: IdSequence, prefix: str) -> tuple[Part, ...]:
     """What a choice says, in order, every call with an id."""
     thinking = (ThinkingPart(choice.reasoning),) if choice.reasoning else ()
     text = (TextPart(choice.text),) if choice.text else ()
@@ -208,10 +208,10 @@ def parts_of(choice: Choice, ids: Ids, prefix: str) -> tuple[Part, ...]:
     )
 
 
-def tokens_of(choice: Choice, asked: Asked) -> list[Any]:
+def tokens_of(choice: Choice, asked: ParsedRequest) -> list[Any]:
     """The tokens of a choice with their log probabilities, as OpenAI shapes them: the script's, or made up if asked for.
 
-    >>> tokens_of(Choice("Hi you"), Asked("m", Request(options={"logprobs": True})))[1]
+    >>> tokens_of(Choice("Hi you"), ParsedRequest("m", Request(options={"logprobs": True})))[1]
     {'token': ' you', 'logprob': -0.25, 'bytes': [32, 121, 111, 117], 'top_logprobs': []}
     """
     if isinstance(choice.logprobs, dict):
@@ -227,7 +227,7 @@ def _token(text: str, listed: bool) -> JsonObject:
     return {**token, "top_logprobs": [token] if listed else []}
 
 
-def counted(response: Response, asked: Asked) -> Usage:
+def counted(response: Response, asked: ParsedRequest) -> Usage:
     """The response's usage; what is unknown is four characters to a token."""
     usage = response.usage
     written = sum(len(choice.text) + sum(map(_size, choice.tool_calls)) for choice in response.choices)

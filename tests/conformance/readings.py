@@ -9,16 +9,16 @@ from sigwire.core.messages import ThinkingPart
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.names import NameMap, NameRules
 from sigwire.core.tools.tool import ToolCall
-from sigwire.lm.codecs.shared.interface import Encoded
+from sigwire.lm.codecs.shared.interface import EncodedRequest
 from tests.conformance.recordings import Exchange
 
 USED = ("input", "output", "cached_input", "cache_write", "reasoning")
 """The numbers of tokens that are recorded."""
 
 
-def sent_of(exchange: Exchange) -> Encoded:
+def sent_of(exchange: Exchange) -> EncodedRequest:
     """The recorded request, as what was encoded and sent."""
-    return Encoded("", exchange["request"] or {}, {}, {}, (), NameMap((), NameRules()))
+    return EncodedRequest("", exchange["request"] or {}, {}, {}, (), NameMap((), NameRules()))
 
 
 def used(response: Response) -> dict[str, Any]:

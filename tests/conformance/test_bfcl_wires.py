@@ -27,7 +27,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls, ToolResult
-from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.openai_dicts import decode_messages
 from sigwire.lm.providers.registry import find_provider
@@ -35,8 +35,8 @@ from sigwire.modules.predict import Predict
 from sigwire.signatures.fields import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.testing.fake_provider import WIRES
-from sigwire.testing.request_node import Node
-from sigwire.testing.wire import Asked, Exchange, Ids
+from sigwire.testing.request_node import RequestNode
+from sigwire.testing.wire import Exchange, IdSequence, ParsedRequest
 from tests.conformance.bfcl_cases import calls_of, read_all, tools_of
 from tests.conformance.bfcl_grader import fixtures as bfcl_folder
 
@@ -117,15 +117,17 @@ class Trip:
         messages = conversation(case)
         calls = made(messages)
         sent = self.codec.encode(Request(messages, tuple(case["tools"])), self.target)
-        asked = self.other.read(Node(over(sent.body)), Exchange("POST", self._path(sent), sent.query, sent.headers))
+        asked = self.other.read(
+            RequestNode(over(sent.body)), Exchange("POST", self._path(sent), sent.query, sent.headers)
+        )
         self.arrived(asked, messages, case)
         again = [ToolCall("", call.name, call.arguments) for call in made(asked.request.messages)]
-        answer = self.other.write(Response((Choice(tool_calls=tuple(again)),)), asked, Ids())
+        answer = self.other.write(Response((Choice(tool_calls=tuple(again)),)), asked, IdSequence())
         (choice,) = self.codec.decode(over(answer), sent, self.target).choices
         assert plain(choice.tool_calls) == plain(calls)
         assert choice.finish_reason == "tool_calls"
 
-    def arrived(self, asked: Asked, messages: Sequence[Message], case: Case) -> None:
+    def arrived(self, asked: ParsedRequest, messages: Sequence[Message], case: Case) -> None:
         """The provider sees the same calls of the tools that it was offered, each with its answer."""
         offered: list[Any] = [tool["function"] for tool in asked.request.tools]
         names = dict(
@@ -138,7 +140,7 @@ class Trip:
         expected = [result.text for message in messages for result in message.tool_results]
         assert [result.text for result in results] == expected
 
-    def _path(self, sent: Encoded) -> str:
+    def _path(self, sent: EncodedRequest) -> str:
         return self.other.base + sent.path
 
 
@@ -224,7 +226,7 @@ def test_a_lost_call_is_noticed(cases: list[Case]) -> None:
         encode = staticmethod(trip.codec.encode)
 
         @staticmethod
-        def decode(body: Any, sent: Encoded, target: Target[Any]) -> Response:
+        def decode(body: Any, sent: EncodedRequest, target: Target[Any]) -> Response:
             body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = "{}"
             return decode(body, sent, target)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sigwire.adapters.text_tools import Scan, TextReader, read_calls
+from sigwire.adapters.text_tools import ScanResult, TextReader, read_calls
 
 EXCEPTIONS: Mapping[str, str] = {}
 """Cases that are read otherwise than expected, each with the reason."""
@@ -34,11 +34,11 @@ def tools_of(case: Mapping[str, Any]) -> dict[str, Any]:
     return {tool["name"]: tool["parameters"] for tool in case["tools"]}
 
 
-def good(scan: Scan) -> list[Any]:
+def good(scan: ScanResult) -> list[Any]:
     return [{"name": call.name, "arguments": call.arguments} for call in scan.calls if call.error is None]
 
 
-def agrees(found: Scan, reading: Mapping[str, Any]) -> bool:
+def agrees(found: ScanResult, reading: Mapping[str, Any]) -> bool:
     """The acceptance rule of the cases: arguments as JSON, text with blanks collapsed, errors exactly."""
     codes = {call.error.code for call in found.calls if call.error}
     error = None if not codes else "unknown_tool" if codes == {"unknown_tool"} else "malformed"
@@ -63,7 +63,7 @@ def as_floats(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def in_pieces(pieces: Iterable[str], tools: Mapping[str, Any], **options: Any) -> Scan:
+def in_pieces(pieces: Iterable[str], tools: Mapping[str, Any], **options: Any) -> ScanResult:
     reader = TextReader(tools, **options)
     for piece in pieces:
         reader.feed(piece)
@@ -73,7 +73,7 @@ def in_pieces(pieces: Iterable[str], tools: Mapping[str, Any], **options: Any) -
 
 def test_every_case_is_read_as_expected(cases: list[dict[str, Any]]) -> None:
     passed: Counter[str] = Counter()
-    failed: dict[str, Scan] = {}
+    failed: dict[str, ScanResult] = {}
     for case in cases:
         found = read_calls(case["text"], tools_of(case))
         if any(agrees(found, reading) for reading in [case["expected"], *case.get("also_ok", [])]):
@@ -157,4 +157,4 @@ def test_calls_that_must_stand_alone_are_a_part_of_the_others(cases: list[dict[s
 
 def test_nothing_is_a_call_where_no_tools_were_offered(cases: list[dict[str, Any]]) -> None:
     for case in cases:
-        assert read_calls(case["text"], ()) == Scan(case["text"])
+        assert read_calls(case["text"], ()) == ScanResult(case["text"])

@@ -17,8 +17,8 @@ from sigwire.core.response import Choice, Response
 from sigwire.core.tools.names import NameMap
 from sigwire.errors import LMError
 from sigwire.lm.codecs import anthropic
-from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, FINISH_REASONS, MessagesDialect
-from sigwire.lm.codecs.shared.interface import Encoded, ModelFacts, Target
+from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, FINISH_REASONS, MessagesProfile
+from sigwire.lm.codecs.shared.interface import EncodedRequest, ModelFacts, Target
 from tests.conformance.readings import in_form, thoughts
 from tests.conformance.recordings import ids, recorded
 from tests.lm.codecs.anthropic.reading import read_request
@@ -29,11 +29,11 @@ ABLE = Capabilities(json_schema=True, tools_with_json_schema=True, native_tools=
 
 pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set SIGWIRE_FIXTURES")
 
-HOSTS: dict[str, MessagesDialect] = {"minimax": replace(COMPATIBLE_MESSAGES, family="minimax")}
+HOSTS: dict[str, MessagesProfile] = {"minimax": replace(COMPATIBLE_MESSAGES, family="minimax")}
 LATER_SYSTEM = frozenset({"claude-opus-4-8", "claude-sonnet-5"})
 
 
-def target_of(exchange: dict[str, Any]) -> Target[MessagesDialect]:
+def target_of(exchange: dict[str, Any]) -> Target[MessagesProfile]:
     request: dict[str, Any] = exchange["request"] or {}
     thinking: dict[str, Any] = request.get("thinking") or {}
     facts = ModelFacts(
@@ -44,8 +44,8 @@ def target_of(exchange: dict[str, Any]) -> Target[MessagesDialect]:
     return Target(exchange["provider"], exchange["model"], dialect, ABLE, facts)
 
 
-def sent_of(exchange: dict[str, Any]) -> Encoded:
-    return Encoded("", exchange["request"] or {}, {}, {}, (), NameMap((), ANTHROPIC.names))
+def sent_of(exchange: dict[str, Any]) -> EncodedRequest:
+    return EncodedRequest("", exchange["request"] or {}, {}, {}, (), NameMap((), ANTHROPIC.names))
 
 
 def decoded(exchange: dict[str, Any]) -> Response:

@@ -17,8 +17,8 @@ from sigwire.core.messages import Message, OpaquePart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.lm.codecs import gemini
-from sigwire.lm.codecs.gemini import FINISH_REASONS, GEMINI, VERTEX, GeminiDialect
-from sigwire.lm.codecs.shared.interface import Encoded, ModelFacts, Target
+from sigwire.lm.codecs.gemini import FINISH_REASONS, GEMINI, VERTEX, GeminiProfile
+from sigwire.lm.codecs.shared.interface import EncodedRequest, ModelFacts, Target
 from tests.conformance.readings import in_form, read_call, thoughts
 from tests.conformance.recordings import ids, recorded
 from tests.lm.codecs.gemini.reading import read_request
@@ -27,19 +27,19 @@ EXCHANGES = recorded("gemini.jsonl")
 ABLE = Capabilities(
     json_schema=True, json_object=True, tools_with_json_schema=True, native_tools=True, tool_choice=True
 )
-HOSTS: dict[str, GeminiDialect] = {"google": GEMINI, "google-vertex": VERTEX}
+HOSTS: dict[str, GeminiProfile] = {"google": GEMINI, "google-vertex": VERTEX}
 OLDER = ModelFacts(thinking="budget", builtin_with_functions=False, media_in_results=False)
 NEWER = ModelFacts(signed_calls=True)
 
 pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set SIGWIRE_FIXTURES")
 
 
-def target_of(exchange: dict[str, Any]) -> Target[GeminiDialect]:
+def target_of(exchange: dict[str, Any]) -> Target[GeminiProfile]:
     facts = NEWER if exchange["model"].startswith("gemini-3") else OLDER
     return Target(exchange["provider"], exchange["model"], HOSTS[exchange["provider"]], ABLE, facts)
 
 
-def sent_of(exchange: dict[str, Any]) -> Encoded:
+def sent_of(exchange: dict[str, Any]) -> EncodedRequest:
     return gemini.encode(Request((Message.user("q"),)), target_of(exchange))
 
 

@@ -28,7 +28,7 @@ PLAIN = replace(OLLAMA, defaults={})
 pytestmark = pytest.mark.skipif(not ANSWERS, reason="no recorded traffic; set SIGWIRE_FIXTURES")
 
 
-def target_of(exchange: dict[str, Any]) -> Target[ollama.OllamaDialect]:
+def target_of(exchange: dict[str, Any]) -> Target[ollama.OllamaProfile]:
     return Target("ollama", exchange["model"], PLAIN, Capabilities(native_tools=True, json_schema=True))
 
 

@@ -16,7 +16,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.errors import LMError, UnsupportedFeature
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE, DIALECTS, OPENAI, ChatDialect
+from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE, DIALECTS, OPENAI, ChatProfile
 from sigwire.lm.codecs.shared.interface import Target
 from tests.conformance.readings import USED, expected_call, in_form, read_call, sent_of, used, without_space
 from tests.conformance.recordings import ids, recorded
@@ -30,14 +30,14 @@ ABLE = Capabilities(
 pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set SIGWIRE_FIXTURES")
 
 
-HOSTS: dict[str, ChatDialect] = {
+HOSTS: dict[str, ChatProfile] = {
     **DIALECTS,
     "ollama": DIALECTS["ollama-chat"],
     "zai": replace(COMPATIBLE, family="zai", replay="reasoning_content"),
 }
 
 
-def target_of(exchange: dict[str, Any]) -> Target[ChatDialect]:
+def target_of(exchange: dict[str, Any]) -> Target[ChatProfile]:
     dialect = HOSTS.get(exchange["provider"], COMPATIBLE)
     return Target(exchange["provider"], exchange["model"], dialect, ABLE)
 
@@ -118,7 +118,7 @@ def test_a_recorded_answer_put_into_history_is_sent_as_it_came(exchange: dict[st
     assert sent_back(replayed, target) == sent_back(came, target)
 
 
-def sent_back(message: dict[str, Any], target: Target[ChatDialect]) -> dict[str, Any]:
+def sent_back(message: dict[str, Any], target: Target[ChatProfile]) -> dict[str, Any]:
     """What has to survive: the content, the calls with their ids, and the thinking that the host wants back."""
     content = message.get("content")
     calls = [

@@ -16,7 +16,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.errors import LMError
 from sigwire.lm.codecs import openai_responses
-from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesDialect
+from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesProfile
 from sigwire.lm.codecs.shared.interface import Target
 from tests.conformance.readings import USED, expected_call, in_form, read_call, sent_of, used, without_space
 from tests.conformance.recordings import ids, recorded
@@ -31,10 +31,10 @@ ENCRYPTED = "reasoning.encrypted_content"
 pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set SIGWIRE_FIXTURES")
 
 
-HOSTS: dict[str, ResponsesDialect] = {"azure": openai_responses.AZURE, "deepseek": openai_responses.DEEPSEEK}
+HOSTS: dict[str, ResponsesProfile] = {"azure": openai_responses.AZURE, "deepseek": openai_responses.DEEPSEEK}
 
 
-def target_of(exchange: dict[str, Any]) -> Target[ResponsesDialect]:
+def target_of(exchange: dict[str, Any]) -> Target[ResponsesProfile]:
     """The recorded program asked for encrypted reasoning where the model reasons."""
     reasons = ENCRYPTED in ((exchange["request"] or {}).get("include") or ())
     dialect = HOSTS.get(exchange["provider"], OPENAI)

@@ -10,7 +10,7 @@ from sigwire.core.events import StreamEvent, collect
 from sigwire.core.json import JsonValue
 from sigwire.core.response import Response
 from sigwire.lm.codecs.shared.framing import splitter_for
-from sigwire.lm.codecs.shared.interface import Encoded, StreamingCodec, Target
+from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, Target
 from tests.conformance.recordings import Exchange
 
 
@@ -22,7 +22,7 @@ class Streams:
     """
 
     codec: StreamingCodec[Any]
-    sent_of: Callable[[Exchange], Encoded]
+    sent_of: Callable[[Exchange], EncodedRequest]
     target_of: Callable[[Exchange], Target[Any]]
     answers: list[Exchange]
     cut: Callable[[list[Any]], int]

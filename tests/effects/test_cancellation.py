@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-from sigwire.effects.cancellation import Scope, StreamLeft, current_scope, enter, learn, on_leave
-from sigwire.effects.steps import Gather, Program, arun, block_on, leavable, off_loop
+from sigwire.effects.cancellation import CancelScope, StreamCancelled, current_scope, enter, learn, on_leave
+from sigwire.effects.steps import Gather, Steps, arun, block_on, leavable, off_loop
 
 T = TypeVar("T")
 
 
-def within(scope: Scope, function: Callable[[], T]) -> T:
+def within(scope: CancelScope, function: Callable[[], T]) -> T:
     """Call a function as work that is done for a scope."""
 
     def work() -> T:
@@ -27,7 +27,7 @@ def within(scope: Scope, function: Callable[[], T]) -> T:
 
 
 def test_whoever_waits_is_woken_once() -> None:
-    scope, woken = Scope(), list[int]()
+    scope, woken = CancelScope(), list[int]()
 
     def wait() -> None:
         with on_leave(lambda: woken.append(1)), on_leave(lambda: woken.append(2)):
@@ -39,7 +39,7 @@ def test_whoever_waits_is_woken_once() -> None:
 
 
 def test_who_waits_no_more_is_not_woken() -> None:
-    scope = Scope()
+    scope = CancelScope()
 
     def wait() -> None:
         with on_leave(pytest.fail):
@@ -50,18 +50,18 @@ def test_who_waits_no_more_is_not_woken() -> None:
 
 
 def test_who_begins_to_wait_too_late_does_not_wait() -> None:
-    scope = Scope()
+    scope = CancelScope()
     scope.leave()
 
     def wait() -> None:
-        with pytest.raises(StreamLeft), on_leave(pytest.fail):
+        with pytest.raises(StreamCancelled), on_leave(pytest.fail):
             pytest.fail("waits for nobody")
 
     within(scope, wait)
 
 
 def test_scopes_within_are_left_along() -> None:
-    outer, inner = Scope(), Scope()
+    outer, inner = CancelScope(), CancelScope()
     with outer.watching(inner.leave):
         assert not outer.leave()  # nothing waited in either
     assert inner.gone
@@ -73,7 +73,7 @@ def test_without_a_scope_leaving_means_nothing() -> None:
 
 
 def test_what_was_said_goes_on_from_what_was_given_up_and_not_from_what_failed() -> None:
-    outer, inner, failed = StreamLeft(), StreamLeft(), ValueError()
+    outer, inner, failed = StreamCancelled(), StreamCancelled(), ValueError()
     outer.steps, inner.steps, inner.partial, failed.message = 1, 2, "so far", "no"  # type: ignore[attr-defined]
     learn(outer, failed, None, inner)
     assert vars(outer) == {"steps": 1, "partial": "so far"}
@@ -92,21 +92,21 @@ async def _forever(begun: Callable[[], object]) -> None:
 
 
 def test_a_coroutine_that_is_waited_for_is_cancelled_and_its_word_comes_out() -> None:
-    scope = Scope()
-    with pytest.raises(StreamLeft) as caught:
+    scope = CancelScope()
+    with pytest.raises(StreamCancelled) as caught:
         within(scope, lambda: block_on(_forever(scope.leave)))
     assert vars(caught.value) == {"partial": "so far"}
 
 
 def test_a_coroutine_is_not_begun_for_who_has_left() -> None:
-    scope = Scope()
+    scope = CancelScope()
     scope.leave()
-    with pytest.raises(StreamLeft):
+    with pytest.raises(StreamCancelled):
         within(scope, lambda: block_on(_forever(lambda: pytest.fail("begun"))))
 
 
 def test_a_loop_of_the_callers_own_is_left_along_and_its_word_comes_out() -> None:
-    scope, log = Scope(), list[str]()
+    scope, log = CancelScope(), list[str]()
 
     class Forever:
         def run(self) -> Any: ...
@@ -114,7 +114,7 @@ def test_a_loop_of_the_callers_own_is_left_along_and_its_word_comes_out() -> Non
         async def arun(self) -> None:
             await _forever(scope.leave)
 
-    def waits() -> Program[None]:
+    def waits() -> Steps[None]:
         try:
             yield Forever()
         finally:
@@ -128,14 +128,14 @@ def test_a_loop_of_the_callers_own_is_left_along_and_its_word_comes_out() -> Non
             assert task is not None
             assert not task.cancelling()  # what is awaited from here on is not cut short
 
-    with pytest.raises(StreamLeft) as caught:
+    with pytest.raises(StreamCancelled) as caught:
         within(scope, lambda: asyncio.run(main()))
     assert vars(caught.value) == {"partial": "so far"}
     assert log == ["put away"]
 
 
 def test_who_is_being_cancelled_puts_away_undisturbed_what_they_hold() -> None:
-    scope, log = Scope(), list[str]()
+    scope, log = CancelScope(), list[str]()
 
     async def farewell() -> None:
         try:
@@ -157,7 +157,7 @@ def test_who_is_being_cancelled_puts_away_undisturbed_what_they_hold() -> None:
 
 
 def test_a_loop_that_was_closed_is_left_in_peace() -> None:
-    scope, loop = Scope(), asyncio.new_event_loop()
+    scope, loop = CancelScope(), asyncio.new_event_loop()
     task = loop.create_task(leavable(scope, _forever(loop.stop)))
     loop.run_forever()
     loop.close()
@@ -170,8 +170,8 @@ def test_a_coroutine_that_cancels_itself_is_no_leaving() -> None:
         raise asyncio.CancelledError
 
     with pytest.raises(BaseException) as caught:
-        within(Scope(), lambda: block_on(cancels()))
-    assert not isinstance(caught.value, StreamLeft)
+        within(CancelScope(), lambda: block_on(cancels()))
+    assert not isinstance(caught.value, StreamCancelled)
 
 
 def _wait_until_woken(begun: Callable[[], object]) -> None:
@@ -179,7 +179,7 @@ def _wait_until_woken(begun: Callable[[], object]) -> None:
     with on_leave(woken.set):
         begun()
         assert woken.wait(5)
-    gone = StreamLeft()
+    gone = StreamCancelled()
     gone.partial = "so far"  # type: ignore[attr-defined]
     raise gone
 
@@ -221,10 +221,10 @@ async def test_a_cancelled_gathering_keeps_the_word_of_what_ran_in_it() -> None:
         async def arun(self) -> None:
             await _forever(begun.set)
 
-    def waits() -> Program[None]:
+    def waits() -> Steps[None]:
         yield Forever()
 
-    def both() -> Program[Any]:
+    def both() -> Steps[Any]:
         return (yield Gather([waits(), waits()]))
 
     task = asyncio.ensure_future(arun(both()))
@@ -236,7 +236,7 @@ async def test_a_cancelled_gathering_keeps_the_word_of_what_ran_in_it() -> None:
 
 
 async def test_leaving_a_gathering_reaches_all_that_run_in_it_and_begins_no_other() -> None:
-    scope, begun, told = Scope(), list[int](), list[type[BaseException]]()
+    scope, begun, told = CancelScope(), list[int](), list[type[BaseException]]()
     both = asyncio.Event()
 
     class Forever:
@@ -247,7 +247,7 @@ async def test_leaving_a_gathering_reaches_all_that_run_in_it_and_begins_no_othe
                 both.set()
             await asyncio.Event().wait()
 
-    def waits(n: int) -> Program[None]:
+    def waits(n: int) -> Steps[None]:
         begun.append(n)
         try:
             yield Forever()
@@ -255,23 +255,23 @@ async def test_leaving_a_gathering_reaches_all_that_run_in_it_and_begins_no_othe
             told.append(type(error))
             raise
 
-    def many() -> Program[Any]:
+    def many() -> Steps[Any]:
         return (yield Gather([waits(n) for n in range(9)], limit=2))
 
     task = within(scope, lambda: asyncio.ensure_future(arun(many())))
     await both.wait()
     scope.leave()
-    with pytest.raises(StreamLeft):
+    with pytest.raises(StreamCancelled):
         await task
     assert (begun, told) == ([0, 1], [asyncio.CancelledError] * 2)
 
 
 async def test_a_program_that_is_cancelled_before_it_began_leaves_nothing_unawaited() -> None:
-    def nothing() -> Program[None]:
+    def nothing() -> Steps[None]:
         raise AssertionError("was begun")
         yield
 
-    task = within(Scope(), lambda: asyncio.ensure_future(arun(nothing())))
+    task = within(CancelScope(), lambda: asyncio.ensure_future(arun(nothing())))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.effects.cancellation import StreamLeft, on_leave
+from sigwire.effects.cancellation import StreamCancelled, on_leave
 from sigwire.effects.emitting import Emit, Returned, astream, listening, stream
-from sigwire.effects.steps import Gather, Program, arun, block_on, off_loop, run
+from sigwire.effects.steps import Gather, Steps, arun, block_on, off_loop, run
 
 
 class Give:
@@ -38,7 +38,7 @@ class Give:
 class InPieces(Give):
     """An effect whose value can be had letter by letter."""
 
-    def streamed(self) -> Program[str]:
+    def streamed(self) -> Steps[str]:
         for letter in self.value:
             yield Emit(letter)
         return (yield Give(self.value))
@@ -58,7 +58,7 @@ class Calls(Give):
         return await off_loop(self.value)
 
 
-def pieces_of(program: Program[Any]) -> tuple[list[Any], Any]:
+def pieces_of(program: Steps[Any]) -> tuple[list[Any], Any]:
     events: list[Any] = []
 
     def watching() -> Generator[Any]:
@@ -69,19 +69,19 @@ def pieces_of(program: Program[Any]) -> tuple[list[Any], Any]:
     return told, events[0].value
 
 
-async def apieces_of(program: Program[Any]) -> tuple[list[Any], Any]:
+async def apieces_of(program: Steps[Any]) -> tuple[list[Any], Any]:
     *told, last = [event async for event in astream(program)]
     return told, last.value
 
 
 @pytest.fixture(params=["blocking", "awaited"])
-def read(request: pytest.FixtureRequest) -> Callable[[Program[Any]], tuple[list[Any], Any]]:
+def read(request: pytest.FixtureRequest) -> Callable[[Steps[Any]], tuple[list[Any], Any]]:
     if request.param == "blocking":
         return pieces_of
     return lambda program: asyncio.run(apieces_of(program))
 
 
-def greeting() -> Program[str]:
+def greeting() -> Steps[str]:
     yield Emit("a", "b")
     word = yield InPieces("xyz")
     yield Emit("c")
@@ -100,7 +100,7 @@ def test_the_plain_drivers_hear_nothing_and_give_the_same_value() -> None:
 def test_nothing_is_read_ahead() -> None:
     done: list[str] = []
 
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         yield Emit(1)
         done.append("first")
         yield Emit(2)
@@ -114,7 +114,7 @@ def test_nothing_is_read_ahead() -> None:
 
 
 def test_an_effects_error_is_thrown_in_at_the_yield(read: Any) -> None:
-    def program() -> Program[str]:
+    def program() -> Steps[str]:
         try:
             yield Give(ValueError("no"))
         except ValueError as error:
@@ -125,7 +125,7 @@ def test_an_effects_error_is_thrown_in_at_the_yield(read: Any) -> None:
 
 
 def test_an_error_that_nobody_catches_comes_out_after_what_was_told(read: Any) -> None:
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         yield Emit(1)
         raise KeyError("x")
 
@@ -135,7 +135,7 @@ def test_an_error_that_nobody_catches_comes_out_after_what_was_told(read: Any) -
 
 @given(st.lists(st.one_of(st.integers(), st.text(max_size=3)), max_size=8))
 def test_whatever_is_told_comes_out_as_it_is(items: list[Any]) -> None:
-    def program() -> Program[int]:
+    def program() -> Steps[int]:
         for item in items:
             if isinstance(item, str):
                 yield InPieces(item)
@@ -151,7 +151,7 @@ def test_whatever_is_told_comes_out_as_it_is(items: list[Any]) -> None:
 # --- programs inside effects ---------------------------------------------------------------------------
 
 
-def inner() -> Program[str]:
+def inner() -> Steps[str]:
     """Listens as an effect of a module does: it emits only where somebody hears it."""
     if listening():
         yield Emit("heard")
@@ -159,7 +159,7 @@ def inner() -> Program[str]:
 
 
 def test_what_a_program_inside_an_effect_tells_comes_out_too(read: Any) -> None:
-    def program() -> Program[str]:
+    def program() -> Steps[str]:
         return (yield Calls(lambda: run(inner())))
 
     assert read(program()) == (["heard"], "inner")
@@ -170,7 +170,7 @@ def test_so_does_what_an_awaited_one_tells() -> None:
     async def call() -> str:
         return await arun(inner())
 
-    def program() -> Program[str]:
+    def program() -> Steps[str]:
         return (yield Calls(call))
 
     assert asyncio.run(apieces_of(program())) == (["heard"], "inner")
@@ -180,7 +180,7 @@ def test_also_across_the_bridges_between_blocking_and_awaiting() -> None:
     async def deep() -> str:
         return await off_loop(lambda: run(inner()))
 
-    def program() -> Program[str]:
+    def program() -> Steps[str]:
         return (yield Calls(lambda: block_on(deep())))
 
     assert pieces_of(program()) == (["heard"], "inner")
@@ -188,11 +188,11 @@ def test_also_across_the_bridges_between_blocking_and_awaiting() -> None:
 
 
 def test_programs_that_run_at_once_all_tell(read: Any) -> None:
-    def one(number: int) -> Program[int]:
+    def one(number: int) -> Steps[int]:
         yield Emit(number)
         return number
 
-    def program() -> Program[list[int]]:
+    def program() -> Steps[list[int]]:
         return (yield Gather([one(number) for number in range(5)]))
 
     told, value = read(program())
@@ -204,7 +204,7 @@ def test_an_error_inside_comes_out_of_the_effect(read: Any) -> None:
         run(inner())
         raise ValueError("inside")
 
-    def program() -> Program[str]:
+    def program() -> Steps[str]:
         try:
             yield Calls(fail)
         except ValueError as error:
@@ -217,11 +217,11 @@ def test_an_error_inside_comes_out_of_the_effect(read: Any) -> None:
 # --- leaving ---------------------------------------------------------------------------------------------
 
 
-def tidy(log: list[str]) -> Program[None]:
+def tidy(log: list[str]) -> Steps[None]:
     try:
         while True:
             yield Emit("more")
-    except StreamLeft as error:
+    except StreamCancelled as error:
         error.add_note("with what was there")
         raise
     finally:
@@ -231,7 +231,7 @@ def tidy(log: list[str]) -> Program[None]:
 
 def test_who_leaves_lets_the_program_put_away_what_it_holds() -> None:
     log: list[str] = []
-    gone: list[StreamLeft] = []
+    gone: list[StreamCancelled] = []
     events = stream(tidy(log), left=gone.append)
     assert next(events) == "more"
     events.close()
@@ -243,10 +243,10 @@ def test_leaving_reaches_the_innermost_program_first() -> None:
     log: list[str] = []
 
     class Holding(Give):
-        def streamed(self) -> Program[None]:
+        def streamed(self) -> Steps[None]:
             return tidy(log)
 
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         try:
             yield Holding(None)
         finally:
@@ -260,7 +260,7 @@ def test_leaving_reaches_the_innermost_program_first() -> None:
 
 async def test_an_awaited_stream_that_is_closed_does_the_same() -> None:
     log: list[str] = []
-    gone: list[StreamLeft] = []
+    gone: list[StreamCancelled] = []
     events = astream(tidy(log), left=gone.append)
     assert await anext(events) == "more"
     await events.aclose()
@@ -277,7 +277,7 @@ async def test_a_cancelled_reader_cancels_the_program() -> None:
             begun.set()
             await asyncio.Event().wait()
 
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         try:
             yield Forever(None)
         except asyncio.CancelledError:
@@ -302,11 +302,11 @@ def test_what_runs_beside_a_stream_that_was_left_stops_at_its_next_word() -> Non
         try:
             while True:
                 run(inner())
-        except StreamLeft:
+        except StreamCancelled:
             stopped.set()
             raise
 
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         yield Calls(work)
 
     events = stream(program())
@@ -325,13 +325,13 @@ class Waits(Give):
         with on_leave(self.woken.set):
             self.waiting.set()
             self.woken.wait(5)
-        raise StreamLeft
+        raise StreamCancelled
 
     async def arun(self) -> None:
         await off_loop(self.run)
 
 
-def waiting_for(effect: Waits) -> Program[None]:
+def waiting_for(effect: Waits) -> Steps[None]:
     yield effect
 
 
@@ -339,7 +339,7 @@ def waiting_for(effect: Waits) -> Program[None]:
 async def test_what_waits_beside_a_stream_that_was_left_is_woken(awaited: bool) -> None:
     effect = Waits()
 
-    def both() -> Program[Any]:
+    def both() -> Steps[Any]:
         return (yield Gather([waiting_for(effect), inner()]))
 
     if awaited:
@@ -365,7 +365,7 @@ class Lasts(Give):
         self.waiting.set()
         await asyncio.sleep(30)
 
-    def program(self) -> Program[None]:
+    def program(self) -> Steps[None]:
         try:
             yield self
         except BaseException as error:
@@ -375,19 +375,19 @@ class Lasts(Give):
             raise
 
 
-async def _awaits(program: Program[Any]) -> None:
+async def _awaits(program: Steps[Any]) -> None:
     await arun(program)
 
 
-def _nothing_comes() -> Program[None]:
+def _nothing_comes() -> Steps[None]:
     yield Lasts()
 
 
-async def _awaits_two(program: Program[Any]) -> None:
+async def _awaits_two(program: Steps[Any]) -> None:
     await Gather([program, _nothing_comes()]).arun()
 
 
-async def _streams(program: Program[Any]) -> None:
+async def _streams(program: Steps[Any]) -> None:
     async for _ in astream(program):
         pass
 
@@ -396,12 +396,12 @@ async def _streams(program: Program[Any]) -> None:
 @pytest.mark.parametrize("awaited", [False, True])
 async def test_a_loop_that_the_programs_own_code_runs_is_left_along(reading: Any, awaited: bool) -> None:
     """Its ``asyncio.run`` blocks a thread beside the stream, and nothing that is awaited there would hear of it."""
-    effect, gone = Lasts(), list[StreamLeft]()
+    effect, gone = Lasts(), list[StreamCancelled]()
 
-    def waits() -> Program[None]:
+    def waits() -> Steps[None]:
         yield Calls(lambda: asyncio.run(reading(effect.program())))
 
-    def both() -> Program[Any]:
+    def both() -> Steps[Any]:
         return (yield Gather([waits(), inner()]))
 
     before = time.monotonic()
@@ -420,7 +420,7 @@ async def test_a_loop_that_the_programs_own_code_runs_is_left_along(reading: Any
     assert time.monotonic() - before < 10
 
 
-def told_in_steps(log: list[str]) -> Program[None]:
+def told_in_steps(log: list[str]) -> Steps[None]:
     for word in ("one", "two", "three"):
         log.append(word)
         yield Emit(word)
@@ -437,7 +437,7 @@ def test_leaving_minds_no_loop_that_was_closed_before_its_turn_came() -> None:
         def run(self) -> None:
             raise AssertionError("only for the awaiting driver")
 
-    def inner() -> Program[None]:
+    def inner() -> Steps[None]:
         yield Tells()
 
     def on_a_loop_of_its_own() -> None:
@@ -446,7 +446,7 @@ def test_leaving_minds_no_loop_that_was_closed_before_its_turn_came() -> None:
         finally:
             closed.set()
 
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         yield Calls(on_a_loop_of_its_own)
 
     events = stream(program())
@@ -458,7 +458,7 @@ def test_leaving_minds_no_loop_that_was_closed_before_its_turn_came() -> None:
 def test_what_runs_beside_a_stream_goes_on_when_what_it_told_was_read() -> None:
     log: list[str] = []
 
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         yield Calls(lambda: run(told_in_steps(log)))
 
     for number, word in enumerate(stream(program())):
@@ -473,7 +473,7 @@ async def test_so_it_does_beside_an_awaited_one(inside: str) -> None:
     async def in_a_task() -> None:
         await arun(told_in_steps(log))
 
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         yield Calls(in_a_task if inside == "task" else lambda: run(told_in_steps(log)))
 
     told: list[Any] = []
@@ -484,16 +484,16 @@ async def test_so_it_does_beside_an_awaited_one(inside: str) -> None:
     assert told == [*log, Returned(None)]
 
 
-def _tells_and_is_left(partial: str) -> Program[None]:
+def _tells_and_is_left(partial: str) -> Steps[None]:
     try:
         while True:
             yield Emit("heard")
-    except StreamLeft as error:
+    except StreamCancelled as error:
         error.partial = partial  # type: ignore[attr-defined]
         raise
 
 
-def _adds_its_own(work: Callable[[], Any]) -> Program[None]:
+def _adds_its_own(work: Callable[[], Any]) -> Steps[None]:
     try:
         yield Calls(work)
     except BaseException as error:
@@ -502,7 +502,7 @@ def _adds_its_own(work: Callable[[], Any]) -> Program[None]:
 
 
 def test_who_leaves_hears_what_was_said_in_another_thread() -> None:
-    gone: list[StreamLeft] = []
+    gone: list[StreamCancelled] = []
     events = stream(_adds_its_own(lambda: run(_tells_and_is_left("so far"))), left=gone.append)
     assert next(events) == "heard"
     events.close()
@@ -527,7 +527,7 @@ async def test_so_does_who_leaves_an_awaited_stream(inside: str) -> None:
             raise
 
     work = in_a_task if inside == "task" else lambda: run(_tells_and_is_left("so far"))
-    gone: list[StreamLeft] = []
+    gone: list[StreamCancelled] = []
     events = astream(_adds_its_own(work), left=gone.append)
     assert await anext(events) == "heard"
     await events.aclose()
@@ -556,13 +556,13 @@ async def test_a_cancelled_reader_hears_it_too() -> None:
 def test_a_stream_that_is_read_beside_one_that_was_left_is_left_along() -> None:
     effect = Waits()
 
-    def nested() -> Program[None]:
+    def nested() -> Steps[None]:
         for _ in stream(_adds_its_own(lambda: run(waiting_for(effect)))):
             pass
         return
         yield
 
-    def both() -> Program[Any]:
+    def both() -> Steps[Any]:
         return (yield Gather([nested(), inner()]))
 
     events = stream(both())
@@ -582,7 +582,7 @@ async def test_leaving_cancels_the_task_beside_an_awaited_stream() -> None:
             log.append("cancelled")
             raise
 
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         yield Calls(work)
 
     events = astream(program())

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from sigwire.effects import steps
-from sigwire.effects.steps import Gather, HomeLoop, Program, arun, block_on, off_loop, run
+from sigwire.effects.steps import Gather, OwnerLoop, Steps, arun, block_on, off_loop, run
 from sigwire.errors import EventLoopError
 
-Driver = Callable[[Program[Any]], Awaitable[Any]]
+Driver = Callable[[Steps[Any]], Awaitable[Any]]
 colour: contextvars.ContextVar[str] = contextvars.ContextVar("colour", default="none")
 
 
@@ -58,12 +58,12 @@ class Call:
         return await off_loop(self.function)
 
 
-async def blocking(program: Program[Any]) -> Any:
+async def blocking(program: Steps[Any]) -> Any:
     """The blocking driver, called where an event loop runs: as in a notebook."""
     return run(program)
 
 
-async def in_thread(program: Program[Any]) -> Any:
+async def in_thread(program: Steps[Any]) -> Any:
     """The blocking driver in a thread without a loop."""
     return await asyncio.to_thread(run, program)
 
@@ -76,7 +76,7 @@ drivers = pytest.mark.parametrize("drive", [blocking, in_thread, arun])
 
 @drivers
 async def test_a_program_gets_its_effects_values_and_returns_its_own(drive: Driver) -> None:
-    def program() -> Program[int]:
+    def program() -> Steps[int]:
         first = yield Give(40)
         second = yield Give(2)
         return first + second
@@ -86,7 +86,7 @@ async def test_a_program_gets_its_effects_values_and_returns_its_own(drive: Driv
 
 @drivers
 async def test_a_program_without_effects_just_returns(drive: Driver) -> None:
-    def program() -> Program[str]:
+    def program() -> Steps[str]:
         return "done"
         yield
 
@@ -95,10 +95,10 @@ async def test_a_program_without_effects_just_returns(drive: Driver) -> None:
 
 @drivers
 async def test_programs_call_programs(drive: Driver) -> None:
-    def inner(n: int) -> Program[int]:
+    def inner(n: int) -> Steps[int]:
         return (yield Give(n)) * 2
 
-    def outer() -> Program[int]:
+    def outer() -> Steps[int]:
         return (yield from inner(10)) + (yield from inner(11))
 
     assert await drive(outer()) == 42
@@ -108,7 +108,7 @@ async def test_programs_call_programs(drive: Driver) -> None:
 async def test_each_driver_performs_effects_its_own_way(drive: Driver, way: str) -> None:
     log: list[str] = []
 
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         yield Give(1, log)
 
     await drive(program())
@@ -117,7 +117,7 @@ async def test_each_driver_performs_effects_its_own_way(drive: Driver, way: str)
 
 @drivers
 async def test_an_effects_error_is_raised_at_the_yield_and_can_be_handled(drive: Driver) -> None:
-    def program() -> Program[str]:
+    def program() -> Steps[str]:
         try:
             yield Give(KeyError("lost"))
         except KeyError as error:
@@ -129,7 +129,7 @@ async def test_an_effects_error_is_raised_at_the_yield_and_can_be_handled(drive:
 
 @drivers
 async def test_an_error_nobody_handles_comes_out_with_the_programs_line(drive: Driver) -> None:
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         yield Give(LookupError("nowhere"))
 
     with pytest.raises(LookupError, match="nowhere") as caught:
@@ -141,7 +141,7 @@ async def test_an_error_nobody_handles_comes_out_with_the_programs_line(drive: D
 async def test_a_programs_own_error_comes_out_and_its_cleanup_runs(drive: Driver) -> None:
     cleaned: list[str] = []
 
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         try:
             yield Give(1)
             raise ArithmeticError
@@ -155,7 +155,7 @@ async def test_a_programs_own_error_comes_out_and_its_cleanup_runs(drive: Driver
 
 @drivers
 async def test_stop_iteration_from_an_effect_does_not_end_the_program_quietly(drive: Driver) -> None:
-    def program() -> Program[str]:
+    def program() -> Steps[str]:
         yield Call(lambda: next(iter(())))
         return "never"
 
@@ -184,7 +184,7 @@ async def test_cancelling_the_task_raises_at_the_yield_and_cleanup_may_still_wai
     seen: list[Any] = []
     wait = Wait()
 
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         try:
             yield wait
         except asyncio.CancelledError:
@@ -202,7 +202,7 @@ async def test_cancelling_the_task_raises_at_the_yield_and_cleanup_may_still_wai
 
 
 async def test_a_program_may_answer_a_timeout_itself() -> None:
-    def program() -> Program[str]:
+    def program() -> Steps[str]:
         try:
             yield Wait()
         except asyncio.CancelledError:
@@ -222,7 +222,7 @@ async def test_an_interrupt_runs_the_programs_cleanup(drive: Driver) -> None:
     class Interrupt(BaseException):
         pass
 
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         try:
             yield Give(Interrupt())
         finally:
@@ -236,16 +236,16 @@ async def test_an_interrupt_runs_the_programs_cleanup(drive: Driver) -> None:
 # --- gather ------------------------------------------------------------------------------------------
 
 
-def giving(value: Any) -> Program[Any]:
+def giving(value: Any) -> Steps[Any]:
     return (yield Give(value))
 
 
-def sleeping(seconds: float, value: Any) -> Program[Any]:
+def sleeping(seconds: float, value: Any) -> Steps[Any]:
     yield Call(lambda: time.sleep(seconds))
     return (yield Give(value))
 
 
-def gather(*programs: Program[Any], limit: int | None = None) -> Program[list[Any]]:
+def gather(*programs: Steps[Any], limit: int | None = None) -> Steps[list[Any]]:
     return (yield Gather(programs, limit=limit))
 
 
@@ -276,7 +276,7 @@ async def test_never_more_than_the_limit_run_at_once(drive: Driver, limit: int) 
         with lock:
             running -= 1
 
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         yield Call(work)
 
     await drive(gather(*(program() for _ in range(6)), limit=limit))
@@ -287,7 +287,7 @@ async def test_never_more_than_the_limit_run_at_once(drive: Driver, limit: int) 
 async def test_gathered_programs_run_at_the_same_time(drive: Driver) -> None:
     meet = threading.Barrier(2, timeout=5)
 
-    def program() -> Program[int]:
+    def program() -> Steps[int]:
         return (yield Call(meet.wait))
 
     assert sorted(await drive(gather(program(), program()))) == [0, 1]
@@ -297,7 +297,7 @@ async def test_gathered_programs_run_at_the_same_time(drive: Driver) -> None:
 async def test_one_error_ends_the_gathering_and_drops_what_has_not_begun(drive: Driver) -> None:
     begun: list[int] = []
 
-    def program(n: int) -> Program[None]:
+    def program(n: int) -> Steps[None]:
         begun.append(n)
         yield Give(ValueError("first") if n == 0 else None)
 
@@ -316,14 +316,14 @@ async def test_an_error_cancels_the_others_where_they_wait() -> None:
     seen: list[str] = []
     wait = Wait()
 
-    def waiting() -> Program[None]:
+    def waiting() -> Steps[None]:
         try:
             yield wait
         except asyncio.CancelledError:
             seen.append("cancelled")
             raise
 
-    def failing() -> Program[None]:
+    def failing() -> Steps[None]:
         yield Give(None)
         yield Give(ValueError("broken"))
 
@@ -336,7 +336,7 @@ async def test_cancelling_a_gathering_cancels_every_program_in_it() -> None:
     seen: list[int] = []
     waits = [Wait(), Wait()]
 
-    def waiting(n: int) -> Program[None]:
+    def waiting(n: int) -> Steps[None]:
         try:
             yield waits[n]
         finally:
@@ -354,7 +354,7 @@ async def test_cancelling_a_gathering_cancels_every_program_in_it() -> None:
 @drivers
 @pytest.mark.parametrize("limit", [None, 1])
 async def test_each_gathered_program_has_its_own_copy_of_the_context(drive: Driver, limit: int | None) -> None:
-    def program(name: str) -> Program[str]:
+    def program(name: str) -> Steps[str]:
         inherited = colour.get()
         colour.set(name)
         yield Give(None)
@@ -368,7 +368,7 @@ async def test_each_gathered_program_has_its_own_copy_of_the_context(drive: Driv
 async def test_what_a_cancelled_program_puts_away_it_puts_away_in_its_own_context() -> None:
     waits, seen = [Wait(), Wait()], list[str]()
 
-    def program(name: str, wait: Wait) -> Program[None]:
+    def program(name: str, wait: Wait) -> Steps[None]:
         colour.set(name)
         try:
             yield wait
@@ -395,7 +395,7 @@ def test_an_interrupt_while_gathering_waits_for_no_thread() -> None:
     released = threading.Event()
     ran: list[int] = []
 
-    def program(n: int) -> Program[None]:
+    def program(n: int) -> Steps[None]:
         ran.append(n)
         if n == 1:
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
@@ -420,7 +420,7 @@ async def test_an_error_lets_those_under_way_end_and_begins_no_other(drive: Driv
     begun: list[int] = []
     both = threading.Barrier(2, timeout=5)
 
-    def program(n: int) -> Program[None]:
+    def program(n: int) -> Steps[None]:
         begun.append(n)
         yield Call(both.wait)
         yield Give(ValueError("broken"))
@@ -434,7 +434,7 @@ async def test_a_program_that_takes_no_notice_of_being_cancelled_is_waited_for_a
     begun: list[int] = []
     wait = Wait()
 
-    def stubborn(n: int) -> Program[str]:
+    def stubborn(n: int) -> Steps[str]:
         begun.append(n)
         try:
             yield wait
@@ -453,7 +453,7 @@ async def test_a_program_that_takes_no_notice_of_being_cancelled_is_waited_for_a
 async def test_a_program_that_is_cancelled_by_itself_is_no_result() -> None:
     begun: list[int] = []
 
-    def program(n: int) -> Program[int]:
+    def program(n: int) -> Steps[int]:
         begun.append(n)
         return (yield Give(asyncio.CancelledError() if n == 0 else n))
 
@@ -475,7 +475,7 @@ async def test_programs_of_one_worker_may_each_wait_with_a_timeout() -> None:
         def run(self) -> str:
             raise AssertionError("only for the awaiting driver")
 
-    def program() -> Program[str]:
+    def program() -> Steps[str]:
         return (yield Late())
 
     assert await arun(gather(*(program() for _ in range(6)), limit=2)) == ["late"] * 6
@@ -495,7 +495,7 @@ async def test_what_a_program_begins_elsewhere_sees_the_programs_own_context() -
         def run(self) -> list[str]:
             raise AssertionError("only for the awaiting driver")
 
-    def program(name: str) -> Program[list[str]]:
+    def program(name: str) -> Steps[list[str]]:
         colour.set(name)
         return (yield Elsewhere())
 
@@ -507,7 +507,7 @@ async def test_programs_that_never_wait_let_others_have_their_turn() -> None:
     done: list[int] = []
     seen: list[int] = []
 
-    def program(n: int) -> Program[None]:
+    def program(n: int) -> Steps[None]:
         done.append(n)
         return
         yield
@@ -536,7 +536,7 @@ async def test_many_programs_are_run_by_few(drive: Driver, limit: int) -> None:
             runners.add(asyncio.current_task())
             await asyncio.sleep(0)
 
-    def program() -> Program[None]:
+    def program() -> Steps[None]:
         yield Here()
 
     await drive(gather(*(program() for _ in range(100)), limit=limit))
@@ -545,7 +545,7 @@ async def test_many_programs_are_run_by_few(drive: Driver, limit: int) -> None:
 
 @drivers
 async def test_gatherings_nest(drive: Driver) -> None:
-    def both(n: int) -> Program[list[int]]:
+    def both(n: int) -> Steps[list[int]]:
         return (yield Gather([giving(n), giving(n + 1)]))
 
     assert await drive(gather(both(1), both(3))) == [[1, 2], [3, 4]]
@@ -648,7 +648,7 @@ async def own_loop() -> asyncio.AbstractEventLoop:
 
 
 async def test_what_lives_on_a_loop_is_used_there_from_every_thread() -> None:
-    home = HomeLoop()
+    home = OwnerLoop()
     here = asyncio.get_running_loop()
     assert await home.run(own_loop) is here
     assert await asyncio.to_thread(lambda: block_on(home.run(own_loop))) is here
@@ -656,19 +656,19 @@ async def test_what_lives_on_a_loop_is_used_there_from_every_thread() -> None:
 
 
 def test_without_a_home_work_happens_where_it_is_awaited() -> None:
-    home = HomeLoop()
+    home = OwnerLoop()
     assert not home
     assert asyncio.run(home.run(own_loop)).is_closed()
 
 
 async def test_a_blocking_call_on_the_loop_that_is_needed_is_refused_at_once() -> None:
-    home = HomeLoop()
+    home = OwnerLoop()
     with pytest.raises(EventLoopError, match=r"waits for this very call.*Await the async form"):
         block_on(home.run(own_loop))
 
 
 async def test_a_gather_that_blocks_the_loop_that_is_needed_is_refused_too() -> None:
-    home = HomeLoop()
+    home = OwnerLoop()
 
     class Needs:
         def run(self) -> object:
@@ -677,7 +677,7 @@ async def test_a_gather_that_blocks_the_loop_that_is_needed_is_refused_too() -> 
         async def arun(self) -> object:
             return await home.run(own_loop)
 
-    def one() -> Program[object]:
+    def one() -> Steps[object]:
         return (yield Needs())
 
     with pytest.raises(EventLoopError, match="waits for this very call"):
@@ -691,7 +691,7 @@ def test_a_loop_that_cannot_go_on_is_an_error_that_says_so(state: str) -> None:
     if state == "closed":
         loop.close()
     with pytest.raises(EventLoopError, match=f"is {state}"):
-        block_on(HomeLoop(loop).run(own_loop))
+        block_on(OwnerLoop(loop).run(own_loop))
     loop.close()
 
 
@@ -704,7 +704,7 @@ async def test_cancelling_reaches_what_runs_at_home() -> None:
         finally:
             ended.set()
 
-    home = HomeLoop()
+    home = OwnerLoop()
 
     def elsewhere() -> None:
         with pytest.raises(TimeoutError):

@@ -21,7 +21,7 @@ from sigwire.lm.codecs import anthropic, gemini, ollama, openai_chat, openai_res
 from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, OPENAI
 from sigwire.lm.codecs.shared.framing import splitter_for
 from sigwire.lm.codecs.shared.interface import Framing, StreamingCodec, Target
-from sigwire.lm.litellm.backend import BridgeDialect
+from sigwire.lm.litellm.backend import LiteLLMProfile
 from tests.fuzz.source import Source, damaged, in_pieces
 from tests.lm.codecs.anthropic import test_streams as anthropic_streams
 from tests.lm.codecs.gemini import test_streams as gemini_streams
@@ -245,7 +245,7 @@ LITELLM_WORDS = sorted(
 _NO_CHUNKS: tuple[Any, ...] = (Dumped(None), object(), b"x", RuntimeError("it broke"), TimeoutError())
 
 
-def chunks_of(to: Target[BridgeDialect], source: Source) -> None:
+def chunks_of(to: Target[LiteLLMProfile], source: Source) -> None:
     """A true stream of chunks, damaged; among them objects that are none, and exceptions."""
     chunks: list[Any] = [
         Dumped(one) if source.below(2) else one for one in damaged(source, LITELLM_CHUNKS, LITELLM_WORDS)
@@ -257,7 +257,7 @@ def chunks_of(to: Target[BridgeDialect], source: Source) -> None:
     assert package.events.closed
 
 
-def run_chunks(package: Package, to: Target[BridgeDialect]) -> Outcome:
+def run_chunks(package: Package, to: Target[LiteLLMProfile]) -> Outcome:
     """Read an answer of LiteLLM's to its end."""
     told: list[StreamEvent] = []
     try:

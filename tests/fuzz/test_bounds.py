@@ -16,7 +16,7 @@ import pytest
 
 from sigwire.adapters.plan import Plan
 from sigwire.adapters.streaming import FieldReader
-from sigwire.adapters.streaming.partial_json import JsonGrowth
+from sigwire.adapters.streaming.partial_json import PartialJsonParser
 from sigwire.core.events import ChoiceEnd, TextDelta
 from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.framing import splitter_for
@@ -195,7 +195,7 @@ def test_json_grows_in_work_that_grows_with_it(opening: str, unit: str) -> None:
 
 
 def _grow(pieces: Iterable[str]) -> None:
-    growth = JsonGrowth()
+    growth = PartialJsonParser()
     for piece in pieces:
         growth.read(piece, 0)
     growth.close()

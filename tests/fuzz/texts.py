@@ -14,8 +14,8 @@ import pydantic
 
 import sigwire
 from sigwire.adapters.base import Adapter, Plan
-from sigwire.adapters.streaming.partial_json import JsonGrowth
-from sigwire.adapters.text_tools import Grammar, Offer, Scan, TextReader, dialects, read_calls
+from sigwire.adapters.streaming.partial_json import PartialJsonParser
+from sigwire.adapters.text_tools import Grammar, Offer, ScanResult, TextReader, dialects, read_calls
 from sigwire.adapters.text_tools.grammars.literals import LiteralError, read_arguments, read_bare_object, read_literal
 from sigwire.adapters.text_tools.grammars.parameter_text import read_value
 from sigwire.adapters.values.json_text import JsonKind, read_json
@@ -123,7 +123,7 @@ def calls(grammars: tuple[Grammar, ...] | None, fragments: Sequence[str], source
     assert len(whole.text) + len(whole.reasoning) <= len(text)
 
 
-def _scanned(pieces: Sequence[str], offer: Offer, options: Mapping[str, Any]) -> Scan:
+def _scanned(pieces: Sequence[str], offer: Offer, options: Mapping[str, Any]) -> ScanResult:
     reader = TextReader(offer, **options)
     for piece in pieces:
         reader.feed(piece)
@@ -181,7 +181,7 @@ def growing_json(source: Source) -> None:
     """JSON that is read as it comes: at no time more than there is, in the end what there is."""
     cuts = source.cuts()
     text = some_text(source, [*JSON_BITS, *NUMBERS, '{"a": ', '["', "é", "\n", " "])
-    growth, at = JsonGrowth(), 0
+    growth, at = PartialJsonParser(), 0
     for piece in in_pieces(text, cuts):
         at += growth.read(piece, 0)
         assert at <= len(text)

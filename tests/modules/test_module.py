@@ -15,7 +15,7 @@ import pytest
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.response import Usage
-from sigwire.effects.steps import Program, run
+from sigwire.effects.steps import Steps, run
 from sigwire.errors import ConfigurationError, InputError, MissingState, StateError
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.chain_of_thought import ChainOfThought
@@ -61,7 +61,7 @@ class Both(Module):
 
 
 class Stepping(Module):
-    def steps(self, n: int) -> Program[int]:
+    def steps(self, n: int) -> Steps[int]:
         first, _ = yield from Blocking().call_steps(n)
         return (yield from Awaited().call_steps(first))
 

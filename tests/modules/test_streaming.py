@@ -29,7 +29,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.tool import ToolCall
 from sigwire.effects.emitting import Emit
-from sigwire.effects.steps import Program
+from sigwire.effects.steps import Steps
 from sigwire.errors import AdapterParseError, ConfigurationError, LMServerError, RetryTool
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import AgentRun, ReAct
@@ -355,7 +355,7 @@ class AwaitedAround(Module):
 class _Waiting(FakeLM):
     """Says something, and then nothing for as long as anybody listens."""
 
-    def _stream_steps(self, request: Request) -> Program[Response]:
+    def _stream_steps(self, request: Request) -> Steps[Response]:
         if len(self.requests) == 1:
             yield Emit(TextDelta("I think"), UsageUpdate(Usage(output_tokens=2)))
             while True:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from sigwire.core.request import Request
 from sigwire.testing import Events, FakeProvider, Fault, Gate, Raw, Streamed
-from sigwire.testing.framing import JsonArray, JsonLines, ServerSentEvents
-from sigwire.testing.playback import Performance, StreamOver
+from sigwire.testing.framing import JsonArrayFraming, JsonLines, SSEFraming
+from sigwire.testing.playback import ClientDisconnected, StreamPlayback
 
 HI: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
 KEY = {"Authorization": "Bearer secret"}
@@ -40,11 +40,11 @@ class Taker:
 
     def look(self) -> None:
         if len(self.packets) >= self.patience:
-            raise StreamOver("client left")
+            raise ClientDisconnected("client left")
 
 
-def played(how: Streamed, framing: Any = LINES, **rest: Any) -> tuple[list[bytes], Performance, bool]:
-    taker, performance = Taker(), Performance(EVENTS, framing, how, **rest)
+def played(how: Streamed, framing: Any = LINES, **rest: Any) -> tuple[list[bytes], StreamPlayback, bool]:
+    taker, performance = Taker(), StreamPlayback(EVENTS, framing, how, **rest)
     return taker.packets, performance, performance.play(taker)
 
 
@@ -73,7 +73,7 @@ def test_who_reads_an_event_finds_it_counted() -> None:
             super().send(data)
             seen.append(performance.progress.sent)
 
-    performance = Performance(EVENTS, LINES, Streamed())
+    performance = StreamPlayback(EVENTS, LINES, Streamed())
     assert performance.play(Reader(2)) is False
     assert seen == [1, 2]
     assert performance.progress.sent == 2  # the third was taken by nobody
@@ -87,11 +87,11 @@ def test_a_gate_gets_what_is_held_back_before_it() -> None:
 @pytest.mark.parametrize(
     ("framing", "alive", "end"),
     [
-        (ServerSentEvents(done="[DONE]"), b": keep-alive\n\n", b"data: [DONE]\n\n"),
-        (ServerSentEvents(newline="\r\n"), b": keep-alive\r\n\r\n", b""),
-        (ServerSentEvents(alive={"type": "ping"}, named=False), b'data: {"type":"ping"}\n\n', b""),
+        (SSEFraming(done="[DONE]"), b": keep-alive\n\n", b"data: [DONE]\n\n"),
+        (SSEFraming(newline="\r\n"), b": keep-alive\r\n\r\n", b""),
+        (SSEFraming(alive={"type": "ping"}, named=False), b'data: {"type":"ping"}\n\n', b""),
         (JsonLines(), b"\n", b""),
-        (JsonArray(), b"\n", b"]"),
+        (JsonArrayFraming(), b"\n", b"]"),
     ],
     ids=str,
 )
@@ -102,7 +102,7 @@ def test_keep_alives_stand_between_events_and_the_end_marker_at_the_end(framing:
 
 
 def test_lines_of_server_sent_events_end_as_the_script_says() -> None:
-    packets, *_ = played(Streamed(newline="\r"), ServerSentEvents(done="[DONE]"))
+    packets, *_ = played(Streamed(newline="\r"), SSEFraming(done="[DONE]"))
     assert b"\n" not in b"".join(packets)
     assert packets[-1] == b"data: [DONE]\r\r"
 
@@ -110,7 +110,7 @@ def test_lines_of_server_sent_events_end_as_the_script_says() -> None:
 def test_an_array_is_closed_after_an_error_and_no_event_stream_says_it_is_done() -> None:
     found = [
         b"".join(played(Streamed(stop_after=0), framing, fault={"error": "x"})[0])
-        for framing in (JsonArray(), ServerSentEvents(named=True, done="[DONE]"))
+        for framing in (JsonArrayFraming(), SSEFraming(named=True, done="[DONE]"))
     ]
     assert found == [b'[{"error":"x"}\n]', b'data: {"error":"x"}\n\n']
 
@@ -134,7 +134,7 @@ def test_a_stream_ends_as_the_script_says(how: Streamed, fault: Any, body: bytes
 
 
 def test_a_client_that_leaves_ends_it() -> None:
-    taker, performance = Taker(2), Performance(EVENTS, JsonLines(), Streamed())
+    taker, performance = Taker(2), StreamPlayback(EVENTS, JsonLines(), Streamed())
     assert not performance.play(taker)
     assert (performance.progress.sent, performance.progress.ended) == (2, "client left")
     assert repr(performance.progress) == "Progress(2 of 3 events, client left)"

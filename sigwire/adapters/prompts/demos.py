@@ -14,13 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
-from sigwire.adapters.prompts.turns import Speaker, read_calls_value, read_results
+from sigwire.adapters.prompts.turns import TurnWriter, read_calls_value, read_results
 from sigwire.core.messages import Message
 from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.tool import ToolCalls, ToolResult
 from sigwire.errors import InputError
 
-__all__ = ["EXAMPLES_NOTE", "DemoLayout", "Examples"]
+__all__ = ["EXAMPLES_NOTE", "DemoLayout", "DemoWriter"]
 
 DemoLayout: TypeAlias = Literal["turns", "system"]
 
@@ -36,7 +36,7 @@ _KEPT = 1024
 
 
 @dataclass(slots=True)
-class _Written:
+class _CachedDemo:
     """A demo as it was written: for which state of it, and at which position if that matters."""
 
     demo: Any
@@ -46,17 +46,17 @@ class _Written:
     complete: bool
 
 
-class Examples:
+class DemoWriter:
     """Writes the demos of one plan."""
 
     __slots__ = ("_inputs", "_kept", "_outputs", "_speaker")
 
-    def __init__(self, speaker: Speaker) -> None:
+    def __init__(self, speaker: TurnWriter) -> None:
         visible = speaker.layout.visible
         self._speaker = speaker
         self._inputs = tuple(spec.name for spec in visible.inputs)
         self._outputs = tuple(spec.name for spec in visible.outputs)
-        self._kept: dict[int, _Written] = {}
+        self._kept: dict[int, _CachedDemo] = {}
 
     def messages(self, demos: Iterable[Any]) -> list[Message]:
         """The examples as turns, incomplete ones first."""
@@ -76,10 +76,10 @@ class Examples:
             for message in self.messages(demos)
         )
 
-    def _write(self, demo: Any, position: int) -> _Written:
+    def _write(self, demo: Any, position: int) -> _CachedDemo:
         values = fields_of(demo)
         messages, complete, positional = self._speak(values, position)
-        written = _Written(demo, _state(demo, values), position if positional else None, messages, complete)
+        written = _CachedDemo(demo, _state(demo, values), position if positional else None, messages, complete)
         if written.state is not None:
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
@@ -124,7 +124,7 @@ def _state(demo: Any, values: Mapping[str, Any]) -> object:
     return version if isinstance(version, int) else dict(values)
 
 
-def _is_current(written: _Written, demo: Any, position: int) -> bool:
+def _is_current(written: _CachedDemo, demo: Any, position: int) -> bool:
     if written.demo is not demo or (written.position is not None and written.position != position):
         return False
     state = written.state

@@ -1,7 +1,7 @@
 r"""Keep values apart from the marks around them: a backslash before whatever would be read as a mark.
 
-A value may hold anything, the marks of its own layout included. Where a mark would begin, ``Guard.on`` writes one backslash
-more than there is and ``Guard.off`` takes one away, so ``off(on(text)) == text`` for every text and no mark ever stands in
+A value may hold anything, the marks of its own layout included. Where a mark would begin, ``Escaper.on`` writes one backslash
+more than there is and ``Escaper.off`` takes one away, so ``off(on(text)) == text`` for every text and no mark ever stands in
 a guarded value. Most texts hold no mark and pass untouched after a substring test.
 """
 
@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["HEADER_STEPS", "AnyGuard", "Guard", "GuardPair", "Mark", "line_guard", "tag_guard"]
+__all__ = ["HEADER_STEPS", "AnyEscaper", "Escaper", "EscaperPair", "MarkPattern", "line_guard", "tag_guard"]
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class MarkPattern:
     r"""A mark as expressions: the whole of it, and any beginning of it, up to the whole, at the end of a text.
 
-    >>> Mark.of("a", r"b*", "c").begun
+    >>> MarkPattern.of("a", r"b*", "c").begun
     '(?:a(?:b*(?:c)?)?)?'
     """
 
@@ -28,7 +28,7 @@ class Mark:
     begun: str
 
     @classmethod
-    def of(cls, *steps: str) -> Mark:
+    def of(cls, *steps: str) -> MarkPattern:
         """A mark of these steps, each a character or a run of some."""
         begun = ""
         for step in reversed(steps):
@@ -36,24 +36,24 @@ class Mark:
         return cls("".join(steps), begun)
 
     @classmethod
-    def literal(cls, text: str) -> Mark:
+    def literal(cls, text: str) -> MarkPattern:
         """A mark that is a fixed text."""
         return cls.of(*map(re.escape, text))
 
 
 _BLANKS = r"[ \t]*"
 HEADER_STEPS = (r"\[", r"\[", _BLANKS, "#", "#", _BLANKS, r"(\w+)", _BLANKS, "#", "#", _BLANKS, r"\]", r"\]")
-_HEADER_MARK = Mark.of(*HEADER_STEPS[:5])
-_ACTION = Mark.literal("Action:")
+_HEADER_MARK = MarkPattern.of(*HEADER_STEPS[:5])
+_ACTION = MarkPattern.literal("Action:")
 _ACTION_BEGUN = rf"(?:{_ACTION.begun}|(?:{_ACTION.whole}{_BLANKS})+(?:{_ACTION.begun}|\s*\\*`{{0,2}}))"
 _CALL_LINES = (
-    *map(Mark.literal, ("~~~", "```tool_call", "```tool_result", "```tool_code")),
+    *map(MarkPattern.literal, ("~~~", "```tool_call", "```tool_result", "```tool_code")),
     # The word may stand there several times: what follows the last one decides, which may be a mark that is protected.
-    Mark(rf"{_ACTION.whole}(?=(?:{_BLANKS}{_ACTION.whole})*\s*\\*(?:```|[\[{{]))", _ACTION_BEGUN),
+    MarkPattern(rf"{_ACTION.whole}(?=(?:{_BLANKS}{_ACTION.whole})*\s*\\*(?:```|[\[{{]))", _ACTION_BEGUN),
 )
 
 
-class Guard:
+class Escaper:
     r"""Protects marks in values. ``hints`` are substrings without one of which no mark can be there.
 
     >>> guard = line_guard(calls=False)
@@ -68,7 +68,7 @@ class Guard:
 
     __slots__ = ("_hints", "_marks", "_off", "_on", "before")
 
-    def __init__(self, before: str, marks: Sequence[Mark], hints: tuple[str, ...]) -> None:
+    def __init__(self, before: str, marks: Sequence[MarkPattern], hints: tuple[str, ...]) -> None:
         whole = "|".join(mark.whole for mark in marks)
         self._on = re.compile(rf"({before})(\\*(?:{whole}))", re.MULTILINE)
         self._off = re.compile(rf"({before})\\(\\*(?:{whole}))", re.MULTILINE)
@@ -103,12 +103,12 @@ class Guard:
         return text
 
 
-class GuardPair:
+class EscaperPair:
     """Two guards whose marks never overlap, as one."""
 
     __slots__ = ("first", "second")
 
-    def __init__(self, first: AnyGuard, second: AnyGuard) -> None:
+    def __init__(self, first: AnyEscaper, second: AnyEscaper) -> None:
         self.first, self.second = first, second
 
     def on(self, text: str) -> str:
@@ -120,10 +120,10 @@ class GuardPair:
         return self.first.off(self.second.off(text))
 
 
-AnyGuard: TypeAlias = "Guard | GuardPair"
+AnyEscaper: TypeAlias = "Escaper | EscaperPair"
 
 
-def line_guard(*, calls: bool, headers: bool = True) -> AnyGuard:
+def line_guard(*, calls: bool, headers: bool = True) -> AnyEscaper:
     r"""A guard for marks that stand at the start of a line, section headers and fences of calls; with ``calls`` also for
     the markers of every dialect of calls, wherever they stand.
 
@@ -132,29 +132,29 @@ def line_guard(*, calls: bool, headers: bool = True) -> AnyGuard:
     """
     marks = ((_HEADER_MARK,) if headers else ()) + (_CALL_LINES if calls else ())
     hints = (("[[",) if headers else ()) + (("~~~", "```tool_", "Action:") if calls else ())
-    lines = Guard(Guard.LINE, marks, hints)
+    lines = Escaper(Escaper.LINE, marks, hints)
     if not calls:
         return lines
     # With it comes every dialect, and texts without calls need none.
     from sigwire.adapters.text_tools.registry import current_scanner
 
-    return GuardPair(lines, _marker_guard(current_scanner().markers))
+    return EscaperPair(lines, _marker_guard(current_scanner().markers))
 
 
 @functools.lru_cache(maxsize=8)
-def _marker_guard(markers: tuple[str, ...]) -> Guard:
+def _marker_guard(markers: tuple[str, ...]) -> Escaper:
     hints = {marker if marker[0].isalnum() else marker[0] for marker in markers}
-    return Guard("", tuple(map(Mark.literal, markers)), tuple(sorted(hints)))
+    return Escaper("", tuple(map(MarkPattern.literal, markers)), tuple(sorted(hints)))
 
 
-def tag_guard(names: tuple[str, ...]) -> Guard:
+def tag_guard(names: tuple[str, ...]) -> Escaper:
     """A guard for the tags of the given names.
 
     >>> print(tag_guard(("answer",)).on("see </answer> and <b>"))
     see <\\/answer> and <b>
     """
     ordered = sorted(names, key=len, reverse=True)
-    return Guard("<", tuple(Mark.of("/?", *map(re.escape, name), r"\s*", ">") for name in ordered), ("<",))
+    return Escaper("<", tuple(MarkPattern.of("/?", *map(re.escape, name), r"\s*", ">") for name in ordered), ("<",))
 
 
 @functools.lru_cache(maxsize=64)

@@ -8,23 +8,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sigwire.adapters.prompts.turns import Speaker
+from sigwire.adapters.prompts.turns import TurnWriter
 from sigwire.core.messages import Message
 from sigwire.core.narrow import is_mapping
 from sigwire.errors import InputError
 from sigwire.signatures.types.history import Turn
 
-__all__ = ["Replay"]
+__all__ = ["HistoryWriter"]
 
 _KEPT = 2048
 
 
-class Replay:
+class HistoryWriter:
     """Writes histories for one plan."""
 
     __slots__ = ("_fields", "_kept", "_speaker")
 
-    def __init__(self, speaker: Speaker, fields: frozenset[str]) -> None:
+    def __init__(self, speaker: TurnWriter, fields: frozenset[str]) -> None:
         self._speaker = speaker
         self._fields = fields
         self._kept: dict[int, tuple[object, tuple[Message, ...]]] = {}

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from sigwire.adapters.prompts.escaping import AnyGuard, line_guard
+from sigwire.adapters.prompts.escaping import AnyEscaper, line_guard
 from sigwire.adapters.values.codecs import FieldCodec, ValueReadError
 from sigwire.adapters.values.type_text import field_type_text
 from sigwire.core.messages import Part, TextPart
@@ -22,14 +22,14 @@ from sigwire.signatures.fields import FieldSpec
 if TYPE_CHECKING:
     from sigwire.adapters.field_events import Pieces, Told
 
-__all__ = ["ABSENT", "Layout", "Reading", "TypeStyle", "Visible"]
+__all__ = ["ABSENT", "Layout", "Reading", "TypeStyle", "VisibleFields"]
 
 TypeStyle: TypeAlias = Literal["compact", "schema"]
 ABSENT = "the field is missing from the answer"
 
 
 @dataclass(frozen=True, slots=True)
-class Visible:
+class VisibleFields:
     """The fields that stand in the prompt, and how. ``calls``: the answer's text may hold tool calls as well.
 
     ``calls_name`` is the output that calls fill, should a model write it like the others.
@@ -56,9 +56,9 @@ class Layout(ABC):
 
     free: ClassVar[bool] = False
 
-    def __init__(self, visible: Visible) -> None:
+    def __init__(self, visible: VisibleFields) -> None:
         self.visible = visible
-        self.guard: AnyGuard = self.make_guard()
+        self.guard: AnyEscaper = self.make_guard()
         self.outputs = tuple((spec.name, FieldCodec(spec)) for spec in visible.outputs)
         self.codecs = dict(self.outputs)
         self._inputs = tuple(
@@ -104,7 +104,7 @@ class Layout(ABC):
         """What stands after an input's value."""
         return ""
 
-    def make_guard(self) -> AnyGuard:
+    def make_guard(self) -> AnyEscaper:
         """What keeps values apart from marks."""
         return line_guard(calls=self.visible.calls)
 

@@ -12,25 +12,25 @@ from itertools import groupby
 from typing import Any
 
 from sigwire.adapters.prompts.layout import Layout
-from sigwire.adapters.text_tools.styles import TAUGHT, Style
+from sigwire.adapters.text_tools.styles import TAUGHT, CallStyle
 from sigwire.core.messages import Message, Part, TextPart
 from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.tool import ToolCall, ToolCalls, ToolResult
 
-__all__ = ["Speaker", "read_calls_value", "read_results"]
+__all__ = ["TurnWriter", "read_calls_value", "read_results"]
 
 _RESULT_KEYS = ("tool_results", "tool_call_results")
 _TRAFFIC = frozenset(_RESULT_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
-class Speaker:
+class TurnWriter:
     """Turns field values into messages. ``native`` says how calls and results are written."""
 
     layout: Layout
     calls_name: str | None
     native: bool
-    style: Style = TAUGHT
+    style: CallStyle = TAUGHT
 
     def turn(
         self, values: Mapping[str, Any], before: str = "", after: str = "", prefix: str = ""

@@ -9,29 +9,29 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from sigwire.adapters.field_events import Sink, Told
-from sigwire.adapters.prompts.escaping import HEADER_STEPS, AnyGuard, Mark
-from sigwire.adapters.streaming.lookahead import Held
+from sigwire.adapters.field_events import FieldSink, Told
+from sigwire.adapters.prompts.escaping import HEADER_STEPS, AnyEscaper, MarkPattern
+from sigwire.adapters.streaming.lookahead import Lookahead
 from sigwire.adapters.streaming.sinks import sink_of
-from sigwire.adapters.streaming.unescape import Unguarded
+from sigwire.adapters.streaming.unescape import Unescaper
 from sigwire.adapters.values.codecs import FieldCodec
 
-__all__ = ["Sections"]
+__all__ = ["ChatSectionReader"]
 
-_MARK = Mark.of(*HEADER_STEPS)
+_MARK = MarkPattern.of(*HEADER_STEPS)
 _HEADER = re.compile(rf"\n[ \t]*{_MARK.whole}")
 _UNSURE = re.compile(rf"[ \t]*{_MARK.begun}\Z")
 
 
-class Sections:
+class ChatSectionReader:
     """Sections of one answer. ``end`` is the name of the end mark."""
 
     __slots__ = ("_done", "_end", "_guard", "_held", "_sink", "_told", "_untold")
 
-    def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], end: str, guard: AnyGuard, told: Told) -> None:
+    def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], end: str, guard: AnyEscaper, told: Told) -> None:
         self._untold, self._end, self._guard, self._told = dict(outputs), end, guard, told
-        self._sink: Sink | None = None
-        self._held = Held("\n")  # the answer begins as a line does
+        self._sink: FieldSink | None = None
+        self._held = Lookahead("\n")  # the answer begins as a line does
         self._done = False
 
     def opens(self, text: str) -> bool | None:
@@ -80,7 +80,7 @@ class Sections:
     def _begin_section(self, name: str) -> None:
         codec = self._untold.pop(name, None)
         if codec is not None:
-            self._sink = Unguarded.by(self._guard, sink_of(codec, self._told))
+            self._sink = Unescaper.by(self._guard, sink_of(codec, self._told))
         self._done = codec is None and name == self._end
 
     def _end_section(self) -> None:

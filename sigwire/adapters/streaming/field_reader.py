@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sigwire.adapters.field_events import Told
 from sigwire.adapters.plan import Parsed, ran_a_tool
-from sigwire.adapters.streaming.free_text import FreeText
-from sigwire.adapters.streaming.lead_in import Opening
+from sigwire.adapters.streaming.free_text import FreeTextReader
+from sigwire.adapters.streaming.lead_in import LeadInReader
 from sigwire.adapters.streaming.text_fields import tell
 from sigwire.core.events import (
     ChoiceEnd,
@@ -123,9 +123,9 @@ class _Choice:
     def __init__(self, plan: Plan, tools: tuple[Tool, ...], told: Told, taken: Iterable[str]) -> None:
         self._plan, self.told = plan, told
         free = plan.layout.free or not plan.layout.outputs
-        self._free = FreeText(plan.thoughts, told) if free else None
+        self._free = FreeTextReader(plan.thoughts, told) if free else None
         pieces = None if free else plan.layout.pieces(told)
-        self._opening = Opening(pieces, plan.thoughts) if pieces is not None else None
+        self._opening = LeadInReader(pieces, plan.thoughts) if pieces is not None else None
         self._scan: TextReader | None = None
         self._start_scan: Callable[[], TextReader | None] | None = lambda: plan.text_reader(
             tools, taken=taken, thought=bool(self._thought)

@@ -1,4 +1,4 @@
-"""``FreeText``: an answer without outputs, as it comes. Thinking in tags at its beginning is told as thinking, without tags."""
+"""``FreeTextReader``: an answer without outputs, as it comes. Thinking in tags at its beginning is told as thinking, without tags."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 from sigwire.adapters.field_events import Told
 
-__all__ = ["FreeText"]
+__all__ = ["FreeTextReader"]
 
 
-class FreeText:
+class FreeTextReader:
     """Tells the text of one answer. ``thoughts`` are pairs of tags around thinking.
 
     >>> told = Told()
-    >>> text = FreeText([("<think>", "</think>")], told)
+    >>> text = FreeTextReader([("<think>", "</think>")], told)
     >>> for piece in ("<thi", "nk>so</th", "ink>\\n", "\\nYes."):
     ...     text.feed(piece)
     >>> [(type(event).__name__, event.text) for event in told.take()]

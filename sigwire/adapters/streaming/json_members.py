@@ -12,18 +12,18 @@ from contextlib import suppress
 from typing import Any, ClassVar, Protocol
 
 from sigwire.adapters.field_events import Told
-from sigwire.adapters.streaming.object_fields import Partials
-from sigwire.adapters.streaming.partial_json import JsonGrowth, Strings
+from sigwire.adapters.streaming.object_fields import PartialEmitter
+from sigwire.adapters.streaming.partial_json import PartialJsonParser, PartialString
 from sigwire.adapters.streaming.text_fields import tell, text_grows
 from sigwire.adapters.values.codecs import FieldCodec, ValueReadError
 from sigwire.adapters.values.type_shape import compiled
 
-__all__ = ["Members"]
+__all__ = ["JsonMemberReader"]
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
-class Members:
+class JsonMemberReader:
     """The members of one answer's object."""
 
     __slots__ = ("_expects", "_name", "_names", "_outputs", "_reading", "_told")
@@ -96,7 +96,7 @@ class Members:
         """A value begins: one of a new output is told, any other one passed over."""
         codec = self._outputs.pop(self._name, None)
         if codec is None:
-            self._reading = JsonGrowth()
+            self._reading = PartialJsonParser()
         elif text[at] == '"' and text_grows(codec):
             self._reading = _Text(codec, self._told)
             return at + 1
@@ -130,7 +130,7 @@ class _Name:
     failed = False
 
     def __init__(self) -> None:
-        self._string = Strings()
+        self._string = PartialString()
         self._pieces: list[str] = []
 
     @property
@@ -154,7 +154,7 @@ class _Text:
     failed = False
 
     def __init__(self, codec: FieldCodec, told: Told) -> None:
-        self._field, self._told, self._string = codec.field.name, told, Strings()
+        self._field, self._told, self._string = codec.field.name, told, PartialString()
         told.begun.add(self._field)
 
     @property
@@ -170,7 +170,7 @@ class _Text:
         return at
 
 
-class _Growing(Partials):
+class _Growing(PartialEmitter):
     """An object or a list that is told as it grows."""
 
     __slots__ = ()
@@ -190,7 +190,7 @@ class _Growing(Partials):
         return at
 
 
-class _Whole(JsonGrowth):
+class _Whole(PartialJsonParser):
     """A value that is told when it is there; by the reader of the whole answer, where a user's validators check it."""
 
     __slots__ = ("_codec", "_told")

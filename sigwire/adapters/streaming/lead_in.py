@@ -1,4 +1,4 @@
-"""``Opening``: where the outputs begin in an answer, so that nothing is told that may be a draft.
+"""``LeadInReader``: where the outputs begin in an answer, so that nothing is told that may be a draft.
 
 As ``Plan`` reads it: thinking in tags before the answer is left out. It may have been opened by the prompt, and then shows
 only when it closes; so an answer that begins neither with a mark of its layout nor with an opened block is told at its end.
@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sigwire.adapters.field_events import Pieces
-from sigwire.adapters.streaming.lookahead import Held
+from sigwire.adapters.streaming.lookahead import Lookahead
 
-__all__ = ["Opening"]
+__all__ = ["LeadInReader"]
 
 
-class Opening:
+class LeadInReader:
     """Stands before the layout's pieces. ``thoughts`` are pairs of tags around thinking."""
 
     __slots__ = ("_closing", "_held", "_lost", "_open", "_pieces", "_thoughts")
 
     def __init__(self, pieces: Pieces, thoughts: Sequence[tuple[str, str]]) -> None:
         self._pieces, self._thoughts = pieces, thoughts
-        self._held = Held()
+        self._held = Lookahead()
         self._closing = ""
         self._open = self._lost = False
 

@@ -1,16 +1,16 @@
-"""``Held``: the end of a text that has come so far, kept until its next characters show what it is."""
+"""``Lookahead``: the end of a text that has come so far, kept until its next characters show what it is."""
 
 from __future__ import annotations
 
-__all__ = ["Held"]
+__all__ = ["Lookahead"]
 
 _PATIENCE = 32  # how much of itself a held text may wait for: each character is then copied some thirty times at most
 
 
-class Held:
+class Lookahead:
     """Holds a ``text`` back. A long one is looked at again only when it has grown, so that all looking together is linear.
 
-    >>> held = Held()
+    >>> held = Lookahead()
     >>> held.keep("[")
     >>> held.joined("[ ##")
     '[[ ##'

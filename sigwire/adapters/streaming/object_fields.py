@@ -1,4 +1,4 @@
-"""An output that is a JSON object or list, told as it grows: ``Partials``; and its text in an answer, ``GrowingJson``.
+"""An output that is a JSON object or list, told as it grows: ``PartialEmitter``; and its text in an answer, ``JsonFieldReader``.
 
 Each partial is the value as far as it has come, as the model wrote it. What is closed is shared between partials, what is open
 is copied; a large value is told a little less often than it grows, so that all copying together is linear.
@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 
 from sigwire.adapters.field_events import Told
-from sigwire.adapters.streaming.partial_json import JsonGrowth
+from sigwire.adapters.streaming.partial_json import PartialJsonParser
 from sigwire.adapters.streaming.text_fields import tell_text
 from sigwire.adapters.values.codecs import FieldCodec
 from sigwire.adapters.values.type_shape import compiled
 
-__all__ = ["GrowingJson", "Partials"]
+__all__ = ["JsonFieldReader", "PartialEmitter"]
 
 _SHARE = 64  # how many items may be copied for each one that is new
 _START = re.compile(r"\s*(?:```[\w+-]*[ \t]*\r?\n\s*)?(?P<bracket>[\[{])")
@@ -22,7 +22,7 @@ _MAY_START = re.compile(r"\s*(?:`(?:`(?:`(?:[\w+-]*[ \t]*(?:\r?(?:\n\s*)?)?)?)?)
 _KINDS = {"{": "object", "[": "array"}
 
 
-class Partials:
+class PartialEmitter:
     """Tells a value as it grows. An object whose first member is none of the type's is told when it has been read: it may be
     an envelope around the value.
     """
@@ -34,7 +34,7 @@ class Partials:
         self._known = shape.resolve(shape.schema).get("properties")
         self._name, self._told = codec.field.name, told
         self._upto = 0
-        self.value = JsonGrowth()
+        self.value = PartialJsonParser()
 
     @property
     def complete(self) -> bool:
@@ -59,7 +59,7 @@ class Partials:
         self._told.partial(self._name, so_far)
 
 
-class GrowingJson:
+class JsonFieldReader:
     """The text of an output whose type is no text. Numbers and the like are told at its end."""
 
     __slots__ = ("_codec", "_head", "_kinds", "_partials", "_pieces", "_told", "_whole")
@@ -69,7 +69,7 @@ class GrowingJson:
         self._kinds = compiled(codec.field).shape.kinds
         self._pieces: list[str] = []
         self._head = ""
-        self._partials: Partials | None = None
+        self._partials: PartialEmitter | None = None
         self._whole = False  # nothing is told before the end
 
     def feed(self, text: str) -> None:
@@ -92,7 +92,7 @@ class GrowingJson:
         if start is not None:
             self._whole = _KINDS[start["bracket"]] not in self._kinds and "any" not in self._kinds
             if not self._whole:
-                self._partials = Partials(self._codec, self._told)
+                self._partials = PartialEmitter(self._codec, self._told)
                 self._partials.read(text, start.start("bracket"))
         elif _MAY_START.match(text) and len(text) < _LONG_HEAD:
             self._head = text

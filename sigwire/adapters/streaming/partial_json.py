@@ -1,4 +1,4 @@
-r"""``JsonGrowth``: a JSON value that is read as it comes, and what there is of it at any time.
+r"""``PartialJsonParser``: a JSON value that is read as it comes, and what there is of it at any time.
 
 Strings may have raw line breaks and unknown escapes, as ``json_text`` forgives them; with anything else that is no JSON the
 value has ``failed`` and grows no more. Numbers and words are there once they are whole, strings as far as they have come.
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from sigwire.core.json import JsonValue, loads
 
-__all__ = ["JsonGrowth", "Strings"]
+__all__ = ["PartialJsonParser", "PartialString"]
 
 _MAX_DEPTH = 200
 _LONG_TOKEN = 5000  # Python reads no integer of so many digits
@@ -29,10 +29,10 @@ _ESCAPES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-class Strings:
+class PartialString:
     r"""The inside of one JSON string in pieces: escapes undone, wherever they are cut.
 
-    >>> string = Strings()
+    >>> string = PartialString()
     >>> string.read('caf\\u00', 0), string.read('e9", "next"', 0)
     (('caf', 7), ('é', 3))
     >>> string.closed
@@ -101,10 +101,10 @@ class Strings:
         return (None, at) if begun else (chr(unit), at)
 
 
-class JsonGrowth:
+class PartialJsonParser:
     """One JSON value.
 
-    >>> value = JsonGrowth()
+    >>> value = PartialJsonParser()
     >>> value.read('{"name": "Ad', 0), value.so_far()
     (12, {'name': 'Ad'})
     >>> value.read('a", "age": 3', 0), value.so_far()
@@ -132,7 +132,7 @@ class JsonGrowth:
         self._open: list[list[Any] | dict[str, Any]] = []  # what is not closed, outermost first
         self._keys: list[str] = []  # for each of them the member that comes
         self._expects = "value"
-        self._string: Strings | None = None
+        self._string: PartialString | None = None
         self._key = False
         self._chunks: list[str] = []  # of the string that is open
         self._length = 0
@@ -221,10 +221,10 @@ class JsonGrowth:
     # --- what is under way -----------------------------------------------------------------------------
 
     def _begin_string(self, *, key: bool) -> None:
-        self._string, self._key, self._chunks, self._length = Strings(), key, [], 0
+        self._string, self._key, self._chunks, self._length = PartialString(), key, [], 0
         self.changes += not key
 
-    def _in_string(self, string: Strings, text: str, at: int) -> int:
+    def _in_string(self, string: PartialString, text: str, at: int) -> int:
         piece, at = string.read(text, at)
         if piece:
             self._chunks.append(piece)

@@ -1,4 +1,4 @@
-"""``BeforeOutputs``: a text that may go over into outputs, up to where they begin; from there on it is kept and not shown.
+"""``LeadingTextReader``: a text that may go over into outputs, up to where they begin; from there on it is kept and not shown.
 
 For an answer that is free text by rule, and that a model ends in the form that outputs have elsewhere, with marks that nobody
 shall see. Whether they count as outputs is known at the end of the answer.
@@ -10,18 +10,18 @@ from collections.abc import Callable
 
 from sigwire.adapters.field_events import Told
 from sigwire.adapters.prompts.layout import Layout
-from sigwire.adapters.streaming.lookahead import Held
+from sigwire.adapters.streaming.lookahead import Lookahead
 
-__all__ = ["BeforeOutputs"]
+__all__ = ["LeadingTextReader"]
 
 
-class BeforeOutputs:
+class LeadingTextReader:
     """Reads one answer by the marks of a layout. What may be the beginning of a mark waits for more.
 
     >>> from sigwire.adapters.chat import ChatLayout
-    >>> from sigwire.adapters.prompts.layout import Visible
+    >>> from sigwire.adapters.prompts.layout import VisibleFields
     >>> from sigwire.signatures.signature import Signature
-    >>> text = BeforeOutputs(ChatLayout(Visible((), Signature("question -> answer").spec.outputs)))
+    >>> text = LeadingTextReader(ChatLayout(VisibleFields((), Signature("question -> answer").spec.outputs)))
     >>> [text.feed(piece) for piece in ("I have [1, 2", "]. [[ ## ans", "wer ## ]]\\n3")]
     ['I have [1, 2', ']. ', '']
     >>> text.release()
@@ -34,7 +34,7 @@ class BeforeOutputs:
         pieces = layout.pieces(Told())
         self._opens = pieces.opens if pieces is not None else None
         self._marks = tuple(layout.opening(name).strip() for name in layout.codecs)
-        self._held = Held()
+        self._held = Lookahead()
         self._kept: list[str] = []
         self._reads: Callable[[str], str] = self._beginning
 

@@ -14,7 +14,7 @@ from sigwire.adapters.values.codecs import FieldCodec, ValueReadError
 from sigwire.adapters.values.edges import EDGES, unguarded
 from sigwire.adapters.values.type_shape import compiled
 
-__all__ = ["GrowingText", "WholeField", "tell", "tell_text", "text_grows"]
+__all__ = ["TextFieldReader", "WholeFieldReader", "tell", "tell_text", "text_grows"]
 
 
 _EDGE = "".join(sorted(EDGES))
@@ -40,12 +40,12 @@ def _only_checks(constraint: object) -> bool:
     return type(constraint).__name__ in _CHECKS and not changes
 
 
-class GrowingText:
+class TextFieldReader:
     r"""A text output, told as it comes.
 
     >>> from sigwire.signatures.signature import Signature
     >>> told = Told()
-    >>> text = GrowingText(FieldCodec(Signature("question -> answer").spec.outputs[0]), told)
+    >>> text = TextFieldReader(FieldCodec(Signature("question -> answer").spec.outputs[0]), told)
     >>> for piece in ("\n", "\\ P", "aris ", "\n"):
     ...     text.feed(piece)
     >>> text.close()
@@ -115,7 +115,7 @@ class GrowingText:
         return whole[1:] if _OPENED.match(whole) else whole
 
 
-class WholeField:
+class WholeFieldReader:
     """An output that can only be read whole: told at its end."""
 
     __slots__ = ("_codec", "_pieces", "_told")

@@ -1,26 +1,26 @@
-"""Guarded marks in pieces: what ``Guard.off`` does with a whole text. Held back are backslashes before what may be a mark."""
+"""Guarded marks in pieces: what ``Escaper.off`` does with a whole text. Held back are backslashes before what may be a mark."""
 
 from __future__ import annotations
 
 import re
 
-from sigwire.adapters.field_events import Sink
-from sigwire.adapters.prompts.escaping import AnyGuard, Guard, GuardPair
-from sigwire.adapters.streaming.lookahead import Held
+from sigwire.adapters.field_events import FieldSink
+from sigwire.adapters.prompts.escaping import AnyEscaper, Escaper, EscaperPair
+from sigwire.adapters.streaming.lookahead import Lookahead
 
-__all__ = ["Unguarded"]
+__all__ = ["Unescaper"]
 
 _RUN = re.compile(r"\\+")
 
 
-class Unguarded:
+class Unescaper:
     r"""Takes the backslash off guarded marks, and hands the text on.
 
     >>> class Shown:
     ...     def feed(self, text): print(repr(text))
     ...     def close(self): print("end")
     >>> from sigwire.adapters.prompts.escaping import line_guard
-    >>> text = Unguarded.by(line_guard(calls=False), Shown())
+    >>> text = Unescaper.by(line_guard(calls=False), Shown())
     >>> text.feed("a \\ b\n\\[[ ")
     'a \\ b\n'
     >>> text.feed("## answer")
@@ -29,17 +29,17 @@ class Unguarded:
 
     __slots__ = ("_blank", "_guard", "_held", "_last", "_looks", "_next")
 
-    def __init__(self, guard: Guard, following: Sink) -> None:
+    def __init__(self, guard: Escaper, following: FieldSink) -> None:
         self._guard, self._next = guard, following
-        self._held = Held()
+        self._held = Lookahead()
         self._blank = True  # whether the line has nothing but blanks so far
         self._last = ""
-        self._looks = guard.before not in ("", Guard.LINE)  # at the character before a mark
+        self._looks = guard.before not in ("", Escaper.LINE)  # at the character before a mark
 
     @classmethod
-    def by(cls, guard: AnyGuard, following: Sink) -> Sink:
+    def by(cls, guard: AnyEscaper, following: FieldSink) -> FieldSink:
         """The sink before ``following`` that undoes these guards, in the order in which ``off`` does."""
-        if isinstance(guard, GuardPair):
+        if isinstance(guard, EscaperPair):
             return cls.by(guard.second, cls.by(guard.first, following))
         return cls(guard, following)
 
@@ -97,4 +97,4 @@ class Unguarded:
 
     def _may_stand_here(self) -> bool:
         before = self._guard.before
-        return self._blank if before == Guard.LINE else not before or self._last == before
+        return self._blank if before == Escaper.LINE else not before or self._last == before

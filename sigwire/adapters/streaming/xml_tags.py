@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import ClassVar
 
-from sigwire.adapters.field_events import Sink, Told
-from sigwire.adapters.prompts.escaping import AnyGuard, Mark
-from sigwire.adapters.streaming.lookahead import Held
+from sigwire.adapters.field_events import FieldSink, Told
+from sigwire.adapters.prompts.escaping import AnyEscaper, MarkPattern
+from sigwire.adapters.streaming.lookahead import Lookahead
 from sigwire.adapters.streaming.sinks import sink_of
-from sigwire.adapters.streaming.unescape import Unguarded
+from sigwire.adapters.streaming.unescape import Unescaper
 from sigwire.adapters.values.codecs import FieldCodec
 
 __all__ = ["Tags"]
@@ -40,15 +40,15 @@ class Tags:
         "_unsure",
     )
 
-    def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], guard: AnyGuard, told: Told) -> None:
+    def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], guard: AnyEscaper, told: Told) -> None:
         self._outputs, self._guard, self._told = dict(outputs), guard, told
-        openers = [Mark.of("<", *map(re.escape, name), r"\s*", ">") for name in self._outputs]
-        closers = [Mark.literal(f"</{name}>") for name in self._outputs]
+        openers = [MarkPattern.of("<", *map(re.escape, name), r"\s*", ">") for name in self._outputs]
+        closers = [MarkPattern.literal(f"</{name}>") for name in self._outputs]
         self._opener = rf"(?P<opener>{'|'.join(mark.whole for mark in openers)})"
         self._unsure = re.compile(rf"(?:{'|'.join(mark.begun for mark in (*openers, *closers))})\Z")
         self._tag = re.compile(self._opener)
-        self._held = Held()
-        self._sink: Sink | None = None
+        self._held = Lookahead()
+        self._sink: FieldSink | None = None
         self._name = ""
         self._state = "outside"
         self._tail: list[str] = []  # after a closing tag: it, and what may be the value's as well
@@ -104,7 +104,7 @@ class Tags:
         """A value begins; the second one of a name is passed over."""
         self._name = tag[1:-1].rstrip()
         codec = self._outputs.pop(self._name, None)
-        self._sink = None if codec is None else Unguarded.by(self._guard, sink_of(codec, self._told))
+        self._sink = None if codec is None else Unescaper.by(self._guard, sink_of(codec, self._told))
         self._enter("open")
 
     def _next(self, tag: str) -> None:

@@ -21,11 +21,11 @@ from sigwire.core.lazy import late
 
 if TYPE_CHECKING:
     from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer
-    from sigwire.adapters.text_tools.reader import Scan, TextReader, read_calls
+    from sigwire.adapters.text_tools.reader import ScanResult, TextReader, read_calls
     from sigwire.adapters.text_tools.registry import dialects, register
 
-__all__ = ["Block", "Grammar", "Offer", "Scan", "TextReader", "dialects", "read_calls", "register"]
+__all__ = ["Block", "Grammar", "Offer", "ScanResult", "TextReader", "dialects", "read_calls", "register"]
 
 __getattr__ = late(
-    __name__, grammar="Block Grammar Offer", reader="Scan TextReader read_calls", registry="dialects register"
+    __name__, grammar="Block Grammar Offer", reader="ScanResult TextReader read_calls", registry="dialects register"
 )

@@ -17,7 +17,7 @@ from typing import Any
 
 from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
 from sigwire.adapters.text_tools.grammar import Offer, broken, unknown
-from sigwire.adapters.text_tools.scan.brackets import JSON, Extent, skim
+from sigwire.adapters.text_tools.scan.brackets import JSON, BracketSpan, skim
 from sigwire.adapters.values.json_text import read_json
 from sigwire.core.json import JsonValue, dumps, loads_once
 from sigwire.core.narrow import is_mapping, is_sequence
@@ -27,8 +27,8 @@ from sigwire.errors import JsonReadError
 __all__ = [
     "ARGUMENTS",
     "NAMES",
-    "Closers",
-    "Payload",
+    "ClosingMarkers",
+    "JsonPayload",
     "call_name",
     "calls_in",
     "is_call",
@@ -45,7 +45,7 @@ _NAME = re.compile(r"""["']?(?:tool_)?name["']?\s*:\s*["']([^"'\\]{1,200})["']""
 _WORD = re.compile(r"\w", re.UNICODE)
 
 
-class Closers:
+class ClosingMarkers:
     """What may stand after a payload: markers that close it, one of which shows that it was meant to be whole."""
 
     __slots__ = ("finder", "literals")
@@ -56,14 +56,14 @@ class Closers:
 
 
 @dataclass(frozen=True, slots=True)
-class Payload:
+class JsonPayload:
     """One JSON value as it was read: the value, or why there is none. ``items`` are the parts of a list that was not one."""
 
     raw: str
     value: JsonValue = None
     fault: str | None = None
     notes: tuple[str, ...] = ()
-    items: tuple[Payload, ...] = ()
+    items: tuple[JsonPayload, ...] = ()
 
 
 # --- reading one -----------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ def opens_object(cursor: Cursor, *, lists: bool = True) -> Wait[bool]:
     return found
 
 
-def payload(cursor: Cursor, closers: Closers) -> Wait[Payload]:
+def payload(cursor: Cursor, closers: ClosingMarkers) -> Wait[JsonPayload]:
     """Pass the JSON value here and read it; what is broken is passed up to a closing marker."""
     extent = yield from skim(cursor, JSON)
     if extent.complete:
@@ -100,11 +100,11 @@ def payload(cursor: Cursor, closers: Closers) -> Wait[Payload]:
     fault = (
         "The text ended inside the call" if extent.cut else f"This is not JSON (character {extent.end - extent.start})"
     )
-    whole = Payload(cursor.text[extent.start : extent.end], fault=fault)
+    whole = JsonPayload(cursor.text[extent.start : extent.end], fault=fault)
     if closers.finder and (match := (yield from cursor.find(closers.finder, extent.start))):
         # Up to the marker: an unclosed string may have run over it, and what stands after is not this call's.
         cursor.position = match.start()
-        return _members_or(Payload(cursor.text[extent.start : match.start()], fault=fault), cursor, extent)
+        return _members_or(JsonPayload(cursor.text[extent.start : match.start()], fault=fault), cursor, extent)
     return _members_or(whole, cursor, extent)
 
 
@@ -118,33 +118,33 @@ def _extra_brackets(cursor: Cursor) -> Wait[bool]:
     return found
 
 
-def _stands(cursor: Cursor, closers: Closers) -> Wait[bool]:
+def _stands(cursor: Cursor, closers: ClosingMarkers) -> Wait[bool]:
     start = cursor.position
     found = yield from cursor.takes_any(closers.literals)
     cursor.position = start
     return found is not None
 
 
-def _read(text: str) -> Payload:
+def _read(text: str) -> JsonPayload:
     try:
-        return Payload(text, loads_once(text))
+        return JsonPayload(text, loads_once(text))
     except ValueError:
         pass
     try:
         value, repairs = read_json(text)
     except JsonReadError as fault:
-        return Payload(text, fault=f"This is not JSON: {fault}")
+        return JsonPayload(text, fault=f"This is not JSON: {fault}")
     notes = tuple(repair.what for repair in repairs)
     if not notes or any("came twice" in note for note in notes):
-        return Payload(text, fault="A key stands there twice, with different values")
-    return Payload(text, value, notes=notes)
+        return JsonPayload(text, fault="A key stands there twice, with different values")
+    return JsonPayload(text, value, notes=notes)
 
 
-def _noted(read: Payload, note: str) -> Payload:
-    return Payload(read.raw, read.value, read.fault, (*read.notes, note), read.items)
+def _noted(read: JsonPayload, note: str) -> JsonPayload:
+    return JsonPayload(read.raw, read.value, read.fault, (*read.notes, note), read.items)
 
 
-def _members_or(read: Payload, cursor: Cursor, extent: Extent) -> Payload:
+def _members_or(read: JsonPayload, cursor: Cursor, extent: BracketSpan) -> JsonPayload:
     """A list that was not closed still has its complete members; what remains of it is an error."""
     if read.fault is None or cursor.text[extent.start] != "[":
         return read
@@ -153,20 +153,20 @@ def _members_or(read: Payload, cursor: Cursor, extent: Extent) -> Payload:
     end = extent.end - 1 if extent.complete else cursor.position
     rest = cursor.text[members[-1][1] if members else extent.start + 1 : end].strip().strip(",").strip()
     if rest:
-        items.append(Payload(rest, fault=read.fault))
+        items.append(JsonPayload(rest, fault=read.fault))
     notes = () if rest or extent.complete else ("the closing bracket of a list was missing",)
-    return Payload(read.raw, fault=read.fault, items=tuple(items), notes=(*read.notes, *notes))
+    return JsonPayload(read.raw, fault=read.fault, items=tuple(items), notes=(*read.notes, *notes))
 
 
 # --- what it says ------------------------------------------------------------------------------------------
 
 
-def calls_in(read: Payload, offer: Offer) -> tuple[ToolCall, ...]:
+def calls_in(read: JsonPayload, offer: Offer) -> tuple[ToolCall, ...]:
     """The calls of what was read behind a marker: everything there is a call, well written or not."""
     return tuple(_calls_in(read, offer))
 
 
-def _calls_in(read: Payload, offer: Offer) -> Iterator[ToolCall]:
+def _calls_in(read: JsonPayload, offer: Offer) -> Iterator[ToolCall]:
     if read.items:
         for part in read.items:
             yield from _calls_in(part, offer)
@@ -224,7 +224,7 @@ def make_call(name: str, arguments: object, offer: Offer, id: str = "") -> ToolC
         return unknown(name, arguments, offer, id)
     raw = arguments if isinstance(arguments, str) else None
     if raw is not None:
-        read = _read(raw) if raw.strip() else Payload(raw)
+        read = _read(raw) if raw.strip() else JsonPayload(raw)
         if read.fault is not None:
             return broken(raw, f"The text of the arguments cannot be read. {read.fault}", declared, id=id)
         arguments = read.value

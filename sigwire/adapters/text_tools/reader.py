@@ -8,21 +8,21 @@ from typing import Any
 
 from sigwire.adapters.text_tools.grammar import Grammar, Offer
 from sigwire.adapters.text_tools.registry import current_scanner
-from sigwire.adapters.text_tools.scan.compiled import Scanner
+from sigwire.adapters.text_tools.scan.compiled import CompiledGrammars
 from sigwire.adapters.text_tools.scan.output_buffer import TextEvent
-from sigwire.adapters.text_tools.scan.quotation import Thinking
-from sigwire.adapters.text_tools.scan.scanner import Scanning
+from sigwire.adapters.text_tools.scan.quotation import ThinkingParameters
+from sigwire.adapters.text_tools.scan.scanner import CallScanner
 from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
 from sigwire.core.tools.tool import ToolCall, number_calls
 
-__all__ = ["Scan", "TextReader", "read_calls"]
+__all__ = ["ScanResult", "TextReader", "read_calls"]
 
 
 _JOINED_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Scan:
+class ScanResult:
     """The calls of a text, the text without them, the dialect that they were read as, and what had to be forgiven.
 
     ``reasoning`` is what the dialect itself sets apart as such; thinking blocks in tags stay in the text.
@@ -62,13 +62,13 @@ class TextReader:
         tools: Offer | Mapping[str, Any] | Collection[str],
         *,
         strict: bool = False,
-        thinking: Thinking = "unknown",
+        thinking: ThinkingParameters = "unknown",
         whole_message: bool = False,
         taken: Iterable[str] = (),
         grammars: Sequence[Grammar] | None = None,
     ) -> None:
         offer = tools if isinstance(tools, Offer) else Offer.of(tools, strict=strict)
-        self._scanning = Scanning(_scanner(grammars), offer, thinking=thinking, whole_message=whole_message)
+        self._scanning = CallScanner(_scanner(grammars), offer, thinking=thinking, whole_message=whole_message)
         self._program = self._scanning.program() if offer.tools else None
         self._taken = set(taken)
         self._collected: list[TextEvent] = []
@@ -114,10 +114,10 @@ class TextReader:
         return replace(event, call=call)
 
     @property
-    def scan(self) -> Scan:
+    def scan(self) -> ScanResult:
         """Everything so far, put together."""
         out = self._scanning.out
-        return Scan(
+        return ScanResult(
             "".join(event.text for event in self._collected if isinstance(event, TextDelta)),
             tuple(event.call for event in self._collected if isinstance(event, ToolCallEnd)),
             out.dialect,
@@ -131,11 +131,11 @@ def read_calls(
     tools: Offer | Mapping[str, Any] | Collection[str],
     *,
     strict: bool = False,
-    thinking: Thinking = "unknown",
+    thinking: ThinkingParameters = "unknown",
     whole_message: bool = False,
     taken: Iterable[str] = (),
     grammars: Sequence[Grammar] | None = None,
-) -> Scan:
+) -> ScanResult:
     """The calls in a model's text, and the text without them: ``TextReader``, fed once.
 
     >>> found = read_calls('Sure.\\n~~~tool_call\\n{"name": "ping", "arguments": {}}\\n~~~', {"ping"})
@@ -145,12 +145,12 @@ def read_calls(
     offer = tools if isinstance(tools, Offer) else Offer.of(tools, strict=strict)
     # Most texts have nothing in them that could begin a call, or that is left out beside one.
     if not offer.tools or _scanner(grammars).pattern(offer).search("\n" + text) is None:
-        return Scan(text)
+        return ScanResult(text)
     reader = TextReader(offer, thinking=thinking, whole_message=whole_message, taken=taken, grammars=grammars)
     reader.feed(text)
     reader.close()
     return reader.scan
 
 
-def _scanner(grammars: Sequence[Grammar] | None) -> Scanner:
-    return current_scanner() if grammars is None else Scanner(tuple(grammars))
+def _scanner(grammars: Sequence[Grammar] | None) -> CompiledGrammars:
+    return current_scanner() if grammars is None else CompiledGrammars(tuple(grammars))

@@ -12,7 +12,7 @@ from sigwire.adapters.text_tools.grammars.output_section import SECTION
 from sigwire.adapters.text_tools.grammars.pythonic import PYTHONIC
 from sigwire.adapters.text_tools.grammars.tagged_json import TAGGED_JSON
 from sigwire.adapters.text_tools.grammars.tagged_values import TAGGED_VALUES
-from sigwire.adapters.text_tools.scan.compiled import Scanner
+from sigwire.adapters.text_tools.scan.compiled import CompiledGrammars
 from sigwire.errors import InputError
 
 __all__ = ["BUILT_IN", "current_scanner", "dialects", "register"]
@@ -30,7 +30,7 @@ BUILT_IN: tuple[Grammar, ...] = (
 )
 
 _registered: tuple[Grammar, ...] = ()
-_scanner: tuple[tuple[Grammar, ...], Scanner] | None = None
+_scanner: tuple[tuple[Grammar, ...], CompiledGrammars] | None = None
 
 
 def dialects() -> tuple[Grammar, ...]:
@@ -38,11 +38,11 @@ def dialects() -> tuple[Grammar, ...]:
     return (*_registered, *BUILT_IN)
 
 
-def current_scanner() -> Scanner:
+def current_scanner() -> CompiledGrammars:
     """The table, compiled; anew once a dialect was registered."""
     global _scanner
     if _scanner is None or _scanner[0] is not _registered:
-        _scanner = (_registered, Scanner(dialects()))
+        _scanner = (_registered, CompiledGrammars(dialects()))
     return _scanner[1]
 
 

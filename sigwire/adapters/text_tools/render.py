@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from sigwire.adapters.text_tools.styles import TAUGHT, Style
+from sigwire.adapters.text_tools.styles import TAUGHT, CallStyle
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping, is_sequence
 
@@ -30,7 +30,7 @@ _ALONE = "\n- A message with calls holds nothing else: no words before, between 
 
 
 def instructions(
-    specs: Sequence[JsonObject], schemas: ToolSchemas = "full", style: Style = TAUGHT, *, alone: bool = False
+    specs: Sequence[JsonObject], schemas: ToolSchemas = "full", style: CallStyle = TAUGHT, *, alone: bool = False
 ) -> str:
     """The part of the system message that teaches a form of calling and lists the tools.
 

@@ -1,6 +1,6 @@
 """How calls and results are written for a model that takes no list of tools: the taught form, or its own family's.
 
-A ``Style`` writes what the dialect of the same name reads: the form that the system message teaches, the calls of a past turn,
+A ``CallStyle`` writes what the dialect of the same name reads: the form that the system message teaches, the calls of a past turn,
 the results that came back. ``STYLES`` is the table. A model follows the form it was trained on more surely than a new one.
 
 Calls and results that are JSON stand on one line, so no text in them can be taken for a mark. Where arguments are tags and a
@@ -21,13 +21,13 @@ from sigwire.core.narrow import is_mapping, is_sequence
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError
 
-__all__ = ["STYLES", "TAUGHT", "Style", "style_named"]
+__all__ = ["STYLES", "TAUGHT", "CallStyle", "style_named"]
 
 _WriteCall: TypeAlias = Callable[[str, Any], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class CallStyle:
     """One way of writing.
 
     ``lead`` and ``several`` say in words what is to be written, ``empty`` how a call without arguments looks; ``results`` names
@@ -171,7 +171,7 @@ _PLAIN_RESULTS = "JSON objects with the tool's name"
 _NO_BRACKETS = "A tool without parameters takes empty parentheses."
 _NO_TAGS = "A tool without parameters takes no such tags."
 
-TAUGHT = Style(
+TAUGHT = CallStyle(
     "seed",
     _one_by_one(_tagged(f"{CALL_FENCE}\n", f"\n{FENCE}"), "\n\n"),
     _results_in(f"{RESULT_FENCE}\n", f"\n{FENCE}"),
@@ -181,40 +181,40 @@ TAUGHT = Style(
 )
 """The project's own form, and the default."""
 
-STYLES: Mapping[str, Style] = {
+STYLES: Mapping[str, CallStyle] = {
     style.name: style
     for style in (
         TAUGHT,
-        Style("anthropic_legacy", _wrapped("<function_calls>", "</function_calls>"),
+        CallStyle("anthropic_legacy", _wrapped("<function_calls>", "</function_calls>"),
               _results_in("<function_results>\n", "\n</function_results>"), "<function_results> blocks",
               several="Several calls are several invoke elements.", empty=_NO_TAGS, dialects=("minimax",)),
-        Style("gemma", _tool_code, _results_in("```tool_output\n", "\n```"), "tool_output blocks", empty=_NO_BRACKETS,
+        CallStyle("gemma", _tool_code, _results_in("```tool_output\n", "\n```"), "tool_output blocks", empty=_NO_BRACKETS,
               several="Several calls are several lines. All arguments are named, and their values are literals."),
-        Style("glm45", _one_by_one(_GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
-        Style("granite", _listed("<|tool_call|>"), _RESPONSE, _RESPONSES, several="Several calls are several objects."),
-        Style("hermes", _one_by_one(_tagged("<tool_call>\n", "\n</tool_call>")), _RESPONSE, _RESPONSES),
-        Style("hunyuan", _wrapped("<tool_calls>", "</tool_calls>", _GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS,
+        CallStyle("glm45", _one_by_one(_GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
+        CallStyle("granite", _listed("<|tool_call|>"), _RESPONSE, _RESPONSES, several="Several calls are several objects."),
+        CallStyle("hermes", _one_by_one(_tagged("<tool_call>\n", "\n</tool_call>")), _RESPONSE, _RESPONSES),
+        CallStyle("hunyuan", _wrapped("<tool_calls>", "</tool_calls>", _GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS,
               several="Several calls are several tool_call elements.", dialects=("glm45",)),
-        Style("llama3_json", _one_by_one(lambda name, arguments: _object(name, arguments, "parameters")), _result_json,
+        CallStyle("llama3_json", _one_by_one(lambda name, arguments: _object(name, arguments, "parameters")), _result_json,
               _PLAIN_RESULTS, several="Several calls are several lines. Nothing follows them.", dialects=("bare_json",)),
-        Style("minimax", _wrapped("<minimax:tool_call>", "</minimax:tool_call>"), _RESPONSE, _RESPONSES,
+        CallStyle("minimax", _wrapped("<minimax:tool_call>", "</minimax:tool_call>"), _RESPONSE, _RESPONSES,
               several="Several calls are several invoke elements.", empty=_NO_TAGS),
-        Style("mistral", _listed("[TOOL_CALLS] "), _results_in("[TOOL_RESULTS] ", " [/TOOL_RESULTS]"), "[TOOL_RESULTS]",
+        CallStyle("mistral", _listed("[TOOL_CALLS] "), _results_in("[TOOL_RESULTS] ", " [/TOOL_RESULTS]"), "[TOOL_RESULTS]",
               several="Several calls are several objects.", dialects=("mistral_old", "mistral_v11")),
-        Style("phi4", _listed("functools"), _result_json, _PLAIN_RESULTS, several="Several calls are several objects."),
-        Style("pythonic", _python_list, _result_json, _PLAIN_RESULTS, empty=_NO_BRACKETS,
+        CallStyle("phi4", _listed("functools"), _result_json, _PLAIN_RESULTS, several="Several calls are several objects."),
+        CallStyle("pythonic", _python_list, _result_json, _PLAIN_RESULTS, empty=_NO_BRACKETS,
               several="Several calls stand in one list. All arguments are named, their values are literals. Nothing follows."),
-        Style("qwen3_coder", _one_by_one(_QWEN), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
-        Style("step3", _wrapped("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>", _STEP), _RESPONSE, _RESPONSES,
+        CallStyle("qwen3_coder", _one_by_one(_QWEN), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
+        CallStyle("step3", _wrapped("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>", _STEP), _RESPONSE, _RESPONSES,
               several="Several calls stand between the same two outer marks.", empty=_NO_TAGS),
-        Style("xlam", _listed(""), _result_json, _PLAIN_RESULTS, dialects=("bare_json",),
+        CallStyle("xlam", _listed(""), _result_json, _PLAIN_RESULTS, dialects=("bare_json",),
               several="Several calls are several objects. Nothing follows them."),
     )
 }  # fmt: skip
 """Every style by the name of its dialect."""
 
 
-def style_named(name: str) -> Style:
+def style_named(name: str) -> CallStyle:
     """A style by its name. Raises ``InputError`` for a name that is none.
 
     >>> style_named("hermes").calls([ToolCall("", "ping", {})])

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pydantic_core import SchemaValidator
 
 __all__ = [
-    "Compiled",
-    "Fitted",
+    "CompiledType",
+    "FittedValue",
     "Shape",
     "Texts",
     "compiled",
@@ -101,7 +101,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledType:
     """Everything about a field's type that calls do not change.
 
     ``by_alias`` is how values are written; ``read_options`` is what the validator needs to read them either way.
@@ -122,7 +122,7 @@ class Compiled:
     @cached_property
     def runs_users_code(self) -> bool:
         """Whether reading a value runs functions of the user's, which may do anything."""
-        return any(map(_is_users, _Core(self.adapter.core_schema).functions()))
+        return any(map(_is_users, _CoreSchema(self.adapter.core_schema).functions()))
 
     @cached_property
     def forgiving(self) -> frozenset[str] | None:
@@ -135,31 +135,31 @@ class Compiled:
         return frozenset(known)
 
 
-def compiled(spec: FieldSpec) -> Compiled:
+def compiled(spec: FieldSpec) -> CompiledType:
     """The type of a field, compiled once. Raises ``FieldDefinitionError`` for a type that pydantic cannot validate."""
-    return _compiled(_Same(spec))
+    return _compiled(_IdentityKey(spec))
 
 
 @dataclass(frozen=True, eq=False)
-class _Same:
+class _IdentityKey:
     """A field by identity. Equal fields will not do: ``A | B == B | A``, and yet they are read differently."""
 
     spec: FieldSpec
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.spec is self.spec
+        return isinstance(other, _IdentityKey) and other.spec is self.spec
 
     def __hash__(self) -> int:
         return id(self.spec)
 
 
 @lru_cache(maxsize=1024)
-def _compiled(same: _Same) -> Compiled:
+def _compiled(same: _IdentityKey) -> CompiledType:
     adapter = _adapter(same.spec)
-    core = _Core(adapter.core_schema)
+    core = _CoreSchema(adapter.core_schema)
     options = {"by_alias": True, "by_name": True} if core.has_aliases else {}
     validator, finite = finite_validator(adapter)
-    return Compiled(
+    return CompiledType(
         adapter,
         validator,
         finite,
@@ -180,7 +180,7 @@ def finite_validator(adapter: TypeAdapter[Any] | _Scalar) -> tuple[SchemaValidat
     """
     from pydantic_core import SchemaError, SchemaValidator
 
-    core = _Core(adapter.core_schema)
+    core = _CoreSchema(adapter.core_schema)
     validator: Any = adapter.validator
     if core.has("any", "bytes", "custom-error", "json"):
         return validator, False
@@ -273,7 +273,7 @@ _MEDIA = (Image, Audio, File)
 # --- the core schema: aliases and unions -----------------------------------------------------------------
 
 
-class _Core:
+class _CoreSchema:
     """What only pydantic's core schema tells."""
 
     def __init__(self, schema: Any) -> None:
@@ -372,7 +372,7 @@ def _reversed(node: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass
-class Fitted:
+class FittedValue:
     """A JSON value along a shape: the value, what was changed, and whether something still does not fit."""
 
     value: JsonValue
@@ -380,7 +380,7 @@ class Fitted:
     misfit: bool = False
 
 
-def fit(shape: Shape, value: JsonValue) -> Fitted:
+def fit(shape: Shape, value: JsonValue) -> FittedValue:
     """The value with everything mended that the table knows.
 
     >>> fitted = fit(Shape({"type": "object", "properties": {"age": {"type": "integer"}}}), {"age": "5"})
@@ -389,7 +389,7 @@ def fit(shape: Shape, value: JsonValue) -> Fitted:
     """
     fitter = _Fitter(shape)
     fitted = fitter.fit(shape.schema, value, "")
-    return Fitted(fitted, fitter.changes, fitter.misfit)
+    return FittedValue(fitted, fitter.changes, fitter.misfit)
 
 
 _MAX_STEPS = 200_000  # unions of unions try members in turn; nothing real comes near

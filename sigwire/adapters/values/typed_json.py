@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from sigwire.adapters.values.json_text import JsonKind, read_json, unwrapped
-from sigwire.adapters.values.type_shape import Compiled, compiled, fit, is_array, is_object
+from sigwire.adapters.values.type_shape import CompiledType, compiled, fit, is_array, is_object
 from sigwire.core.json import JsonValue, dumps, loads
 from sigwire.core.response import Repair
 from sigwire.core.set_order import in_order
@@ -24,7 +24,7 @@ from sigwire.signatures.fields import FieldSpec
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-__all__ = ["Accepted", "Read", "TypedJson", "has_constants", "problem_of", "shown", "untyped_json", "validated"]
+__all__ = ["AcceptedValue", "Read", "TypedJson", "has_constants", "problem_of", "shown", "untyped_json", "validated"]
 
 
 class Read(NamedTuple):
@@ -34,7 +34,7 @@ class Read(NamedTuple):
     repairs: tuple[Repair, ...] = ()
 
 
-class Accepted(NamedTuple):
+class AcceptedValue(NamedTuple):
     """A JSON value that the type takes: the typed value, what was changed for it, and the JSON that fitted in the end."""
 
     value: Any
@@ -53,7 +53,7 @@ class TypedJson:
 
     def __init__(self, field: FieldSpec) -> None:
         self.field = field
-        self.compiled: Compiled = compiled(field)
+        self.compiled: CompiledType = compiled(field)
         self.settled = self.compiled.forked is None and self.compiled.forgiving is None
         self._options: dict[str, Any] = dict(self.compiled.read_options)
         self._validator = self.compiled.validator
@@ -118,7 +118,7 @@ class TypedJson:
             return self._foreign(value, accepted, strict)
         return self._done(accepted, [], strict)
 
-    def _foreign(self, value: dict[str, JsonValue], accepted: Accepted, strict: bool) -> Read:
+    def _foreign(self, value: dict[str, JsonValue], accepted: AcceptedValue, strict: bool) -> Read:
         """An object without a single known member fits a type that requires none: what it holds may be meant instead."""
         what = f"none of the members {', '.join(map(repr, list(value)[:5]))} is known"
         if strict:
@@ -133,14 +133,14 @@ class TypedJson:
                 continue
         return None
 
-    def _done(self, accepted: Accepted, before: list[str], strict: bool) -> Read:
+    def _done(self, accepted: AcceptedValue, before: list[str], strict: bool) -> Read:
         doubts = self.doubts(accepted.value, dumps(accepted.json), strict) if self.compiled.forked else []
         return Read(accepted.value, self.repairs([*before, *accepted.changes, *doubts]))
 
-    def accept(self, value: JsonValue) -> Accepted:
+    def accept(self, value: JsonValue) -> AcceptedValue:
         """The value as it is, or mended, or converted. Raises ``ValueReadError``."""
         try:
-            return Accepted(self._validate(value, exact=True), [], value)
+            return AcceptedValue(self._validate(value, exact=True), [], value)
         except ValueError:
             pass
         try:
@@ -151,10 +151,10 @@ class TypedJson:
         except ValueError as fault:
             raise ValueReadError(problem_of(fault)) from None
 
-    def _accept_fitted(self, value: JsonValue, changes: list[str], misfit: bool) -> Accepted:
+    def _accept_fitted(self, value: JsonValue, changes: list[str], misfit: bool) -> AcceptedValue:
         if changes:
             try:
-                return Accepted(self._validate(value, exact=True), changes, value)
+                return AcceptedValue(self._validate(value, exact=True), changes, value)
             except ValueError:
                 pass
         if misfit and _NOT_A_NUMBER.search(dumps(value)):
@@ -163,7 +163,9 @@ class TypedJson:
         # A type's own "before" validators see Python values, for which pydantic's strictness asks too much; then a value of
         # the right JSON types is exact, though only the lax mode takes it.
         exact = self.compiled.has_functions and not misfit
-        return Accepted(made, changes if exact else [*changes, "the value was converted to the declared type"], value)
+        return AcceptedValue(
+            made, changes if exact else [*changes, "the value was converted to the declared type"], value
+        )
 
     def _validate(self, value: JsonValue, exact: bool) -> Any:
         text = dumps(value)

@@ -13,18 +13,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["FunctionText", "read_docstring"]
+__all__ = ["ParsedDocstring", "read_docstring"]
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionText:
+class ParsedDocstring:
     """A function's description, and its parameters' by name."""
 
     description: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def read_docstring(text: str | None) -> FunctionText:
+def read_docstring(text: str | None) -> ParsedDocstring:
     """Read a docstring in Google, NumPy, reST or Epydoc style. The description is what stands before the first section.
 
     A text in no style at all is a description as it is, and so is one that the library cannot read.
@@ -33,29 +33,29 @@ def read_docstring(text: str | None) -> FunctionText:
     FunctionText(description='Add.', parameters={'a': 'The first.'})
     """
     if not text:
-        return FunctionText()
+        return ParsedDocstring()
     text = inspect.cleandoc(text)
     style = next((name for name, pattern in _STYLES.items() if pattern.search(text)), None)
     if style is None:
-        return FunctionText(text)
+        return ParsedDocstring(text)
     try:
         parsed = _parser(style)(_MENDERS[style](text))
     except Exception:  # not only its ParseError: on odd text the library trips over itself (IndexError)
-        return FunctionText(text)
+        return ParsedDocstring(text)
     described = {
         name.strip().lstrip("*"): " ".join(parameter.description.split())
         for parameter in parsed.params
         if parameter.description
         for name in parameter.arg_name.split(",")  # NumPy's "x, y : float"
     }
-    return FunctionText((parsed.description or "").strip(), described)
+    return ParsedDocstring((parsed.description or "").strip(), described)
 
 
 # --- styles, by the sections they write ------------------------------------------------------------
 
-_UNDERLINED = r"^(?:(?:Other )?Parameters|Returns|Yields|Raises|Examples?)[ ]*\n-{3,}[ ]*$"
+_UNDERLINED = r"^(?:(?:Other )?Parameters|Returns|Yields|Raises|DemoWriter?)[ ]*\n-{3,}[ ]*$"
 _ARGUMENTS = r"(?:Args|Arguments|Parameters|Params|Keyword Args|Keyword Arguments|Other Parameters):[ ]*$"
-_TITLED = rf"^(?:{_ARGUMENTS}|(?:Returns|Yields|Raises|Examples?):[ ]*$)"
+_TITLED = rf"^(?:{_ARGUMENTS}|(?:Returns|Yields|Raises|DemoWriter?):[ ]*$)"
 _STYLES: Mapping[str, re.Pattern[str]] = {
     "NUMPYDOC": re.compile(_UNDERLINED, re.MULTILINE),
     "GOOGLE": re.compile(_TITLED, re.MULTILINE),

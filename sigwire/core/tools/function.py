@@ -10,7 +10,7 @@ Type hints and defaults make the schema, through pydantic; the docstring describ
 Parameters that ``functools.partial`` binds by name are nobody's to give, and are not offered. A parameter whose property
 needs a name that Python forbids takes it as an alias: ``from_: Annotated[str, Field(alias="from")]``.
 
-Two steps: a function is read when the tool is made (``Argument``s), and compiled by pydantic when a schema or a call first
+Two steps: a function is read when the tool is made (``FunctionParameter``s), and compiled by pydantic when a schema or a call first
 needs it; or at once where a type is not plain, so that one without a schema is refused where the tool is written.
 """
 
@@ -27,15 +27,15 @@ from typing import Annotated, Any, NamedTuple, Protocol, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.core.schema import inline_refs, schema_of, short, untitled
-from sigwire.core.tools.docstring import FunctionText, read_docstring
+from sigwire.core.tools.docstring import ParsedDocstring, read_docstring
 from sigwire.core.typed_dict import members_of, portable
 from sigwire.errors import InputError, ToolDefinitionError
 
 __all__ = [
-    "Argument",
     "Arguments",
-    "Bound",
+    "BoundArguments",
     "FunctionArguments",
+    "FunctionParameter",
     "argument_faults",
     "function_docstring",
     "function_name",
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 
-class Bound(NamedTuple):
+class BoundArguments(NamedTuple):
     """Arguments that fit: call ``function(*bound.args, **bound.kwargs)``."""
 
     args: tuple[Any, ...]
@@ -61,12 +61,12 @@ class Arguments(Protocol):
         """Python type by argument, where there is one."""
         ...
 
-    def bind(self, arguments: Mapping[str, Any]) -> Bound:
+    def bind(self, arguments: Mapping[str, Any]) -> BoundArguments:
         """Check arguments. Raises ``InputError``, in words that a model can act on."""
         ...
 
 
-class Argument(NamedTuple):
+class FunctionParameter(NamedTuple):
     """One parameter of a function as a tool sees it: the property it is offered as, its type and its default."""
 
     name: str
@@ -107,7 +107,7 @@ class FunctionArguments:
         descriptions: Mapping[str, str] | None = None,
     ) -> None:
         self._name = function_name(function)
-        self.text: FunctionText = read_docstring(function_docstring(function))
+        self.text: ParsedDocstring = read_docstring(function_docstring(function))
         read = list(
             _read_arguments(function, self._name, types or {}, {**self.text.parameters, **(descriptions or {})})
         )
@@ -181,16 +181,16 @@ class FunctionArguments:
 
     # --- for the call ---
 
-    def bind(self, arguments: Mapping[str, Any]) -> Bound:
+    def bind(self, arguments: Mapping[str, Any]) -> BoundArguments:
         """Check and convert arguments. Raises ``InputError``, in words that a model can act on."""
         validate = self._validate or self._compile_validate()
         try:
             values = validate(arguments)
         except ValueError as fault:  # pydantic's ValidationError is one
             raise InputError(self._faults(fault)) from fault
-        return self._spread(values) if self._by_position else Bound((), values)
+        return self._spread(values) if self._by_position else BoundArguments((), values)
 
-    def _spread(self, values: dict[str, Any]) -> Bound:
+    def _spread(self, values: dict[str, Any]) -> BoundArguments:
         """Positional-only and starred parameters go by position; what stands before the starred one must then too."""
         args: list[Any] = []
         starred = bool(self._rest and values.get(self._rest))
@@ -201,7 +201,7 @@ class FunctionArguments:
                 starred and argument.kind is Parameter.POSITIONAL_OR_KEYWORD
             ):
                 args.append(values.pop(name, argument.default))
-        return Bound(tuple(args), values)
+        return BoundArguments(tuple(args), values)
 
     # --- compiling ---
 
@@ -288,7 +288,7 @@ def argument_faults(fault: ValueError, known: Iterable[str] = ()) -> str:
     return "; ".join(lines)
 
 
-def _annotate(schema: dict[str, Any], argument: Argument) -> None:
+def _annotate(schema: dict[str, Any], argument: FunctionParameter) -> None:
     """Put a parameter's description and default into its property."""
     if argument.description:
         schema["description"] = argument.description
@@ -395,7 +395,7 @@ def function_docstring(function: Any) -> str | None:
 
 def _read_arguments(
     function: Callable[..., Any], name: str, types: Mapping[str, Any], descriptions: Mapping[str, str]
-) -> Iterator[Argument]:
+) -> Iterator[FunctionParameter]:
     parameters = _signature(function, name).parameters
     _check_bound(function, name, parameters)
     settled = _bound_by_name(function)
@@ -433,7 +433,7 @@ def _check_bound(function: Any, name: str, parameters: Mapping[str, Parameter]) 
         )
 
 
-def _argument(parameter: Parameter, hint: Any, description: str | None) -> Argument:
+def _argument(parameter: Parameter, hint: Any, description: str | None) -> FunctionParameter:
     default = parameter.default
     if _is_pydantic_field(default):
         hint = Annotated[hint, default]
@@ -443,7 +443,7 @@ def _argument(parameter: Parameter, hint: Any, description: str | None) -> Argum
     offered_as, described = _read_metadata(hint, parameter.name)
     if parameter.kind is Parameter.VAR_POSITIONAL:
         hint = list[hint]
-    return Argument(parameter.name, offered_as, hint, default, described or description, parameter.kind)
+    return FunctionParameter(parameter.name, offered_as, hint, default, described or description, parameter.kind)
 
 
 def _is_pydantic_field(default: Any) -> bool:
@@ -483,13 +483,13 @@ def _is_unpacked(hint: Any) -> bool:
     return "Unpack" in str(typing.get_origin(hint))
 
 
-def _keywords_of(record: Any, descriptions: Mapping[str, str]) -> Iterator[Argument]:
+def _keywords_of(record: Any, descriptions: Mapping[str, str]) -> Iterator[FunctionParameter]:
     """``**options: Unpack[Options]``: the keywords of a TypedDict, each a parameter."""
     for name, hint, required in members_of(record):
         offered_as, described = _read_metadata(hint, name)
         default = Parameter.empty if required else _ABSENT
         description = described or descriptions.get(name)
-        yield Argument(name, offered_as, portable(hint), default, description, Parameter.KEYWORD_ONLY)
+        yield FunctionParameter(name, offered_as, portable(hint), default, description, Parameter.KEYWORD_ONLY)
 
 
 _ABSENT = object()  # a default that is no value: the keyword may simply be left out

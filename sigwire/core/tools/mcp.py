@@ -6,7 +6,7 @@ on the wire, so every version of its SDK fits, and LangChain's package is there 
 Both keep the whole schema, check arguments against it before anything is called, and give back values of ours: text,
 JSON, media parts. What the other side calls an error becomes ``ToolFailed``, so the model reads it as one.
 
-Two surprises. An MCP session lives on one event loop and is called there, wherever the call comes from (``HomeLoop``).
+Two surprises. An MCP session lives on one event loop and is called there, wherever the call comes from (``OwnerLoop``).
 A LangChain tool may have arguments that the model must not see; they are taken out of the schema, refused when a model
 gives them all the same, and filled in from ``injected``.
 """
@@ -21,9 +21,9 @@ from typing import Any, Literal, TypeAlias, TypeGuard, cast, get_args
 from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart
 from sigwire.core.schema import inline_refs, untitled, validator
-from sigwire.core.tools.function import Bound, argument_faults
+from sigwire.core.tools.function import BoundArguments, argument_faults
 from sigwire.core.tools.tool import Tool
-from sigwire.effects.steps import HomeLoop, is_blocking, off_loop
+from sigwire.effects.steps import OwnerLoop, is_blocking, off_loop
 from sigwire.errors import EventLoopError, InputError, RetryTool, ToolDefinitionError, ToolFailed
 
 __all__ = ["ResultMode", "langchain_tool", "mcp_tool"]
@@ -51,7 +51,7 @@ def mcp_tool(session: Any, tool: Any, *, result_mode: ResultMode, loop: Any = No
     description = definition.pop("description", None) or definition.get("title") or ""
     parameters = cast("JsonObject", definition.pop("inputSchema"))
     given: dict[str, Any] = {"name": name, "description": description, "metadata": definition, **options}
-    handler = _mcp_handler(session, name, HomeLoop(loop), result_mode)
+    handler = _mcp_handler(session, name, OwnerLoop(loop), result_mode)
     return Tool(None, given.pop("name"), given.pop("description"), parameters, handler, **given)
 
 
@@ -77,7 +77,7 @@ def _wire(value: Any) -> JsonObject | None:
     return wire
 
 
-def _mcp_handler(session: Any, name: str, home: HomeLoop, mode: ResultMode) -> Callable[..., Any]:
+def _mcp_handler(session: Any, name: str, home: OwnerLoop, mode: ResultMode) -> Callable[..., Any]:
     bound_to_loop = type(session).__module__.partition(".")[0] in _BOUND_TO_A_LOOP
 
     async def call(**arguments: Any) -> Any:
@@ -180,7 +180,7 @@ def langchain_tool(tool: Any, *, injected: Mapping[str, Any] | None = None, **op
             f"Tool.from_langchain takes a LangChain tool (a BaseTool, or a function under @tool), not {_kind(tool)}. "
             "A Python function is a tool without it: Tool(function)."
         )
-    adopted = _Adopted(tool, dict(injected or {}))
+    adopted = _LangChainCall(tool, dict(injected or {}))
     handler = adopted.acall if adopted.awaits else adopted.call
     given: dict[str, Any] = {
         "name": tool.name,
@@ -249,14 +249,14 @@ class _LangChainArguments:
         """Python type by argument."""
         return {name: field.annotation for name, field in _fields_of(self._model).items()}
 
-    def bind(self, arguments: Mapping[str, Any]) -> Bound:
+    def bind(self, arguments: Mapping[str, Any]) -> BoundArguments:
         """Check arguments; LangChain converts them itself. Raises ``InputError``."""
         given = dict(arguments)
         if taken := sorted(given.keys() & self.hidden):
             raise InputError("; ".join(f"{name}: there is no such argument" for name in taken))
         if faults := self._faults(given):
             raise InputError(faults)
-        return Bound((), given)
+        return BoundArguments((), given)
 
     def _faults(self, given: dict[str, Any]) -> str:
         model = self._model
@@ -293,7 +293,7 @@ def _takes_one_text(tool: Any) -> bool:
     return isinstance(tool, _langchain().Tool) and tool.args_schema is None
 
 
-class _Adopted:
+class _LangChainCall:
     """A LangChain tool and what it takes to call it."""
 
     def __init__(self, tool: Any, injected: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from sigwire.effects.steps import block_on, off_loop
 from sigwire.errors import InputError, ToolDefinitionError
 
 if TYPE_CHECKING:
-    from sigwire.core.tools.function import Arguments, Bound, FunctionArguments
+    from sigwire.core.tools.function import Arguments, BoundArguments, FunctionArguments
     from sigwire.core.tools.mcp import ResultMode
 
 __all__ = ["CallError", "CallErrorKind", "Tool", "ToolCall", "ToolCalls", "ToolResult", "WebSearch", "number_calls"]
@@ -354,7 +354,7 @@ class Tool:
     _arguments: Arguments | None
     _parameters: JsonObject | None
     _spec: JsonObject | None
-    _bind: Callable[[Mapping[str, Any]], Bound] | None
+    _bind: Callable[[Mapping[str, Any]], BoundArguments] | None
 
     def __init__(
         self,
@@ -523,7 +523,7 @@ class Tool:
 
     # --- for the call ---
 
-    def bind(self, arguments: Mapping[str, Any]) -> Bound:
+    def bind(self, arguments: Mapping[str, Any]) -> BoundArguments:
         """Check and convert arguments for the handler. Raises ``InputError`` whose message a model can act on.
 
         Functions get their declared types (``"5"`` for an ``int`` is 5, as pydantic reads it); a JSON Schema is enforced
@@ -548,7 +548,7 @@ class Tool:
             end(result := await self._called(self.bind(arguments)))
         return result
 
-    async def _called(self, bound: Bound) -> Any:
+    async def _called(self, bound: BoundArguments) -> Any:
         if self.is_async:
             return await self._handler()(*bound.args, **bound.kwargs)
         result = await off_loop(self._handler(), *bound.args, **bound.kwargs)
@@ -720,17 +720,17 @@ def _check_tool(name: object, handler: object, parameters: Any) -> None:
         check_schema(cast("JsonObject", parameters), f"Tool {name!r}")
 
 
-def _schema_bind(schema: JsonObject) -> Callable[[Mapping[str, Any]], Bound]:
+def _schema_bind(schema: JsonObject) -> Callable[[Mapping[str, Any]], BoundArguments]:
     from sigwire.core.schema import validator
-    from sigwire.core.tools.function import Bound
+    from sigwire.core.tools.function import BoundArguments
 
     faults_of = validator(schema)
 
-    def bind(arguments: Mapping[str, Any]) -> Bound:
+    def bind(arguments: Mapping[str, Any]) -> BoundArguments:
         values = dict(arguments)
         if faults := faults_of(values):
             raise InputError("; ".join(faults))
-        return Bound((), values)
+        return BoundArguments((), values)
 
     return bind
 

@@ -8,7 +8,7 @@
 aiohttp makes, keeps and ends the connections (addresses, TLS, proxies: its connector) and reads the replies (llhttp). Its
 session, which is made for cookies, redirects, forms and retries, is left out: it costs as much as all the rest.
 
-A connection of asyncio's belongs to the loop that opened it. So a ``_Home`` is made by the first request of each loop, and ends
+A connection of asyncio's belongs to the loop that opened it. So a ``_LoopPool`` is made by the first request of each loop, and ends
 
 - with the loop, where that is told so (``asyncio.run``, ``Runner``): an async generator of ours is among those it shuts down;
 - by ``close()``, which may be called from anywhere;
@@ -41,10 +41,10 @@ from yarl import URL
 
 from sigwire.errors import ConfigurationError
 from sigwire.lm.http.aiohttp_errors import tell
-from sigwire.lm.http.exchange import Trip, Unpacker, configured, has_news, read_head, time_left
+from sigwire.lm.http.exchange import BodyDecompressor, Trip, configured, has_news, read_head, time_left
 from sigwire.lm.http.urls import Origin, Proxy
 
-__all__ = ["AwaitedReply", "Homes"]
+__all__ = ["AsyncConnectionPool", "AsyncReply"]
 
 _Key: TypeAlias = "tuple[asyncio.AbstractEventLoop, Proxy | None]"
 _YEARS, _MOMENT = 1e8, 1.0  # seconds
@@ -60,26 +60,26 @@ _READING: dict[str, Any] = {
 # --- a home for each loop ------------------------------------------------------------------------------
 
 
-class Homes:
+class AsyncConnectionPool:
     """The homes of all event loops. A SOCKS proxy has homes of its own."""
 
     def __init__(self, keep_alive: float, context: Callable[[], ssl.SSLContext]) -> None:
         self._keep_alive, self._context = keep_alive, context
-        self._homes: dict[_Key, _Home] = {}
+        self._homes: dict[_Key, _LoopPool] = {}
         self._lock = threading.Lock()
         _all_homes.add(self)
 
-    async def open(self, trip: Trip) -> AwaitedReply:
+    async def open(self, trip: Trip) -> AsyncReply:
         """Send the request and read the reply's head."""
         socks = trip.proxy if trip.proxy is not None and trip.proxy.is_socks else None
         home = self._homes.get((asyncio.get_running_loop(), socks)) or await self._new_home(socks)
-        reply = AwaitedReply(home, trip)
+        reply = AsyncReply(home, trip)
         await reply.begin()
         return reply
 
-    async def _new_home(self, socks: Proxy | None) -> _Home:
+    async def _new_home(self, socks: Proxy | None) -> _LoopPool:
         with self._lock:
-            home = _Home(self._homes, socks, self._keep_alive, self._context)
+            home = _LoopPool(self._homes, socks, self._keep_alive, self._context)
             self._homes[home.loop, socks] = home
         await anext(home.end)
         return home
@@ -89,7 +89,7 @@ class Homes:
         for home in self._let_go():
             home.retire()
 
-    def _let_go(self) -> list[_Home]:
+    def _let_go(self) -> list[_LoopPool]:
         with self._lock:
             homes, self._homes = self._homes, {}
         return list(homes.values())
@@ -109,9 +109,9 @@ class Homes:
             home.close_sockets()  # this process's copies of the file descriptors; nothing is sent
 
 
-_all_homes: weakref.WeakSet[Homes] = weakref.WeakSet()
+_all_homes: weakref.WeakSet[AsyncConnectionPool] = weakref.WeakSet()
 # Never collected, because aiohttp would complain of it, and reach into the parent's selector.
-_of_the_parent: list[_Home] = []
+_of_the_parent: list[_LoopPool] = []
 
 
 def _start_anew() -> None:
@@ -123,7 +123,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
     os.register_at_fork(after_in_child=_start_anew)
 
 
-async def _until_the_loop_ends(homes: dict[_Key, _Home], home: _Home) -> AsyncGenerator[None]:
+async def _until_the_loop_ends(homes: dict[_Key, _LoopPool], home: _LoopPool) -> AsyncGenerator[None]:
     """Waits among the loop's async generators; a loop that ends in order closes them, and so does ``close``."""
 
     # A loop that is closed drops its timers, whatever else it forgets: so one that never rings tells of it.
@@ -142,25 +142,29 @@ async def _until_the_loop_ends(homes: dict[_Key, _Home], home: _Home) -> AsyncGe
         await home.connector.close()
 
 
-def _bury(homes: dict[_Key, _Home], reference: weakref.ref[_Home]) -> None:
+def _bury(homes: dict[_Key, _LoopPool], reference: weakref.ref[_LoopPool]) -> None:
     if (home := reference()) is not None and home.loop.is_closed():
         homes.pop((home.loop, home.socks), None)
         home.bury()
 
 
-class _Home:
+class _LoopPool:
     """The connections of a loop, and the requests that use them."""
 
     def __init__(
-        self, homes: dict[_Key, _Home], socks: Proxy | None, keep_alive: float, context: Callable[[], ssl.SSLContext]
+        self,
+        homes: dict[_Key, _LoopPool],
+        socks: Proxy | None,
+        keep_alive: float,
+        context: Callable[[], ssl.SSLContext],
     ) -> None:
         self.loop, self.socks, self._context = asyncio.get_running_loop(), socks, context
-        self.replies: set[AwaitedReply] = set()
+        self.replies: set[AsyncReply] = set()
         self.retired = False
         self.closing: asyncio.Task[None] | None = None
         self.closed = threading.Event()
         self.end = _until_the_loop_ends(homes, self)
-        self.deadlines = _Deadlines(self.loop)
+        self.deadlines = DeadlineTimer(self.loop)
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._transports: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()  # that have carried a request
         self._ways: dict[Origin, aiohttp.ClientRequest] = {}
@@ -216,7 +220,7 @@ class _Home:
         tls = self._context() if trip.needs_tls else True
         return aiohttp.ClientRequest("POST", url, loop=self.loop, ssl=tls, **proxy)
 
-    def leave(self, reply: AwaitedReply) -> None:
+    def leave(self, reply: AsyncReply) -> None:
         """One request less."""
         self.replies.discard(reply)
         if self.retired and not self.replies and not self.loop.is_closed():
@@ -284,22 +288,22 @@ def _socks_connectors(proxy: Proxy) -> Any:
         ) from error
 
 
-class _Deadlines:
+class DeadlineTimer:
     """The deadlines of a loop's requests, with one timer for all: hardly one of them ever passes, and timers are dear."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._waiting: dict[AwaitedReply, float] = {}
+        self._waiting: dict[AsyncReply, float] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._rings = math.inf
 
-    def add(self, reply: AwaitedReply, deadline: float) -> None:
+    def add(self, reply: AsyncReply, deadline: float) -> None:
         """See that it is told when its deadline passes."""
         self._waiting[reply] = deadline
         if deadline < self._rings:
             self._set(deadline)
 
-    def remove(self, reply: AwaitedReply) -> None:
+    def remove(self, reply: AsyncReply) -> None:
         """It has come to its end."""
         self._waiting.pop(reply, None)
 
@@ -350,7 +354,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 # --- one exchange --------------------------------------------------------------------------------------
 
 
-class AwaitedReply:
+class AsyncReply:
     """A request that is sent, and its reply. At the deadline the connection is closed, and who waits learns of it."""
 
     __slots__ = (
@@ -370,11 +374,11 @@ class AwaitedReply:
     status: int
     headers: dict[str, str]
 
-    def __init__(self, home: _Home, trip: Trip) -> None:
+    def __init__(self, home: _LoopPool, trip: Trip) -> None:
         self._home, self._trip = home, trip
         self._connection: Connection | None = None
         self._sending: asyncio.Task[None] | None = None
-        self._unpacker: Unpacker | None = None
+        self._unpacker: BodyDecompressor | None = None
         self._late = self._done = False
         home.replies.add(self)
         if trip.deadline is not None:
@@ -453,12 +457,12 @@ class AwaitedReply:
             return piece
         raise StopAsyncIteration
 
-    def _begin(self) -> Unpacker:
+    def _begin(self) -> BodyDecompressor:
         if self._done and not self._body.is_eof():
             raise self._trip.let_go()
         time_left(self._trip.deadline)
         if self._unpacker is None:
-            self._unpacker = Unpacker(self.headers.get("content-encoding", ""), self._trip.max_reply)
+            self._unpacker = BodyDecompressor(self.headers.get("content-encoding", ""), self._trip.max_reply)
         return self._unpacker
 
     def _check_late(self) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from sigwire.effects.cancellation import StreamLeft, current_scope, on_leave
+from sigwire.effects.cancellation import StreamCancelled, current_scope, on_leave
 from sigwire.lm.http.exchange import configured, time_left
 from sigwire.lm.http.urls import Endpoint
 
@@ -34,7 +34,7 @@ _Selector: type[selectors.PollSelector | selectors.SelectSelector] = getattr(
 def dial(end: Endpoint, deadline: float | None, context: Callable[[], ssl.SSLContext]) -> socket.socket:
     """TCP, and TLS where the address wants it. ``context`` gives the TLS context.
 
-    Raises ``TimeoutError`` past the deadline, ``StreamLeft`` when nobody waits any more, else the ``OSError`` it was.
+    Raises ``TimeoutError`` past the deadline, ``StreamCancelled`` when nobody waits any more, else the ``OSError`` it was.
     """
     with _bell() as bell:
         opened = _first_that_takes_it(end.host, end.port, deadline, bell)
@@ -115,6 +115,6 @@ def _wait(opened: socket.socket, wanted: int, limit: float | None, bell: socket.
             selector.register(bell, selectors.EVENT_READ)
         ready = {key.fileobj for key, _ in selector.select(limit)}
     if bell in ready:
-        raise StreamLeft
+        raise StreamCancelled
     if not ready:
         raise TimeoutError

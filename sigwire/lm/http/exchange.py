@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from sigwire.lm.http.transport import HttpRequest
 
 __all__ = [
+    "BodyDecompressor",
     "ProtocolError",
     "TooLongError",
     "Trip",
-    "Unpacker",
     "configured",
     "explained",
     "has_news",
@@ -253,12 +253,12 @@ class _Unzip(Protocol):
     def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
-class Unpacker:
+class BodyDecompressor:
     """Takes the compression off a body. Some servers compress although nobody asked them to.
 
     A body of more than ``limit`` bytes is refused, and no more than that is unpacked: a few kilobytes can be gigabytes.
 
-    >>> Unpacker("identity").feed(b"plain")
+    >>> BodyDecompressor("identity").feed(b"plain")
     b'plain'
     """
 

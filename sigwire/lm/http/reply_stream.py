@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING
 
-from sigwire.effects.steps import Either, Program
+from sigwire.effects.steps import FunctionEffect, Steps
 
 if TYPE_CHECKING:
     from sigwire.lm.http.transport import AsyncReplyStream, HttpRequest, ReplyStream, Transport
@@ -33,21 +33,21 @@ class Pieces:
         self._apieces: AsyncIterator[bytes] | None = None
         self.status = 0
         self.headers: Mapping[str, str] = {}
-        self._next = Either(self._read, self._aread)  # one for all pieces
+        self._next = FunctionEffect(self._read, self._aread)  # one for all pieces
 
-    def open(self) -> Either[None]:
+    def open(self) -> FunctionEffect[None]:
         """Send the request and wait for the reply's head."""
-        return Either(self._open, self._aopen)
+        return FunctionEffect(self._open, self._aopen)
 
-    def next(self) -> Either[bytes | None]:
+    def next(self) -> FunctionEffect[bytes | None]:
         """The next piece of the body; ``None`` at its end."""
         return self._next
 
-    def shut(self) -> Either[None]:
+    def shut(self) -> FunctionEffect[None]:
         """Put the connection back, or close it if the body was not read to its end."""
-        return Either(self.drop, self._ashut)
+        return FunctionEffect(self.drop, self._ashut)
 
-    def rest(self) -> Program[bytes]:
+    def rest(self) -> Steps[bytes]:
         """The whole rest of the body."""
         body = bytearray()
         while (piece := (yield self._next)) is not None:

@@ -6,7 +6,7 @@
     reply.finish()                             keeps the connection where the reply allows it, else closes it
 
 httptools (llhttp, strict as it comes) parses; it does no I/O. Ours is the rest: every wait ends at the request's deadline
-(``_Line``, and ``dialing``, which connects), a reply has one end and nothing after it (``_Reply``), and idle connections are
+(``_SyncConnection``, and ``dialing``, which connects), a reply has one end and nothing after it (``_ReplyParser``), and idle connections are
 looked at before use (``Lines``).
 """
 
@@ -26,16 +26,16 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from sigwire.effects.cancellation import StreamLeft, current_scope, on_leave
+from sigwire.effects.cancellation import StreamCancelled, current_scope, on_leave
 from sigwire.errors import LMError
 from sigwire.lm.http.connect import dial
-from sigwire.lm.http.exchange import ProtocolError, Trip, Unpacker, explained, read_head, time_left
+from sigwire.lm.http.exchange import BodyDecompressor, ProtocolError, Trip, explained, read_head, time_left
 from sigwire.lm.http.urls import Origin
 
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["BlockingReply", "Lines"]
+__all__ = ["Lines", "SyncReply"]
 
 _PIECE = 64 * 1024
 _LONGEST_HEAD = 128 * 1024
@@ -49,7 +49,7 @@ R = TypeVar("R")
 _READ, _WRITE = 1, 4  # as poll has them
 
 
-class _Ready:
+class _SocketWaiter:
     """Waits until a socket can be read from, or written to."""
 
     __slots__ = ("_descriptor", "_poll")
@@ -81,7 +81,7 @@ def _wanted(error: OSError) -> int:
 # --- a connection, and what comes over it --------------------------------------------------------------
 
 
-class _Line:
+class _SyncConnection:
     """A connection to an origin. Nothing blocks but ``_wait``, which ends at ``deadline``.
 
     What is there is taken without asking first: a system call less, and in a thread one occasion less to lose its turn.
@@ -92,13 +92,13 @@ class _Line:
     def __init__(self, connected: socket.socket, origin: Origin, generation: int) -> None:
         self.socket, self.origin, self.generation = connected, origin, generation
         self.deadline: float | None = None
-        self._ready = _Ready(connected)
+        self._ready = _SocketWaiter(connected)
         self.since = 0.0
         self.left = False  # nobody waits for this any more
 
     @contextmanager
     def waiting(self) -> Generator[None]:
-        """Inside, those for whom this is done end all waiting when they leave. Raises ``StreamLeft`` then."""
+        """Inside, those for whom this is done end all waiting when they leave. Raises ``StreamCancelled`` then."""
         try:
             with on_leave(self._leave):
                 yield
@@ -106,7 +106,7 @@ class _Line:
             if not self.left:
                 raise
         if self.left:  # it may look as if the reply had come to its end
-            raise StreamLeft
+            raise StreamCancelled
 
     def _leave(self) -> None:
         self.left = True
@@ -153,10 +153,10 @@ class _Line:
         self.socket.close()
 
 
-class _Reply:
+class _ReplyParser:
     """A reply to one request, as it comes. The methods ``on_...`` are for the parser. Raises ``ProtocolError``."""
 
-    def __init__(self, line: _Line, method: str) -> None:
+    def __init__(self, line: _SyncConnection, method: str) -> None:
         self._line, self._has_body = line, method != "HEAD"
         self._parser = HttpResponseParser(self)
         self._parser.set_dangerous_leniencies(lenient_chunked_length=True)  # and the connection is not used again
@@ -254,11 +254,11 @@ class Lines:
     def __init__(self, keep_alive: float, context: Callable[[], ssl.SSLContext]) -> None:
         self._keep_alive, self._context = keep_alive, context
         self._generation = 0  # counts the closings: what was opened before one is not kept
-        self._idle: dict[Origin, deque[_Line]] = {}
+        self._idle: dict[Origin, deque[_SyncConnection]] = {}
         self._lock = threading.Lock()
         _all_lines.add(self)
 
-    def open(self, trip: Trip) -> BlockingReply:
+    def open(self, trip: Trip) -> SyncReply:
         """Send the request and read the reply's head."""
         line = self._take(trip.endpoint.origin)
         try:
@@ -274,14 +274,14 @@ class Lines:
             if line is not None:
                 line.close()
             _tell(error, trip)
-        return BlockingReply(self, line, reply, trip)
+        return SyncReply(self, line, reply, trip)
 
-    def _connect(self, trip: Trip) -> _Line:
+    def _connect(self, trip: Trip) -> _SyncConnection:
         deadline = None if trip.connect_limit is None else time.monotonic() + trip.connect_limit
         generation = self._generation
-        return _Line(dial(trip.endpoint, deadline, self._context), trip.endpoint.origin, generation)
+        return _SyncConnection(dial(trip.endpoint, deadline, self._context), trip.endpoint.origin, generation)
 
-    def _take(self, origin: Origin) -> _Line | None:
+    def _take(self, origin: Origin) -> _SyncConnection | None:
         """A connection that is still good, if there is one."""
         while True:
             with self._lock:
@@ -293,7 +293,7 @@ class Lines:
                 return line
             line.close()
 
-    def put(self, line: _Line) -> None:
+    def put(self, line: _SyncConnection) -> None:
         """Keep a connection for later, or close it."""
         line.since = now = time.monotonic()
         surplus = [line]
@@ -337,12 +337,12 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
 # --- one exchange --------------------------------------------------------------------------------------
 
 
-def _exchange(line: _Line, trip: Trip) -> _Reply:
+def _exchange(line: _SyncConnection, trip: Trip) -> _ReplyParser:
     """Send the request and read the reply's head."""
     trip.phase = "sending the request"
     refusal = line.send(trip.whole_head(), trip.request.body)
     trip.phase = "waiting for the reply"
-    reply = _Reply(line, trip.request.method)
+    reply = _ReplyParser(line, trip.request.method)
     try:
         reply.read_head()
     except (OSError, ProtocolError) as error:
@@ -353,16 +353,16 @@ def _exchange(line: _Line, trip: Trip) -> _Reply:
     return reply
 
 
-class BlockingReply:
+class SyncReply:
     """A reply whose head has come."""
 
     __slots__ = ("_done", "_line", "_lines", "_reply", "_trip", "_unpacker", "headers", "status")
 
-    def __init__(self, lines: Lines, line: _Line, reply: _Reply, trip: Trip) -> None:
+    def __init__(self, lines: Lines, line: _SyncConnection, reply: _ReplyParser, trip: Trip) -> None:
         self._lines, self._line, self._reply, self._trip = lines, line, reply, trip
         self.status = reply.status
         self.headers = reply.headers
-        self._unpacker: Unpacker | None = None
+        self._unpacker: BodyDecompressor | None = None
         self._done = False
 
     def read(self) -> bytes:
@@ -376,7 +376,7 @@ class BlockingReply:
             raise self._trip.let_go()
         try:
             if self._unpacker is None:
-                self._unpacker = Unpacker(self.headers.get("content-encoding", ""), self._trip.max_reply)
+                self._unpacker = BodyDecompressor(self.headers.get("content-encoding", ""), self._trip.max_reply)
             while packed := self._read_some():
                 if piece := self._unpacker.feed(packed):
                     return piece

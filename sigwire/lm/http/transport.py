@@ -29,13 +29,13 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from sigwire.effects.steps import block_on
 from sigwire.errors import ConfigurationError
 from sigwire.lm.http.exchange import Trip, sendable
-from sigwire.lm.http.sync_client import BlockingReply, Lines
+from sigwire.lm.http.sync_client import Lines, SyncReply
 from sigwire.lm.http.urls import Certificate, Endpoint, Origin, Proxy, endpoint, proxy_from_env, shown, tls_context
 
 if TYPE_CHECKING:
     import ssl
 
-    from sigwire.lm.http.async_client import AwaitedReply, Homes
+    from sigwire.lm.http.async_client import AsyncConnectionPool, AsyncReply
 
 __all__ = [
     "AsyncReplyStream",
@@ -189,7 +189,7 @@ class HttpTransport:
         }
         self._ways: dict[Origin, Proxy | None] = {}
         self._known_heads: dict[tuple[Any, ...], bytes] = {}
-        self._clients = _Clients(keep_alive, _Trust(ca, certificate, tls))
+        self._clients = _Clients(keep_alive, _TlsContexts(ca, certificate, tls))
         weakref.finalize(self, self._clients.close)
 
     def send(self, request: HttpRequest) -> HttpReply:
@@ -315,7 +315,7 @@ def _lower(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-class _Trust:
+class _TlsContexts:
     """Whom to trust, loaded when it is first needed."""
 
     def __init__(
@@ -332,23 +332,23 @@ class _Trust:
 class _Clients:
     """The two clients. aiohttp, which takes long to import, is left alone until something is awaited."""
 
-    def __init__(self, keep_alive: float, trust: _Trust) -> None:
+    def __init__(self, keep_alive: float, trust: _TlsContexts) -> None:
         self._keep_alive, self._trust = keep_alive, trust
         self._blocking = Lines(keep_alive, trust)
-        self._homes: Homes | None = None
+        self._homes: AsyncConnectionPool | None = None
         self._lock = threading.Lock()
 
-    def open(self, trip: Trip) -> BlockingReply | _Bridged:
+    def open(self, trip: Trip) -> SyncReply | _BridgedReply:
         """Send the request and read the reply's head. What goes through a proxy is left to aiohttp, which knows them all."""
-        return self._blocking.open(trip) if trip.proxy is None else _Bridged(block_on(self.aopen(trip)))
+        return self._blocking.open(trip) if trip.proxy is None else _BridgedReply(block_on(self.aopen(trip)))
 
-    def aopen(self, trip: Trip) -> Coroutine[Any, Any, AwaitedReply]:
+    def aopen(self, trip: Trip) -> Coroutine[Any, Any, AsyncReply]:
         """The same, awaited."""
         if self._homes is None:
-            from sigwire.lm.http.async_client import Homes
+            from sigwire.lm.http.async_client import AsyncConnectionPool
 
             with self._lock:
-                self._homes = self._homes or Homes(self._keep_alive, self._trust)
+                self._homes = self._homes or AsyncConnectionPool(self._keep_alive, self._trust)
         return self._homes.open(trip)
 
     def close(self) -> None:
@@ -362,12 +362,12 @@ class _Clients:
             await self._homes.aclose()
 
 
-class _Bridged:
+class _BridgedReply:
     """An awaited reply for blocking code; it lives on an event loop of sigwire's own."""
 
     __slots__ = ("_reply",)
 
-    def __init__(self, reply: AwaitedReply) -> None:
+    def __init__(self, reply: AsyncReply) -> None:
         self._reply = reply
 
     @property

@@ -38,7 +38,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Response, Usage
 from sigwire.core.tools.tool import ToolCall
 from sigwire.effects.emitting import Emit
-from sigwire.effects.steps import Gather, Program, arun, off_loop, run
+from sigwire.effects.steps import Gather, Steps, arun, off_loop, run
 from sigwire.errors import (
     ConfigurationError,
     ContextWindowExceededError,
@@ -54,28 +54,28 @@ from sigwire.errors import (
     LMUnsupportedModelError,
 )
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.openai_chat.partial_calls import GrowingCall
-from sigwire.lm.codecs.openai_chat.profiles import ChatDialect, ReasoningWords
+from sigwire.lm.codecs.openai_chat.partial_calls import PartialCall
+from sigwire.lm.codecs.openai_chat.profiles import ChatProfile, ReasoningNames
 from sigwire.lm.codecs.openai_chat.stream_decoder import ChatDecoder
 from sigwire.lm.codecs.shared.choices import joined, usage_of
-from sigwire.lm.codecs.shared.errors import CONTEXT_TEXTS, Rule, lm_error, read_fault
-from sigwire.lm.codecs.shared.interface import Encoded, ModelFacts, Target
+from sigwire.lm.codecs.shared.errors import CONTEXT_TEXTS, ErrorRule, lm_error, read_fault
+from sigwire.lm.codecs.shared.interface import EncodedRequest, ModelFacts, Target
 from sigwire.lm.codecs.shared.media import split_data_url
 from sigwire.lm.codecs.shared.options import Drop, Option, Place, supports
 from sigwire.lm.codecs.shared.tools import provider_data
-from sigwire.lm.litellm.effects import Chunks, Complete, plain, tell
+from sigwire.lm.litellm.effects import Chunks, CompletionEffect, plain, tell
 from sigwire.lm.secrets import hidden
 
 if TYPE_CHECKING:
-    from sigwire.lm.providers.connection import Connection
+    from sigwire.lm.providers.connection import ConnectionOptions
 
 __all__ = [
     "ERRORS",
     "LITELLM",
     "REFUSED_RELEASES",
-    "BridgeDecoder",
-    "BridgeDialect",
     "LiteLLM",
+    "LiteLLMDecoder",
+    "LiteLLMProfile",
     "check_release",
     "connect",
     "decode_answer",
@@ -95,7 +95,7 @@ _THINKING = "thinking.budget_tokens"
 
 
 @dataclass(frozen=True, kw_only=True)
-class BridgeDialect(ChatDialect):
+class LiteLLMProfile(ChatProfile):
     """How LiteLLM speaks for an upstream. ``parallel_choice``: whether calls can be kept to one at a time.
 
     ``web_search``: whether there is a built-in one.
@@ -108,7 +108,7 @@ class BridgeDialect(ChatDialect):
     )
     allowed_tools: bool = False
     text_lists: bool = False
-    reasoning: ReasoningWords = ReasoningWords(efforts=_EFFORTS, budget=_THINKING)
+    reasoning: ReasoningNames = ReasoningNames(efforts=_EFFORTS, budget=_THINKING)
     broken_arguments: bool = False
     cache_key: bool = False
     cache_mark: str = "cache_control"
@@ -116,9 +116,9 @@ class BridgeDialect(ChatDialect):
     web_search: bool = True
 
 
-LITELLM = BridgeDialect()
+LITELLM = LiteLLMProfile()
 
-_ROWS: Mapping[str, BridgeDialect] = {
+_ROWS: Mapping[str, LiteLLMProfile] = {
     # It flattens content to text for this host: an image would be lost without a word.
     "deepseek": replace(LITELLM, media=frozenset[str](), replay="reasoning_content"),
     # It drops a forced choice without a word.
@@ -167,53 +167,53 @@ _BALANCE_HINT = "Check the account's balance and limits; trying again does not h
 _REACH_HINT = "Check that the server runs and can be reached from here; base_url names another one."
 _KEY_HINT = "Check the API key: LiteLLM reads the provider's usual environment variable, or pass api_key=..."
 
-ERRORS: tuple[Rule, ...] = (
-    Rule(
+ERRORS: tuple[ErrorRule, ...] = (
+    ErrorRule(
         LMBillingError,
         codes=_is("PaymentRequiredError", "BudgetExceededError") | {"insufficient_quota"},
         hint=_BALANCE_HINT,
     ),
-    Rule(LMBillingError, codes=_is("RateLimitError"), texts=_QUOTA_TEXTS, hint=_BALANCE_HINT),
-    Rule(
+    ErrorRule(LMBillingError, codes=_is("RateLimitError"), texts=_QUOTA_TEXTS, hint=_BALANCE_HINT),
+    ErrorRule(
         ContextWindowExceededError,
         codes=_is("ContextWindowExceededError") | {"context_length_exceeded"},
         hint="Shorten the request or use a model with a larger context.",
     ),
-    Rule(ContextWindowExceededError, codes=_is("BadRequestError"), texts=CONTEXT_TEXTS),
-    Rule(
+    ErrorRule(ContextWindowExceededError, codes=_is("BadRequestError"), texts=CONTEXT_TEXTS),
+    ErrorRule(
         LMContentFilteredError,
         codes=_is("ContentPolicyViolationError", "RejectedRequestError")
         | {"content_filter", "content_policy_violation"},
         hint="Change what is sent; trying again does not help.",
     ),
-    Rule(
+    ErrorRule(
         LMInvalidRequestError,
         codes=_is("UnsupportedParamsError"),
         hint="Leave the option out, or pass extra_body={{'drop_params': True}} to have LiteLLM drop it.",
     ),
-    Rule(
+    ErrorRule(
         LMUnsupportedModelError,
         codes=_is("BadRequestError"),
         texts=("llm provider not provided",),
         hint="Neither sigwire nor LiteLLM knows the provider in {model!r}; check its spelling.",
     ),
-    Rule(LMAuthenticationError, codes=_is("AuthenticationError", "PermissionDeniedError"), hint=_KEY_HINT),
+    ErrorRule(LMAuthenticationError, codes=_is("AuthenticationError", "PermissionDeniedError"), hint=_KEY_HINT),
     # OpenAI's package refuses to be made without a key, which LiteLLM takes for a failing server.
-    Rule(LMAuthenticationError, codes=_is("InternalServerError"), texts=_NO_KEY_TEXTS, hint=_KEY_HINT),
-    Rule(
+    ErrorRule(LMAuthenticationError, codes=_is("InternalServerError"), texts=_NO_KEY_TEXTS, hint=_KEY_HINT),
+    ErrorRule(
         LMUnsupportedModelError,
         codes=_is("NotFoundError"),
         hint="Check the model's name: it is not served as {model!r} to this key.",
     ),
-    Rule(LMTimeoutError, codes=_is("Timeout", "APITimeoutError")),
-    Rule(LMRateLimitError, codes=_is("RateLimitError")),
-    Rule(LMTransportError, codes=_is("InternalServerError"), texts=_UNREACHABLE, hint=_REACH_HINT),
-    Rule(LMServerError, codes=_is("InternalServerError", "ServiceUnavailableError", "BadGatewayError")),
-    Rule(LMTransportError, codes=_is("APIConnectionError"), hint=_REACH_HINT),
-    Rule(LMInvalidRequestError, codes=_is("BadRequestError", "UnprocessableEntityError")),
-    Rule(LMServerError, codes=_is("APIResponseValidationError"), retry=False),
+    ErrorRule(LMTimeoutError, codes=_is("Timeout", "APITimeoutError")),
+    ErrorRule(LMRateLimitError, codes=_is("RateLimitError")),
+    ErrorRule(LMTransportError, codes=_is("InternalServerError"), texts=_UNREACHABLE, hint=_REACH_HINT),
+    ErrorRule(LMServerError, codes=_is("InternalServerError", "ServiceUnavailableError", "BadGatewayError")),
+    ErrorRule(LMTransportError, codes=_is("APIConnectionError"), hint=_REACH_HINT),
+    ErrorRule(LMInvalidRequestError, codes=_is("BadRequestError", "UnprocessableEntityError")),
+    ErrorRule(LMServerError, codes=_is("APIResponseValidationError"), retry=False),
     # Statuses without a class of their own (402, 403, 529) are judged by the status.
-    Rule(LMServerError, frozenset({500}), codes=_is("APIError"), retry=False),
+    ErrorRule(LMServerError, frozenset({500}), codes=_is("APIError"), retry=False),
 )
 """By the exception's class and those it is made from; the first rule that fits counts."""
 
@@ -221,7 +221,7 @@ ERRORS: tuple[Rule, ...] = (
 # --- the backend -------------------------------------------------------------------------------------------
 
 
-def connect(name: str, connection: Connection) -> LiteLLM:
+def connect(name: str, connection: ConnectionOptions) -> LiteLLM:
     """The backend for one of LiteLLM's models ("bedrock/..."). Imports nothing and opens nothing.
 
     Raises ``ConfigurationError`` where LiteLLM is not installed, was tampered with, or would ignore the connection's
@@ -240,9 +240,9 @@ def connect(name: str, connection: Connection) -> LiteLLM:
 class LiteLLM:
     """Answers through LiteLLM for one model. Blocking and awaited from one program, each request tried once."""
 
-    def __init__(self, model: str, connection: Connection) -> None:
+    def __init__(self, model: str, connection: ConnectionOptions) -> None:
         self._model, self._connection = model, connection
-        self._target: Target[BridgeDialect] | None = None
+        self._target: Target[LiteLLMProfile] | None = None
 
     def answer(self, request: Request) -> Response:
         """The answer, blocking. Raises ``CallerError`` before anything is sent, and ``LMError`` where none came."""
@@ -252,7 +252,7 @@ class LiteLLM:
         """The answer, awaited."""
         return await arun(self._steps(request))
 
-    def _steps(self, request: Request) -> Program[Response]:
+    def _steps(self, request: Request) -> Steps[Response]:
         litellm, target, whole, sent = yield from self._prepare(request)
         if sent.repeat == 1:
             return (yield from _ask(litellm, whole, sent, target))
@@ -263,25 +263,25 @@ class LiteLLM:
 
     def _prepare(
         self, request: Request, *, stream: bool = False
-    ) -> Program[tuple[Any, Target[BridgeDialect], dict[str, Any], Encoded]]:
+    ) -> Steps[tuple[Any, Target[LiteLLMProfile], dict[str, Any], EncodedRequest]]:
         """The package, and what it is called with."""
-        litellm = yield _Load()
+        litellm = yield _ImportEffect()
         target = self._target = self._target or target_for(self._model, _parameters(litellm, self._model))
         arguments, sent = encode_call(request, target, stream=stream)
         return litellm, target, {**arguments, **self._way(sent)}, sent
 
-    def stream_steps(self, request: Request) -> Program[Response]:
+    def stream_steps(self, request: Request) -> Steps[Response]:
         """The answer as a program that emits its events as they come; tried once, like ``answer``."""
         litellm, target, arguments, sent = yield from self._prepare(request, stream=True)
         if sent.repeat == 1:
             key = arguments.get("api_key")
             failed = partial(failure, target=target, key=key)
-            return (yield from tell(Chunks(litellm, arguments), BridgeDecoder(sent, target), failed))
+            return (yield from tell(Chunks(litellm, arguments), LiteLLMDecoder(sent, target), failed))
         response = yield from self._steps(request)
         yield Emit(*explode(response))
         return response
 
-    def _way(self, sent: Encoded) -> dict[str, Any]:
+    def _way(self, sent: EncodedRequest) -> dict[str, Any]:
         """Where to and with which key, as keyword arguments."""
         connection = self._connection
         key = connection.api_key() if callable(connection.api_key) else connection.api_key
@@ -307,9 +307,11 @@ _AT_ONCE = 8
 _NO_KEY = "not-given"
 
 
-def _ask(litellm: Any, arguments: dict[str, Any], sent: Encoded, target: Target[BridgeDialect]) -> Program[Response]:
+def _ask(
+    litellm: Any, arguments: dict[str, Any], sent: EncodedRequest, target: Target[LiteLLMProfile]
+) -> Steps[Response]:
     try:
-        answer = yield Complete(litellm, arguments)
+        answer = yield CompletionEffect(litellm, arguments)
     except Exception as error:  # whatever LiteLLM and the packages below it raise
         raise failure(error, target, arguments.get("api_key")) from error
     return decode_answer(plain(answer), sent, target)
@@ -336,7 +338,7 @@ def check_release() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Load:
+class _ImportEffect:
     """An effect: LiteLLM, imported on first use, which is long enough to keep an event loop waiting."""
 
     def run(self) -> Any:
@@ -379,14 +381,14 @@ _ABLE = Capabilities(
 )  # fmt: skip
 
 
-def target_for(model: str, parameters: Collection[str] | None) -> Target[BridgeDialect]:
+def target_for(model: str, parameters: Collection[str] | None) -> Target[LiteLLMProfile]:
     """The target for LiteLLM's name of a model. ``parameters``: what LiteLLM says it takes, ``None`` if it does not know."""
     upstream = model.partition("/")[0]
     facts = ModelFacts(cache_breakpoints=upstream in _CACHE_MARKED)
     return Target("litellm", model, dialect_for(model, parameters), _ABLE, facts)
 
 
-def dialect_for(model: str, parameters: Collection[str] | None) -> BridgeDialect:
+def dialect_for(model: str, parameters: Collection[str] | None) -> LiteLLMProfile:
     """The dialect of a model's upstream, without what it does not take.
 
     >>> dialect_for("mistral/large", ["tools", "temperature"]).many
@@ -414,17 +416,17 @@ def _missing_options(parameters: Collection[str]) -> dict[str, Option | None]:
     return {**dropped, **{name: None for name in _REFUSED if name not in parameters}}
 
 
-def _reasoning_words(parameters: Collection[str]) -> ReasoningWords:
+def _reasoning_words(parameters: Collection[str]) -> ReasoningNames:
     able = "reasoning_effort" in parameters
-    return ReasoningWords(efforts=_EFFORTS if able else (), budget=_THINKING if "thinking" in parameters else None)
+    return ReasoningNames(efforts=_EFFORTS if able else (), budget=_THINKING if "thinking" in parameters else None)
 
 
 # --- encode ------------------------------------------------------------------------------------------------
 
 
 def encode_call(
-    request: Request, target: Target[BridgeDialect], *, stream: bool = False
-) -> tuple[dict[str, Any], Encoded]:
+    request: Request, target: Target[LiteLLMProfile], *, stream: bool = False
+) -> tuple[dict[str, Any], EncodedRequest]:
     """The keyword arguments of ``litellm.completion``, without address and key, and what was encoded.
 
     Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
@@ -446,7 +448,9 @@ def encode_call(
     return {**body, **alone}, sent
 
 
-def _search_apart(request: Request, target: Target[BridgeDialect]) -> tuple[Request, JsonObject, tuple[LMWarning, ...]]:
+def _search_apart(
+    request: Request, target: Target[LiteLLMProfile]
+) -> tuple[Request, JsonObject, tuple[LMWarning, ...]]:
     """Built-in web search is an argument of its own here, beside the tools."""
     searches = [tool for tool in request.tools if tool.get("type") == "web_search"]
     if not searches:
@@ -466,7 +470,7 @@ def _search_apart(request: Request, target: Target[BridgeDialect]) -> tuple[Requ
     return replace(request, tools=functions), {"web_search_options": options}, warnings
 
 
-def _without_parallel(request: Request, target: Target[BridgeDialect]) -> tuple[Request, tuple[LMWarning, ...]]:
+def _without_parallel(request: Request, target: Target[LiteLLMProfile]) -> tuple[Request, tuple[LMWarning, ...]]:
     wanted = request.parallel_tool_calls
     if wanted is None or target.dialect.parallel_choice:
         return request, ()
@@ -477,7 +481,7 @@ def _without_parallel(request: Request, target: Target[BridgeDialect]) -> tuple[
 # --- decode ------------------------------------------------------------------------------------------------
 
 
-def decode_answer(body: JsonValue, sent: Encoded, target: Target[BridgeDialect]) -> Response:
+def decode_answer(body: JsonValue, sent: EncodedRequest, target: Target[LiteLLMProfile]) -> Response:
     """LiteLLM's answer as a response. Raises an ``LMError`` for one that holds no choices."""
     response = openai_chat.decode(body, sent, target)
     usage = body.get("usage") if isinstance(body, dict) else None
@@ -485,7 +489,7 @@ def decode_answer(body: JsonValue, sent: Encoded, target: Target[BridgeDialect])
     return replace(response, choices=choices, usage=usage_of(usage, USAGE))
 
 
-class BridgeDecoder(ChatDecoder[BridgeDialect]):
+class LiteLLMDecoder(ChatDecoder[LiteLLMProfile]):
     """LiteLLM's chunks -> events: OpenAI's, with what LiteLLM adds to them."""
 
     def _decode(self, body: JsonObject) -> Response:
@@ -494,11 +498,11 @@ class BridgeDecoder(ChatDecoder[BridgeDialect]):
     def _usage_of(self, body: JsonObject) -> Usage:
         return usage_of(body.get("usage"), USAGE)
 
-    def _begin(self, call: GrowingCall) -> tuple[str, str]:
+    def _begin(self, call: PartialCall) -> tuple[str, str]:
         return self._numbered(call.id.partition(_SIGNED_ID)[0]), self.sent.names.decode(call.name)
 
 
-def _completed(choice: Choice, target: Target[BridgeDialect]) -> Choice:
+def _completed(choice: Choice, target: Target[LiteLLMProfile]) -> Choice:
     """The choice with what LiteLLM adds to OpenAI's shape."""
     family = target.dialect.family
     message = choice.raw.get("message") if isinstance(choice.raw, dict) else None
@@ -534,7 +538,7 @@ def _bare(call: ToolCall, family: str) -> ToolCall:
     return replace(call, id=call_id, provider_data={family: {**data, "provider_specific_fields": signed}})
 
 
-def _kept(message: JsonObject, target: Target[BridgeDialect]) -> tuple[Part, ...]:
+def _kept(message: JsonObject, target: Target[LiteLLMProfile]) -> tuple[Part, ...]:
     """What the upstream wants to see again, as fields of the turn."""
     fields: JsonObject = {}
     if blocks := message.get("thinking_blocks"):
@@ -561,7 +565,7 @@ def _images(message: JsonObject) -> list[Part]:
 # --- errors ------------------------------------------------------------------------------------------------
 
 
-def failure(error: Exception, target: Target[BridgeDialect], key: str | None = None) -> LMError:
+def failure(error: Exception, target: Target[LiteLLMProfile], key: str | None = None) -> LMError:
     """LiteLLM's exception as ours, by ``ERRORS``; what fits nothing there by its status. ``key`` is masked."""
     if isinstance(error, TimeoutError):
         return LMTimeoutError("No answer through LiteLLM in time.", provider=target.provider, model=target.model)

@@ -1,7 +1,7 @@
 """LiteLLM's answers as effects: whole, or as a stream of chunks, and the program that reads that to its end.
 
 LiteLLM gives an iterator, or an asynchronous one, of its own objects. ``Chunks`` opens it, reads it and puts it away;
-``tell(chunks, decoder, failed)`` emits what a decoder makes of the chunks. ``Complete`` is the answer in one piece.
+``tell(chunks, decoder, failed)`` emits what a decoder makes of the chunks. ``CompletionEffect`` is the answer in one piece.
 
 The caller's timeout is for the whole answer: LiteLLM's own starts anew with every byte that arrives.
 
@@ -25,11 +25,11 @@ from sigwire.core.json import JsonValue
 from sigwire.core.response import Response
 from sigwire.effects.cancellation import current_scope, on_leave
 from sigwire.effects.emitting import Emit
-from sigwire.effects.steps import Effect, Either, Program, block_on, is_blocking
+from sigwire.effects.steps import Effect, FunctionEffect, Steps, block_on, is_blocking
 from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.interface import Decoder
 
-__all__ = ["Chunks", "Complete", "plain", "tell"]
+__all__ = ["Chunks", "CompletionEffect", "plain", "tell"]
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ def _replies(frame: FrameType | None) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Complete:
+class CompletionEffect:
     """An effect: LiteLLM answers, in one piece. ``arguments`` are those of ``litellm.completion``."""
 
     litellm: Any
@@ -127,17 +127,17 @@ class Chunks:
         self._came: Any = None
         self._is_awaited = False
 
-    def open(self) -> Either[None]:
+    def open(self) -> FunctionEffect[None]:
         """Ask."""
-        return Either(self._open, self._aopen)
+        return FunctionEffect(self._open, self._aopen)
 
-    def next(self) -> Either[JsonValue]:
+    def next(self) -> FunctionEffect[JsonValue]:
         """The next chunk; ``None`` at the end."""
-        return Either(self._next, self._anext)
+        return FunctionEffect(self._next, self._anext)
 
-    def shut(self) -> Either[None]:
+    def shut(self) -> FunctionEffect[None]:
         """Put the stream away, read to its end or not."""
-        return Either(self._shut, self._ashut)
+        return FunctionEffect(self._shut, self._ashut)
 
     def abort(self) -> None:
         """Close what can be closed without waiting. What is awaited is cancelled by whoever awaits it."""
@@ -195,7 +195,7 @@ class Chunks:
         return left
 
 
-def tell(chunks: Chunks, decoder: Decoder, failed: Callable[[Exception], LMError]) -> Program[Response]:
+def tell(chunks: Chunks, decoder: Decoder, failed: Callable[[Exception], LMError]) -> Steps[Response]:
     """Emit the events of an answer as they come. ``failed`` makes LiteLLM's exceptions ours.
 
     An error that comes after something was told has the answer so far as its ``partial``.
@@ -217,7 +217,7 @@ def tell(chunks: Chunks, decoder: Decoder, failed: Callable[[Exception], LMError
     return collect(told)
 
 
-def _try(effect: Effect[T], told: list[StreamEvent], failed: Callable[[Exception], LMError]) -> Program[T]:
+def _try(effect: Effect[T], told: list[StreamEvent], failed: Callable[[Exception], LMError]) -> Steps[T]:
     try:
         value: T = yield effect
     except Exception as error:  # whatever LiteLLM and the packages below it raise
@@ -228,7 +228,7 @@ def _try(effect: Effect[T], told: list[StreamEvent], failed: Callable[[Exception
     return value
 
 
-def _emit(said: list[StreamEvent], told: list[StreamEvent]) -> Program[None]:
+def _emit(said: list[StreamEvent], told: list[StreamEvent]) -> Steps[None]:
     told += said
     if said:
         yield Emit(*said)

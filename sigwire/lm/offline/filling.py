@@ -74,7 +74,7 @@ def fill(
 
 
 def _filled(slots: Sequence[Slot], scene: Scene, known: Known) -> Filling:
-    draft = _Draft(slots, scene, known)
+    draft = _ArgumentDraft(slots, scene, known)
     draft.by_whole_text()
     draft.by_mentions()
     draft.in_reading_order()
@@ -86,7 +86,7 @@ _SURE = 2.5  # a reason from elsewhere that no text outweighs
 _FITS_WELL = 1.35  # a reason that is enough for what may be left out
 
 
-class _Draft:
+class _ArgumentDraft:
     """Arguments in the making: which slots have a value and why, and which mentions are taken."""
 
     def __init__(self, slots: Sequence[Slot], scene: Scene, known: Known) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from sigwire.core.response import Attempt
-from sigwire.effects.steps import Program
+from sigwire.effects.steps import Steps
 from sigwire.errors import LMError
 
 __all__ = ["CLOCK", "Clock", "RetryPolicy", "Sleep", "retrying"]
@@ -33,7 +33,7 @@ class Clock(Protocol):
     async def asleep(self, seconds: float) -> None: ...
 
 
-class _WallClock:
+class _SystemClock:
     """The real one."""
 
     def sleep(self, seconds: float) -> None:
@@ -45,7 +45,7 @@ class _WallClock:
         await asyncio.sleep(seconds)
 
 
-CLOCK: Clock = _WallClock()
+CLOCK: Clock = _SystemClock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ class RetryPolicy:
 
 
 def retrying(
-    trip: Callable[[], Program[T]], policy: RetryPolicy, attempts: list[Attempt], model: str | None = None
-) -> Program[T]:
+    trip: Callable[[], Steps[T]], policy: RetryPolicy, attempts: list[Attempt], model: str | None = None
+) -> Steps[T]:
     """Make the trip until it succeeds or ``policy`` ends it; failures are added to ``attempts``, as ``model``'s.
 
     The last error is raised as it is, with all ``attempts`` on it. Anything but an ``LMError`` passes at once.

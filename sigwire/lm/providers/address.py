@@ -16,13 +16,13 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import quote, urlsplit
 
 from sigwire.errors import ConfigurationError, LMAuthenticationError
-from sigwire.lm.providers.connection import Connection
+from sigwire.lm.providers.connection import ConnectionOptions
 from sigwire.lm.providers.registry import Key, Provider
 
-__all__ = ["Address", "Way"]
+__all__ = ["EndpointResolver", "ServiceEndpoint"]
 
 
-class Way(NamedTuple):
+class ServiceEndpoint(NamedTuple):
     """Where one request goes and what it carries beside its body. ``key`` is the key itself, never to be shown."""
 
     base: str
@@ -31,7 +31,7 @@ class Way(NamedTuple):
     about_key: str
 
 
-class _Found(NamedTuple):
+class _ResolvedKey(NamedTuple):
     """A key, the header that carries it, and a sentence about where it is from, or why there is none."""
 
     key: str = ""
@@ -39,21 +39,21 @@ class _Found(NamedTuple):
     about: str = ""
 
 
-def _found(place: Key, key: str, origin: str) -> _Found:
-    return _Found(key, place.headers(key), f"It was {origin}.")
+def _found(place: Key, key: str, origin: str) -> _ResolvedKey:
+    return _ResolvedKey(key, place.headers(key), f"It was {origin}.")
 
 
 # What a way was made of, beside what never changes: the variables' values, and the request's own headers.
-_Seen: TypeAlias = "tuple[list[str | None], dict[str, str]]"
+_FamilyView: TypeAlias = "tuple[list[str | None], dict[str, str]]"
 
 
-class Address:
+class EndpointResolver:
     """How one model of a row is reached."""
 
-    def __init__(self, provider: Provider, name: str, connection: Connection, model: str) -> None:
+    def __init__(self, provider: Provider, name: str, connection: ConnectionOptions, model: str) -> None:
         self._provider, self._name, self._connection, self.model = provider, name, connection, model
         self._variables: tuple[str, ...] | None = None
-        self._last: tuple[_Seen, Way] | None = None
+        self._last: tuple[_FamilyView, ServiceEndpoint] | None = None
 
     def base(self) -> tuple[str, bool]:
         """The base URL, and whether it was given in code."""
@@ -101,7 +101,7 @@ class Address:
 
     # --- with which key
 
-    def way(self, headers: Mapping[str, str]) -> Way:
+    def way(self, headers: Mapping[str, str]) -> ServiceEndpoint:
         """Where to and with which headers, those of one request among them. Reads the environment, and the key."""
         if callable(self._connection.api_key):
             return self._way(headers)
@@ -124,13 +124,13 @@ class Address:
         at_home = self.is_home(row.tidy(connection.base_url))
         return (*(row.header_variables.values() if at_home else ()), *keys)
 
-    def _way(self, headers: Mapping[str, str]) -> Way:
+    def _way(self, headers: Mapping[str, str]) -> ServiceEndpoint:
         base, given = self.base()
         extra = {**self._connection.headers, **headers}
         own = {name.lower(): value for name, value in extra.items()}
         found = self._key(base, given, own)
         every = {"content-type": _JSON, **self._named_headers(base, given), **found.headers, **own}
-        return Way(base, every, found.key, found.about)
+        return ServiceEndpoint(base, every, found.key, found.about)
 
     def _named_headers(self, base: str, given: bool) -> dict[str, str]:
         """Headers from the environment that say whose account it is; they go where the key goes."""
@@ -139,11 +139,11 @@ class Address:
         named = self._provider.header_variables
         return {header: value for header, variable in named.items() if (value := os.environ.get(variable))}
 
-    def _key(self, base: str, given: bool, own: Mapping[str, str]) -> _Found:
+    def _key(self, base: str, given: bool, own: Mapping[str, str]) -> _ResolvedKey:
         """The key for a base URL: of the user's own headers, of the code, of the environment; or why there is none."""
         row, explicit = self._provider, self._connection.api_key
         if own and any(place.header in own for place in row.keys):
-            return _Found(about="It was sent in a header of yours.")
+            return _ResolvedKey(about="It was sent in a header of yours.")
         if explicit is not None:
             place = row.keys[0] if row.keys else Key("")
             return _found(place, self._checked(explicit() if callable(explicit) else explicit), "given as api_key")
@@ -153,12 +153,12 @@ class Address:
                 return _found(place, key, f"read from {place.variable}")
         if there:
             variable = next(iter(there)).variable
-            return _Found(
+            return _ResolvedKey(
                 about=f"The key in {variable} was not sent, as it is not {_place(base)}'s. Pass api_key=... for that host."
             )
         if row.key == "needed" and (row.own_host or self.is_home(base)):
             raise self._no_key()
-        return _Found(about="No key was sent; pass api_key=... if the host wants one.")
+        return _ResolvedKey(about="No key was sent; pass api_key=... if the host wants one.")
 
     def _checked(self, key: object) -> str:
         if not isinstance(key, str):

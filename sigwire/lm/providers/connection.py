@@ -1,4 +1,4 @@
-"""``Connection``: what a user says about the way to a provider, kept apart from the options of a model.
+"""``ConnectionOptions``: what a user says about the way to a provider, kept apart from the options of a model.
 
 Nothing secret in it is shown, copied or stored.
 """
@@ -17,18 +17,18 @@ from sigwire.lm.secrets import is_secret, without_secrets
 if TYPE_CHECKING:
     from sigwire.lm.http.transport import Transport
 
-__all__ = ["ELSEWHERE", "Connection", "shown"]
+__all__ = ["ELSEWHERE", "ConnectionOptions", "shown"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Connection:
+class ConnectionOptions:
     """How a model is reached, where it is not as the row says. Nothing secret in it is ever shown.
 
     ``api_key``: the key, or a function that gives it for each request (tokens that expire). ``base_url``: another address;
     ``timeout``: seconds for a whole request; ``headers`` go with every request; ``wire``: the name of one of the row's
     wires; ``variables``: values for the row's URL.
 
-    >>> Connection(api_key="k", base_url="https://me:pass@llm.example/v1", headers={"x-team": "a"})
+    >>> ConnectionOptions(api_key="k", base_url="https://me:pass@llm.example/v1", headers={"x-team": "a"})
     Connection(base_url='https://llm.example/v1', api_key=***, headers=***)
     """
 
@@ -59,7 +59,7 @@ class Connection:
     def __repr__(self) -> str:
         return f"Connection({', '.join(self.shown())})"
 
-    def bare(self) -> Connection:
+    def bare(self) -> ConnectionOptions:
         """The same without secrets. A function that gives the key is none: pickles name it and do not hold it."""
         return replace(
             self,
@@ -68,11 +68,11 @@ class Connection:
             headers=without_secrets(self.headers),
         )
 
-    def elsewhere(self) -> Connection:
+    def elsewhere(self) -> ConnectionOptions:
         """For another provider, which this one's key, headers and address are no business of."""
-        return Connection(transport=self.transport, timeout=self.timeout)
+        return ConnectionOptions(transport=self.transport, timeout=self.timeout)
 
-    def __deepcopy__(self, memo: object) -> Connection:
+    def __deepcopy__(self, memo: object) -> ConnectionOptions:
         return self  # copies of a program share a client, and a key is not multiplied
 
 

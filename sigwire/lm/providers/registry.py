@@ -15,16 +15,16 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from sigwire.errors import ConfigurationError
-from sigwire.lm.providers.row import Backend, Key, ModelRule, Provider, Variable, Wire
+from sigwire.lm.providers.row import Key, ModelRule, Provider, SimpleBackend, UrlVariable, Wire
 from sigwire.lm.providers.rows import ROWS
 
 __all__ = [
     "PROVIDERS",
-    "Backend",
     "Key",
     "ModelRule",
     "Provider",
-    "Variable",
+    "SimpleBackend",
+    "UrlVariable",
     "Wire",
     "find_provider",
     "nearest",

@@ -5,7 +5,7 @@
     Wire        a codec and the host's dialect of it
     ModelRule   model names (patterns) that differ from the rest of the row: abilities, facts, another wire
     Variable    a piece of a URL that the user fills in
-    Backend     what answers the requests for one model, where that is not HTTP of ours
+    SimpleBackend     what answers the requests for one model, where that is not HTTP of ours
 
 Codecs are named and not imported: a row costs nothing until a model of it is used. No key is ever read here.
 """
@@ -23,15 +23,15 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.errors import LMError
-from sigwire.lm.codecs.shared.interface import Codec, Dialect, ModelFacts
+from sigwire.lm.codecs.shared.interface import Codec, ModelFacts, WireProfile
 
 if TYPE_CHECKING:
-    from sigwire.lm.providers.connection import Connection
+    from sigwire.lm.providers.connection import ConnectionOptions
 
-__all__ = ["Backend", "Key", "ModelRule", "Provider", "Variable", "Wire", "without_slash"]
+__all__ = ["Key", "ModelRule", "Provider", "SimpleBackend", "UrlVariable", "Wire", "without_slash"]
 
 
-class Backend(Protocol):
+class SimpleBackend(Protocol):
     """What answers the requests for one model. It must not block for long in ``answer`` where it has no ``aanswer``."""
 
     def answer(self, request: Request) -> Response: ...
@@ -73,18 +73,18 @@ class Wire:
     """
 
     codec: str | Codec[Any] = "openai_chat"
-    dialect: str | Dialect = "openai_chat.profiles:COMPATIBLE"
-    elsewhere: str | Dialect | None = None
+    dialect: str | WireProfile = "openai_chat.profiles:COMPATIBLE"
+    elsewhere: str | WireProfile | None = None
     path: str | None = None
     query: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def load(self, *, elsewhere: bool = False) -> tuple[Codec[Any], Dialect]:
+    def load(self, *, elsewhere: bool = False) -> tuple[Codec[Any], WireProfile]:
         """Both as objects."""
         codec = _codec_module(self.codec) if isinstance(self.codec, str) else self.codec
         dialect = (self.elsewhere if elsewhere else None) or self.dialect
         if isinstance(dialect, str):
             module, _, name = dialect.partition(":")
-            dialect = cast(Dialect, getattr(_codec_module(module), name))
+            dialect = cast(WireProfile, getattr(_codec_module(module), name))
         return cast("Codec[Any]", codec), dialect if self.path is None else replace(dialect, path=self.path)
 
 
@@ -93,7 +93,7 @@ def _codec_module(name: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class UrlVariable:
     """A piece of a URL that the user fills in: an argument of ``LM``, else environment variables, else the default."""
 
     variables: tuple[str, ...] = ()
@@ -154,8 +154,8 @@ class Provider:
     runs (web search); ``capabilities`` of the models, ``rules`` for those that differ; ``hints``: the last sentence of an
     error; ``aliases``: other prefixes for the row.
 
-    Instead of all of this ``backend``: ``module:function`` that makes a ``Backend`` from a model's name and a
-    ``Connection``. ``needs``: a package that must be installed for it, which is also the name of sigwire's extra.
+    Instead of all of this ``backend``: ``module:function`` that makes a ``SimpleBackend`` from a model's name and a
+    ``ConnectionOptions``. ``needs``: a package that must be installed for it, which is also the name of sigwire's extra.
     ``models``: the only ones there are, where that is known, with their abilities.
     """
 
@@ -163,7 +163,7 @@ class Provider:
     base_url: str | Callable[[Mapping[str, str]], str] = ""
     base_variables: tuple[str, ...] = ()
     tidy: Callable[[str], str] = without_slash
-    variables: Mapping[str, Variable] = field(default_factory=dict[str, Variable])
+    variables: Mapping[str, UrlVariable] = field(default_factory=dict[str, UrlVariable])
     keys: tuple[Key, ...] = ()
     key: Literal["needed", "optional"] = "needed"
     own_host: bool = False
@@ -228,7 +228,7 @@ class Provider:
         special = (self.builtin_wire if builtin else None) or (rule.tools_wire if tools else None)
         return special or rule.wire or next(iter(self.wires))
 
-    def connect(self, name: str, connection: Connection) -> Backend:
+    def connect(self, name: str, connection: ConnectionOptions) -> SimpleBackend:
         """A backend of the row's own (``backend``) for a model."""
         module, _, function = self.backend.partition(":")
-        return cast(Backend, getattr(importlib.import_module(module), function)(name, connection))
+        return cast(SimpleBackend, getattr(importlib.import_module(module), function)(name, connection))

@@ -14,7 +14,7 @@ from typing import Any
 from sigwire.core.capabilities import Capabilities
 from sigwire.errors import LMAuthenticationError, LMTransportError
 from sigwire.lm.codecs.shared.interface import ModelFacts
-from sigwire.lm.providers.row import Key, ModelRule, Provider, Variable, Wire, without_slash
+from sigwire.lm.providers.row import Key, ModelRule, Provider, UrlVariable, Wire, without_slash
 
 __all__ = ["ROWS"]
 
@@ -107,7 +107,7 @@ _OPENAI = Provider(
 _AZURE = Provider(
     prefix="azure",
     base_variables=("AZURE_OPENAI_ENDPOINT", "AZURE_API_BASE"),
-    variables={"api_version": Variable(("OPENAI_API_VERSION", "AZURE_API_VERSION"), "2024-10-21")},
+    variables={"api_version": UrlVariable(("OPENAI_API_VERSION", "AZURE_API_VERSION"), "2024-10-21")},
     keys=(
         Key("AZURE_OPENAI_API_KEY", "api-key", "{}"),
         Key("AZURE_API_KEY", "api-key", "{}"),
@@ -251,8 +251,8 @@ _VERTEX = Provider(
     prefix="vertex",
     base_url=_vertex_base,
     variables={
-        "project": Variable(("GOOGLE_CLOUD_PROJECT",)),
-        "location": Variable(("GOOGLE_CLOUD_LOCATION",), "global"),
+        "project": UrlVariable(("GOOGLE_CLOUD_PROJECT",)),
+        "location": UrlVariable(("GOOGLE_CLOUD_LOCATION",), "global"),
     },
     keys=(Key("GOOGLE_OAUTH_ACCESS_TOKEN"), Key("CLOUDSDK_AUTH_ACCESS_TOKEN")),
     hosts=("aiplatform.googleapis.com", "*-aiplatform.googleapis.com"),

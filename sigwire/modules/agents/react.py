@@ -38,7 +38,7 @@ from sigwire.core.messages import Message
 from sigwire.core.response import Attempt, Choice, Usage
 from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls, ToolResult
 from sigwire.effects.emitting import Emit
-from sigwire.effects.steps import Program
+from sigwire.effects.steps import Steps
 from sigwire.errors import (
     AdapterParseError,
     AgentStopped,
@@ -267,7 +267,7 @@ class ReAct(StepsModule, Generic[P, S]):
 
     # --- the loop --------------------------------------------------------------------------------------
 
-    def steps(self, *args: Any, **inputs: Any) -> Program[Prediction]:
+    def steps(self, *args: Any, **inputs: Any) -> Steps[Prediction]:
         """One run as a program."""
         if args:
             raise InputError(f"{type(self).__name__} takes its inputs by name: ReAct(...)(question=...).")
@@ -276,7 +276,7 @@ class ReAct(StepsModule, Generic[P, S]):
         before = inputs.pop(self._names.history, None)
         return self._run(self._begin(inputs, before), limit)
 
-    def _begin(self, inputs: dict[str, Any], before: Any) -> _Talk:
+    def _begin(self, inputs: dict[str, Any], before: Any) -> _RunState:
         """The conversation at its start: what was before, completed, and the task."""
         history = conversation.completed(History.read(before)) if before is not None else History()
         history = conversation.without_outputs(history, self._output_names)
@@ -286,9 +286,9 @@ class ReAct(StepsModule, Generic[P, S]):
             check = current().warn_on_type_mismatch
             inputs = self._reader.read(type(self).__name__, dict(inputs), check_types=check)
             history = history.append(Turn(inputs))
-        return _Talk(history, inputs)
+        return _RunState(history, inputs)
 
-    def _run(self, talk: _Talk, limit: int) -> Program[Prediction]:
+    def _run(self, talk: _RunState, limit: int) -> Steps[Prediction]:
         try:
             if not self.toolbox.tools:
                 return (yield from self._ask_plainly(talk))
@@ -300,7 +300,7 @@ class ReAct(StepsModule, Generic[P, S]):
             _tell(error, talk)
             raise
 
-    def _loop(self, talk: _Talk, limit: int) -> Program[_End]:
+    def _loop(self, talk: _RunState, limit: int) -> Steps[_Termination]:
         before = on_turn(None)
         try:
             for number in range(limit):
@@ -310,13 +310,13 @@ class ReAct(StepsModule, Generic[P, S]):
                     return end
         finally:
             on_turn(before)
-        return _End("limit", why=f"{limit} turns were used up")
+        return _Termination("limit", why=f"{limit} turns were used up")
 
-    def _told_turn(self, talk: _Talk) -> Program[_End | None]:
+    def _told_turn(self, talk: _RunState) -> Steps[_Termination | None]:
         """A turn in a stream: the outputs that it hands in are told like any fields."""
-        from sigwire.modules.agents.submit_stream import Handed
+        from sigwire.modules.agents.submit_stream import SubmitStream
 
-        handed = Handed(self._submit, self._plain_plan().layout, place_of(self.react))
+        handed = SubmitStream(self._submit, self._plain_plan().layout, place_of(self.react))
         hear_beside(self.react, handed)
         try:
             end = yield from self._turn(talk)
@@ -327,13 +327,13 @@ class ReAct(StepsModule, Generic[P, S]):
             yield Emit(*rest)
         return end
 
-    def _turn(self, talk: _Talk) -> Program[_End | None]:
+    def _turn(self, talk: _RunState) -> Steps[_Termination | None]:
         """Ask once and act on the answer; an end, or ``None`` to go on."""
         began = time.perf_counter()
         try:
             prediction = yield from self._ask(talk, self.react, {self._names.tools: self._offered})
         except ContextWindowExceededError as error:
-            return _End("context_window_exceeded", why="the conversation no longer fits the model", cause=error)
+            return _Termination("context_window_exceeded", why="the conversation no longer fits the model", cause=error)
         except _UNREADABLE as error:
             return talk.misread(error, time.perf_counter() - began)
         talk.strikes = 0
@@ -344,7 +344,7 @@ class ReAct(StepsModule, Generic[P, S]):
             talk.step(choice, time.perf_counter() - began)
             return self._plain_end(choice)
         place = place_of(self) if is_streamed() else None
-        record = talk.record if place is None else _Telling(talk.record, place)
+        record = talk.record if place is None else _EmittingRecorder(talk.record, place)
         runs = yield from self.toolbox.run(self._to_run(calls), record=record)
         end, results = self._settle(calls, runs)
         if place is not None:  # the submission's results: the tools' were told as they came
@@ -353,11 +353,11 @@ class ReAct(StepsModule, Generic[P, S]):
         talk.step(choice, time.perf_counter() - began, calls, tuple(result.result for result in results))
         return end
 
-    def _ask(self, talk: _Talk, predictor: Any, more: dict[str, Any]) -> Program[Any]:
+    def _ask(self, talk: _RunState, predictor: Any, more: dict[str, Any]) -> Steps[Any]:
         """Ask with the conversation; where it does not fit, with old results taken out, until nothing is left to take."""
         while True:
             try:
-                asking: Program[Any] = predictor.call_steps(**{**more, self._names.history: talk.history})
+                asking: Steps[Any] = predictor.call_steps(**{**more, self._names.history: talk.history})
                 prediction = yield from asking
             except ContextWindowExceededError as error:
                 talk.attempts.append(Attempt("ask", error.model, error=error.code))
@@ -392,11 +392,13 @@ class ReAct(StepsModule, Generic[P, S]):
     def _to_run(self, calls: Iterable[ToolCall]) -> list[ToolCall]:
         return [call for call in calls if call.name != self._submit.name]
 
-    def _settle(self, calls: tuple[ToolCall, ...], runs: tuple[ToolRun, ...]) -> tuple[_End | None, list[ToolRun]]:
+    def _settle(
+        self, calls: tuple[ToolCall, ...], runs: tuple[ToolRun, ...]
+    ) -> tuple[_Termination | None, list[ToolRun]]:
         """The results of all calls in order, the submission's among them, and the end if it counts."""
         failed = next((done.call.name for done in runs if done.result.is_error), None)
         waiting = iter(runs)
-        end: _End | None = None
+        end: _Termination | None = None
         results: list[ToolRun] = []
         for call in calls:
             if call.name != self._submit.name:
@@ -411,12 +413,12 @@ class ReAct(StepsModule, Generic[P, S]):
                 content, bad = f"Not accepted: {failed} failed in this turn. Look at its result, then submit.", True
             else:
                 content, bad = "Completed.", False
-                end = _End("submit", submission.outputs)
+                end = _Termination("submit", submission.outputs)
             result = ToolResult(call.id, call.name, content, bad)
             results.append(ToolRun(call, result, result))
         return end, results
 
-    def _plain_end(self, choice: Choice) -> _End:
+    def _plain_end(self, choice: Choice) -> _Termination:
         """The end of a run that the model answered in plain text: as the adapter lays outputs out, or, where there is just one
         output, a text, as that text.
         """
@@ -424,20 +426,20 @@ class ReAct(StepsModule, Generic[P, S]):
         outputs = self.signature.spec.outputs
         plan = self._plain_plan()
         if _is_laid_out(plan.layout, choice.text):
-            return _End("no_calls", _parsed(plan, choice), why=why)
+            return _Termination("no_calls", _parsed(plan, choice), why=why)
         if len(outputs) != 1 or outputs[0].annotation is not str or not choice.text.strip():
-            return _End("no_calls", why=why)
+            return _Termination("no_calls", why=why)
         try:
-            return _End("no_calls", {outputs[0].name: outputs[0].adapter.validate_python(choice.text.strip())})
+            return _Termination("no_calls", {outputs[0].name: outputs[0].adapter.validate_python(choice.text.strip())})
         except ValueError:  # a text that the field's constraints refuse
-            return _End("no_calls", why=why)
+            return _Termination("no_calls", why=why)
 
     def _plain_plan(self) -> Plan:
         """How the adapter would have the outputs written, where no tools are offered."""
         adapter = current().adapter or default_adapter()
         return adapter.plan(self._asked_alone, Capabilities())
 
-    def _final_outputs(self, talk: _Talk, end: _End) -> Program[dict[str, Any]]:
+    def _final_outputs(self, talk: _RunState, end: _Termination) -> Steps[dict[str, Any]]:
         """Get the outputs from what was found, with one more request, or stop."""
         if not self.extracts:
             raise self._stopped(talk, end, "extract=True would get them with one more request") from end.cause
@@ -463,7 +465,7 @@ class ReAct(StepsModule, Generic[P, S]):
         talk.add(Message.assistant(conversation.answer_text(declared)))
         return outputs
 
-    def _stopped(self, talk: _Talk, end: _End, hint: str) -> AgentStopped:
+    def _stopped(self, talk: _RunState, end: _Termination, hint: str) -> AgentStopped:
         return AgentStopped(
             f"The run ended without its outputs ({', '.join(self._output_names)}): {end.why}; {hint}. "
             "error.steps has what was done; call again with history=error.history to go on.",
@@ -472,7 +474,7 @@ class ReAct(StepsModule, Generic[P, S]):
             history=talk.history,
         )
 
-    def _too_long(self, talk: _Talk, error: ContextWindowExceededError) -> ContextWindowExceededError:
+    def _too_long(self, talk: _RunState, error: ContextWindowExceededError) -> ContextWindowExceededError:
         task = len(conversation.as_text([Turn(talk.inputs)]))
         whole = len(conversation.as_text(talk.history))
         return ContextWindowExceededError(
@@ -482,14 +484,14 @@ class ReAct(StepsModule, Generic[P, S]):
             provider=error.provider,
         )
 
-    def _ask_plainly(self, talk: _Talk) -> Program[Prediction]:
+    def _ask_plainly(self, talk: _RunState) -> Steps[Prediction]:
         """A run without tools is a plain prediction."""
         prediction = yield from self._ask(talk, self.react, {})
         outputs = dict(prediction.__dict__)
         talk.hear(prediction.choice, ())
         return self._prediction(talk, "no_calls", outputs)
 
-    def _prediction(self, talk: _Talk, reason: TerminationReason, outputs: dict[str, Any]) -> Prediction:
+    def _prediction(self, talk: _RunState, reason: TerminationReason, outputs: dict[str, Any]) -> Prediction:
         run = AgentRun(tuple(talk.steps), talk.history, reason, tuple(talk.attempts))
         told: dict[str, Any] = {
             "trajectory": run.trajectory,
@@ -542,7 +544,7 @@ def _is_text_loop(state: Any) -> bool:
     return "${next_tool_name}" in texts
 
 
-class _Telling:
+class _EmittingRecorder:
     """A record of tool runs that tells a stream of each as it is done."""
 
     def __init__(self, record: list[ToolRun], place: Place) -> None:
@@ -557,7 +559,7 @@ def _told(done: ToolRun, place: Place) -> ToolDone:
     return ToolDone(done.shown, path=place.path, turn=place.turn)
 
 
-def _tell(error: BaseException, talk: _Talk) -> None:
+def _tell(error: BaseException, talk: _RunState) -> None:
     """Put what was done on an error that ends a run."""
     reason = talk.end and talk.end.reason
     failed = error.attempts if isinstance(error, LMError) else ()  # a ModelError's were counted when it was caught
@@ -576,7 +578,7 @@ _UNREADABLE = (AdapterParseError, EmptyResponse, MalformedToolCall, OutputTrunca
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class _Termination:
     """How the loop ended: with outputs, or why without."""
 
     reason: TerminationReason
@@ -585,7 +587,7 @@ class _End:
     cause: BaseException | None = None
 
 
-class _Talk:
+class _RunState:
     """One run as it goes: the conversation, the steps, and calls that still wait for results."""
 
     def __init__(self, history: History, inputs: dict[str, Any]) -> None:
@@ -596,7 +598,7 @@ class _Talk:
         self.taken = conversation.call_ids(history)
         self.strikes = 0
         self.last: Any = None
-        self.end: _End | None = None
+        self.end: _Termination | None = None
         self.record: list[ToolRun] = []
         self._heard = Choice()
         self._waiting: tuple[ToolCall, ...] = ()
@@ -635,7 +637,7 @@ class _Talk:
         new, self._counted = self.attempts[self._counted :], len(self.attempts)
         return new[0].usage if len(new) == 1 else sum((attempt.usage for attempt in new), Usage())
 
-    def misread(self, error: ModelError, seconds: float) -> _End | None:
+    def misread(self, error: ModelError, seconds: float) -> _Termination | None:
         """Tell the model what was wrong with its answer; an end after several in a row."""
         choice = error.choice or Choice()
         if choice.text.strip():
@@ -646,7 +648,9 @@ class _Talk:
         self.strikes += 1
         if self.strikes < _BAD_TURNS:
             return None
-        return _End("parse_error", why=f"{self.strikes} answers in a row could not be read ({problem})", cause=error)
+        return _Termination(
+            "parse_error", why=f"{self.strikes} answers in a row could not be read ({problem})", cause=error
+        )
 
     def since_task(self) -> Sequence[Any]:
         """The turns after the latest inputs."""

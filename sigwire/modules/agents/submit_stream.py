@@ -1,4 +1,4 @@
-"""``Handed``: the outputs of an agent in its stream. They come as arguments of a call of ``submit``, and are told as any are.
+"""``SubmitStream``: the outputs of an agent in its stream. They come as arguments of a call of ``submit``, and are told as any are.
 
 They grow as the argument text does, by the name of the predictor that was asked; where a submission is not accepted, the next
 ``AskStart`` of that name begins them afresh. What cannot be told as it comes (a value that a user's code checks, an answer in
@@ -14,29 +14,29 @@ from typing import Any
 
 from sigwire.adapters.field_events import Told
 from sigwire.adapters.prompts.layout import Layout
-from sigwire.adapters.streaming.json_members import Members
-from sigwire.adapters.streaming.text_before_outputs import BeforeOutputs
+from sigwire.adapters.streaming.json_members import JsonMemberReader
+from sigwire.adapters.streaming.text_before_outputs import LeadingTextReader
 from sigwire.adapters.streaming.text_fields import tell
 from sigwire.core.events import ProgramEvent, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.ask import EventReader
 from sigwire.modules.program_stream import Place
 
-__all__ = ["Handed"]
+__all__ = ["SubmitStream"]
 
 
-class Handed:
+class SubmitStream:
     """What is told of the outputs in one turn. ``layout``: the form in which a model may write them instead."""
 
     def __init__(self, submit: Submit, layout: Layout, place: Place) -> None:
         self._submit, self._layout, self._place = submit, layout, place
         self._told = Told(*place)
-        self._text: BeforeOutputs | None = None
+        self._text: LeadingTextReader | None = None
 
     def beside(self, reader: EventReader) -> EventReader:
         """The reader, and beside the arguments that it tells the outputs in them."""
         self._told = Told(*self._place)
-        self._text = BeforeOutputs(self._layout)
+        self._text = LeadingTextReader(self._layout)
         return _Beside(reader, self._submit, self._told, self._text)
 
     def unread(self) -> list[ProgramEvent]:
@@ -57,9 +57,9 @@ class Handed:
 class _Beside:
     """Reads the first submission of an answer while another reader tells its calls."""
 
-    def __init__(self, reader: EventReader, submit: Submit, told: Told, text: BeforeOutputs) -> None:
+    def __init__(self, reader: EventReader, submit: Submit, told: Told, text: LeadingTextReader) -> None:
         self._reader, self._name, self._told, self._text = reader, submit.name, told, text
-        self._members = Members(submit.codecs.items(), told)
+        self._members = JsonMemberReader(submit.codecs.items(), told)
         self._index: int | None = None
 
     def feed(self, event: StreamEvent) -> Iterable[ProgramEvent]:

@@ -28,9 +28,9 @@ from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast, get_args
 
 from sigwire.core.json import Value
-from sigwire.core.tools.function import Bound
+from sigwire.core.tools.function import BoundArguments
 from sigwire.core.tools.tool import Tool, ToolCall, ToolResult
-from sigwire.effects.steps import Gather, Program, arun, block_on, off_loop, run
+from sigwire.effects.steps import Gather, Steps, arun, block_on, off_loop, run
 from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal
 from sigwire.modules.agents.tool_results import encode, limit, short_message
 from sigwire.observe.callbacks import call as watch
@@ -132,7 +132,7 @@ class Toolbox:
         """Run calls, awaited."""
         return [done.shown for done in await arun(self.run(calls))]
 
-    def run(self, calls: Iterable[ToolCall], *, record: Record | None = None) -> Program[tuple[ToolRun, ...]]:
+    def run(self, calls: Iterable[ToolCall], *, record: Record | None = None) -> Steps[tuple[ToolRun, ...]]:
         """The program that runs calls. ``record`` gets each as it is done: an interrupted run leaves what it has there."""
         items = [self._prepare(call, record) for call in calls]
         if len(items) == 1:
@@ -147,7 +147,7 @@ class Toolbox:
                 done[at] = finished
         return tuple(cast("list[ToolRun]", done))
 
-    def _prepare(self, call: ToolCall, record: Record | None) -> _Running | _Refused:
+    def _prepare(self, call: ToolCall, record: Record | None) -> _ToolRunEffect | _Refused:
         tool = self.tools.get(call.name)
         if call.error is not None and call.error.code != "unknown_tool":
             return _Refused(self, call, tool, call.error.message, record)
@@ -159,12 +159,12 @@ class Toolbox:
         if tool.handler is None:
             return _Refused(self, call, tool, f"{tool.name} is run by the provider, not here.", record)
         try:
-            return _Running(self, call, tool, tool.handler, tool.bind(call.arguments), record)
+            return _ToolRunEffect(self, call, tool, tool.handler, tool.bind(call.arguments), record)
         except Exception as fault:  # validators of users' types are users' code
             message = str(fault) if isinstance(fault, ValueError) and str(fault) else short_message(fault)
             return _Refused(self, call, tool, message, record)
 
-    def _groups(self, items: Sequence[_Running | _Refused]) -> Sequence[list[int]]:
+    def _groups(self, items: Sequence[_ToolRunEffect | _Refused]) -> Sequence[list[int]]:
         """Which calls run together: neighbours whose tools allow it. A tool with ``parallel=False`` runs alone."""
         groups: list[list[int]] = []
         together: list[int] = []
@@ -185,7 +185,7 @@ class Record(Protocol):
     def append(self, done: ToolRun, /) -> None: ...
 
 
-def _performed(item: _Running | _Refused) -> Program[ToolRun]:
+def _performed(item: _ToolRunEffect | _Refused) -> Steps[ToolRun]:
     done: ToolRun = yield item
     return done
 
@@ -207,7 +207,7 @@ def _answer(
     return ToolRun(call, result, shown, seconds)
 
 
-class _TooSlow(Exception):
+class _ToolTimeout(Exception):
     """A tool took longer than it may."""
 
 
@@ -231,7 +231,7 @@ class _Refused:
         return self.run()
 
 
-class _Running:
+class _ToolRunEffect:
     """The effect of a call that fits its tool: run the tool."""
 
     __slots__ = ("_bound", "_box", "_call", "_handler", "_record", "tool")
@@ -244,7 +244,7 @@ class _Running:
         call: ToolCall,
         tool: Tool,
         handler: Callable[..., Any],
-        bound: Bound,
+        bound: BoundArguments,
         record: Record | None,
     ) -> None:
         self._box, self._call, self.tool, self._record = box, call, tool, record
@@ -285,7 +285,7 @@ class _Running:
             async with limit:
                 return await self._waited(began)
         except TimeoutError as error:
-            raise (_TooSlow() if limit.expired() else error) from error
+            raise (_ToolTimeout() if limit.expired() else error) from error
 
     async def _waited(self, began: float) -> tuple[Any, ToolRun]:
         if self.tool.is_async:
@@ -326,7 +326,7 @@ class _Running:
             return self._failed(f"The tool ran, but its result cannot be shown: {why}.", perf_counter() - began)
 
     def _raised(self, error: Exception, seconds: float) -> ToolRun:
-        if isinstance(error, _TooSlow):
+        if isinstance(error, _ToolTimeout):
             return self._failed(f"The tool did not finish within {self._seconds:g} seconds.", seconds)
         if isinstance(error, ToolSignal):
             return self._failed(str(error) or type(error).__name__, seconds)
@@ -366,7 +366,7 @@ def _within(seconds: float, work: Callable[[], T]) -> T:
     thread.start()
     thread.join(seconds)
     if not outcome:
-        raise _TooSlow
+        raise _ToolTimeout
     return outcome[0]()
 
 

@@ -21,12 +21,12 @@ from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.anthropic_models import check_model
 from sigwire.testing.chunking import Cutter
-from sigwire.testing.framing import ServerSentEvents
-from sigwire.testing.request_node import Misfit, Node
+from sigwire.testing.framing import SSEFraming
+from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import (
-    Asked,
     Exchange,
-    Ids,
+    IdSequence,
+    ParsedRequest,
     Rejected,
     Status,
     Wire,
@@ -103,12 +103,12 @@ class Anthropic(Wire):
             raise Rejected(Fault("bad_request", f'anthropic-version: "{version}" is not a valid version'))
         return key
 
-    def read(self, body: Node, exchange: Exchange) -> Asked:
+    def read(self, body: RequestNode, exchange: Exchange) -> ParsedRequest:
         body.fields(FIELDS)
         model = body["model"].text()
         limit = body["max_tokens"].integer(0)
         if exchange.headers["anthropic-version"] != "2023-06-01" and (sampling := [n for n in SAMPLING if body.has(n)]):
-            raise Misfit("unknown", (sampling[0],))
+            raise InvalidValue("unknown", (sampling[0],))
         tools = _tools(body.get("tools"))
         choice, parallel = _tool_choice(body.get("tool_choice"), tools)
         check_model(body, model)
@@ -116,9 +116,9 @@ class Anthropic(Wire):
         options: JsonObject = {"max_tokens": limit, **_sampling(body), **_reasoning(body, limit, choice)}
         request = Request(messages, tools, choice, parallel, _format(body.get("output_config")), options)
         streamed = (stream := body.get("stream")) and stream.flag()
-        return Asked(model, request, ServerSentEvents(named=True, alive=PING) if streamed else None)
+        return ParsedRequest(model, request, SSEFraming(named=True, alive=PING) if streamed else None)
 
-    def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
+    def write(self, response: Response, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
         usage = counted(response, asked)
         choice = response.choices[0]
         content: list[JsonValue] = [_block(part, ids) for part in parts_of(choice, ids, "toolu_")]
@@ -145,10 +145,10 @@ class Anthropic(Wire):
             },
         }
 
-    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+    def split(self, body: JsonObject, asked: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
         return events(body, cut)
 
-    def describe(self, misfit: Misfit) -> Fault:
+    def describe(self, misfit: InvalidValue) -> Fault:
         problem = {
             "missing": "Field required",
             "unknown": "Extra inputs are not permitted",
@@ -175,7 +175,7 @@ _TYPES: Mapping[str, str] = {"array": "list", "object": "dictionary"}
 # --- writing -----------------------------------------------------------------------------------------
 
 
-def _block(part: Part, ids: Ids) -> JsonValue:
+def _block(part: Part, ids: IdSequence) -> JsonValue:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text, "citations": None}
     if isinstance(part, ToolCall):
@@ -200,11 +200,11 @@ def _cited(content: list[JsonValue], choice: Choice) -> list[JsonValue]:
 # --- reading: messages -------------------------------------------------------------------------------
 
 
-def _system(node: Node | None) -> tuple[Message, ...]:
+def _system(node: RequestNode | None) -> tuple[Message, ...]:
     return () if node is None else (Message("system", _content(node, "system")),)
 
 
-def _messages(node: Node) -> tuple[Message, ...]:
+def _messages(node: RequestNode) -> tuple[Message, ...]:
     nodes = node.items()
     if not nodes:
         raise node.wrong("at least one message is required")
@@ -233,9 +233,9 @@ def _messages(node: Node) -> tuple[Message, ...]:
 _ROLE: Mapping[str, Any] = {"system": "system", "user": "user", "assistant": "assistant"}
 
 
-def _turns(nodes: list[Node]) -> list[tuple[str, list[Node]]]:
+def _turns(nodes: list[RequestNode]) -> list[tuple[str, list[RequestNode]]]:
     """Roles with their contents; messages of one role that follow each other are one turn."""
-    turns: list[tuple[str, list[Node]]] = []
+    turns: list[tuple[str, list[RequestNode]]] = []
     for node in nodes:
         node.fields({"role", "content"})
         role = node["role"].text(set(_ROLE))
@@ -246,7 +246,7 @@ def _turns(nodes: list[Node]) -> list[tuple[str, list[Node]]]:
     return turns
 
 
-def _results(contents: list[Node], parts: tuple[Part, ...], calls: Mapping[str, str]) -> tuple[ToolResult, ...]:
+def _results(contents: list[RequestNode], parts: tuple[Part, ...], calls: Mapping[str, str]) -> tuple[ToolResult, ...]:
     """The results that the turn opens with: one for each call of the turn before, and no other."""
     results = tuple(part for part in parts if isinstance(part, ToolResult))
     place = contents[0]
@@ -266,14 +266,14 @@ def _results(contents: list[Node], parts: tuple[Part, ...], calls: Mapping[str, 
     return tuple(ToolResult(r.id, calls[r.id], r.content, r.is_error, r.media) for r in results)
 
 
-def _unanswered(place: Node, calls: Mapping[str, str]) -> Misfit:
+def _unanswered(place: RequestNode, calls: Mapping[str, str]) -> InvalidValue:
     return place.wrong(
         f"`tool_use` ids were found without `tool_result` blocks immediately after: {', '.join(calls)}. Each `tool_use` block "
         "must have a corresponding `tool_result` block in the next message."
     )
 
 
-def _new_calls(place: Node, parts: tuple[Part, ...], seen: set[str]) -> dict[str, str]:
+def _new_calls(place: RequestNode, parts: tuple[Part, ...], seen: set[str]) -> dict[str, str]:
     calls: dict[str, str] = {}
     for part in parts:
         if isinstance(part, ToolCall):
@@ -284,7 +284,7 @@ def _new_calls(place: Node, parts: tuple[Part, ...], seen: set[str]) -> dict[str
     return calls
 
 
-def _content(node: Node, role: str, *, empty: bool = False) -> tuple[Part, ...]:
+def _content(node: RequestNode, role: str, *, empty: bool = False) -> tuple[Part, ...]:
     if node.kind == "string":
         if not node.value and not (empty and role == "assistant"):
             raise node.wrong("messages must have non-empty content except for the optional final assistant message")
@@ -292,36 +292,36 @@ def _content(node: Node, role: str, *, empty: bool = False) -> tuple[Part, ...]:
     return tuple(_part(block, block["type"].text(BLOCKS[role])) for block in node.items(filled=not empty))
 
 
-def _part(block: Node, kind: str) -> Part:
+def _part(block: RequestNode, kind: str) -> Part:
     read = _READERS.get(kind)
     return read(block) if read else OpaquePart("anthropic", block.value)
 
 
-def _text(block: Node) -> TextPart:
+def _text(block: RequestNode) -> TextPart:
     block.fields({"type", "text", "citations", "cache_control"})
     if not block["text"].text():
         raise block.wrong("text content blocks must be non-empty")
     return TextPart(block["text"].text())
 
 
-def _thinking(block: Node) -> ThinkingPart:
+def _thinking(block: RequestNode) -> ThinkingPart:
     block.fields({"type", "thinking", "signature"})
     if not block["signature"].text():
         raise block.wrong("Invalid `signature` in `thinking` block")
     return ThinkingPart(block["thinking"].text(), block["signature"].text(), provider="anthropic")
 
 
-def _redacted(block: Node) -> ThinkingPart:
+def _redacted(block: RequestNode) -> ThinkingPart:
     return ThinkingPart(redacted=block["data"].text(), provider="anthropic")
 
 
-def _call(block: Node) -> ToolCall:
+def _call(block: RequestNode) -> ToolCall:
     block.fields({"type", "id", "name", "input", "cache_control", "caller", "toolset_name"})
     id, name = _fitting(block["id"], ID, "^[a-zA-Z0-9_-]+$"), _fitting(block["name"], NAME, "^[a-zA-Z0-9_-]{1,128}$")
     return ToolCall.read(id, name, block["input"].fields())
 
 
-def _result(block: Node) -> ToolResult:
+def _result(block: RequestNode) -> ToolResult:
     block.fields({"type", "tool_use_id", "content", "is_error", "cache_control"})
     failed, content = block.get("is_error"), block.get("content")
     parts = _content(content, "user", empty=content.kind == "string") if content and content.value != "" else ()
@@ -330,7 +330,7 @@ def _result(block: Node) -> ToolResult:
     return ToolResult(block["tool_use_id"].text(), "", text, bool(failed and failed.flag()), media)
 
 
-def _image(block: Node) -> ImagePart:
+def _image(block: RequestNode) -> ImagePart:
     source = block["source"]
     kind = source["type"].text({"base64", "url", "file"})
     if kind != "base64":
@@ -339,7 +339,7 @@ def _image(block: Node) -> ImagePart:
     return ImagePart(data=source["data"].text(), media_type=media_type)
 
 
-def _document(block: Node) -> Part:
+def _document(block: RequestNode) -> Part:
     source, title = block["source"], block.get("title")
     kind = source["type"].text({"base64", "url", "file", "text", "content"})
     if kind == "content":
@@ -364,7 +364,7 @@ _READERS: Mapping[str, Any] = {
 }
 
 
-def _fitting(node: Node, pattern: re.Pattern[str], shown: str) -> str:
+def _fitting(node: RequestNode, pattern: re.Pattern[str], shown: str) -> str:
     if not pattern.fullmatch(node.text()):
         raise node.wrong(f"String should match pattern '{shown}'")
     return node.text()
@@ -373,7 +373,7 @@ def _fitting(node: Node, pattern: re.Pattern[str], shown: str) -> str:
 # --- reading: tools, formats, options ----------------------------------------------------------------
 
 
-def _tools(node: Node | None) -> tuple[JsonObject, ...]:
+def _tools(node: RequestNode | None) -> tuple[JsonObject, ...]:
     nodes = node.items() if node else []
     names = [tool["name"].text() for tool in nodes]
     if node and len(set(names)) < len(names):
@@ -381,7 +381,7 @@ def _tools(node: Node | None) -> tuple[JsonObject, ...]:
     return tuple(map(_tool, nodes))
 
 
-def _tool(node: Node) -> JsonObject:
+def _tool(node: RequestNode) -> JsonObject:
     kind = node.get("type")
     if kind and kind.text() != "custom":
         rest: JsonObject = {key: value for key, value in node.fields().items() if key not in ("type", "name")}
@@ -406,7 +406,7 @@ _CHOICE_FIELDS: Mapping[str, frozenset[str]] = {
 }
 
 
-def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> tuple[ToolChoice | None, bool | None]:
+def _tool_choice(node: RequestNode | None, tools: tuple[JsonObject, ...]) -> tuple[ToolChoice | None, bool | None]:
     if node is None:
         return None, None
     if not tools:
@@ -423,7 +423,7 @@ def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> tuple[Tool
     return ToolChoice.named(name), parallel
 
 
-def _format(node: Node | None) -> ResponseFormat | None:
+def _format(node: RequestNode | None) -> ResponseFormat | None:
     if node is None or (wanted := node.get("format")) is None:
         return None
     wanted.fields({"type", "schema"})
@@ -432,7 +432,7 @@ def _format(node: Node | None) -> ResponseFormat | None:
     return ResponseFormat(wanted["schema"].value)
 
 
-def _check_compiled(schema: Node) -> None:
+def _check_compiled(schema: RequestNode) -> None:
     schema.fields()
     for place in schema.walk():
         if place.kind != "object" or place.path[-1] in ("properties", "$defs"):
@@ -444,7 +444,7 @@ def _check_compiled(schema: Node) -> None:
             raise schema.wrong("For 'object' type, 'additionalProperties' must be explicitly set to false")
 
 
-def _sampling(body: Node) -> JsonObject:
+def _sampling(body: RequestNode) -> JsonObject:
     options: JsonObject = {}
     for name in ("temperature", "top_p"):
         if node := body.get(name):
@@ -459,7 +459,7 @@ def _sampling(body: Node) -> JsonObject:
     return options
 
 
-def _reasoning(body: Node, limit: int, choice: ToolChoice | None) -> JsonObject:
+def _reasoning(body: RequestNode, limit: int, choice: ToolChoice | None) -> JsonObject:
     config = body.get("output_config")
     effort = config.get("effort") if config else None
     node = body.get("thinking")
@@ -468,7 +468,7 @@ def _reasoning(body: Node, limit: int, choice: ToolChoice | None) -> JsonObject:
         return {"reasoning": "off"} if kind == "disabled" else {"reasoning": effort.text(EFFORTS)} if effort else {}
     budget = node["budget_tokens"].integer(1024)
     if budget >= limit:
-        raise Misfit("value", ("max_tokens",), text="`max_tokens` must be greater than `thinking.budget_tokens`.")
+        raise InvalidValue("value", ("max_tokens",), text="`max_tokens` must be greater than `thinking.budget_tokens`.")
     if choice and choice.mode == "required":
         raise node.wrong("Thinking may not be enabled when tool_choice forces tool use.")
     if body.has("temperature") and body["temperature"].value != 1:

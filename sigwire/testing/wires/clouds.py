@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 from sigwire.core.json import JsonObject
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.chunking import Cutter
-from sigwire.testing.request_node import Node
-from sigwire.testing.wire import Asked, Exchange, Rejected, Status, bearer
+from sigwire.testing.request_node import RequestNode
+from sigwire.testing.wire import Exchange, ParsedRequest, Rejected, Status, bearer
 from sigwire.testing.wires.gemini import Gemini
 from sigwire.testing.wires.openai import OpenAIWire
 from sigwire.testing.wires.openai_chat import OpenAIChat
@@ -71,16 +71,16 @@ class AzureChat(_Azure, OpenAIChat):
     name = "azure"
     route = re.compile(r"/openai/(?:deployments/(?P<deployment>[^/]+)|v1)/chat/completions")
 
-    def read(self, body: Node, exchange: Exchange) -> Asked:
+    def read(self, body: RequestNode, exchange: Exchange) -> ParsedRequest:
         place = self.route.fullmatch(exchange.path)
         assert place is not None, "the server routes by this pattern"
         if place["deployment"]:
             if "api-version" not in exchange.query:
                 raise Rejected(Fault("not_found", "Resource not found", code="404"))
-            body = Node({**body.fields(), "model": place["deployment"]})
+            body = RequestNode({**body.fields(), "model": place["deployment"]})
         return super().read(body, exchange)
 
-    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+    def split(self, body: JsonObject, asked: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
         # What the filters said of the prompt comes before everything else, in a chunk without a choice.
         filtered: JsonObject = {"prompt_filter_results": [{"prompt_index": 0, "content_filter_results": {}}]}
         yield {"choices": [], "created": 0, "id": "", "model": "", "object": "", **filtered}

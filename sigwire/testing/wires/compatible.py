@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from sigwire.core.json import JsonObject
-from sigwire.testing.request_node import Node
-from sigwire.testing.wire import Asked, Exchange, bearer
+from sigwire.testing.request_node import RequestNode
+from sigwire.testing.wire import Exchange, ParsedRequest, bearer
 from sigwire.testing.wires.openai_chat import FIELDS, OpenAIChat
 
 __all__ = ["CompatibleChat"]
@@ -33,12 +33,12 @@ class CompatibleChat(OpenAIChat):
     def key(self, exchange: Exchange) -> str | None:
         return bearer(exchange)  # a server of one's own asks for none
 
-    def read(self, body: Node, exchange: Exchange) -> Asked:
-        asked = super().read(Node(_in_openais_words(body)), exchange)
+    def read(self, body: RequestNode, exchange: Exchange) -> ParsedRequest:
+        asked = super().read(RequestNode(_in_openais_words(body)), exchange)
         return replace(asked, usage=True, padded=False)
 
 
-def _in_openais_words(body: Node) -> JsonObject:
+def _in_openais_words(body: RequestNode) -> JsonObject:
     named = {_NAMES.get(name, name): value for name, value in body.fields().items()}
     known = {name: value for name, value in named.items() if name in FIELDS}
     if known.get("tool_choice") == "any":
@@ -48,7 +48,7 @@ def _in_openais_words(body: Node) -> JsonObject:
     return known
 
 
-def _without_thinking(message: Node) -> Mapping[str, Any]:
+def _without_thinking(message: RequestNode) -> Mapping[str, Any]:
     """A turn whose content may be a list with thinking in it, as Mistral has it; a list of nothing else is no content."""
     content = message.get("content")
     if content is None or content.kind != "array":

@@ -21,13 +21,13 @@ from sigwire.core.response import Choice, Response
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.chunking import Cutter
-from sigwire.testing.framing import Framing, JsonArray, ServerSentEvents
+from sigwire.testing.framing import Framing, JsonArrayFraming, SSEFraming
 from sigwire.testing.gemini_models import check_model
-from sigwire.testing.request_node import Misfit, Node
+from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import (
-    Asked,
     Exchange,
-    Ids,
+    IdSequence,
+    ParsedRequest,
     Rejected,
     Status,
     Wire,
@@ -103,22 +103,22 @@ class Gemini(Wire):
             raise Rejected(Fault("permission", text))
         return key
 
-    def read(self, body: Node, exchange: Exchange) -> Asked:
+    def read(self, body: RequestNode, exchange: Exchange) -> ParsedRequest:
         place = self.route.fullmatch(exchange.path)
         assert place is not None, "the server routes by this pattern"
         model = place["model"]
-        body = Node(_camel(body.value))
+        body = RequestNode(_camel(body.value))
         body.fields(FIELDS)
         tools, served = _tools(body.get("tools"))
-        config = body.get("generationConfig") or Node({}, ("generationConfig",))
+        config = body.get("generationConfig") or RequestNode({}, ("generationConfig",))
         config.fields(CONFIG)
         check_model(body, config, model)
         choice = _tool_choice(body.get("toolConfig"), tools)
         messages = (*_system(body.get("systemInstruction")), *_contents(body["contents"], model))
         request = Request(messages, (*tools, *served), choice, None, _format(config), _options(config))
-        return Asked(model, request, _framing(exchange) if place["method"] == "streamGenerateContent" else None)
+        return ParsedRequest(model, request, _framing(exchange) if place["method"] == "streamGenerateContent" else None)
 
-    def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
+    def write(self, response: Response, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
         usage = counted(response, asked)
         thought = usage.reasoning_tokens or 0
         counts: JsonObject = {
@@ -147,10 +147,10 @@ class Gemini(Wire):
             **answer,
         }
 
-    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+    def split(self, body: JsonObject, asked: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
         return chunks(body, cut)
 
-    def describe(self, misfit: Misfit) -> Fault:
+    def describe(self, misfit: InvalidValue) -> Fault:
         whole = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in misfit.path).removeprefix(".")
         parent, _, name = whole.rpartition(".")
         text = {
@@ -180,7 +180,7 @@ class Gemini(Wire):
 
 
 def _framing(exchange: Exchange) -> Framing:
-    return ServerSentEvents(newline="\r\n") if exchange.query.get("alt") == "sse" else JsonArray()
+    return SSEFraming(newline="\r\n") if exchange.query.get("alt") == "sse" else JsonArrayFraming()
 
 
 # What the caller or the model wrote: keys in there are not the protocol's.
@@ -189,7 +189,7 @@ _FOREIGN = frozenset({"args", "response", "parametersJsonSchema", "responseJsonS
 
 def _camel(value: Any) -> Any:
     """Keys as the documentation spells them."""
-    kind = Node(value).kind
+    kind = RequestNode(value).kind
     if kind == "array":
         return [_camel(item) for item in value]
     if kind != "object":
@@ -205,7 +205,7 @@ def _capital(found: re.Match[str]) -> str:
 # --- writing -----------------------------------------------------------------------------------------
 
 
-def _candidate(choice: Choice, index: int, asked: Asked, ids: Ids) -> JsonObject:
+def _candidate(choice: Choice, index: int, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
     parts: list[JsonValue] = []
     unsigned = True
     for part in parts_of(choice, ids, "fc_"):
@@ -246,14 +246,14 @@ def _written(part: Part) -> JsonValue:
 # --- reading: contents -------------------------------------------------------------------------------
 
 
-def _system(node: Node | None) -> tuple[Message, ...]:
+def _system(node: RequestNode | None) -> tuple[Message, ...]:
     if node is None:
         return ()
     node.fields({"role", "parts"})
     return (Message("system", tuple(TextPart(part["text"].text()) for part in node["parts"].items(filled=True))),)
 
 
-def _contents(node: Node, model: str) -> tuple[Message, ...]:
+def _contents(node: RequestNode, model: str) -> tuple[Message, ...]:
     messages: list[Message] = []
     calls: tuple[ToolCall, ...] = ()
     contents = node.items(filled=True)
@@ -279,14 +279,14 @@ def _contents(node: Node, model: str) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def _is_question(content: Node) -> bool:
+def _is_question(content: RequestNode) -> bool:
     """A turn of the user's own, which begins a new turn of the conversation."""
     if content.kind != "object" or content.value.get("role") == "model":
         return False
     return not any("functionResponse" in part.fields() for part in content["parts"].items())
 
 
-def _user(content: Node, parts: tuple[Part, ...], calls: tuple[ToolCall, ...]) -> list[Message]:
+def _user(content: RequestNode, parts: tuple[Part, ...], calls: tuple[ToolCall, ...]) -> list[Message]:
     results = tuple(part for part in parts if isinstance(part, ToolResult))
     if len(results) != len(calls) or [result.name for result in results] != [call.name for call in calls]:
         raise _uneven(content)
@@ -299,14 +299,14 @@ def _user(content: Node, parts: tuple[Part, ...], calls: tuple[ToolCall, ...]) -
     return [*([Message("tool", named)] if named else []), *([Message("user", rest)] if rest else [])]
 
 
-def _uneven(content: Node) -> Misfit:
+def _uneven(content: RequestNode) -> InvalidValue:
     return content.wrong(
         "Please ensure that the number of function response parts is equal to the number of function call parts of the "
         "function call turn, in the same order, and that they directly follow it."
     )
 
 
-def _check_signed(nodes: list[Node], model: str) -> None:
+def _check_signed(nodes: list[RequestNode], model: str) -> None:
     first = next(node for node in nodes if node.has("functionCall"))
     if SIGNS.fullmatch(model) and not first.has("thoughtSignature"):
         name = first["functionCall"]["name"].text()
@@ -316,7 +316,7 @@ def _check_signed(nodes: list[Node], model: str) -> None:
         )
 
 
-def _part(node: Node) -> Part:
+def _part(node: RequestNode) -> Part:
     node.fields(PART)
     if call := node.get("functionCall"):
         call.fields({"id", "name", "args", "partialArgs", "willContinue"})
@@ -345,7 +345,7 @@ def _part(node: Node) -> Part:
     return OpaquePart("gemini", node.value)
 
 
-def _result(node: Node) -> ToolResult:
+def _result(node: RequestNode) -> ToolResult:
     node.fields({"id", "name", "response", "parts", "scheduling", "willContinue"})
     response: Mapping[str, Any] = node["response"].fields()
     id = node.get("id")
@@ -354,7 +354,7 @@ def _result(node: Node) -> ToolResult:
     return ToolResult(id.text() if id else "", _name(node["name"]), content, failed)
 
 
-def _media(node: Node, field: str) -> ImagePart | FilePart:
+def _media(node: RequestNode, field: str) -> ImagePart | FilePart:
     kind, data = node["mimeType"].text(), node[field].text()
     if field == "data":
         return (
@@ -363,7 +363,7 @@ def _media(node: Node, field: str) -> ImagePart | FilePart:
     return ImagePart(url=data, media_type=kind) if kind.startswith("image/") else FilePart(url=data, media_type=kind)
 
 
-def _name(node: Node) -> str:
+def _name(node: RequestNode) -> str:
     if not NAME.fullmatch(node.text()):
         raise node.wrong(
             "Invalid function name. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), "
@@ -375,7 +375,7 @@ def _name(node: Node) -> str:
 # --- reading: tools, formats, options ----------------------------------------------------------------
 
 
-def _tools(node: Node | None) -> tuple[tuple[JsonObject, ...], tuple[JsonObject, ...]]:
+def _tools(node: RequestNode | None) -> tuple[tuple[JsonObject, ...], tuple[JsonObject, ...]]:
     """Functions, and what the provider runs itself."""
     functions: list[JsonObject] = []
     served: list[JsonObject] = []
@@ -392,7 +392,7 @@ def _tools(node: Node | None) -> tuple[tuple[JsonObject, ...], tuple[JsonObject,
     return tuple(functions), tuple(served)
 
 
-def _function(node: Node) -> JsonObject:
+def _function(node: RequestNode) -> JsonObject:
     node.fields(DECLARATION)
     if node.has("parameters") and node.has("parametersJsonSchema"):
         raise node.wrong("only one of parameters and parametersJsonSchema may be set.")
@@ -404,13 +404,13 @@ def _function(node: Node) -> JsonObject:
     return spec(_name(node["name"]), description.text() if description else "", schema.value if schema else {})
 
 
-def _references_stand_alone(schema: Node | None) -> None:
+def _references_stand_alone(schema: RequestNode | None) -> None:
     for place in schema.walk() if schema else ():
         if place.kind == "object" and place.has("$ref") and any(not key.startswith("$") for key in place.fields()):
             raise place.wrong("$ref must not have sibling fields other than those that start with $.")
 
 
-def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> ToolChoice | None:
+def _tool_choice(node: RequestNode | None, tools: tuple[JsonObject, ...]) -> ToolChoice | None:
     calling = node.get("functionCallingConfig") if node else None
     if calling is None:
         return None
@@ -428,7 +428,7 @@ def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> ToolChoice
     return ToolChoice("required" if mode == "ANY" else "none" if mode == "NONE" else "auto", allowed)
 
 
-def _format(config: Node) -> ResponseFormat | None:
+def _format(config: RequestNode) -> ResponseFormat | None:
     mime = config.get("responseMimeType")
     schema = config.get("responseJsonSchema") or config.get("responseSchema")
     _references_stand_alone(schema)
@@ -441,7 +441,7 @@ def _format(config: Node) -> ResponseFormat | None:
     return ResponseFormat(dict(schema.fields()) if schema else None)
 
 
-def _options(config: Node) -> JsonObject:
+def _options(config: RequestNode) -> JsonObject:
     options: JsonObject = {}
     for wire, name, low, high in _NUMBERS:
         if node := config.get(wire):
@@ -461,7 +461,7 @@ def _options(config: Node) -> JsonObject:
     return options
 
 
-def _reasoning(node: Node) -> JsonObject:
+def _reasoning(node: RequestNode) -> JsonObject:
     node.fields({"includeThoughts", "thinkingBudget", "thinkingLevel"})
     level, budget = node.get("thinkingLevel"), node.get("thinkingBudget")
     if level and budget:

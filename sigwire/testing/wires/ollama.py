@@ -21,12 +21,12 @@ from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import JsonLines
-from sigwire.testing.request_node import Misfit, Node
+from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import (
     USUAL_STATUSES,
-    Asked,
     Exchange,
-    Ids,
+    IdSequence,
+    ParsedRequest,
     Status,
     Wire,
     arguments_of,
@@ -62,15 +62,15 @@ class Ollama(Wire):
     def key(self, exchange: Exchange) -> str | None:
         return bearer(exchange)  # a server of one's own asks for none
 
-    def read(self, body: Node, exchange: Exchange) -> Asked:
+    def read(self, body: RequestNode, exchange: Exchange) -> ParsedRequest:
         model = body["model"].text()
         tools = tuple(_tool(tool) for tool in body["tools"].items()) if body.has("tools") else ()
         messages = _messages(body["messages"].items()) if body.has("messages") else ()
         request = Request(messages, tools, None, None, _format(body.get("format")), _options(body))
         stream = body.get("stream")
-        return Asked(model, request, JsonLines() if stream is None or stream.flag() else None)
+        return ParsedRequest(model, request, JsonLines() if stream is None or stream.flag() else None)
 
-    def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
+    def write(self, response: Response, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
         usage, choice = counted(response, asked), response.choices[0]
         parts = parts_of(choice, ids, "call_")
         thinking = "".join(part.text for part in parts if isinstance(part, ThinkingPart))
@@ -100,10 +100,10 @@ class Ollama(Wire):
             answer["logprobs"] = tokens
         return answer
 
-    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+    def split(self, body: JsonObject, asked: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
         return lines(body, cut)
 
-    def describe(self, misfit: Misfit) -> Fault:
+    def describe(self, misfit: InvalidValue) -> Fault:
         place = ".".join(str(step) for step in misfit.path if isinstance(step, str))
         types = {
             "array": "[]",
@@ -126,7 +126,7 @@ class Ollama(Wire):
         return {"error": fault.message}
 
 
-def _messages(nodes: list[Node]) -> tuple[Message, ...]:
+def _messages(nodes: list[RequestNode]) -> tuple[Message, ...]:
     messages: list[Message] = []
     open_calls: list[ToolCall] = []
     nameless: frozenset[str] = frozenset()
@@ -147,36 +147,36 @@ def _messages(nodes: list[Node]) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def _before(node: Node) -> tuple[Part, ...]:
+def _before(node: RequestNode) -> tuple[Part, ...]:
     return (ThinkingPart(thinking.text()),) if (thinking := node.get("thinking")) and thinking.text() else ()
 
 
-def _after(node: Node) -> tuple[Part, ...]:
+def _after(node: RequestNode) -> tuple[Part, ...]:
     images = tuple(_image(image) for image in found.items()) if (found := node.get("images")) else ()
     calls = number_calls(_call(call) for call in found.items()) if (found := node.get("tool_calls")) else ()
     return (*images, *calls)
 
 
-def _image(node: Node) -> ImagePart:
+def _image(node: RequestNode) -> ImagePart:
     if re.match(r"data:|https?:", node.text()):
         raise node.wrong("illegal base64 data at input byte 4")
     return ImagePart(data=node.text())
 
 
-def _call(node: Node) -> ToolCall:
+def _call(node: RequestNode) -> ToolCall:
     function = node["function"]
     id = node.get("id")
     return ToolCall.read(id.text() if id else "", function["name"].text(), dict(function["arguments"].fields()))
 
 
-def _nameless(node: Node, calls: tuple[ToolCall, ...]) -> frozenset[str]:
+def _nameless(node: RequestNode, calls: tuple[ToolCall, ...]) -> frozenset[str]:
     """The ids of the calls that came without one."""
     return frozenset(
         call.id for call, sent in zip(calls, node["tool_calls"].items(), strict=True) if not sent.has("id")
     )
 
 
-def _result(node: Node, text: str, open_calls: list[ToolCall], nameless: frozenset[str]) -> ToolResult:
+def _result(node: RequestNode, text: str, open_calls: list[ToolCall], nameless: frozenset[str]) -> ToolResult:
     """The result of the call that it names: by the id, else by the tool's name, in call order.
 
     The server itself compares no ids: one that no call has is somebody's name for a call that came without.
@@ -190,7 +190,7 @@ def _result(node: Node, text: str, open_calls: list[ToolCall], nameless: frozens
     raise node.wrong(f"tool message for {given or name!r} does not follow a call of it")
 
 
-def _tool(node: Node) -> JsonObject:
+def _tool(node: RequestNode) -> JsonObject:
     function = node["function"]
     parameters, description = function.get("parameters"), function.get("description")
     schema = dict(parameters.fields()) if parameters else {}
@@ -199,7 +199,7 @@ def _tool(node: Node) -> JsonObject:
     return spec(function["name"].text(), description.text() if description else "", schema)
 
 
-def _format(node: Node | None) -> ResponseFormat | None:
+def _format(node: RequestNode | None) -> ResponseFormat | None:
     if node is None or node.value == "":
         return None
     if node.kind == "string":
@@ -209,9 +209,9 @@ def _format(node: Node | None) -> ResponseFormat | None:
     return ResponseFormat(dict(node.fields()))
 
 
-def _options(body: Node) -> JsonObject:
+def _options(body: RequestNode) -> JsonObject:
     options: JsonObject = {}
-    given = body.get("options") or Node({}, ("options",))
+    given = body.get("options") or RequestNode({}, ("options",))
     for wire, name in _NUMBERS:
         if node := given.get(wire):
             options[name] = node.number()
@@ -229,7 +229,7 @@ def _options(body: Node) -> JsonObject:
     return options
 
 
-def _thinking(node: Node) -> JsonObject:
+def _thinking(node: RequestNode) -> JsonObject:
     if node.kind == "boolean":
         return {} if node.flag() else {"reasoning": "off"}
     if node.text() not in LEVELS:

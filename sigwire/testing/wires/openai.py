@@ -9,7 +9,7 @@ from typing import ClassVar
 from sigwire.core.json import JsonObject
 from sigwire.core.parts import ImagePart
 from sigwire.testing.answers import Fault, FaultKind
-from sigwire.testing.request_node import Misfit, Node, Path
+from sigwire.testing.request_node import InvalidValue, Path, RequestNode
 from sigwire.testing.wire import Exchange, Rejected, Status, Wire, bearer, tool_names
 
 __all__ = ["EFFORTS", "OpenAIWire", "check_name", "check_schema", "image", "offered", "padding", "stream_options"]
@@ -63,7 +63,7 @@ class OpenAIWire(Wire):
             )
         return key
 
-    def describe(self, misfit: Misfit) -> Fault:
+    def describe(self, misfit: InvalidValue) -> Fault:
         place = dotted(misfit.path)
         text, code = {
             "missing": (f"Missing required parameter: '{place}'.", "missing_required_parameter"),
@@ -90,12 +90,12 @@ def padding(text: str) -> str:
     return "x" * (16 - len(text) % 16)
 
 
-def stream_options(body: Node, known: Collection[str]) -> tuple[bool, Node]:
+def stream_options(body: RequestNode, known: Collection[str]) -> tuple[bool, RequestNode]:
     """Whether the answer is to be streamed, and what else is said about that."""
     stream, options = body.get("stream"), body.get("stream_options")
     streamed = bool(stream and stream.flag())
     if options is None:
-        return streamed, Node({}, ("stream_options",))
+        return streamed, RequestNode({}, ("stream_options",))
     if not streamed:
         raise options.wrong("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
     options.fields(known)
@@ -111,7 +111,7 @@ def _a(name: str) -> str:
     return name if name == "null" else f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
 
 
-def check_name(node: Node) -> str:
+def check_name(node: RequestNode) -> str:
     """A tool's or a format's name."""
     name = node.text()
     if len(name) > 64:
@@ -127,7 +127,7 @@ def check_name(node: Node) -> str:
     return name
 
 
-def check_schema(node: Node, owner: str, strict: bool, code: str) -> None:
+def check_schema(node: RequestNode, owner: str, strict: bool, code: str) -> None:
     """The schema of a tool or a format: an object at the root and, where it is strict, the strict subset all over."""
     schema = node.fields()
     if schema and schema.get("type") != "object":
@@ -138,11 +138,11 @@ def check_schema(node: Node, owner: str, strict: bool, code: str) -> None:
             raise _invalid(node, owner, f"In context={place.path[len(node.path) :]}, {problem}", code)
 
 
-def _invalid(node: Node, owner: str, problem: str, code: str) -> Rejected:
+def _invalid(node: RequestNode, owner: str, problem: str, code: str) -> Rejected:
     return Rejected(Fault("bad_request", f"Invalid schema for {owner}: {problem}", code=code, param=dotted(node.path)))
 
 
-def _not_strict(node: Node) -> str | None:
+def _not_strict(node: RequestNode) -> str | None:
     if node.kind != "object" or node.path[-1:] == ("properties",):
         return None
     schema = node.fields()
@@ -168,7 +168,7 @@ def image(url: str, detail: str | None) -> ImagePart:
     return ImagePart(url=url, detail=detail)
 
 
-def offered(node: Node, tools: tuple[JsonObject, ...]) -> str:
+def offered(node: RequestNode, tools: tuple[JsonObject, ...]) -> str:
     """The name of a tool that is among the request's."""
     if node.text() not in tool_names(tools):
         raise node.wrong(f"Tool choice '{node.value}' not found in 'tools' parameter.")

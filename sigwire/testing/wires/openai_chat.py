@@ -19,10 +19,10 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.testing.chunking import Cutter
-from sigwire.testing.framing import ServerSentEvents
+from sigwire.testing.framing import SSEFraming
 from sigwire.testing.openai_models import check_chat_model
-from sigwire.testing.request_node import Misfit, Node
-from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec, tokens_of
+from sigwire.testing.request_node import InvalidValue, RequestNode
+from sigwire.testing.wire import Exchange, IdSequence, ParsedRequest, counted, parts_of, spec, tokens_of
 from sigwire.testing.wires.openai import EFFORTS, OpenAIWire, check_name, check_schema, image, offered, stream_options
 from sigwire.testing.wires.openai_chat_stream import chunks
 
@@ -50,7 +50,7 @@ class OpenAIChat(OpenAIWire):
     name = "openai"
     route = re.compile(r"/v1/chat/completions")
 
-    def read(self, body: Node, exchange: Exchange) -> Asked:
+    def read(self, body: RequestNode, exchange: Exchange) -> ParsedRequest:
         body.fields(FIELDS)
         model = body["model"].text()
         check_chat_model(body, model)
@@ -69,10 +69,10 @@ class OpenAIChat(OpenAIWire):
         )
         streamed, options = stream_options(body, {"include_usage", "include_obfuscation"})
         usage, padded = options.get("include_usage"), options.get("include_obfuscation")
-        framing = ServerSentEvents(done="[DONE]") if streamed else None
-        return Asked(model, request, framing, bool(usage and usage.flag()), padded is None or padded.flag())
+        framing = SSEFraming(done="[DONE]") if streamed else None
+        return ParsedRequest(model, request, framing, bool(usage and usage.flag()), padded is None or padded.flag())
 
-    def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
+    def write(self, response: Response, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
         usage = counted(response, asked)
         return {
             "id": response.id or ids("chatcmpl-"),
@@ -91,14 +91,14 @@ class OpenAIChat(OpenAIWire):
             "system_fingerprint": None,
         }
 
-    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+    def split(self, body: JsonObject, asked: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
         return chunks(body, cut, usage=asked.usage, padded=asked.padded)
 
 
 # --- writing -----------------------------------------------------------------------------------------
 
 
-def _choice(choice: Choice, index: int, asked: Asked, ids: Ids) -> JsonObject:
+def _choice(choice: Choice, index: int, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
     parts = parts_of(choice, ids, "call_")
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
     calls: list[JsonValue] = [
@@ -127,10 +127,10 @@ def _choice(choice: Choice, index: int, asked: Asked, ids: Ids) -> JsonObject:
 # --- reading -----------------------------------------------------------------------------------------
 
 
-def _messages(nodes: list[Node]) -> tuple[Message, ...]:
+def _messages(nodes: list[RequestNode]) -> tuple[Message, ...]:
     messages: list[Message] = []
     open_calls: dict[str, str] = {}
-    calls_at: Node | None = None
+    calls_at: RequestNode | None = None
     for node in nodes:
         role = node["role"].text(ROLES)
         if role == "tool":
@@ -148,7 +148,7 @@ def _messages(nodes: list[Node]) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def _all_answered(open_calls: Mapping[str, str], turn: Node | None) -> None:
+def _all_answered(open_calls: Mapping[str, str], turn: RequestNode | None) -> None:
     if open_calls and turn is not None:
         raise turn.wrong(
             "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
@@ -156,7 +156,7 @@ def _all_answered(open_calls: Mapping[str, str], turn: Node | None) -> None:
         )
 
 
-def _result(node: Node, open_calls: dict[str, str]) -> ToolResult:
+def _result(node: RequestNode, open_calls: dict[str, str]) -> ToolResult:
     at = node["tool_call_id"]
     if not open_calls:
         raise node.wrong("messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.")
@@ -168,11 +168,11 @@ def _result(node: Node, open_calls: dict[str, str]) -> ToolResult:
     return ToolResult(at.text(), open_calls.pop(at.text()), text)
 
 
-def _message(node: Node, role: str) -> Message:
+def _message(node: RequestNode, role: str) -> Message:
     calls = _calls(node)
     content = node.get("content")
     if content is None and not (role == "assistant" and (calls or node.has("refusal"))):
-        raise Misfit("type", (*node.path, "content"), wanted="string", found="null")
+        raise InvalidValue("type", (*node.path, "content"), wanted="string", found="null")
     parts = _content(content, role) if content is not None else ()
     return Message("system" if role == "developer" else _ROLE[role], (*parts, *calls))
 
@@ -180,13 +180,13 @@ def _message(node: Node, role: str) -> Message:
 _ROLE: Mapping[str, Any] = {"system": "system", "user": "user", "assistant": "assistant"}
 
 
-def _content(node: Node, role: str) -> tuple[Part, ...]:
+def _content(node: RequestNode, role: str) -> tuple[Part, ...]:
     if isinstance(node.value, str):
         return (TextPart(node.value),) if node.value else ()
     return tuple(_part(part, part["type"].text(PARTS[role])) for part in node.items(filled=True))
 
 
-def _part(node: Node, kind: str) -> Part:
+def _part(node: RequestNode, kind: str) -> Part:
     if kind in ("text", "refusal"):
         return TextPart(node[kind].text())
     if kind == "image_url":
@@ -200,18 +200,18 @@ def _part(node: Node, kind: str) -> Part:
     return FilePart(given.get("file_data"), None, given.get("file_id"), given.get("filename"))
 
 
-def _calls(node: Node) -> tuple[ToolCall, ...]:
+def _calls(node: RequestNode) -> tuple[ToolCall, ...]:
     return tuple(_call(call) for call in found.items(filled=True)) if (found := node.get("tool_calls")) else ()
 
 
-def _call(node: Node) -> ToolCall:
+def _call(node: RequestNode) -> ToolCall:
     node["type"].text({"function"})
     function = node["function"]
     check_name(function["name"])
     return ToolCall.read(node["id"].text(), function["name"].text(), function["arguments"].text())
 
 
-def _tool(node: Node) -> JsonObject:
+def _tool(node: RequestNode) -> JsonObject:
     node["type"].text({"function"})
     function = node["function"]
     function.fields({"name", "description", "parameters", "strict"})
@@ -224,7 +224,7 @@ def _tool(node: Node) -> JsonObject:
     return spec(name, description.text() if description else "", parameters.value if parameters else {})
 
 
-def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> ToolChoice | None:
+def _tool_choice(node: RequestNode | None, tools: tuple[JsonObject, ...]) -> ToolChoice | None:
     if node is None:
         return None
     if isinstance(node.value, str):
@@ -238,13 +238,13 @@ def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> ToolChoice
     return ToolChoice("required" if allowed["mode"].text({"auto", "required"}) == "required" else "auto", names)
 
 
-def _response_format(node: Node | None, messages: tuple[Message, ...]) -> ResponseFormat | None:
+def _response_format(node: RequestNode | None, messages: tuple[Message, ...]) -> ResponseFormat | None:
     kind = node["type"].text({"text", "json_object", "json_schema"}) if node else "text"
     if node is None or kind == "text":
         return None
     if kind == "json_object":
         if "json" not in json.dumps([message.to_json() for message in messages]).lower():
-            raise Misfit(
+            raise InvalidValue(
                 "value",
                 ("messages",),
                 text="'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.",
@@ -257,7 +257,7 @@ def _response_format(node: Node | None, messages: tuple[Message, ...]) -> Respon
     return ResponseFormat(wanted["schema"].value, name)
 
 
-def _options(body: Node) -> JsonObject:
+def _options(body: RequestNode) -> JsonObject:
     if body.has("max_tokens") and body.has("max_completion_tokens"):
         raise body["max_tokens"].wrong(
             "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported."
@@ -281,7 +281,7 @@ def _options(body: Node) -> JsonObject:
     return options
 
 
-def _at_most_four(node: Node) -> list[Node]:
+def _at_most_four(node: RequestNode) -> list[RequestNode]:
     if len(items := node.items()) > 4:
         raise node.wrong(
             f"Invalid 'stop': array too long. Expected an array with maximum length 4, but got {len(items)}."

@@ -19,10 +19,10 @@ from sigwire.core.response import Choice, Response
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.testing.answers import Fault
 from sigwire.testing.chunking import Cutter
-from sigwire.testing.framing import ServerSentEvents
+from sigwire.testing.framing import SSEFraming
 from sigwire.testing.openai_models import check_responses_model
-from sigwire.testing.request_node import Misfit, Node
-from sigwire.testing.wire import Asked, Exchange, Ids, counted, parts_of, spec, tokens_of
+from sigwire.testing.request_node import InvalidValue, RequestNode
+from sigwire.testing.wire import Exchange, IdSequence, ParsedRequest, counted, parts_of, spec, tokens_of
 from sigwire.testing.wires.openai import EFFORTS, OpenAIWire, check_name, check_schema, image, offered, stream_options
 from sigwire.testing.wires.openai_responses_stream import events
 
@@ -62,7 +62,7 @@ class OpenAIResponses(OpenAIWire):
     name = "openai-responses"
     route = re.compile(r"/v1/responses")
 
-    def read(self, body: Node, exchange: Exchange) -> Asked:
+    def read(self, body: RequestNode, exchange: Exchange) -> ParsedRequest:
         body.fields(FIELDS)
         model = body["model"].text()
         check_responses_model(body, model)
@@ -83,10 +83,10 @@ class OpenAIResponses(OpenAIWire):
         )
         streamed, options = stream_options(body, {"include_obfuscation"})
         padded = options.get("include_obfuscation")
-        framing = ServerSentEvents(named=True) if streamed else None
-        return Asked(model, request, framing, padded=padded is None or padded.flag())
+        framing = SSEFraming(named=True) if streamed else None
+        return ParsedRequest(model, request, framing, padded=padded is None or padded.flag())
 
-    def write(self, response: Response, asked: Asked, ids: Ids) -> JsonObject:
+    def write(self, response: Response, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
         usage, choice = counted(response, asked), response.choices[0]
         reason = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(choice.finish_reason)
         reason = None if choice.refusal is not None else reason
@@ -110,7 +110,7 @@ class OpenAIResponses(OpenAIWire):
             },
         }
 
-    def split(self, body: JsonObject, asked: Asked, cut: Cutter) -> Iterable[JsonObject]:
+    def split(self, body: JsonObject, asked: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
         return events(body, cut, padded=asked.padded)
 
     def fail(self, fault: Fault, request_id: str, position: int) -> JsonObject:
@@ -122,7 +122,7 @@ class OpenAIResponses(OpenAIWire):
 # --- writing -----------------------------------------------------------------------------------------
 
 
-def _items(choice: Choice, asked: Asked, ids: Ids) -> list[JsonValue]:
+def _items(choice: Choice, asked: ParsedRequest, ids: IdSequence) -> list[JsonValue]:
     tokens = tokens_of(choice, asked)
     items: list[JsonValue] = [_item(part, choice, tokens, ids) for part in parts_of(choice, ids, "call_")]
     if choice.refusal is not None:
@@ -130,7 +130,7 @@ def _items(choice: Choice, asked: Asked, ids: Ids) -> list[JsonValue]:
     return items
 
 
-def _item(part: Part, choice: Choice, tokens: list[Any], ids: Ids) -> JsonValue:
+def _item(part: Part, choice: Choice, tokens: list[Any], ids: IdSequence) -> JsonValue:
     if isinstance(part, TextPart):
         text: JsonObject = {"type": "output_text", "text": part.text}
         return _said({**text, "annotations": list(choice.citations), "logprobs": tokens}, ids)
@@ -145,14 +145,14 @@ def _item(part: Part, choice: Choice, tokens: list[Any], ids: Ids) -> JsonValue:
     return part.data
 
 
-def _said(content: JsonObject, ids: Ids) -> JsonObject:
+def _said(content: JsonObject, ids: IdSequence) -> JsonObject:
     return {"type": "message", "id": ids("msg_"), "role": "assistant", "status": "completed", "content": [content]}
 
 
 # --- reading: items ----------------------------------------------------------------------------------
 
 
-def _input(node: Node) -> tuple[Message, ...]:
+def _input(node: RequestNode) -> tuple[Message, ...]:
     if node.kind == "string":
         return (Message.user(node.text()),)
     items = node.items(filled=True)
@@ -167,28 +167,28 @@ def _input(node: Node) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def _kind(item: Node) -> str:
+def _kind(item: RequestNode) -> str:
     return item["type"].text(ITEMS) if item.has("type") else "message"
 
 
-def _check_pairs(items: list[Node]) -> None:
+def _check_pairs(items: list[RequestNode]) -> None:
     """Every call is answered after it, every result is of a call before it."""
-    waiting: dict[str, Node] = {}
+    waiting: dict[str, RequestNode] = {}
     for item in items:
         kind = _kind(item)
         if kind == "function_call":
             waiting[item["call_id"].text()] = item
         elif kind == "function_call_output" and waiting.pop(item["call_id"].text(), None) is None:
             lost = f"No tool call found for function call output with call_id {item['call_id'].value}."
-            raise Misfit("value", ("input",), text=lost)
+            raise InvalidValue("value", ("input",), text=lost)
     if waiting:
-        raise Misfit("value", ("input",), text=f"No tool output found for function call {next(iter(waiting))}.")
+        raise InvalidValue("value", ("input",), text=f"No tool output found for function call {next(iter(waiting))}.")
 
 
 _Read: TypeAlias = "tuple[Any, tuple[Part, ...]]"
 
 
-def _read_item(item: Node, kind: str, names: dict[str, str]) -> _Read:
+def _read_item(item: RequestNode, kind: str, names: dict[str, str]) -> _Read:
     if kind == "message":
         role = item["role"].text(set(_ROLE))
         return _ROLE[role], _content(item["content"], role)
@@ -209,13 +209,13 @@ def _read_item(item: Node, kind: str, names: dict[str, str]) -> _Read:
     return "assistant", (OpaquePart("openai", item.value),)
 
 
-def _content(node: Node, role: str) -> tuple[Part, ...]:
+def _content(node: RequestNode, role: str) -> tuple[Part, ...]:
     if node.kind == "string":
         return (TextPart(node.value),) if node.value else ()
     return tuple(_part(part, part["type"].text(CONTENT[role])) for part in node.items())
 
 
-def _part(node: Node, kind: str) -> Part:
+def _part(node: RequestNode, kind: str) -> Part:
     if kind == "input_image":
         detail, file = node.get("detail"), node.get("file_id")
         return (
@@ -232,7 +232,7 @@ def _part(node: Node, kind: str) -> Part:
 # --- reading: tools, formats, options ----------------------------------------------------------------
 
 
-def _tool(node: Node) -> JsonObject:
+def _tool(node: RequestNode) -> JsonObject:
     kind = node["type"].text({"function", "web_search", "web_search_2025_08_26"})
     if kind != "function":
         return {
@@ -248,7 +248,7 @@ def _tool(node: Node) -> JsonObject:
     return spec(name, description.text() if description else "", parameters.value if parameters else {})
 
 
-def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> ToolChoice | None:
+def _tool_choice(node: RequestNode | None, tools: tuple[JsonObject, ...]) -> ToolChoice | None:
     if node is None:
         return None
     if node.kind == "string":
@@ -261,7 +261,7 @@ def _tool_choice(node: Node | None, tools: tuple[JsonObject, ...]) -> ToolChoice
     return ToolChoice("required" if node["mode"].text({"auto", "required"}) == "required" else "auto", names)
 
 
-def _format(node: Node | None) -> ResponseFormat | None:
+def _format(node: RequestNode | None) -> ResponseFormat | None:
     wanted = node.get("format") if node else None
     kind = wanted["type"].text({"text", "json_object", "json_schema"}) if wanted else "text"
     if wanted is None or kind == "text":
@@ -274,7 +274,7 @@ def _format(node: Node | None) -> ResponseFormat | None:
     return ResponseFormat(wanted["schema"].value, name)
 
 
-def _options(body: Node) -> JsonObject:
+def _options(body: RequestNode) -> JsonObject:
     options: JsonObject = {}
     if node := body.get("max_output_tokens"):
         options["max_tokens"] = node.integer(16)

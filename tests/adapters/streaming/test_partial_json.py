@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.adapters.streaming.lookahead import Held
-from sigwire.adapters.streaming.partial_json import JsonGrowth, Strings
+from sigwire.adapters.streaming.lookahead import Lookahead
+from sigwire.adapters.streaming.partial_json import PartialJsonParser, PartialString
 from sigwire.adapters.values.json_text import read_json
 from tests.adapters.streaming.emitting import cuts, pieces_of
 from tests.strategies import any_text, json_values
@@ -35,7 +35,7 @@ def test_every_state_is_the_beginning_of_the_value(
     value: Any, at: list[int], ascii_only: bool, indent: int | None
 ) -> None:
     text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
-    growth = JsonGrowth()
+    growth = PartialJsonParser()
     for piece in pieces_of(text, at):
         growth.read(piece, 0)
         assert not growth.failed
@@ -48,7 +48,7 @@ def test_every_state_is_the_beginning_of_the_value(
 def test_what_was_told_stays_as_it_was(value: Any, data: st.DataObject) -> None:
     text = json.dumps(value)
     half = data.draw(st.integers(1, len(text)))
-    growth = JsonGrowth()
+    growth = PartialJsonParser()
     growth.read(text[:half], 0)
     before = growth.so_far()
     shown = json.dumps(before)
@@ -59,7 +59,7 @@ def test_what_was_told_stays_as_it_was(value: Any, data: st.DataObject) -> None:
 @given(any_text, cuts)
 def test_a_string_in_pieces_is_the_string(text: str, at: list[int]) -> None:
     for written in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
-        string = Strings()
+        string = PartialString()
         told = "".join(string.read(piece, 0)[0] for piece in pieces_of(written[1:], at))
         assert string.closed
         assert told == json.loads(written)
@@ -70,7 +70,7 @@ ODD = ["\\", "u", "d8", "3d", "de", "00", "n", "'", "x", "\n", "é", "\\ud83d"]
 
 @given(st.lists(st.sampled_from(ODD), max_size=10).map("".join), cuts)
 def test_odd_escapes_are_the_same_in_pieces_and_as_the_lenient_reader_has_them(text: str, at: list[int]) -> None:
-    pieces = Strings()
+    pieces = PartialString()
     told = "".join(pieces.read(piece, 0)[0] for piece in [*pieces_of(text, at), '"'])
     if pieces.closed:
         assert told == read_json(f'"{text}"')[0]
@@ -81,20 +81,20 @@ def test_odd_escapes_are_the_same_in_pieces_and_as_the_lenient_reader_has_them(t
     ["{'a': 1}", "{a: 1}", '{"a" 1}', '{"a": 1,}', "[1,]", "[1 2]", "[1}", "[NaN]", "[01]", '{"a": None}', "[,1]", "]"],
 )
 def test_what_is_no_json_grows_no_more(text: str) -> None:
-    growth = JsonGrowth()
+    growth = PartialJsonParser()
     growth.read(text, 0)
     growth.close()
     assert growth.failed
 
 
 def test_depth_is_bounded() -> None:
-    growth = JsonGrowth()
+    growth = PartialJsonParser()
     growth.read("[" * 100_000, 0)
     assert growth.failed
 
 
 def test_what_is_closed_is_shared_and_not_copied() -> None:
-    growth = JsonGrowth()
+    growth = PartialJsonParser()
     growth.read('[{"a": 1}, [', 0)
     before: Any = growth.so_far()
     growth.read("2", 0)
@@ -105,7 +105,7 @@ def test_what_is_closed_is_shared_and_not_copied() -> None:
 
 @pytest.mark.parametrize(("text", "value"), [("12 ", 12), ("-1.5e3\n", -1500.0), ("true", True), ("null ", None)])
 def test_a_number_by_itself_is_whole_at_its_end(text: str, value: Any) -> None:
-    growth = JsonGrowth()
+    growth = PartialJsonParser()
     for character in text:
         growth.read(character, 0)
     growth.close()
@@ -114,7 +114,7 @@ def test_a_number_by_itself_is_whole_at_its_end(text: str, value: Any) -> None:
 
 
 def test_a_long_held_text_is_looked_at_a_bounded_number_of_times() -> None:
-    held, looks = Held(), 0
+    held, looks = Lookahead(), 0
     for _ in range(10_000):
         if (text := held.joined(" ")) is not None:
             looks += len(text)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.prompts.layout import Layout
-from sigwire.adapters.streaming.text_before_outputs import BeforeOutputs
+from sigwire.adapters.streaming.text_before_outputs import LeadingTextReader
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
 from sigwire.signatures.signature import Signature
@@ -32,7 +32,7 @@ SOUP = st.lists(
 @given(text=SOUP, cuts=st.lists(st.integers(0, 60)))
 def test_what_is_shown_and_what_is_kept_are_the_text(layout: Layout, text: str, cuts: list[int]) -> None:
     places = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
-    whole, pieces = BeforeOutputs(layout), BeforeOutputs(layout)
+    whole, pieces = LeadingTextReader(layout), LeadingTextReader(layout)
     at_once = whole.feed(text)
     shown = "".join(pieces.feed(text[start:end]) for start, end in pairwise(places))
     assert shown == at_once

@@ -10,7 +10,7 @@ import pytest
 from sigwire.adapters.text_tools import Block, Grammar, Offer, dialects, read_calls, register, registry
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, tagged_json
-from sigwire.adapters.text_tools.json_calls import Closers
+from sigwire.adapters.text_tools.json_calls import ClosingMarkers
 from sigwire.errors import InputError
 
 TOOLS: dict[str, Any] = {
@@ -246,7 +246,7 @@ def at_sign(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
         if (yield from cursor.takes(name)):
             yield from cursor.space()
             if (yield from cursor.peek()) == "{":
-                return (yield from arguments_block(cursor, name, offer, Closers()))
+                return (yield from arguments_block(cursor, name, offer, ClosingMarkers()))
     return None
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.adapters.text_tools import Scan, TextReader, dialects, read_calls
+from sigwire.adapters.text_tools import ScanResult, TextReader, dialects, read_calls
 from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
 
 TOOLS: dict[str, Any] = {"ping": {"properties": {"a": {"type": "string"}, "n": {"type": "integer"}}}, "add": {}}
@@ -26,7 +26,7 @@ def shown(event: TextDelta | ReasoningDelta | ToolCallEnd) -> str:
     return f"({event.call.name})" if isinstance(event, ToolCallEnd) else event.text
 
 
-def scan(pieces: Any, **options: Any) -> Scan:
+def scan(pieces: Any, **options: Any) -> ScanResult:
     reader = TextReader(TOOLS, **options)
     for piece in pieces:
         reader.feed(piece)
@@ -133,7 +133,7 @@ def test_without_tools_everything_is_text() -> None:
     reader = TextReader([])
     assert [event.text for event in reader.feed(CALL) if isinstance(event, TextDelta)] == [CALL]
     assert reader.close() == []
-    assert reader.scan == Scan(CALL)
+    assert reader.scan == ScanResult(CALL)
 
 
 def test_nothing_comes_after_what_was_written_in_the_tools_place() -> None:

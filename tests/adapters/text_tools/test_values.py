@@ -17,7 +17,7 @@ from sigwire.adapters.text_tools.grammars.literals import LiteralError, read_arg
 from sigwire.adapters.text_tools.grammars.parameter_text import read_value
 from sigwire.adapters.text_tools.grammars.pythonic import read_call
 from sigwire.adapters.text_tools.scan.brackets import BARE, JSON, PYTHON, skim
-from sigwire.adapters.text_tools.styles import STYLES, Style, style_named
+from sigwire.adapters.text_tools.styles import STYLES, CallStyle, style_named
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError
 
@@ -165,7 +165,7 @@ SCHEMA = {
 
 @pytest.mark.parametrize("style", STYLES.values(), ids=list(STYLES))
 @given(calls=st.lists(st.tuples(st.sampled_from(["save", "ping"]), arguments | st.just({})), min_size=1, max_size=3))
-def test_what_a_style_writes_is_read_back(style: Style, calls: list[tuple[str, dict[str, Any]]]) -> None:
+def test_what_a_style_writes_is_read_back(style: CallStyle, calls: list[tuple[str, dict[str, Any]]]) -> None:
     text = style.calls([ToolCall("", name, given) for name, given in calls])
     found = read_calls(f"One moment.\n{text}", {"save": SCHEMA, "ping": SCHEMA}, strict=True)
     assert [(call.name, call.arguments, call.error) for call in found.calls] == [(*call, None) for call in calls]
@@ -174,7 +174,7 @@ def test_what_a_style_writes_is_read_back(style: Style, calls: list[tuple[str, d
 
 
 @pytest.mark.parametrize("style", STYLES.values(), ids=list(STYLES))
-def test_what_a_style_writes_as_results_is_no_call(style: Style) -> None:
+def test_what_a_style_writes_as_results_is_no_call(style: CallStyle) -> None:
     contents: list[Any] = ["ok", '{"name": "ping", "arguments": {}}', {"name": "ping", "arguments": {}}]
     for content in contents:
         text = style.result(ToolResult("call_0", "ping", content))
@@ -183,7 +183,7 @@ def test_what_a_style_writes_as_results_is_no_call(style: Style) -> None:
 
 
 @pytest.mark.parametrize("style", STYLES.values(), ids=list(STYLES))
-def test_a_call_that_could_not_be_read_is_shown_as_it_was_written(style: Style) -> None:
+def test_a_call_that_could_not_be_read_is_shown_as_it_was_written(style: CallStyle) -> None:
     assert '"a": ' in style.calls([ToolCall("", "ping", None, '{"a": ')]).replace("\\", "")
 
 

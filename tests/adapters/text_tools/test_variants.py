@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sigwire.adapters.text_tools import Scan, TextReader, read_calls
+from sigwire.adapters.text_tools import ScanResult, TextReader, read_calls
 
 INTEGER = {"type": "integer"}
 TOOLS: dict[str, Any] = {
@@ -52,7 +52,7 @@ def kimi(id: str) -> str:
     return f"<|tool_call_begin|>{id}<|tool_call_argument_begin|>{PAIR}"
 
 
-def read(text: str, **options: Any) -> Scan:
+def read(text: str, **options: Any) -> ScanResult:
     """The text read whole; in pieces it has to come to the same."""
     whole = read_calls(text, TOOLS, **options)
     reader = TextReader(TOOLS, **options)
@@ -63,7 +63,7 @@ def read(text: str, **options: Any) -> Scan:
     return whole
 
 
-def made(scan: Scan) -> list[Any]:
+def made(scan: ScanResult) -> list[Any]:
     return [(call.name, call.error.code if call.error else call.arguments) for call in scan.calls]
 
 
@@ -372,4 +372,4 @@ def test_prose_about_calls_is_prose(text: str) -> None:
 
 @pytest.mark.parametrize("text", [*VARIANTS.values(), *(text for text, _ in SEVERAL.values())])
 def test_nothing_is_a_call_where_no_tool_is_offered(text: str) -> None:
-    assert read_calls(text, ()) == Scan(text)
+    assert read_calls(text, ()) == ScanResult(text)

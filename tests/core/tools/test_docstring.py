@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.core.tools.docstring import FunctionText, read_docstring
+from sigwire.core.tools.docstring import ParsedDocstring, read_docstring
 
 GOOGLE = """Find orders.
 
@@ -119,11 +119,11 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
 
 @pytest.mark.parametrize(("text", "description", "parameters"), CASES, ids=lambda case: repr(case)[:30])
 def test_every_style_is_read(text: str, description: str, parameters: dict[str, str]) -> None:
-    assert read_docstring(text) == FunctionText(description, parameters)
+    assert read_docstring(text) == ParsedDocstring(description, parameters)
 
 
 def test_no_docstring_says_nothing() -> None:
-    assert read_docstring(None) == FunctionText()
+    assert read_docstring(None) == ParsedDocstring()
 
 
 def test_descriptions_of_nothing_are_no_descriptions() -> None:

@@ -15,7 +15,7 @@ from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, Part
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import CallerError
-from sigwire.lm.codecs.shared.interface import Codec, Encoded, Target
+from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, Target
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 
@@ -76,7 +76,7 @@ def requests_of(
     )
 
 
-def attempt(codec: Codec[Any], request: Request, to: Target[Any]) -> Encoded | str:
+def attempt(codec: Codec[Any], request: Request, to: Target[Any]) -> EncodedRequest | str:
     """What would be sent, or why nothing can be."""
     try:
         return codec.encode(request, to)

@@ -12,10 +12,12 @@ from sigwire.core.messages import Message, Part
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning
 from sigwire.core.tools.tool import ToolResult
-from sigwire.lm.codecs.shared.interface import Codec, Encoded, Target
+from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, Target
 
 
-def encoded_untouched(codec: Codec[Any], request: Request, target: Target[Any], *, stream: bool = False) -> Encoded:
+def encoded_untouched(
+    codec: Codec[Any], request: Request, target: Target[Any], *, stream: bool = False
+) -> EncodedRequest:
     """Encode, checking that neither the request nor anything in it was changed."""
     before = copy.deepcopy(request)
     sent = codec.encode(request, target, stream=stream)

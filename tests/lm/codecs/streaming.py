@@ -13,7 +13,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.errors import LMError
-from sigwire.lm.codecs.shared.interface import Encoded, StreamingCodec, Target
+from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, Target
 
 ASKED = Request((Message.user("q"),))
 
@@ -33,7 +33,7 @@ def streamed(
     return collect(told(codec, target, events, request))
 
 
-def sent_to(codec: StreamingCodec[Any], target: Target[Any]) -> Encoded:
+def sent_to(codec: StreamingCodec[Any], target: Target[Any]) -> EncodedRequest:
     return codec.encode(ASKED, target, stream=True)
 
 

@@ -21,11 +21,11 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError, UnsupportedFeature
-from sigwire.lm.codecs.shared.interface import Codec, Encoded, Target
+from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, Target
 from sigwire.lm.providers.registry import find_provider
 from sigwire.testing.fake_provider import WIRES
-from sigwire.testing.request_node import Node
-from sigwire.testing.wire import Asked, Exchange, Ids, Wire
+from sigwire.testing.request_node import RequestNode
+from sigwire.testing.wire import Exchange, IdSequence, ParsedRequest, Wire
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,11 +47,11 @@ class Pair:
     def __repr__(self) -> str:
         return f"{self.target.provider}/{self.target.model}"
 
-    def read(self, sent: Encoded) -> Asked:
+    def read(self, sent: EncodedRequest) -> ParsedRequest:
         """What the provider reads, through bytes."""
         body = json.loads(json.dumps(sent.body).encode())
         exchange = Exchange("POST", self.provider.base + sent.path, sent.query, sent.headers)
-        return self.provider.read(Node(body), exchange)
+        return self.provider.read(RequestNode(body), exchange)
 
 
 PAIRS: Mapping[str, Pair] = {
@@ -176,7 +176,7 @@ requests = st.builds(
 )
 
 
-def attempt(pair: Pair, request: Request) -> Encoded | str:
+def attempt(pair: Pair, request: Request) -> EncodedRequest | str:
     """The encoded request, or what the error says."""
     try:
         return pair.codec.encode(request, pair.target)
@@ -225,7 +225,7 @@ class Dialogue:
 
     def __init__(self, pair: Pair) -> None:
         self.pair = pair
-        self.ids = Ids()
+        self.ids = IdSequence()
         self.history: list[Message] = [Message.user("q")]
         self.said: list[tuple[Part, ...]] = []
 

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.errors import ConfigurationError
-from sigwire.lm.http.exchange import ProtocolError, TooLongError, Unpacker, read_head, sendable
+from sigwire.lm.http.exchange import BodyDecompressor, ProtocolError, TooLongError, read_head, sendable
 
 BODIES = st.binary(max_size=300)
 
 
 def unpacked(packed: bytes, coding: str, cuts: Set[int], limit: int | None = None) -> bytes:
     """Feed the body, cut at these places."""
-    unpacker = Unpacker(coding, limit)
+    unpacker = BodyDecompressor(coding, limit)
     edges = [0, *sorted(cut for cut in cuts if 0 < cut < len(packed)), len(packed)]
     pieces = [packed[start:end] for start, end in pairwise(edges) if start < end]
     return b"".join(map(unpacker.feed, [*pieces, b""]))
@@ -57,7 +57,7 @@ def test_no_more_is_unpacked_than_may_be_taken() -> None:
     bomb = gzip.compress(bytes(64 * 1024 * 1024))
     tracemalloc.start()
     with pytest.raises(TooLongError):
-        Unpacker("gzip", 1000).feed(bomb)
+        BodyDecompressor("gzip", 1000).feed(bomb)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1024 * 1024
@@ -69,7 +69,7 @@ def test_a_body_without_bytes_needs_no_packing() -> None:
 
 def test_a_coding_that_was_not_asked_for_is_refused() -> None:
     with pytest.raises(ProtocolError, match="content-encoding is 'br'"):
-        Unpacker("br")
+        BodyDecompressor("br")
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=10), st.text(max_size=20), max_size=4))

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis.strategies import integers, sampled_from, sets
 
 from sigwire.lm.http.exchange import ProtocolError
-from sigwire.lm.http.sync_client import _READ, _WRITE, _Line, _Ready, _Reply
+from sigwire.lm.http.sync_client import _READ, _WRITE, _ReplyParser, _SocketWaiter, _SyncConnection
 
 
 class Pieces:
@@ -29,7 +29,7 @@ class Pieces:
 
 
 def read(pieces: Iterable[bytes], method: str = "POST") -> tuple[int, dict[str, str], bytes, bool]:
-    reply = _Reply(cast(Any, Pieces(pieces)), method)
+    reply = _ReplyParser(cast(Any, Pieces(pieces)), method)
     reply.read_head()
     body = b"".join(iter(reply.read_piece, b""))
     return reply.status, reply.headers, body, reply.is_reusable
@@ -115,15 +115,15 @@ def test_what_is_no_reply_is_refused(data: bytes, says: str) -> None:
 
 
 @pytest.fixture
-def ends() -> Iterator[tuple[_Line, socket.socket]]:
+def ends() -> Iterator[tuple[_SyncConnection, socket.socket]]:
     """A line, and the other end of it."""
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     with ours, theirs:
-        yield _Line(ours, ("http", "host", 80), 0), theirs
+        yield _SyncConnection(ours, ("http", "host", 80), 0), theirs
 
 
-def test_a_wait_ends_at_the_deadline_of_the_request_at_hand(ends: tuple[_Line, socket.socket]) -> None:
+def test_a_wait_ends_at_the_deadline_of_the_request_at_hand(ends: tuple[_SyncConnection, socket.socket]) -> None:
     line, theirs = ends
     for seconds in (0.05, 0.01):
         line.deadline = time.monotonic() + seconds
@@ -139,7 +139,7 @@ def test_a_wait_ends_at_the_deadline_of_the_request_at_hand(ends: tuple[_Line, s
     assert line.receive() == b"in time"
 
 
-def test_a_body_that_goes_out_bit_by_bit_goes_out_whole(ends: tuple[_Line, socket.socket]) -> None:
+def test_a_body_that_goes_out_bit_by_bit_goes_out_whole(ends: tuple[_SyncConnection, socket.socket]) -> None:
     line, theirs = ends
     body = bytes(range(256)) * 20_000
     with ThreadPoolExecutor(1) as other:
@@ -151,14 +151,16 @@ def test_a_body_that_goes_out_bit_by_bit_goes_out_whole(ends: tuple[_Line, socke
     assert bytes(taken) == b"head " + body
 
 
-def test_a_body_that_nobody_takes_waits_until_the_deadline(ends: tuple[_Line, socket.socket]) -> None:
+def test_a_body_that_nobody_takes_waits_until_the_deadline(ends: tuple[_SyncConnection, socket.socket]) -> None:
     line, _ = ends
     line.deadline = time.monotonic() + 0.05
     with pytest.raises(TimeoutError):
         line.send(b"head ", bytes(20_000_000))
 
 
-def test_a_line_is_quiet_until_something_comes_or_the_other_side_closes(ends: tuple[_Line, socket.socket]) -> None:
+def test_a_line_is_quiet_until_something_comes_or_the_other_side_closes(
+    ends: tuple[_SyncConnection, socket.socket],
+) -> None:
     line, theirs = ends
     assert line.is_quiet()
     theirs.send(b"unasked")
@@ -171,11 +173,11 @@ def test_a_line_is_quiet_until_something_comes_or_the_other_side_closes(ends: tu
 
 
 def test_waiting_is_the_same_where_there_is_no_poll(
-    ends: tuple[_Line, socket.socket], monkeypatch: pytest.MonkeyPatch
+    ends: tuple[_SyncConnection, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line, theirs = ends
     monkeypatch.delattr("sigwire.lm.http.sync_client.select.poll")
-    ready = _Ready(line.socket)
+    ready = _SocketWaiter(line.socket)
     assert (ready.wait(_READ, 0.0), ready.wait(_WRITE, None)) == (False, True)
     theirs.send(b"news")
     assert ready.wait(_READ, None)

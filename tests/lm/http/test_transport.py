@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from sigwire.effects.emitting import Emit, stream
-from sigwire.effects.steps import Gather, Program, arun, off_loop
+from sigwire.effects.steps import Gather, Steps, arun, off_loop
 from sigwire.errors import ConfigurationError, LMError, LMTimeoutError, LMTransportError
 from sigwire.lm.http.transport import HttpReply, HttpRequest, HttpTransport
 from sigwire.lm.http.urls import endpoint, proxy_from_env
@@ -1631,11 +1631,11 @@ class Fetch:
         return await off_loop(self.run)
 
 
-def fetched(effect: Fetch) -> Program[bytes]:
+def fetched(effect: Fetch) -> Steps[bytes]:
     return (yield effect)
 
 
-def says_hello() -> Program[bytes]:
+def says_hello() -> Steps[bytes]:
     yield Emit("hello")
     return b""
 
@@ -1648,7 +1648,7 @@ def test_who_leaves_a_program_wakes_what_waits_in_its_threads(
     server = serve(script)
     with no_open_sockets(), HttpTransport(proxy=f"http://127.0.0.1:{server.port}" if proxied else None) as transport:
 
-        def program() -> Program[Any]:
+        def program() -> Steps[Any]:
             url = "http://model.test/v1" if proxied else server.url
             return (yield Gather([fetched(Fetch(transport, url)), says_hello()]))
 
@@ -1688,7 +1688,7 @@ def deaf(request: pytest.FixtureRequest) -> Iterator[str]:
 def test_who_leaves_a_program_does_not_wait_for_a_connection_that_is_being_made(deaf: str) -> None:
     with no_open_sockets(), HttpTransport(connect_timeout=30) as transport:
 
-        def program() -> Program[Any]:
+        def program() -> Steps[Any]:
             return (yield Gather([fetched(Fetch(transport, deaf)), says_hello()]))
 
         events = stream(program())

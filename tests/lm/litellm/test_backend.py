@@ -42,9 +42,9 @@ from sigwire.errors import (
     UnsupportedFeature,
     UnsupportedOption,
 )
-from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.litellm import backend as bridge
-from sigwire.lm.providers.connection import Connection
+from sigwire.lm.providers.connection import ConnectionOptions
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 TOOL: JsonObject = {"type": "function", "function": {"name": "f", "description": "d", "parameters": SCHEMA}}
@@ -78,7 +78,7 @@ OLLAMA = (
 )
 
 
-def target(model: str = "acme/m", parameters: tuple[str, ...] | None = None) -> Target[bridge.BridgeDialect]:
+def target(model: str = "acme/m", parameters: tuple[str, ...] | None = None) -> Target[bridge.LiteLLMProfile]:
     return bridge.target_for(model, parameters)
 
 
@@ -88,7 +88,7 @@ GEMINI = target("gemini/g")
 LLAMA = target("ollama_chat/l", OLLAMA)
 
 
-def encoded(request: Request, to: Target[bridge.BridgeDialect] | None = None) -> tuple[dict[str, Any], Encoded]:
+def encoded(request: Request, to: Target[bridge.LiteLLMProfile] | None = None) -> tuple[dict[str, Any], EncodedRequest]:
     """The call, checking that neither the request nor anything in it was changed."""
     before = copy.deepcopy(request)
     call = bridge.encode_call(request, to or target())
@@ -116,7 +116,7 @@ WIRE_ANSWERED: JsonObject = {"role": "tool", "tool_call_id": "c1", "content": "o
 ASSISTANT: JsonObject = {"role": "assistant", "content": None, "tool_calls": [WIRE_CALL]}
 BLOCKS: JsonObject = {"thinking_blocks": [{"type": "thinking", "thinking": "hm", "signature": "S"}]}
 SIGNED: JsonObject = {"provider_specific_fields": {"thought_signature": "S"}}
-CONVERSATIONS: dict[str, tuple[Target[bridge.BridgeDialect], tuple[Message, ...], list[JsonObject], list[str]]] = {
+CONVERSATIONS: dict[str, tuple[Target[bridge.LiteLLMProfile], tuple[Message, ...], list[JsonObject], list[str]]] = {
     "row 6 system": (target(), (Message.system("S"), ASKED), [{"role": "system", "content": "S"}, WIRE_ASKED], []),
     "row 7 second system turn": (
         target(),
@@ -258,7 +258,7 @@ CONVERSATIONS: dict[str, tuple[Target[bridge.BridgeDialect], tuple[Message, ...]
 
 @pytest.mark.parametrize(("to", "messages", "wire", "warned"), CONVERSATIONS.values(), ids=CONVERSATIONS)
 def test_messages(
-    to: Target[bridge.BridgeDialect], messages: tuple[Message, ...], wire: list[JsonObject], warned: list[str]
+    to: Target[bridge.LiteLLMProfile], messages: tuple[Message, ...], wire: list[JsonObject], warned: list[str]
 ) -> None:
     arguments, sent = encoded(Request(messages), to)
     assert arguments == call(*wire, model=to.model)
@@ -272,21 +272,23 @@ def test_row_10_an_image_that_litellm_would_lose_is_refused() -> None:
 
 def test_row_1_row_2_and_row_4_address_and_key_go_along_and_row_3_are_left_to_the_environment() -> None:
     sent = encoded(Request((ASKED,), options={"extra_headers": {"X-B": "2"}}))[1]
-    connection = Connection(api_key="k", base_url="https://x/v1", timeout=5, headers={"X-A": "1"})
+    connection = ConnectionOptions(api_key="k", base_url="https://x/v1", timeout=5, headers={"X-A": "1"})
     assert bridge.LiteLLM("acme/m", connection)._way(sent) == {
         "api_key": "k",
         "api_base": "https://x/v1",
         "timeout": 5,
         "extra_headers": {"X-A": "1", "X-B": "2"},
     }
-    assert bridge.LiteLLM("acme/m", Connection(api_key=lambda: "new"))._way(encoded(Request((ASKED,)))[1]) == {
+    assert bridge.LiteLLM("acme/m", ConnectionOptions(api_key=lambda: "new"))._way(encoded(Request((ASKED,)))[1]) == {
         "api_key": "new"
     }
-    assert bridge.LiteLLM("acme/m", Connection())._way(encoded(Request((ASKED,)))[1]) == {}
+    assert bridge.LiteLLM("acme/m", ConnectionOptions())._way(encoded(Request((ASKED,)))[1]) == {}
 
 
 def test_a_key_of_the_environment_does_not_go_where_base_url_points() -> None:
-    way = bridge.LiteLLM("groq/m", Connection(base_url="https://elsewhere/v1"))._way(encoded(Request((ASKED,)))[1])
+    way = bridge.LiteLLM("groq/m", ConnectionOptions(base_url="https://elsewhere/v1"))._way(
+        encoded(Request((ASKED,)))[1]
+    )
     assert way == {"api_base": "https://elsewhere/v1", "api_key": "not-given"}
     error = bridge.failure(made("AuthenticationError", 401), target(), way["api_key"])
     assert "base_url may point at somebody else: pass api_key" in str(error)
@@ -294,7 +296,7 @@ def test_a_key_of_the_environment_does_not_go_where_base_url_points() -> None:
 
 # --- tools ----------------------------------------------------------------------------------------------------------
 
-OFFERS: dict[str, tuple[Target[bridge.BridgeDialect], Request, JsonObject, list[str]]] = {
+OFFERS: dict[str, tuple[Target[bridge.LiteLLMProfile], Request, JsonObject, list[str]]] = {
     "row 24 definition": (target(), Request(tools=(TOOL,)), {"tools": [TOOL]}, []),
     "row 27 auto": (
         target(),
@@ -377,7 +379,7 @@ OFFERS: dict[str, tuple[Target[bridge.BridgeDialect], Request, JsonObject, list[
 
 @pytest.mark.parametrize(("to", "request_", "fields", "warned"), OFFERS.values(), ids=OFFERS)
 def test_tools_and_choices(
-    to: Target[bridge.BridgeDialect], request_: Request, fields: JsonObject, warned: list[str]
+    to: Target[bridge.LiteLLMProfile], request_: Request, fields: JsonObject, warned: list[str]
 ) -> None:
     arguments, sent = encoded(replace(request_, messages=(ASKED,)), to)
     assert arguments == call(WIRE_ASKED, model=to.model, **fields)
@@ -411,7 +413,7 @@ def test_row_49_web_search_is_refused_where_there_is_none() -> None:
 # --- output and sampling --------------------------------------------------------------------------------------------
 
 REST: JsonObject = {"top_k": 5, "user": "u", "service_tier": "flex"}
-FIELDS: dict[str, tuple[Target[bridge.BridgeDialect], JsonObject, dict[str, Any], list[str]]] = {
+FIELDS: dict[str, tuple[Target[bridge.LiteLLMProfile], JsonObject, dict[str, Any], list[str]]] = {
     "row 38 max tokens": (target(), {"max_tokens": 50}, {"max_tokens": 50}, []),
     "row 39 max tokens unset": (target(), {"max_tokens": None}, {}, []),
     "row 40 temperature": (target(), {"temperature": 0.0, "top_p": 0.5}, {"temperature": 0.0, "top_p": 0.5}, []),
@@ -449,7 +451,7 @@ FIELDS: dict[str, tuple[Target[bridge.BridgeDialect], JsonObject, dict[str, Any]
 
 
 @pytest.mark.parametrize(("to", "options", "fields", "warned"), FIELDS.values(), ids=FIELDS)
-def test_options(to: Target[bridge.BridgeDialect], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
+def test_options(to: Target[bridge.LiteLLMProfile], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
     arguments, sent = encoded(Request((ASKED,), options=options), to)
     assert arguments == call(WIRE_ASKED, model=to.model, **fields)
     assert features(sent.warnings) == warned
@@ -464,7 +466,7 @@ def test_options(to: Target[bridge.BridgeDialect], options: JsonObject, fields: 
         pytest.param(target(), "temprature", id="a misspelt option"),
     ],
 )
-def test_an_option_without_a_place_is_refused(to: Target[bridge.BridgeDialect], option: str) -> None:
+def test_an_option_without_a_place_is_refused(to: Target[bridge.LiteLLMProfile], option: str) -> None:
     with pytest.raises(UnsupportedOption, match=f"litellm has no option {option!r}"):
         encoded(Request((ASKED,), options={option: True}), to)
 
@@ -507,7 +509,7 @@ def answer(message: JsonObject, finish_reason: str = "stop", **fields: JsonValue
     return {"id": "r1", "model": "m-1", "object": "chat.completion", "choices": [choice], "usage": COUNTS, **fields}
 
 
-def decoded(wire: JsonValue, to: Target[bridge.BridgeDialect] | None = None) -> Response:
+def decoded(wire: JsonValue, to: Target[bridge.LiteLLMProfile] | None = None) -> Response:
     before = copy.deepcopy(wire)
     response = bridge.decode_answer(wire, encoded(Request((ASKED,)), to)[1], to or target())
     assert wire == before
@@ -519,7 +521,7 @@ def thought(upstream: str) -> ThinkingPart:
 
 
 BROKEN = CallError("malformed_json", "The arguments are not valid JSON: Expecting value: line 1 column 7 (char 6)")
-REPLIES: dict[str, tuple[Target[bridge.BridgeDialect], JsonObject, str, Choice]] = {
+REPLIES: dict[str, tuple[Target[bridge.LiteLLMProfile], JsonObject, str, Choice]] = {
     "row 51 text": (target(), {"content": "Hi"}, "stop", Choice("Hi")),
     "row 52 call id, row 55 two parallel calls, an index that says nothing": (
         target(),
@@ -769,7 +771,7 @@ def test_a_release_that_steals_credentials_is_refused_before_it_is_imported(
 ) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda name: release)
     bridge._load.cache_clear()
-    for refused in (bridge.check_release, bridge._load, lambda: bridge.connect("acme/m", Connection())):
+    for refused in (bridge.check_release, bridge._load, lambda: bridge.connect("acme/m", ConnectionOptions())):
         with pytest.raises(ConfigurationError, match=f"{release}.*steals credentials.*replace every key"):
             refused()
 
@@ -780,7 +782,7 @@ def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
     with pytest.raises(ConfigurationError, match=r'pip install "sigwire\[litellm\]"'):
-        bridge.connect("acme/m", Connection())
+        bridge.connect("acme/m", ConnectionOptions())
 
 
 @pytest.mark.parametrize("setting", ["transport", "wire"])
@@ -788,7 +790,7 @@ def test_what_litellm_would_ignore_is_refused(setting: str, monkeypatch: pytest.
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "9.9")
     given: Any = {setting: "x"}
     with pytest.raises(ConfigurationError, match=f"no place for {setting}="):
-        bridge.connect("acme/m", Connection(**given))
+        bridge.connect("acme/m", ConnectionOptions(**given))
 
 
 def test_litellm_is_not_imported_before_it_is_used() -> None:
@@ -796,7 +798,7 @@ def test_litellm_is_not_imported_before_it_is_used() -> None:
 import importlib.metadata, sys
 importlib.metadata.version = lambda name: "9.9"
 from sigwire.lm.litellm import backend as litellm_bridge
-from sigwire.lm.providers.connection import Connection
+from sigwire.lm.providers.connection import ConnectionOptions
 from sigwire.core.request import Request
 litellm_bridge.connect("acme/m", Connection())
 litellm_bridge.encode_call(Request(), litellm_bridge.target_for("acme/m", None))
@@ -844,7 +846,7 @@ requests = st.builds(
 )
 
 
-def attempt(request: Request, to: Target[bridge.BridgeDialect]) -> tuple[dict[str, Any], Encoded] | str:
+def attempt(request: Request, to: Target[bridge.LiteLLMProfile]) -> tuple[dict[str, Any], EncodedRequest] | str:
     """The call, or why there can be none."""
     try:
         return bridge.encode_call(request, to)
@@ -854,7 +856,7 @@ def attempt(request: Request, to: Target[bridge.BridgeDialect]) -> tuple[dict[st
 
 @given(requests, st.sampled_from([target(), CLAUDE, DEEPSEEK, LLAMA, GEMINI]))
 def test_any_request_becomes_a_call_or_fails_naming_what_has_no_place(
-    request: Request, to: Target[bridge.BridgeDialect]
+    request: Request, to: Target[bridge.LiteLLMProfile]
 ) -> None:
     made = attempt(request, to)
     if isinstance(made, str):
@@ -874,7 +876,7 @@ def test_any_request_becomes_a_call_or_fails_naming_what_has_no_place(
     st.booleans(),
 )
 def test_an_answer_put_into_history_is_sent_as_it_came(
-    text: str, thinking: str, arguments: list[Any], to: Target[bridge.BridgeDialect], signed: bool
+    text: str, thinking: str, arguments: list[Any], to: Target[bridge.LiteLLMProfile], signed: bool
 ) -> None:
     calls: list[JsonObject] = [
         {
@@ -940,17 +942,17 @@ def check_answer(response: Response) -> None:
 
 
 def test_the_package_answers_with_calls(theirs: Any) -> None:
-    lm = bridge.connect("anthropic/claude-x", Connection(api_key="k"))
+    lm = bridge.connect("anthropic/claude-x", ConnectionOptions(api_key="k"))
     check_answer(lm.answer(mocked(ANSWER, tools=(TOOL,), tool_choice=ToolChoice.REQUIRED)))
 
 
 async def test_the_package_answers_with_calls_awaited(theirs: Any) -> None:
-    lm = bridge.connect("anthropic/claude-x", Connection(api_key="k"))
+    lm = bridge.connect("anthropic/claude-x", ConnectionOptions(api_key="k"))
     check_answer(await lm.aanswer(mocked(ANSWER, tools=(TOOL,), tool_choice=ToolChoice.REQUIRED)))
 
 
 def test_the_package_takes_a_whole_conversation_back(theirs: Any) -> None:
-    lm = bridge.connect("anthropic/claude-x", Connection(api_key="k"))
+    lm = bridge.connect("anthropic/claude-x", ConnectionOptions(api_key="k"))
     turn = lm.answer(mocked(ANSWER, tools=(TOOL,))).choices[0].message()
     results = Message.tool(ToolResult("c1", "f", "ok"), ToolResult("c2", "f", "boom", is_error=True))
     response = lm.answer(
@@ -961,18 +963,18 @@ def test_the_package_takes_a_whole_conversation_back(theirs: Any) -> None:
 
 
 async def test_row_43_choices_one_at_a_time_are_asked_for_one_by_one(theirs: Any) -> None:
-    lm = bridge.connect("anthropic/claude-x", Connection(api_key="k"))
+    lm = bridge.connect("anthropic/claude-x", ConnectionOptions(api_key="k"))
     request = mocked("Hi", options={"n": 2})
     for response in (lm.answer(request), await lm.aanswer(request)):
         assert [choice.text for choice in response.choices] == ["Hi", "Hi"]
         assert features(response.warnings) == ["n"]
-    at_once = bridge.connect("openai/gpt-4o", Connection(api_key="k")).answer(request)
+    at_once = bridge.connect("openai/gpt-4o", ConnectionOptions(api_key="k")).answer(request)
     assert [choice.text for choice in at_once.choices] == ["Hi", "Hi"]
     assert at_once.warnings == ()
 
 
 async def test_a_timeout_holds_for_the_whole_request(theirs: Any) -> None:
-    lm = bridge.connect("anthropic/claude-x", Connection(api_key="k", timeout=0.05))
+    lm = bridge.connect("anthropic/claude-x", ConnectionOptions(api_key="k", timeout=0.05))
     late: Any = {"mock_response": "Hi", "mock_delay": 9}
     with pytest.raises(LMTimeoutError, match="in time"):
         await lm.aanswer(Request((ASKED,), options={"extra_body": late}))
@@ -987,7 +989,7 @@ MOCKED_ERRORS = {
 
 @pytest.mark.parametrize(("word", "kind"), MOCKED_ERRORS.items(), ids=MOCKED_ERRORS)
 async def test_the_packages_errors_are_ours(theirs: Any, word: str, kind: type[LMError]) -> None:
-    lm = bridge.connect("groq/m", Connection(api_key="k"))
+    lm = bridge.connect("groq/m", ConnectionOptions(api_key="k"))
     with pytest.raises(LMError, match="this is a mock") as caught:
         lm.answer(mocked(word))
     assert type(caught.value) is kind
@@ -998,14 +1000,14 @@ async def test_the_packages_errors_are_ours(theirs: Any, word: str, kind: type[L
 
 def test_row_74_a_provider_that_nobody_knows_is_named(theirs: Any) -> None:
     with pytest.raises(LMUnsupportedModelError, match="Neither sigwire nor LiteLLM knows the provider in 'nobody/m'"):
-        bridge.connect("nobody/m", Connection(api_key="k")).answer(mocked("Hi"))
+        bridge.connect("nobody/m", ConnectionOptions(api_key="k")).answer(mocked("Hi"))
 
 
 def test_an_option_that_litellm_refuses_says_how_to_go_on(theirs: Any) -> None:
     request = mocked("Hi")
     extra: Any = {"mock_response": "Hi", "logit_bias": {"5": 1}}
     with pytest.raises(LMInvalidRequestError, match=r"does not support.*drop_params"):
-        bridge.connect("anthropic/claude-x", Connection(api_key="k")).answer(
+        bridge.connect("anthropic/claude-x", ConnectionOptions(api_key="k")).answer(
             replace(request, options={"extra_body": extra})
         )
 

@@ -16,14 +16,14 @@ from sigwire.core.messages import ImagePart, Message, OpaquePart, TextPart, Thin
 from sigwire.core.request import Request
 from sigwire.core.response import Response, Usage
 from sigwire.core.tools.tool import ToolCall
-from sigwire.effects.cancellation import Scope, enter
+from sigwire.effects.cancellation import CancelScope, enter
 from sigwire.effects.emitting import Returned, astream, stream
-from sigwire.effects.steps import Program, run
+from sigwire.effects.steps import Steps, run
 from sigwire.errors import ConfigurationError, LMError, LMRateLimitError, LMTimeoutError, LMTransportError
 from sigwire.lm.client import LM
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.litellm import backend as bridge
-from sigwire.lm.litellm.effects import Chunks, Complete, tell
+from sigwire.lm.litellm.effects import Chunks, CompletionEffect, tell
 
 # litellm's own models, built when they are first used.
 pytestmark = pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning")
@@ -84,12 +84,12 @@ class Package:
         return self.events
 
 
-def program(package: Package, to: Target[bridge.BridgeDialect] = CLAUDE, **arguments: Any) -> Program[Response]:
+def program(package: Package, to: Target[bridge.LiteLLMProfile] = CLAUDE, **arguments: Any) -> Steps[Response]:
     sent = bridge.encode_call(ASKED, to, stream=True)[1]
-    return tell(Chunks(package, arguments), bridge.BridgeDecoder(sent, to), lambda error: bridge.failure(error, to))
+    return tell(Chunks(package, arguments), bridge.LiteLLMDecoder(sent, to), lambda error: bridge.failure(error, to))
 
 
-async def told(how: str, of: Program[Response]) -> list[StreamEvent]:
+async def told(how: str, of: Steps[Response]) -> list[StreamEvent]:
     if how == "blocking":
         return list(stream(of))
     return [event async for event in astream(of) if not isinstance(event, Returned)]
@@ -238,9 +238,9 @@ def test_where_it_may_be_left_the_awaited_call_is_made_unless_the_provider_is_th
 
     def ask() -> None:
         if left:
-            enter(Scope())
+            enter(CancelScope())
         if whole:
-            Complete(package, {"model": "mine/m"}).run()
+            CompletionEffect(package, {"model": "mine/m"}).run()
         else:
             run(program(package, model="mine/m"))
             assert package.events.closed
@@ -287,7 +287,12 @@ async def test_a_cancelled_call_closes_the_reply_that_litellm_was_reading() -> N
         finally:
             await reading.shut().arun()
 
-    for ask in (Complete(Busy([]), {}).arun, Chunks(Busy([]), {}).open().arun, chunks, left_before_the_first_chunk):
+    for ask in (
+        CompletionEffect(Busy([]), {}).arun,
+        Chunks(Busy([]), {}).open().arun,
+        chunks,
+        left_before_the_first_chunk,
+    ):
         task = asyncio.ensure_future(ask())
         while not replies:
             await asyncio.sleep(0)

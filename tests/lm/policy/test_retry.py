@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.response import Attempt
-from sigwire.effects.steps import Program, arun, run
+from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import (
     LMAuthenticationError,
     LMBillingError,
@@ -43,11 +43,11 @@ def policy(clock: Clock | None = None, **changes: Any) -> RetryPolicy:
     return RetryPolicy(clock=clock or Clock(), random=lambda: 0.0, **changes)
 
 
-def trips(*outcomes: LMError | str) -> Callable[[], Program[str]]:
+def trips(*outcomes: LMError | str) -> Callable[[], Steps[str]]:
     """A trip that fails and succeeds as told, once each."""
     left = iter(outcomes)
 
-    def trip() -> Program[str]:
+    def trip() -> Steps[str]:
         outcome = next(left)
         yield Sleep(0.0, Clock())  # a trip has effects of its own
         if isinstance(outcome, LMError):
@@ -57,7 +57,7 @@ def trips(*outcomes: LMError | str) -> Callable[[], Program[str]]:
     return trip
 
 
-async def drive(how: str, program: Program[str]) -> str:
+async def drive(how: str, program: Steps[str]) -> str:
     return run(program) if how == "blocking" else await arun(program)
 
 
@@ -145,7 +145,7 @@ def test_an_error_that_a_success_names_is_tried_again_as_often_as_any() -> None:
 
 
 def test_anything_but_an_lm_error_passes_untouched() -> None:
-    def trip() -> Program[str]:
+    def trip() -> Steps[str]:
         raise ZeroDivisionError
         yield
 

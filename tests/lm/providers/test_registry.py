@@ -17,7 +17,7 @@ from sigwire.core.request import Request
 from sigwire.errors import ConfigurationError
 from sigwire.lm.client import LM
 from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE
-from sigwire.lm.codecs.shared.interface import Dialect, Target
+from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.reasoning import EFFORTS
 from sigwire.lm.providers import registry as providers
 from sigwire.lm.providers.registry import PROVIDERS, Key, ModelRule, Provider, Wire, find_provider, register
@@ -51,7 +51,7 @@ def test_the_rows_that_were_promised_are_there() -> None:
 def test_every_wire_of_a_row_loads_and_encodes(row: Provider) -> None:
     for wire in row.wires.values():
         codec, dialect = wire.load()
-        assert isinstance(dialect, Dialect)
+        assert isinstance(dialect, WireProfile)
         target = Target(row.prefix, "m", dialect, row.capabilities)
         assert codec.encode(Request((Message.user("q"),)), target).body
 

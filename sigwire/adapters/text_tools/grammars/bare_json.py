@@ -20,8 +20,8 @@ from sigwire.adapters.text_tools.grammars.tagged_values import glm_pairs
 from sigwire.adapters.text_tools.json_calls import (
     ARGUMENTS,
     NAMES,
-    Closers,
-    Payload,
+    ClosingMarkers,
+    JsonPayload,
     call_name,
     calls_in,
     is_call,
@@ -31,7 +31,7 @@ from sigwire.adapters.text_tools.json_calls import (
 
 __all__ = ["PLAIN"]
 
-_NONE = Closers()
+_NONE = ClosingMarkers()
 _LEFT_CLOSERS = ("</tool_call>", "</tool_calls>", "<|/tool_call|>", "<|tool_call_end|>", "[/TOOL_CALLS]")
 _KEYS = frozenset({*NAMES, *ARGUMENTS, "id", "type", "index", "tool_call_id", "function", "tool_calls"})
 _WORD = re.compile(r"[\w$-]*")
@@ -81,7 +81,7 @@ def _first_member(cursor: Cursor, offer: Offer) -> Wait[bool]:
     return offer.declared((yield from cursor.run(_TEXT))) is not None
 
 
-def _weak_calls(read: Payload, offer: Offer) -> Block | None:
+def _weak_calls(read: JsonPayload, offer: Offer) -> Block | None:
     """The calls of a value that is nothing else. One that was cut off is an error once it is clear what it would have been."""
     items = read.items or (read,)
     values = [value for item in items if item.fault is None for value in _values(item)]
@@ -91,7 +91,7 @@ def _weak_calls(read: Payload, offer: Offer) -> Block | None:
     return Block(calls_in(read, offer), read.notes)
 
 
-def _values(item: Payload) -> list[object]:
+def _values(item: JsonPayload) -> list[object]:
     value = item.value
     if isinstance(value, dict) and not any(key in value for key in NAMES) and isinstance(value.get("tool_calls"), list):
         value = value["tool_calls"]
@@ -104,7 +104,7 @@ def _is_call_of_any(value: object) -> bool:
     return name is not None and is_call(value, Offer.of([name]))
 
 
-def _says_what_it_is(values: list[object], faults: list[Payload], offer: Offer) -> bool:
+def _says_what_it_is(values: list[object], faults: list[JsonPayload], offer: Offer) -> bool:
     if any(is_call(value, offer) for value in values):
         return True
     return not values and any(

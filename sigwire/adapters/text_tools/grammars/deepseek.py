@@ -15,15 +15,15 @@ from dataclasses import replace
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, broken
 from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, closing
-from sigwire.adapters.text_tools.json_calls import Closers, opens_object
+from sigwire.adapters.text_tools.json_calls import ClosingMarkers, opens_object
 from sigwire.adapters.text_tools.markers import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
 
 __all__ = ["DEEPSEEK"]
 
 _NAME = re.compile(r"[\w.\-]*")
 _CUT = "The text ended inside the call"
-_ENDS = Closers("```", *CALL_END, *SECTION_END)
-_CLOSING = Closers(*CALL_END, *SECTION_END)
+_ENDS = ClosingMarkers("```", *CALL_END, *SECTION_END)
+_CLOSING = ClosingMarkers(*CALL_END, *SECTION_END)
 
 
 def _deepseek(cursor: Cursor, offer: Offer, *, typed: bool) -> Wait[Block | None]:

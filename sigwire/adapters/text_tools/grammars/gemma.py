@@ -12,8 +12,8 @@ from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader, broken
 from sigwire.adapters.text_tools.grammars.literals import LiteralError, read_bare_object
 from sigwire.adapters.text_tools.grammars.tagged_json import closing
-from sigwire.adapters.text_tools.json_calls import Closers, make_call
-from sigwire.adapters.text_tools.scan.brackets import BARE, Extent, skim
+from sigwire.adapters.text_tools.json_calls import ClosingMarkers, make_call
+from sigwire.adapters.text_tools.scan.brackets import BARE, BracketSpan, skim
 from sigwire.core.tools.tool import ToolCall
 
 __all__ = ["GEMMA"]
@@ -21,7 +21,7 @@ __all__ = ["GEMMA"]
 _NAME = re.compile(r"[\w.\-]*")
 
 
-def _reader(closers: Closers) -> Reader:
+def _reader(closers: ClosingMarkers) -> Reader:
     def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
         yield from cursor.space()
         if not (yield from cursor.takes("call:")):
@@ -39,7 +39,7 @@ def _reader(closers: Closers) -> Reader:
     return read
 
 
-def _call(cursor: Cursor, extent: Extent, name: str, offer: Offer) -> ToolCall:
+def _call(cursor: Cursor, extent: BracketSpan, name: str, offer: Offer) -> ToolCall:
     text = cursor.text[extent.start : extent.end]
     if not extent.complete:
         return broken(text, "The text ended inside the call", offer.declared(name))
@@ -51,7 +51,10 @@ def _call(cursor: Cursor, extent: Extent, name: str, offer: Offer) -> ToolCall:
 
 GEMMA: tuple[Grammar, ...] = (
     Grammar(
-        "gemma", ("<start_function_call>",), _reader(Closers("<end_function_call>")), closers=("<end_function_call>",)
+        "gemma",
+        ("<start_function_call>",),
+        _reader(ClosingMarkers("<end_function_call>")),
+        closers=("<end_function_call>",),
     ),
-    Grammar("gemma", ("<|tool_call>",), _reader(Closers("<tool_call|>")), closers=("<tool_call|>",)),
+    Grammar("gemma", ("<|tool_call>",), _reader(ClosingMarkers("<tool_call|>")), closers=("<tool_call|>",)),
 )

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, broken, unknown
 from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block
-from sigwire.adapters.text_tools.json_calls import Closers, opens_object
+from sigwire.adapters.text_tools.json_calls import ClosingMarkers, opens_object
 from sigwire.core.events import ReasoningDelta, TextDelta
 from sigwire.core.tools.tool import ToolCall
 
@@ -32,7 +32,7 @@ _CHANNEL = re.compile(r"\b(analysis|commentary|final)\b")
 _ENDS = ("<|end|>", "<|return|>", "<|call|>")
 _BEGINS = ("<|start|>", "<|channel|>")
 _TERMINATORS = Finder([*_ENDS, *_BEGINS])
-_CLOSERS = Closers(*_ENDS, *_BEGINS)
+_CLOSERS = ClosingMarkers(*_ENDS, *_BEGINS)
 
 
 def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:

@@ -19,14 +19,14 @@ from typing import Any, ClassVar
 from sigwire.adapters.text_tools.scan.brackets import MAX_DEPTH
 from sigwire.core.json import JsonObject, JsonValue
 
-__all__ = ["LiteralError", "NoKeywords", "read_arguments", "read_bare_object", "read_literal"]
+__all__ = ["LiteralError", "MissingKeywords", "read_arguments", "read_bare_object", "read_literal"]
 
 
 class LiteralError(ValueError):
     """A text is not a literal; the message says what is wrong and where."""
 
 
-class NoKeywords(LiteralError):
+class MissingKeywords(LiteralError):
     """Arguments without names: nothing that can be read as a call."""
 
 
@@ -118,7 +118,7 @@ class _Reader:
     def keyword(self) -> str:
         match = _BARE_KEY.match(self.text, self.position)
         if match is None or self.text[match.end() :].lstrip()[:1] != "=":
-            raise NoKeywords(f"an argument has no name (character {self.position})")
+            raise MissingKeywords(f"an argument has no name (character {self.position})")
         self.position = match.end()
         self.takes("=")
         return match[0]

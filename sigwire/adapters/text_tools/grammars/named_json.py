@@ -16,7 +16,7 @@ from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, broken
 from sigwire.adapters.text_tools.grammars.deepseek import DEEPSEEK
 from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, closing, tagged_json
-from sigwire.adapters.text_tools.json_calls import Closers, opens_object
+from sigwire.adapters.text_tools.json_calls import ClosingMarkers, opens_object
 from sigwire.core.json import loads
 from sigwire.core.tools.tool import ToolCall
 
@@ -31,7 +31,7 @@ _CUT = "The text ended inside the call"
 # --- Mistral ---------------------------------------------------------------------------------------------------
 
 _MISTRAL = ("[TOOL_CALLS]", "TOOL_CALLS]")
-_NEXT = Closers("[TOOL_CALLS]", "[/TOOL_CALLS]")
+_NEXT = ClosingMarkers("[TOOL_CALLS]", "[/TOOL_CALLS]")
 
 
 def _mistral(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
@@ -56,8 +56,8 @@ def _mistral(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
 _KIMI_SECTION = ("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>")
 _KIMI_SECTION_END = ("<|tool_calls_section_end|>", "<|tool_call_section_end|>")
 _KIMI_CALL, _KIMI_CALL_END = "<|tool_call_begin|>", "<|tool_call_end|>"
-_KIMI_ENDS = Closers(_KIMI_CALL_END, *_KIMI_SECTION_END, _KIMI_CALL)
-_KIMI_CLOSING = Closers(_KIMI_CALL_END, *_KIMI_SECTION_END)
+_KIMI_ENDS = ClosingMarkers(_KIMI_CALL_END, *_KIMI_SECTION_END, _KIMI_CALL)
+_KIMI_CLOSING = ClosingMarkers(_KIMI_CALL_END, *_KIMI_SECTION_END)
 
 
 def _kimi(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
@@ -99,7 +99,7 @@ def _with_guessed_name(block: Block, offer: Offer) -> Block:
 
 # --- Functionary -----------------------------------------------------------------------------------------------
 
-_FUNCTION_ENDS = Closers("</function>")
+_FUNCTION_ENDS = ClosingMarkers("</function>")
 
 
 def _functionary(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:

@@ -16,14 +16,14 @@ from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer
 from sigwire.adapters.text_tools.grammars.pythonic import behind
 from sigwire.adapters.text_tools.grammars.tagged_json import NO_CLOSER
-from sigwire.adapters.text_tools.json_calls import Closers
+from sigwire.adapters.text_tools.json_calls import ClosingMarkers
 
 __all__ = ["SECTION"]
 
 _OPENERS = ("[[ ## ", "[[##")
 _DONE = ("[[ ## completed ## ]]", "[[ ## end_of_answer ## ]]")
 _FENCES = ("```json", "```python", "```")
-_calls = behind(Closers(*_DONE))
+_calls = behind(ClosingMarkers(*_DONE))
 
 
 def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:

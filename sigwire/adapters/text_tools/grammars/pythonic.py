@@ -17,10 +17,10 @@ from dataclasses import replace
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait, now
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader, broken, closes_fence, unknown
-from sigwire.adapters.text_tools.grammars.literals import LiteralError, NoKeywords, read_arguments
+from sigwire.adapters.text_tools.grammars.literals import LiteralError, MissingKeywords, read_arguments
 from sigwire.adapters.text_tools.grammars.tagged_json import closing, passing
-from sigwire.adapters.text_tools.json_calls import Closers, calls_in, opens_object, payload
-from sigwire.adapters.text_tools.scan.brackets import PYTHON, Extent, skim
+from sigwire.adapters.text_tools.json_calls import ClosingMarkers, calls_in, opens_object, payload
+from sigwire.adapters.text_tools.scan.brackets import PYTHON, BracketSpan, skim
 from sigwire.core.tools.tool import ToolCall
 
 __all__ = ["PYTHONIC", "PYTHON_LISTS", "behind", "read_call"]
@@ -55,7 +55,7 @@ def _made(name: str, inside: str, offer: Offer) -> ToolCall | None:
     declared = offer.declared(name) or offer.declared(name.removesuffix(".call"))
     try:
         arguments = read_arguments(inside)
-    except NoKeywords:
+    except MissingKeywords:
         return None
     except LiteralError as fault:
         return broken(inside, f"The arguments cannot be read: {fault}", declared)
@@ -88,14 +88,14 @@ def _now_name(cursor: Cursor, offer: Offer) -> str | None:
     return now(_name(cursor, offer))
 
 
-def _skimmed(cursor: Cursor) -> Extent:
+def _skimmed(cursor: Cursor) -> BracketSpan:
     return now(skim(cursor, PYTHON))
 
 
 # --- behind a token ------------------------------------------------------------------------------------------
 
 
-def behind(closers: Closers, *, brackets: bool = False) -> Reader:
+def behind(closers: ClosingMarkers, *, brackets: bool = False) -> Reader:
     """A reader of what a token opens: a list of calls, calls without brackets, or JSON."""
 
     def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
@@ -114,7 +114,7 @@ def behind(closers: Closers, *, brackets: bool = False) -> Reader:
     return read
 
 
-def _json(cursor: Cursor, closers: Closers, offer: Offer) -> Wait[Block]:
+def _json(cursor: Cursor, closers: ClosingMarkers, offer: Offer) -> Wait[Block]:
     calls: list[ToolCall] = []
     notes: list[str] = []
     start = cursor.position
@@ -253,8 +253,12 @@ def _code_calls(body: Cursor, offer: Offer) -> list[ToolCall] | None:
 _LEFT_CLOSER = "<|python_end|>"
 PYTHON_LISTS = Grammar("pythonic", ("[",), _weak_list, weak=True)
 PYTHONIC: tuple[Grammar, ...] = (
-    Grammar("llama4_pythonic", ("<|python_start|>",), behind(Closers("<|python_end|>")), closers=("<|python_end|>",)),
-    Grammar("lfm2", ("<|tool_call_start|>",), behind(Closers("<|tool_call_end|>")), closers=("<|tool_call_end|>",)),
-    Grammar("llama3_json", ("<|python_tag|>",), behind(Closers("<|eom_id|>", "<|eot_id|>"))),
+    Grammar(
+        "llama4_pythonic", ("<|python_start|>",), behind(ClosingMarkers("<|python_end|>")), closers=("<|python_end|>",)
+    ),
+    Grammar(
+        "lfm2", ("<|tool_call_start|>",), behind(ClosingMarkers("<|tool_call_end|>")), closers=("<|tool_call_end|>",)
+    ),
+    Grammar("llama3_json", ("<|python_tag|>",), behind(ClosingMarkers("<|eom_id|>", "<|eot_id|>"))),
     Grammar("gemma", ("```tool_code",), _tool_code, own_line=True),
 )

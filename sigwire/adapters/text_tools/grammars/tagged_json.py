@@ -14,7 +14,14 @@ from dataclasses import replace
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader
-from sigwire.adapters.text_tools.json_calls import Closers, Payload, calls_in, make_call, opens_object, payload
+from sigwire.adapters.text_tools.json_calls import (
+    ClosingMarkers,
+    JsonPayload,
+    calls_in,
+    make_call,
+    opens_object,
+    payload,
+)
 from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.tool import ToolCall
 
@@ -46,11 +53,11 @@ def tagged_json(
     'ping'
     """
     again = () if own_line else openers  # a word that counts at the start of a line only is no mark behind itself
-    reader = _reader((*again, *between), Closers(*closers), open_ended)
+    reader = _reader((*again, *between), ClosingMarkers(*closers), open_ended)
     return Grammar(name, tuple(openers), reader, own_line=own_line, closers=tuple(closers), stops=tuple(stops))
 
 
-def _reader(markers: tuple[str, ...], closers: Closers, open_ended: bool) -> Reader:
+def _reader(markers: tuple[str, ...], closers: ClosingMarkers, open_ended: bool) -> Reader:
     def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
         yield from cursor.passes(markers)
         fence = yield from cursor.takes_any(_FENCES)
@@ -67,7 +74,7 @@ def _reader(markers: tuple[str, ...], closers: Closers, open_ended: bool) -> Rea
     return read
 
 
-def _empty_list(cursor: Cursor, closers: Closers) -> Wait[Block | None]:
+def _empty_list(cursor: Cursor, closers: ClosingMarkers) -> Wait[Block | None]:
     """``[]`` between markers: markup, but no call."""
     if closers.literals and (yield from cursor.takes("[")):
         yield from cursor.space()
@@ -78,9 +85,9 @@ def _empty_list(cursor: Cursor, closers: Closers) -> Wait[Block | None]:
     return None
 
 
-def _values(cursor: Cursor, closers: Closers) -> Wait[tuple[list[Payload], list[str]]]:
+def _values(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[list[JsonPayload], list[str]]]:
     """The JSON values in a row; several only where a marker can close them."""
-    found: list[Payload] = []
+    found: list[JsonPayload] = []
     while True:
         found.append((yield from payload(cursor, closers)))
         start = cursor.position
@@ -100,7 +107,7 @@ def passing(cursor: Cursor, literal: str) -> Wait[bool]:
     return found
 
 
-def closing(cursor: Cursor, closers: Closers) -> Wait[tuple[str, ...]]:
+def closing(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[str, ...]]:
     """Pass the closing marker that stands here, also one that the end of the text cuts off; what there is to note."""
     if not closers.literals:
         return ()
@@ -114,7 +121,7 @@ def closing(cursor: Cursor, closers: Closers) -> Wait[tuple[str, ...]]:
     return (NO_CLOSER,)
 
 
-def arguments_block(cursor: Cursor, name: str, offer: Offer, closers: Closers, id: str = "") -> Wait[Block]:
+def arguments_block(cursor: Cursor, name: str, offer: Offer, closers: ClosingMarkers, id: str = "") -> Wait[Block]:
     """The JSON object here as the arguments of a named call."""
     read = yield from payload(cursor, closers)
     call = make_call(name, read.value, offer, id)
@@ -150,7 +157,7 @@ def _by_name(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
     return Block(named or calls_in(read, offer), (*read.notes, *(yield from closing(cursor, _APERTUS))))
 
 
-def _named_calls(read: Payload, offer: Offer) -> Iterator[ToolCall]:
+def _named_calls(read: JsonPayload, offer: Offer) -> Iterator[ToolCall]:
     items = read.value if isinstance(read.value, list) else [read.value]
     for item in items if read.fault is None else ():
         if is_mapping(item) and not ("name" in item and "arguments" in item):
@@ -158,7 +165,7 @@ def _named_calls(read: Payload, offer: Offer) -> Iterator[ToolCall]:
                 yield make_call(name, arguments, offer)
 
 
-_APERTUS = Closers("<|tools_suffix|>")
+_APERTUS = ClosingMarkers("<|tools_suffix|>")
 _NO_TOOL = "directly_answer"
 
 

@@ -18,7 +18,7 @@ from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
 from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader, broken, unknown
 from sigwire.adapters.text_tools.grammars.parameter_text import read_value
 from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, in_tool_calls
-from sigwire.adapters.text_tools.json_calls import Closers, opens_object
+from sigwire.adapters.text_tools.json_calls import ClosingMarkers, opens_object
 from sigwire.adapters.text_tools.markers import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
 from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.tools.tool import ToolCall
@@ -46,7 +46,7 @@ class _Tags:
         self.wrappers, self.wrapper_ends, self.lines = wrappers, wrapper_ends, lines
         self.between = between
         self.value_ends = Finder([parameter_end, parameter, call_end, *wrapper_ends])
-        self.ends = Closers(call_end, *wrapper_ends)
+        self.ends = ClosingMarkers(call_end, *wrapper_ends)
 
     def openers(self) -> tuple[str, ...]:
         return (*self.wrappers, self.call)
@@ -363,7 +363,7 @@ def _glm_end(cursor: Cursor) -> Wait[bool]:
 
 
 _ARG_ENDS = Finder(["</arg_value>", "<arg_key>", "</tool_call>"])
-_GLM_ENDS = Closers("</tool_call>")
+_GLM_ENDS = ClosingMarkers("</tool_call>")
 
 # --- the table ------------------------------------------------------------------------------------------------
 

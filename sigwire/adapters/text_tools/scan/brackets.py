@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 
-__all__ = ["BARE", "JSON", "MAX_DEPTH", "PYTHON", "Extent", "Notation", "passing", "skim"]
+__all__ = ["BARE", "JSON", "MAX_DEPTH", "PYTHON", "BracketNotation", "BracketSpan", "passing", "skim"]
 
 MAX_DEPTH = 100
 
@@ -20,7 +20,7 @@ _CLOSING: Mapping[str, str] = {"{": "}", "[": "]", "(": ")"}
 
 
 @dataclass(frozen=True, slots=True)
-class Notation:
+class BracketNotation:
     """What stands outside strings (a character class), and what opens and closes a string.
 
     In strings closed by a single character a backslash protects the next one; longer marks enclose text as it is.
@@ -41,13 +41,13 @@ _RUNS = {
     for escapes in (True, False)
 }
 
-JSON = Notation(re.compile(r"[\s\ufeff\w:+\-.$]*"), {'"': '"', "'": "'"})
-PYTHON = Notation(re.compile(r"[\s\w:+\-.=]*"), {'"': '"', "'": "'", "'''": "'''", '"""': '"""'})
-BARE = Notation(re.compile(r"[^\[\]{},\"<]*"), {'"': '"', "<escape>": "<escape>", '<|"|>': '<|"|>'})
+JSON = BracketNotation(re.compile(r"[\s\ufeff\w:+\-.$]*"), {'"': '"', "'": "'"})
+PYTHON = BracketNotation(re.compile(r"[\s\w:+\-.=]*"), {'"': '"', "'": "'", "'''": "'''", '"""': '"""'})
+BARE = BracketNotation(re.compile(r"[^\[\]{},\"<]*"), {'"': '"', "<escape>": "<escape>", '<|"|>': '<|"|>'})
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class BracketSpan:
     """A value's place. ``missing`` are the brackets that were not closed; ``cut`` says that the text ended inside.
 
     ``members`` are the places of what stood complete between the outermost brackets.
@@ -65,34 +65,34 @@ class Extent:
         return not self.missing
 
 
-def skim(cursor: Cursor, notation: Notation) -> Wait[Extent]:
+def skim(cursor: Cursor, notation: BracketNotation) -> Wait[BracketSpan]:
     """Pass the value that opens with a bracket here, as far as it goes."""
-    walk = _Walk(cursor, notation)
+    walk = _BracketWalk(cursor, notation)
     while (yield from walk.step()):
         pass
     return walk.extent()
 
 
-def passing(cursor: Cursor, notation: Notation) -> Wait[None]:
+def passing(cursor: Cursor, notation: BracketNotation) -> Wait[None]:
     """Pass the value here without a look back: what was passed may be forgotten at every wait."""
-    walk = _Walk(cursor, notation, remembers=False)
+    walk = _BracketWalk(cursor, notation, remembers=False)
     while (yield from walk.step()):
         pass
 
 
-class _Walk:
+class _BracketWalk:
     __slots__ = ("begin", "brackets", "cursor", "cut", "members", "notation", "remembers", "start")
 
-    def __init__(self, cursor: Cursor, notation: Notation, *, remembers: bool = True) -> None:
+    def __init__(self, cursor: Cursor, notation: BracketNotation, *, remembers: bool = True) -> None:
         self.cursor, self.notation, self.remembers = cursor, notation, remembers
         self.start = self.begin = cursor.position
         self.brackets: list[str] = []
         self.members: list[tuple[int, int]] = []
         self.cut = False
 
-    def extent(self) -> Extent:
+    def extent(self) -> BracketSpan:
         missing = "".join(reversed(self.brackets))
-        return Extent(self.start, self.cursor.position, missing, self.cut, tuple(self.members))
+        return BracketSpan(self.start, self.cursor.position, missing, self.cut, tuple(self.members))
 
     def step(self) -> Wait[bool]:
         """Pass one token; whether the walk goes on."""

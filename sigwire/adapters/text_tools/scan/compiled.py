@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from sigwire.adapters.text_tools.grammar import END_TOKENS, Grammar, Offer
 
-__all__ = ["CLOSERS", "THOUGHTS", "Scanner"]
+__all__ = ["CLOSERS", "THOUGHTS", "CompiledGrammars"]
 
 THOUGHTS: Mapping[str, str] = {
     "<think>": "</think>",
@@ -23,7 +23,7 @@ CLOSERS = frozenset(THOUGHTS.values())
 _PATTERNS_KEPT = 64
 
 
-class Scanner:
+class CompiledGrammars:
     """A table of grammars, compiled. Holds nothing of any text."""
 
     __slots__ = (

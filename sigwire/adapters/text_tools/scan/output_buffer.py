@@ -15,7 +15,7 @@ from typing import TypeAlias
 from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
 from sigwire.core.tools.tool import ToolCall
 
-__all__ = ["Outbox", "TextEvent"]
+__all__ = ["OutputBuffer", "TextEvent"]
 
 TextEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallEnd
 
@@ -30,7 +30,7 @@ class _Calls:
     dialect: str
 
 
-class Outbox:
+class OutputBuffer:
     """Collects events. ``whole_message``: calls count only where nothing else was said."""
 
     __slots__ = (

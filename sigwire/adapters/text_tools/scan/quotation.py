@@ -11,13 +11,13 @@ from typing import Literal, TypeAlias
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammar import END_TOKENS, Offer
-from sigwire.adapters.text_tools.scan.compiled import Scanner
-from sigwire.adapters.text_tools.scan.output_buffer import Outbox
+from sigwire.adapters.text_tools.scan.compiled import CompiledGrammars
+from sigwire.adapters.text_tools.scan.output_buffer import OutputBuffer
 from sigwire.core.events import TextDelta
 
-__all__ = ["END_LITERALS", "LINE_REST", "MARKS", "Passage", "Thinking", "is_closing"]
+__all__ = ["END_LITERALS", "LINE_REST", "MARKS", "QuoteFilter", "ThinkingParameters", "is_closing"]
 
-Thinking: TypeAlias = Literal["unknown", "open", "over"]
+ThinkingParameters: TypeAlias = Literal["unknown", "open", "over"]
 
 END_LITERALS = tuple(END_TOKENS)
 MARKS = {"`": re.compile(r"`*"), "~": re.compile(r"~*")}
@@ -28,14 +28,16 @@ _NO_TICKS = re.compile(r"[^`\n]*")
 _KEPT = 4096
 
 
-class Passage:
+class QuoteFilter:
     """A text on its way through, and what quotes in it."""
 
-    def __init__(self, scanner: Scanner, offer: Offer, thinking: Thinking, whole_message: bool) -> None:
+    def __init__(
+        self, scanner: CompiledGrammars, offer: Offer, thinking: ThinkingParameters, whole_message: bool
+    ) -> None:
         self.scanner, self.offer = scanner, offer
         self.pattern = scanner.pattern(offer)
         self.cursor = Cursor()
-        self.out = Outbox(whole_message=whole_message)
+        self.out = OutputBuffer(whole_message=whole_message)
         self.thinking = thinking
         self.said = 0
         self.after_call = False  # nothing but space was said since

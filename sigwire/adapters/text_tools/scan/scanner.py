@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 from sigwire.adapters.text_tools.cursor import Cursor, Wait, now
 from sigwire.adapters.text_tools.grammar import END_TOKENS, Block, Grammar, Offer, broken
 from sigwire.adapters.text_tools.scan.brackets import JSON, passing
-from sigwire.adapters.text_tools.scan.compiled import CLOSERS, THOUGHTS, Scanner
-from sigwire.adapters.text_tools.scan.quotation import END_LITERALS, LINE_REST, MARKS, Passage, Thinking
+from sigwire.adapters.text_tools.scan.compiled import CLOSERS, THOUGHTS, CompiledGrammars
+from sigwire.adapters.text_tools.scan.quotation import END_LITERALS, LINE_REST, MARKS, QuoteFilter, ThinkingParameters
 
-__all__ = ["Scanning"]
+__all__ = ["CallScanner"]
 
 _WRAPPERS = frozenset({"", "json", "xml", "text", "tool_call", "tool_code", "python"})
 _AFTER_CALLS = re.compile(r"[\s;]*")
@@ -32,18 +32,23 @@ _END_FIRSTS = frozenset(token[0] for token in END_TOKENS)
 
 
 @dataclass(slots=True)
-class _Try:
+class _Trial:
     """Blocks that were read on trial, with the grammar of each."""
 
     found: list[tuple[Grammar, Block]]
     notes: tuple[str, ...] = ()
 
 
-class Scanning(Passage):
+class CallScanner(QuoteFilter):
     """One text being scanned. ``program`` is the scan: it waits at every ``None``; what comes out is in ``out``."""
 
     def __init__(
-        self, scanner: Scanner, offer: Offer, *, thinking: Thinking = "unknown", whole_message: bool = False
+        self,
+        scanner: CompiledGrammars,
+        offer: Offer,
+        *,
+        thinking: ThinkingParameters = "unknown",
+        whole_message: bool = False,
     ) -> None:
         super().__init__(scanner, offer, thinking, whole_message)
         self._closers: frozenset[str] = CLOSERS
@@ -283,7 +288,7 @@ class Scanning(Passage):
     def _may_begin(self, here: str) -> bool:
         return here in self.scanner.by_start or (bool(self.scanner.named) and here in self.offer.initials)
 
-    def _settle(self, ending: _Try | None, start: int) -> bool:
+    def _settle(self, ending: _Trial | None, start: int) -> bool:
         """Take calls that were read on trial, or go back."""
         cursor = self.cursor
         if ending is None or not ending.found:
@@ -297,9 +302,9 @@ class Scanning(Passage):
         self._take(grammar, replace(first, calls=calls, notes=tuple(dict.fromkeys(notes))), start, ending.notes)
         return True
 
-    def _ending(self) -> Wait[_Try | None]:
+    def _ending(self) -> Wait[_Trial | None]:
         """Read weak calls and fences with nothing but calls, up to the end of the message."""
-        cursor, ending = self.cursor, _Try([])
+        cursor, ending = self.cursor, _Trial([])
         while True:
             if (yield from self._at_end(cursor)):
                 return ending
@@ -359,7 +364,7 @@ class Scanning(Passage):
             return marks == "~~~" and label == "json" and not self.offer.strict
         return label in _WRAPPERS
 
-    def _fenced_calls(self) -> Wait[_Try | None]:
+    def _fenced_calls(self) -> Wait[_Trial | None]:
         """Pass a fence whose content is nothing but calls."""
         cursor = self.cursor
         marks, label = yield from self._fence_opening()
@@ -378,7 +383,7 @@ class Scanning(Passage):
         if not found or (label == "python" and any(grammar.name != "pythonic" for grammar, _ in found)):
             return None
         what = "calls in a code fence" if marks[0] == "`" else f"calls under the label {marks}{label}"
-        return _Try(found, (what,))
+        return _Trial(found, (what,))
 
     def _begins_call(self, cursor: Cursor) -> Wait[bool]:
         """Whether the first character of a fence's content can begin a call."""

@@ -1,6 +1,6 @@
 """Anthropic Messages wire, spoken by Anthropic and by hosts that imitate it: Request -> dict, dict -> Response.
 
-Pure: no network, clock or environment. What differs between hosts is a ``MessagesDialect``; what differs between models
+Pure: no network, clock or environment. What differs between hosts is a ``MessagesProfile``; what differs between models
 is in the target's facts.
 
     dialects    hosts: what each of them takes                              tables     options, reasons, counts, errors
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 from sigwire.core.lazy import late
 from sigwire.lm.codecs.anthropic.decoding import decode, decode_error, resume
 from sigwire.lm.codecs.anthropic.encoding import encode
-from sigwire.lm.codecs.anthropic.profiles import ANTHROPIC, COMPATIBLE_MESSAGES, OUTPUT_SCHEMA, MessagesDialect
+from sigwire.lm.codecs.anthropic.profiles import ANTHROPIC, COMPATIBLE_MESSAGES, OUTPUT_SCHEMA, MessagesProfile
 from sigwire.lm.codecs.anthropic.tables import ERRORS, FINISH_REASONS, OPTIONS, STATUSES, USAGE
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ __all__ = [
     "OUTPUT_SCHEMA",
     "STATUSES",
     "USAGE",
-    "MessagesDialect",
+    "MessagesProfile",
     "decode",
     "decode_error",
     "decoder",

@@ -22,7 +22,7 @@ from sigwire.core.messages import (
 from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError
-from sigwire.lm.codecs.anthropic.profiles import NAMES, MessagesDialect
+from sigwire.lm.codecs.anthropic.profiles import NAMES, MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.media import needs_media
 from sigwire.lm.codecs.shared.options import supports
@@ -52,7 +52,7 @@ def plain_content(blocks: list[JsonObject]) -> JsonValue:
     return blocks[0]["text"] if len(blocks) == 1 and blocks[0].keys() == TEXT else cast(JsonValue, blocks)
 
 
-def kept_parts(parts: Iterable[Part], dialect: MessagesDialect) -> tuple[Part, ...]:
+def kept_parts(parts: Iterable[Part], dialect: MessagesProfile) -> tuple[Part, ...]:
     kept: list[Part] = []
     last = False  # fields go with their block
     for part in parts:
@@ -68,14 +68,14 @@ def _fields(part: Part) -> JsonObject | None:
     return data if isinstance(data, dict) and "type" not in data else None
 
 
-def is_left_out(part: Part, dialect: MessagesDialect) -> bool:
+def is_left_out(part: Part, dialect: MessagesProfile) -> bool:
     """Text of white space only, and thinking whose signature is missing (its stream was cut)."""
     if isinstance(part, TextPart):
         return not part.text.strip()
     return isinstance(part, ThinkingPart) and part.redacted is None and not part.signature and dialect.signed_thinking
 
 
-def encode_blocks(message: Message, names: NameMap, target: Target[MessagesDialect]) -> list[JsonObject]:
+def encode_blocks(message: Message, names: NameMap, target: Target[MessagesProfile]) -> list[JsonObject]:
     """The parts as blocks, in order."""
     blocks: list[JsonObject] = []
     for part in message.parts:
@@ -95,7 +95,7 @@ _PLACES: Mapping[Role, tuple[type, ...]] = {
 }
 
 
-def _encode_part(part: Part, role: Role, names: NameMap, target: Target[MessagesDialect]) -> JsonObject:
+def _encode_part(part: Part, role: Role, names: NameMap, target: Target[MessagesProfile]) -> JsonObject:
     feature = f"a {type(part).__name__} in {'an' if role == 'assistant' else 'a'} {role} turn"
     supports(isinstance(part, _PLACES[role]), feature, target, "Move it to a user turn.")
     match part:
@@ -112,7 +112,7 @@ def _encode_part(part: Part, role: Role, names: NameMap, target: Target[Messages
             return _encode_media(part, target)
 
 
-def _encode_call(call: ToolCall, names: NameMap, dialect: MessagesDialect) -> JsonObject:
+def _encode_call(call: ToolCall, names: NameMap, dialect: MessagesProfile) -> JsonObject:
     # The wire takes an object only; text that is none (another provider's broken call) goes as the object's value.
     arguments: JsonObject = {"invalid_arguments": call.arguments_text} if call.arguments is None else call.arguments
     wire: JsonObject = {"type": "tool_use", "id": call.id, "name": names.encode(call.name), "input": arguments}
@@ -126,13 +126,13 @@ def _encode_thinking(part: ThinkingPart) -> JsonObject:
     return {"type": "thinking", "thinking": part.text, **signed}
 
 
-def _encode_result(result: ToolResult, target: Target[MessagesDialect]) -> JsonObject:
+def _encode_result(result: ToolResult, target: Target[MessagesProfile]) -> JsonObject:
     failed: JsonObject = {"is_error": True} if result.is_error else {}
     content = _result_content(result, target)
     return {"type": "tool_result", "tool_use_id": result.id, "content": content, **failed}
 
 
-def _result_content(result: ToolResult, target: Target[MessagesDialect]) -> JsonValue:
+def _result_content(result: ToolResult, target: Target[MessagesProfile]) -> JsonValue:
     """Text, or blocks where there are media; an empty list would be refused."""
     if is_native(result.content) and not result.media:
         return result.content
@@ -151,7 +151,7 @@ def is_native(content: JsonValue) -> bool:
     return all(isinstance(item, dict) and item.get("type") in _NATIVE for item in content)
 
 
-def _encode_media(part: MediaPart, target: Target[MessagesDialect]) -> JsonObject:
+def _encode_media(part: MediaPart, target: Target[MessagesProfile]) -> JsonObject:
     match part:
         case TextPart(text):
             return {"type": "text", "text": text}
@@ -171,7 +171,7 @@ _IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _SPELLINGS: Mapping[str, str] = {"image/jpg": "image/jpeg"}
 
 
-def _image_source(part: ImagePart, target: Target[MessagesDialect]) -> JsonObject:
+def _image_source(part: ImagePart, target: Target[MessagesProfile]) -> JsonObject:
     if part.url is not None:
         return {"type": "url", "url": part.url}
     if not part.data:
@@ -181,7 +181,7 @@ def _image_source(part: ImagePart, target: Target[MessagesDialect]) -> JsonObjec
     return {"type": "base64", "media_type": media_type, "data": part.data}
 
 
-def _document_source(part: FilePart, target: Target[MessagesDialect]) -> JsonObject:
+def _document_source(part: FilePart, target: Target[MessagesProfile]) -> JsonObject:
     if part.file_id is not None:
         return {"type": "file", "file_id": part.file_id}
     if part.url is not None:

@@ -12,17 +12,17 @@ from sigwire.core.response import Choice, LMWarning, Response, Usage
 from sigwire.core.tools.tool import ToolCall, number_calls
 from sigwire.errors import LMError, LMServerError, LMUnexpectedError
 from sigwire.lm.codecs.anthropic.blocks import ANSWER_READERS, blocks_of, read_block
-from sigwire.lm.codecs.anthropic.profiles import MessagesDialect
+from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.anthropic.tables import ERRORS, FINISH_REASONS, PAUSED, STATUSES, USAGE
 from sigwire.lm.codecs.shared.choices import settle, usage_of
 from sigwire.lm.codecs.shared.errors import Fault, lm_error, read_body, read_fault
-from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
 __all__ = ["decode", "decode_error", "decode_usage", "failed_inside", "resume"]
 
 
-def decode(body: JsonValue, sent: Encoded, target: Target[MessagesDialect]) -> Response:
+def decode(body: JsonValue, sent: EncodedRequest, target: Target[MessagesProfile]) -> Response:
     """The reply as a response. Raises an ``LMError`` for an error, or no answer at all, inside status 200.
 
     A list is one answer in several bodies: those of a paused turn and of what went on from it (see ``resume``). Their
@@ -44,13 +44,13 @@ def decode(body: JsonValue, sent: Encoded, target: Target[MessagesDialect]) -> R
     )
 
 
-def _checked(body: JsonValue, target: Target[MessagesDialect]) -> JsonObject:
+def _checked(body: JsonValue, target: Target[MessagesProfile]) -> JsonObject:
     if isinstance(body, dict) and isinstance(body.get("content"), list | str) and not body.get("error"):
         return body
     raise failed_inside(body, target)
 
 
-def failed_inside(body: JsonValue, target: Target[MessagesDialect]) -> LMError:
+def failed_inside(body: JsonValue, target: Target[MessagesProfile]) -> LMError:
     """The error that came under status 200: the one that is told of, or that of a reply that is no answer at all."""
     if isinstance(body, dict) and body.get("error"):
         fault = _fault(200, {}, body)
@@ -63,7 +63,7 @@ def failed_inside(body: JsonValue, target: Target[MessagesDialect]) -> LMError:
 
 
 def _decode_choice(
-    bodies: Sequence[JsonObject], sent: Encoded, target: Target[MessagesDialect]
+    bodies: Sequence[JsonObject], sent: EncodedRequest, target: Target[MessagesProfile]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
     last, family = bodies[-1], target.dialect.family
     blocks = [block for body in bodies for block in blocks_of(body.get("content"))]
@@ -138,7 +138,7 @@ def decode_usage(body: JsonObject) -> Usage:
 # --- resume ------------------------------------------------------------------------------------------------
 
 
-def resume(body: JsonValue, sent: Encoded) -> Encoded | None:
+def resume(body: JsonValue, sent: EncodedRequest) -> EncodedRequest | None:
     """The request that goes on with a turn the provider paused; ``None`` where the turn is over.
 
     What was said so far goes back unchanged, with the same tools, and in the same container if there is one. Send it,
@@ -165,7 +165,7 @@ def resume(body: JsonValue, sent: Encoded) -> Encoded | None:
     return sent._replace(body={**sent.body, "messages": cast(JsonValue, messages), **_same_container(body, sent)})
 
 
-def _same_container(body: JsonObject, sent: Encoded) -> JsonObject:
+def _same_container(body: JsonObject, sent: EncodedRequest) -> JsonObject:
     container, asked = string_of(body.get("container"), "id"), sent.body.get("container")
     if container is None:
         return {}
@@ -176,7 +176,7 @@ def _same_container(body: JsonObject, sent: Encoded) -> JsonObject:
 
 
 def decode_error(
-    status: int, headers: Mapping[str, str], body: bytes | str, target: Target[MessagesDialect]
+    status: int, headers: Mapping[str, str], body: bytes | str, target: Target[MessagesProfile]
 ) -> LMError:
     """The error of a reply that is no success.
 

@@ -13,13 +13,13 @@ from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap
 from sigwire.errors import InputError, UnsupportedFeature
 from sigwire.lm.codecs.anthropic.blocks import NO_NAMES, TEXT, encode_blocks, kept_parts, plain_content
-from sigwire.lm.codecs.anthropic.notes import Notes
-from sigwire.lm.codecs.anthropic.profiles import NO_SAMPLING_SINCE, MessagesDialect
+from sigwire.lm.codecs.anthropic.notes import WarningList
+from sigwire.lm.codecs.anthropic.profiles import NO_SAMPLING_SINCE, MessagesProfile
 from sigwire.lm.codecs.anthropic.tables import OPTIONS, SAMPLING
 from sigwire.lm.codecs.anthropic.thinking import encode_reasoning
 from sigwire.lm.codecs.anthropic.tools import encode_tools
-from sigwire.lm.codecs.shared.history import RepairRules, repair
-from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.history import HistoryRules, repair
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
     drop_options,
@@ -38,7 +38,7 @@ from sigwire.lm.codecs.shared.tools import name_map, offer
 __all__ = ["encode"]
 
 
-def encode(request: Request, target: Target[MessagesDialect], *, stream: bool = False) -> Encoded:
+def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = False) -> EncodedRequest:
     """The request as this host takes it. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
 
     >>> from sigwire.lm.codecs.anthropic import ANTHROPIC
@@ -46,7 +46,7 @@ def encode(request: Request, target: Target[MessagesDialect], *, stream: bool = 
     >>> sent.path, sent.body
     ('/v1/messages', {'model': 'm', 'max_tokens': 4096, 'messages': [{'role': 'user', 'content': 'q'}]})
     """
-    dialect, notes = target.dialect, Notes()
+    dialect, notes = target.dialect, WarningList()
     history = repair(request.messages, _repair_rules(target))
     names = name_map(request.tools, history.called, dialect.names)
     notes.add(*history.warnings)
@@ -70,7 +70,7 @@ def encode(request: Request, target: Target[MessagesDialect], *, stream: bool = 
         **_encode_cache(request, dialect),
         **({"stream": True} if stream else {}),
     }
-    return Encoded(
+    return EncodedRequest(
         dialect.path.format(model=target.model),
         finish(body, request),
         {},
@@ -82,7 +82,7 @@ def encode(request: Request, target: Target[MessagesDialect], *, stream: bool = 
     )
 
 
-def _repair_rules(target: Target[MessagesDialect]) -> RepairRules:
+def _repair_rules(target: Target[MessagesProfile]) -> HistoryRules:
     return replace(target.repair, system="keep") if target.facts.later_system else target.repair
 
 
@@ -96,7 +96,7 @@ def _media_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
 # --- options
 
 
-def _option_table(thinks: bool, request: Request, target: Target[MessagesDialect]) -> OptionTable:
+def _option_table(thinks: bool, request: Request, target: Target[MessagesProfile]) -> OptionTable:
     """The wire's table with what the host, its version and the model refuse put over it."""
     facts, dialect, asked = target.facts, target.dialect, request.options
     table = dict(OPTIONS)
@@ -111,7 +111,7 @@ def _option_table(thinks: bool, request: Request, target: Target[MessagesDialect
     return table
 
 
-def _encode_stop(request: Request, target: Target[MessagesDialect], notes: Notes) -> JsonObject:
+def _encode_stop(request: Request, target: Target[MessagesProfile], notes: WarningList) -> JsonObject:
     """A sequence of nothing but white space is refused by the provider."""
     stop = request.options.get("stop")
     if stop is None or not target.facts.stop:
@@ -123,7 +123,7 @@ def _encode_stop(request: Request, target: Target[MessagesDialect], notes: Notes
     return {"stop_sequences": usable} if usable else {}
 
 
-def _encode_metadata(request: Request, target: Target[MessagesDialect]) -> JsonObject:
+def _encode_metadata(request: Request, target: Target[MessagesProfile]) -> JsonObject:
     """The one fact this wire takes about the caller: an id of the end user."""
     metadata, user = request.options.get("metadata"), request.options.get("user")
     if metadata is not None and not isinstance(metadata, dict):
@@ -136,7 +136,7 @@ def _encode_metadata(request: Request, target: Target[MessagesDialect]) -> JsonO
     return {"metadata": facts} if facts else {}
 
 
-def _encode_cache(request: Request, dialect: MessagesDialect) -> JsonObject:
+def _encode_cache(request: Request, dialect: MessagesProfile) -> JsonObject:
     """One mark for the whole request: the provider puts it on the last block that can be cached."""
     hints = request.options.get("cache")
     if not hints or not dialect.cache_control:
@@ -149,7 +149,7 @@ def _encode_cache(request: Request, dialect: MessagesDialect) -> JsonObject:
 
 
 def _encode_output(
-    wanted: ResponseFormat | None, tools: bool, target: Target[MessagesDialect], notes: Notes
+    wanted: ResponseFormat | None, tools: bool, target: Target[MessagesProfile], notes: WarningList
 ) -> tuple[JsonObject, str]:
     """The output format for the body, or what has to be said in words instead. The wire has no name for it."""
     if wanted is None:
@@ -186,7 +186,7 @@ def _is_open(schema: JsonObject) -> bool:
 # --- system
 
 
-def _system_apart(messages: Iterable[Message], notes: Notes) -> tuple[list[Message], list[Message]]:
+def _system_apart(messages: Iterable[Message], notes: WarningList) -> tuple[list[Message], list[Message]]:
     """The system turns that stand before the conversation, and the conversation."""
     messages = list(messages)
     start = next((number for number, turn in enumerate(messages) if turn.role != "system"), len(messages))
@@ -209,7 +209,7 @@ def _system_apart(messages: Iterable[Message], notes: Notes) -> tuple[list[Messa
     return leading, turns
 
 
-def _encode_system(system: Iterable[Message], words: str, target: Target[MessagesDialect]) -> JsonObject:
+def _encode_system(system: Iterable[Message], words: str, target: Target[MessagesProfile]) -> JsonObject:
     """Plain text where there is one text, else blocks; an instruction of ours stands at its end."""
     blocks = [block for turn in system for block in encode_blocks(turn, NO_NAMES, target)]
     if words and len(blocks) == 1 and blocks[0].keys() == TEXT:
@@ -225,7 +225,7 @@ _WIRE_ROLES: Mapping[Role, str] = {"system": "system", "user": "user", "assistan
 
 
 def _encode_messages(
-    turns: Iterable[Message], names: NameMap, target: Target[MessagesDialect], notes: Notes
+    turns: Iterable[Message], names: NameMap, target: Target[MessagesProfile], notes: WarningList
 ) -> list[JsonObject]:
     """Neighbours of one role on the wire are one message: results, then what the user says."""
     messages: list[tuple[str, list[JsonObject]]] = []
@@ -259,7 +259,7 @@ def _strip_end(blocks: list[JsonObject]) -> None:
         blocks[-1] = {**blocks[-1], "text": text.rstrip()}
 
 
-def _sendable(messages: Iterable[Message], dialect: MessagesDialect, notes: Notes) -> Iterator[Message]:
+def _sendable(messages: Iterable[Message], dialect: MessagesProfile, notes: WarningList) -> Iterator[Message]:
     """The turns without what the provider would refuse and nobody would miss, and without those that are empty then."""
     for message in messages:
         parts = kept_parts(message.parts, dialect)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from sigwire.core.response import LMWarning
-from sigwire.lm.codecs.anthropic.profiles import MessagesDialect
+from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target
 
-__all__ = ["Notes"]
+__all__ = ["WarningList"]
 
 
-class Notes:
+class WarningList:
     """The warnings of one request as they come up."""
 
     def __init__(self) -> None:
@@ -18,5 +18,5 @@ class Notes:
     def add(self, *warnings: LMWarning) -> None:
         self.warnings.extend(warnings)
 
-    def say(self, feature: str, target: Target[MessagesDialect], detail: str) -> None:
+    def say(self, feature: str, target: Target[MessagesProfile], detail: str) -> None:
         self.add(LMWarning(feature, f"{target.shown} {detail}"))

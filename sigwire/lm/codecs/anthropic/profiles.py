@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sigwire.core.tools.names import NameRules
-from sigwire.lm.codecs.shared.history import IdRules, RepairRules
-from sigwire.lm.codecs.shared.interface import Dialect
+from sigwire.lm.codecs.shared.history import CallIdRules, HistoryRules
+from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.schema import SchemaRules, any_of_for_types, one_of_to_any_of
 
-__all__ = ["ANTHROPIC", "COMPATIBLE_MESSAGES", "NAMES", "NO_SAMPLING_SINCE", "OUTPUT_SCHEMA", "MessagesDialect"]
+__all__ = ["ANTHROPIC", "COMPATIBLE_MESSAGES", "NAMES", "NO_SAMPLING_SINCE", "OUTPUT_SCHEMA", "MessagesProfile"]
 
 
 OUTPUT_SCHEMA = SchemaRules(
@@ -36,12 +36,12 @@ OUTPUT_SCHEMA = SchemaRules(
 
 NAMES = NameRules(max_length=128)
 _OBJECT_ROOT = SchemaRules(root="object")
-_HISTORY = RepairRules(ids=IdRules(), system="front")
+_HISTORY = HistoryRules(ids=CallIdRules(), system="front")
 NO_SAMPLING_SINCE = "2026-10-21"
 
 
 @dataclass(frozen=True, kw_only=True)
-class MessagesDialect(Dialect):
+class MessagesProfile(WireProfile):
     """How one host speaks Messages. The defaults are api.anthropic.com.
 
     ``version``: of the API, sent as a header; from 2026-10-21 on no model takes sampling options. ``media``: what a
@@ -56,7 +56,7 @@ class MessagesDialect(Dialect):
     names: NameRules = NAMES
     tool_schema: SchemaRules = _OBJECT_ROOT
     output_schema: SchemaRules = OUTPUT_SCHEMA
-    repair: RepairRules = _HISTORY
+    repair: HistoryRules = _HISTORY
     version: str = "2023-06-01"
     media: frozenset[str] = frozenset({"image", "file"})
     efforts: tuple[str, ...] = ("off", "low", "medium", "high", "xhigh", "max")
@@ -71,8 +71,8 @@ class MessagesDialect(Dialect):
         object.__setattr__(self, "headers", {**self.headers, "anthropic-version": self.version})
 
 
-ANTHROPIC = MessagesDialect()
-COMPATIBLE_MESSAGES = MessagesDialect(
+ANTHROPIC = MessagesProfile()
+COMPATIBLE_MESSAGES = MessagesProfile(
     family="anthropic-compatible",
     signed_thinking=False,
     temperature_or_top_p=False,

@@ -22,9 +22,9 @@ from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs.anthropic.blocks import ANSWER_READERS, read_block
 from sigwire.lm.codecs.anthropic.decoding import decode, decode_usage, failed_inside
-from sigwire.lm.codecs.anthropic.profiles import MessagesDialect
-from sigwire.lm.codecs.shared.interface import Encoded, Framing, Target
-from sigwire.lm.codecs.shared.stream_decoder import Assembly, Told
+from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
+from sigwire.lm.codecs.shared.stream_decoder import StreamDecoder, Told
 from sigwire.lm.codecs.shared.untrusted import object_of, string_of, without
 
 __all__ = ["FRAMING", "MessageDecoder", "decoder"]
@@ -32,7 +32,7 @@ __all__ = ["FRAMING", "MessageDecoder", "decoder"]
 FRAMING: Framing = "sse"
 
 
-def decoder(sent: Encoded, target: Target[MessagesDialect]) -> MessageDecoder:
+def decoder(sent: EncodedRequest, target: Target[MessagesProfile]) -> MessageDecoder:
     """A decoder for one streamed reply.
 
     >>> from sigwire.core.messages import Message
@@ -91,13 +91,13 @@ _Events: TypeAlias = Iterator[StreamEvent]
 _Handler: TypeAlias = Callable[[Any, JsonObject], _Events]
 
 
-class MessageDecoder(Assembly[MessagesDialect]):
+class MessageDecoder(StreamDecoder[MessagesProfile]):
     """Events of one answer -> events of ours; raises ``LMError`` for an error among them, and where it is cut off.
 
     Closed on a paused turn, it can be fed the events of the reply that goes on: it is the same answer.
     """
 
-    def __init__(self, sent: Encoded, target: Target[MessagesDialect]) -> None:
+    def __init__(self, sent: EncodedRequest, target: Target[MessagesProfile]) -> None:
         super().__init__(sent, target)
         self._choice = Told(0)
         self._before: list[JsonObject] = []  # the bodies of paused turns

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sigwire.core.response import FinishReason
 from sigwire.errors import LMBillingError, LMServerError, LMTimeoutError
-from sigwire.lm.codecs.shared.errors import Rule
+from sigwire.lm.codecs.shared.errors import ErrorRule
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip, drop_options
 
 __all__ = ["ERRORS", "FINISH_REASONS", "OPTIONS", "PAUSED", "SAMPLING", "STATUSES", "USAGE"]
@@ -69,10 +69,10 @@ STATUSES: Mapping[str, int] = {
 }
 """The status that belongs to an error's type, for errors that come under status 200."""
 
-ERRORS: tuple[Rule, ...] = (
-    Rule(LMBillingError, codes=frozenset({"billing_error"}) | _LIMIT_CODES, hint=_BALANCE_HINT),
+ERRORS: tuple[ErrorRule, ...] = (
+    ErrorRule(LMBillingError, codes=frozenset({"billing_error"}) | _LIMIT_CODES, hint=_BALANCE_HINT),
     # A limit one has set oneself, or a balance that is used up, has the status of a bad request.
-    Rule(LMBillingError, frozenset({400}), texts=_LIMIT_TEXTS, hint=_BALANCE_HINT),
-    Rule(LMTimeoutError, codes=frozenset({"timeout_error"})),
-    Rule(LMServerError, frozenset({200})),
+    ErrorRule(LMBillingError, frozenset({400}), texts=_LIMIT_TEXTS, hint=_BALANCE_HINT),
+    ErrorRule(LMTimeoutError, codes=frozenset({"timeout_error"})),
+    ErrorRule(LMServerError, frozenset({200})),
 )

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request
-from sigwire.lm.codecs.anthropic.notes import Notes
-from sigwire.lm.codecs.anthropic.profiles import MessagesDialect
+from sigwire.lm.codecs.anthropic.notes import WarningList
+from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.reasoning import asked_reasoning, budget_for, fit_effort
 
-__all__ = ["Thinking", "encode_reasoning", "forces_call"]
+__all__ = ["ThinkingParameters", "encode_reasoning", "forces_call"]
 
 
 @dataclass(frozen=True, slots=True)
-class Thinking:
+class ThinkingParameters:
     """What asks for thinking, the token limit that goes with it, and whether the model will think.
 
     ``forces``: whether a call can be forced beside it.
@@ -30,27 +30,29 @@ class Thinking:
 _DISABLED: JsonObject = {"thinking": {"type": "disabled"}}
 
 
-def encode_reasoning(request: Request, target: Target[MessagesDialect], notes: Notes) -> Thinking:
+def encode_reasoning(request: Request, target: Target[MessagesProfile], notes: WarningList) -> ThinkingParameters:
     facts, asked = target.facts, asked_reasoning(request)
     limit, forces = _max_tokens(request, target), facts.forced_choice_with_reasoning
     efforts = target.dialect.efforts if facts.efforts is None else facts.efforts
     by_budget = facts.thinking == "budget"
     if asked is None:
-        return Thinking(limit, {}, facts.default_effort not in (None, "off"), forces)
+        return ThinkingParameters(limit, {}, facts.default_effort not in (None, "off"), forces)
     if asked.off and facts.thinking == "none":
-        return Thinking(limit, {}, False)
+        return ThinkingParameters(limit, {}, False)
     if asked.off and (by_budget or "off" in efforts):
-        return Thinking(limit, _DISABLED, False)
+        return ThinkingParameters(limit, _DISABLED, False)
     if by_budget:
         budget, warnings = budget_for(asked, target)
         notes.add(*warnings)
         return _within_limit(budget, request, target, notes)
     effort, warnings = fit_effort(asked, () if facts.thinking == "none" else efforts, target)
     notes.add(*warnings)
-    return Thinking(limit, {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}, True, forces)
+    return ThinkingParameters(
+        limit, {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}, True, forces
+    )
 
 
-def _max_tokens(request: Request, target: Target[MessagesDialect], budget: int = 0) -> JsonValue:
+def _max_tokens(request: Request, target: Target[MessagesProfile], budget: int = 0) -> JsonValue:
     """The caller's limit, or the model's default with room for the thinking that was asked for."""
     given = request.options.get("max_tokens")
     if given is not None:
@@ -59,7 +61,9 @@ def _max_tokens(request: Request, target: Target[MessagesDialect], budget: int =
     return wanted if most is None else min(wanted, most)
 
 
-def _within_limit(budget: int, request: Request, target: Target[MessagesDialect], notes: Notes) -> Thinking:
+def _within_limit(
+    budget: int, request: Request, target: Target[MessagesProfile], notes: WarningList
+) -> ThinkingParameters:
     """Thinking with a budget below the token limit, or none where the limit leaves no room for the least budget."""
     limit = _max_tokens(request, target, budget)
     least = target.facts.budgets[0]
@@ -68,13 +72,13 @@ def _within_limit(budget: int, request: Request, target: Target[MessagesDialect]
         fitting = min(max(limit // 2, least), limit - 1)  # the other half is for the answer
     if fitting < least:
         notes.say("reasoning", target, f"has no room to think within {limit} tokens; it was not asked to.")
-        return Thinking(limit, _DISABLED, False)
+        return ThinkingParameters(limit, _DISABLED, False)
     if fitting < budget:
         notes.say(
             "reasoning", target, f"has {limit} tokens in all; a thinking budget of {fitting} was asked for instead."
         )
-    return Thinking(limit, {"thinking": {"type": "enabled", "budget_tokens": fitting}}, True, forces=False)
+    return ThinkingParameters(limit, {"thinking": {"type": "enabled", "budget_tokens": fitting}}, True, forces=False)
 
 
-def forces_call(thinking: Thinking, target: Target[MessagesDialect]) -> bool:
+def forces_call(thinking: ThinkingParameters, target: Target[MessagesProfile]) -> bool:
     return target.facts.forced_choice and (thinking.forces or not thinking.on)

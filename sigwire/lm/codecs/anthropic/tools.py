@@ -8,9 +8,9 @@ from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request
-from sigwire.lm.codecs.anthropic.notes import Notes
-from sigwire.lm.codecs.anthropic.profiles import MessagesDialect
-from sigwire.lm.codecs.anthropic.thinking import Thinking, forces_call
+from sigwire.lm.codecs.anthropic.notes import WarningList
+from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
+from sigwire.lm.codecs.anthropic.thinking import ThinkingParameters, forces_call
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.options import supports
 from sigwire.lm.codecs.shared.tools import Offer
@@ -19,7 +19,7 @@ __all__ = ["encode_tools"]
 
 
 def encode_tools(
-    tools: Offer, request: Request, thinking: Thinking, target: Target[MessagesDialect], notes: Notes
+    tools: Offer, request: Request, thinking: ThinkingParameters, target: Target[MessagesProfile], notes: WarningList
 ) -> JsonObject:
     """``tools`` in the caller's order, so that a provider's cache knows them again, and ``tool_choice``."""
     if not tools.functions and not tools.builtin:
@@ -32,7 +32,7 @@ def encode_tools(
     return {"tools": cast(JsonValue, sent), **({} if choice is None else {"tool_choice": choice})}
 
 
-def _encode_offered(tools: Offer, request: Request, target: Target[MessagesDialect]) -> Iterator[JsonObject]:
+def _encode_offered(tools: Offer, request: Request, target: Target[MessagesProfile]) -> Iterator[JsonObject]:
     functions, builtin = iter(tools.functions), iter(tools.builtin)
     for tool in request.tools:
         if tool.get("type", "function") != "function":
@@ -51,7 +51,7 @@ def _encode_offered(tools: Offer, request: Request, target: Target[MessagesDiale
 _OWN_TYPE = re.compile(r"\w+_\d{8}")  # code_execution_20260120
 
 
-def _encode_builtin(kind: str, settings: JsonObject, target: Target[MessagesDialect]) -> JsonObject:
+def _encode_builtin(kind: str, settings: JsonObject, target: Target[MessagesProfile]) -> JsonObject:
     own = target.dialect.web_search
     if kind == "web_search":
         supports(own is not None, "web search", target, "Use a function tool of your own.")
@@ -61,7 +61,7 @@ def _encode_builtin(kind: str, settings: JsonObject, target: Target[MessagesDial
     return {"type": kind, **settings}
 
 
-def _encode_web_search(kind: str, settings: JsonObject, target: Target[MessagesDialect]) -> JsonObject:
+def _encode_web_search(kind: str, settings: JsonObject, target: Target[MessagesProfile]) -> JsonObject:
     given: JsonObject = {name: value for name, value in settings.items() if value}
     both = "allowed_domains" in given and "blocked_domains" in given
     supports(not both, "allowed_domains together with blocked_domains", target, "Give one of the two.")
@@ -74,7 +74,7 @@ _CHOICES: Mapping[str, str] = {"auto": "auto", "required": "any", "none": "none"
 
 
 def _encode_choice(
-    tools: Offer, thinking: Thinking, target: Target[MessagesDialect], notes: Notes
+    tools: Offer, thinking: ThinkingParameters, target: Target[MessagesProfile], notes: WarningList
 ) -> tuple[JsonObject | None, bool]:
     """The choice's spelling, and whether the tools have to be narrowed to those it allows."""
     if tools.choice is None:

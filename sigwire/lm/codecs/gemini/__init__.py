@@ -1,6 +1,6 @@
 """Gemini's generateContent wire, on the Gemini API and on Vertex AI: Request -> dict, dict -> Response.
 
-Pure: no network, clock or environment. What differs between the two hosts is a ``GeminiDialect``; what differs between
+Pure: no network, clock or environment. What differs between the two hosts is a ``GeminiProfile``; what differs between
 models is in the target's facts.
 
     dialects    the two hosts, and the JSON Schema they take                tables     options, reasons, counts, errors
@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 from sigwire.core.lazy import late
 from sigwire.lm.codecs.gemini.decoding import decode, decode_error, resume
 from sigwire.lm.codecs.gemini.encoding import encode, otherwise
-from sigwire.lm.codecs.gemini.profiles import GEMINI, VERTEX, GeminiDialect
+from sigwire.lm.codecs.gemini.profiles import GEMINI, VERTEX, GeminiProfile
 from sigwire.lm.codecs.gemini.tables import BUILTIN, ERRORS, FINISH_REASONS, OPTIONS, UNSIGNED, USAGE
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ __all__ = [
     "UNSIGNED",
     "USAGE",
     "VERTEX",
-    "GeminiDialect",
+    "GeminiProfile",
     "decode",
     "decode_error",
     "decoder",

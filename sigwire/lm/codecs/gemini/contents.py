@@ -23,7 +23,7 @@ from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.lm.codecs.gemini.parts import encode_part, inline_data
-from sigwire.lm.codecs.gemini.profiles import GeminiDialect
+from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import SIGNATURE, UNSIGNED
 from sigwire.lm.codecs.shared.choices import is_invented
 from sigwire.lm.codecs.shared.interface import Target
@@ -33,7 +33,7 @@ from sigwire.lm.codecs.shared.tools import provider_data
 __all__ = ["encode_contents", "encode_system"]
 
 
-def encode_system(messages: Sequence[Message], instruction: str, target: Target[GeminiDialect]) -> JsonObject:
+def encode_system(messages: Sequence[Message], instruction: str, target: Target[GeminiProfile]) -> JsonObject:
     parts: list[JsonValue] = []
     for part in (part for message in messages if message.role == "system" for part in message.parts):
         supports(isinstance(part, TextPart | OpaquePart), f"a {type(part).__name__} in a system turn", target, _TO_USER)
@@ -47,7 +47,7 @@ _TO_USER = "Move it to a user turn."
 
 
 def encode_contents(
-    messages: Sequence[Message], names: NameMap, target: Target[GeminiDialect]
+    messages: Sequence[Message], names: NameMap, target: Target[GeminiProfile]
 ) -> tuple[list[JsonObject], tuple[LMWarning, ...]]:
     """The turns, neighbours of one role as one content: a result and the user's next words belong together."""
     contents: list[tuple[str, list[JsonObject]]] = []
@@ -73,7 +73,7 @@ def _detail_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
     return ()
 
 
-def _signed(messages: Sequence[Message], target: Target[GeminiDialect]) -> Iterator[Message]:
+def _signed(messages: Sequence[Message], target: Target[GeminiProfile]) -> Iterator[Message]:
     """The turns to write; in the current one, each step that nobody signed begins with a stand-in signature."""
     start = _current_turn(messages)
     for number, message in enumerate(messages):
@@ -102,11 +102,11 @@ def _current_turn(messages: Sequence[Message]) -> int:
     return start
 
 
-def _is_signed(call: ToolCall, target: Target[GeminiDialect]) -> bool:
+def _is_signed(call: ToolCall, target: Target[GeminiProfile]) -> bool:
     return bool(provider_data(call, target.dialect.family).get(SIGNATURE))
 
 
-def _encode_turn(message: Message, names: NameMap, target: Target[GeminiDialect]) -> tuple[str, list[JsonObject]]:
+def _encode_turn(message: Message, names: NameMap, target: Target[GeminiProfile]) -> tuple[str, list[JsonObject]]:
     if message.role == "assistant":
         return "model", _encode_model(message.parts, names, target)
     if message.role == "tool":
@@ -114,7 +114,7 @@ def _encode_turn(message: Message, names: NameMap, target: Target[GeminiDialect]
     return "user", [encode_part(part) for part in message.parts]
 
 
-def _encode_model(parts: Iterable[Part], names: NameMap, target: Target[GeminiDialect]) -> list[JsonObject]:
+def _encode_model(parts: Iterable[Part], names: NameMap, target: Target[GeminiProfile]) -> list[JsonObject]:
     wires: list[JsonObject] = []
     before: Part | None = None
     for part in parts:

@@ -16,17 +16,17 @@ from sigwire.errors import LMError, LMServerError, LMUnexpectedError
 from sigwire.lm.codecs.gemini.citations import decode_citations
 from sigwire.lm.codecs.gemini.merge import joined_body
 from sigwire.lm.codecs.gemini.parts import decode_part
-from sigwire.lm.codecs.gemini.profiles import GeminiDialect
+from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import CONTINUED, ERRORS, FINISH_REASONS, USAGE
 from sigwire.lm.codecs.shared.choices import settle
-from sigwire.lm.codecs.shared.errors import Fault, Rule, lm_error, read_body, read_fault
-from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.errors import ErrorRule, Fault, lm_error, read_body, read_fault
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import at, is_number, object_of, objects_of, string_of
 
 __all__ = ["candidate_index", "decode", "decode_error", "decode_usage", "failed_inside", "resume"]
 
 
-def decode(body: JsonValue, sent: Encoded, target: Target[GeminiDialect]) -> Response:
+def decode(body: JsonValue, sent: EncodedRequest, target: Target[GeminiProfile]) -> Response:
     """The reply as a response; a blocked prompt is a choice that was filtered. Raises an ``LMError`` for a failure.
 
     A list is one answer in several bodies, each of which went on from the one before it (see ``resume``). Their parts are
@@ -42,7 +42,7 @@ def decode(body: JsonValue, sent: Encoded, target: Target[GeminiDialect]) -> Res
     return replace(response, choices=choices, usage=usage, raw=body)
 
 
-def _decode_body(body: JsonValue, sent: Encoded, target: Target[GeminiDialect]) -> Response:
+def _decode_body(body: JsonValue, sent: EncodedRequest, target: Target[GeminiProfile]) -> Response:
     if not isinstance(body, dict) or body.get("error"):
         raise failed_inside(body, target)
     blocked = string_of(body.get("promptFeedback"), "blockReason")
@@ -72,12 +72,12 @@ def _blocked(body: JsonObject) -> tuple[Choice, tuple[LMWarning, ...]]:
     return choice, (LMWarning("content_filter", f"The prompt was blocked ({said})."),)
 
 
-def failed_inside(body: JsonValue, target: Target[GeminiDialect]) -> LMError:
+def failed_inside(body: JsonValue, target: Target[GeminiProfile]) -> LMError:
     """An error that came with status 200: its own code stands in for the status; without one the server failed."""
     fault = _read_fault(200, {}, body)
     if isinstance(body, dict) and body.get("error"):
         code = next((int(code) for code in fault.codes if re.fullmatch(r"[45]\d\d", code)), 200)
-        return lm_error(replace(fault, status=code), (*ERRORS, Rule(LMServerError, frozenset({200}))), target)
+        return lm_error(replace(fault, status=code), (*ERRORS, ErrorRule(LMServerError, frozenset({200}))), target)
     said = f"The reply holds no candidates: {fault.message or dumps(body)[:200]}"
     spoke = isinstance(body, str) and body.strip() and body.lstrip()[:1] != "<"
     error = LMUnexpectedError if spoke else LMServerError
@@ -85,7 +85,7 @@ def failed_inside(body: JsonValue, target: Target[GeminiDialect]) -> LMError:
 
 
 def _decode_candidate(
-    candidate: JsonObject, sent: Encoded, target: Target[GeminiDialect]
+    candidate: JsonObject, sent: EncodedRequest, target: Target[GeminiProfile]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
     wires = objects_of(at(candidate, "content.parts"))
     parts = [part for wire in wires for part in decode_part(wire, sent.names, target.dialect.family)]
@@ -158,7 +158,7 @@ def _logprob(token: JsonObject) -> JsonObject:
 # --- resume --------------------------------------------------------------------------------------------------
 
 
-def resume(body: JsonValue, sent: Encoded) -> Encoded | None:
+def resume(body: JsonValue, sent: EncodedRequest) -> EncodedRequest | None:
     """The request that goes on with an answer that is longer than one reply; ``None`` where there is nothing to go on with.
 
     It is the same request again, with the token of the reply. Send it, ask again, and give decode() the list of all bodies;
@@ -186,7 +186,7 @@ def resume(body: JsonValue, sent: Encoded) -> Encoded | None:
 # --- errors --------------------------------------------------------------------------------------------------
 
 
-def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[GeminiDialect]) -> LMError:
+def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[GeminiProfile]) -> LMError:
     """The error of a reply that is no success.
 
     >>> body = '{"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT", "details": [{'

@@ -12,10 +12,10 @@ from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
 from sigwire.errors import LMError, LMInvalidRequestError, UnsupportedFeature
 from sigwire.lm.codecs.gemini.contents import encode_contents, encode_system
-from sigwire.lm.codecs.gemini.profiles import GeminiDialect
+from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import BUILTIN, JSON_TYPE, MODES, OPTIONS, SAMPLING
 from sigwire.lm.codecs.shared.history import repair
-from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
     drop_options,
@@ -33,7 +33,7 @@ from sigwire.lm.codecs.shared.tools import Offer, can_force, name_map, offer
 __all__ = ["encode", "otherwise"]
 
 
-def encode(request: Request, target: Target[GeminiDialect], *, stream: bool = False) -> Encoded:
+def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = False) -> EncodedRequest:
     """The request as generateContent takes it. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
 
     >>> from sigwire.core.messages import Message
@@ -57,7 +57,7 @@ def encode(request: Request, target: Target[GeminiDialect], *, stream: bool = Fa
         **_with_generation(options, {**output, **thinking}),
     }
     lost = (history.warnings, content_warnings, tools.warnings, tool_warnings, format_warnings, thinking_warnings)
-    return Encoded(
+    return EncodedRequest(
         _path(target, stream),
         finish(body, request),
         {"alt": "sse"} if stream else {},
@@ -68,7 +68,7 @@ def encode(request: Request, target: Target[GeminiDialect], *, stream: bool = Fa
     )
 
 
-def otherwise(error: LMError, sent: Encoded) -> Encoded | None:
+def otherwise(error: LMError, sent: EncodedRequest) -> EncodedRequest | None:
     """A request for several candidates once for each of them, where ``error`` says that the model gives one at a time.
 
     >>> from sigwire.core.messages import Message
@@ -88,7 +88,7 @@ def otherwise(error: LMError, sent: Encoded) -> Encoded | None:
     return sent._replace(body=body, repeat=wanted, warnings=(*sent.warnings, LMWarning("n", lost)))
 
 
-def _path(target: Target[GeminiDialect], stream: bool) -> str:
+def _path(target: Target[GeminiProfile], stream: bool) -> str:
     dialect, model = target.dialect, target.model
     preview = not dialect.preview_names.isdisjoint(re.split(r"[-/]", model))
     return dialect.path.format(
@@ -105,7 +105,7 @@ def _with_generation(options: JsonObject, config: JsonObject) -> JsonObject:
 # --- options, reasoning, structured output
 
 
-def _option_table(thinks: bool, target: Target[GeminiDialect]) -> OptionTable:
+def _option_table(thinks: bool, target: Target[GeminiProfile]) -> OptionTable:
     facts = target.facts
     table = {**OPTIONS, **target.dialect.options}
     if facts.sampling == "never" or (facts.sampling == "unless_reasoning" and thinks):
@@ -116,7 +116,7 @@ def _option_table(thinks: bool, target: Target[GeminiDialect]) -> OptionTable:
 
 
 def _encode_reasoning(
-    request: Request, target: Target[GeminiDialect]
+    request: Request, target: Target[GeminiProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     """What asks for thinking, whether the model will think, and what could not be asked for."""
     asked, facts = asked_reasoning(request), target.facts
@@ -136,7 +136,7 @@ def _encode_reasoning(
 
 
 def _encode_output(
-    wanted: ResponseFormat | None, tools: bool, target: Target[GeminiDialect]
+    wanted: ResponseFormat | None, tools: bool, target: Target[GeminiProfile]
 ) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
     """The output format for ``generationConfig``, or what has to be said in words instead. Names have no place here."""
     if wanted is None:
@@ -164,7 +164,7 @@ def _encode_output(
 
 
 def _encode_tools(
-    tools: Offer, parallel: bool | None, thinks: bool, target: Target[GeminiDialect]
+    tools: Offer, parallel: bool | None, thinks: bool, target: Target[GeminiProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """``tools`` and ``toolConfig``. A choice speaks of functions only; where none may be called, nothing else may run."""
     builtin = () if tools.choice == "none" else tools.builtin
@@ -192,7 +192,7 @@ _NOT_BOTH = "Offer one kind at a time, or use a newer model."
 
 
 def _encode_choice(
-    tools: Offer, thinks: bool, target: Target[GeminiDialect]
+    tools: Offer, thinks: bool, target: Target[GeminiProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     """``functionCallingConfig``, and whether the tools have to be narrowed to those it allows."""
     mode = tools.choice
@@ -223,7 +223,7 @@ def _says_nothing(schema: JsonObject) -> bool:
 
 
 def _encode_builtin(
-    kind: str, settings: JsonObject, target: Target[GeminiDialect]
+    kind: str, settings: JsonObject, target: Target[GeminiProfile]
 ) -> tuple[str, JsonObject, tuple[LMWarning, ...]]:
     key = BUILTIN.get(kind)
     supports(key is not None, f"the built-in tool {kind!r}", target, f"It has {', '.join(sorted(BUILTIN))}.")

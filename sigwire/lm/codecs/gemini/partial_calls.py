@@ -16,7 +16,7 @@ import re
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, without
 
-__all__ = ["CallInFragments", "is_fragment"]
+__all__ = ["FragmentedCall", "is_fragment"]
 
 _VALUES = ("stringValue", "numberValue", "boolValue")
 _PIECES = frozenset({"partialArgs", "willContinue"})
@@ -32,10 +32,10 @@ def is_fragment(function: JsonObject) -> bool:
     return function.get("willContinue") is True or "partialArgs" in function
 
 
-class CallInFragments:
+class FragmentedCall:
     """One call as it comes together.
 
-    >>> call = CallInFragments("call_0")
+    >>> call = FragmentedCall("call_0")
     >>> call.add({"functionCall": {"name": "f", "willContinue": True}})
     >>> piece = {"jsonPath": "$.at[0].x", "numberValue": 1}
     >>> call.add({"functionCall": {"partialArgs": [piece]}})

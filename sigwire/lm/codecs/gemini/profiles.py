@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.tools.names import NameRules
-from sigwire.lm.codecs.shared.history import RepairRules
-from sigwire.lm.codecs.shared.interface import Dialect
+from sigwire.lm.codecs.shared.history import HistoryRules
+from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import Option, Place
 from sigwire.lm.codecs.shared.schema import SchemaRules, any_of_for_types, const_to_enum, merge_all_of
 
-__all__ = ["GEMINI", "VERTEX", "GeminiDialect"]
+__all__ = ["GEMINI", "VERTEX", "GeminiProfile"]
 
 
 def _null_out_of_enum(node: JsonObject) -> JsonObject:
@@ -38,7 +38,7 @@ _OUTPUT = SchemaRules(keep=_KEYWORDS, rewrite=_REWRITES, ref_siblings=False, rec
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeminiDialect(Dialect):
+class GeminiProfile(WireProfile):
     """How one host speaks generateContent. The defaults are generativelanguage.googleapis.com.
 
     In ``path``, ``{version}`` is ``version``, or ``preview_version`` where a piece of the model's name is one of
@@ -55,7 +55,7 @@ class GeminiDialect(Dialect):
     preview_names: frozenset[str] = frozenset({"preview", "latest", "exp"})
     names: NameRules = NameRules(allowed="A-Za-z0-9_.:-", first="A-Za-z_", max_length=128)
     # An empty text is what recorded requests without a user's word begin with; the models take it.
-    repair: RepairRules = RepairRules(system="front", first_user="")
+    repair: HistoryRules = HistoryRules(system="front", first_user="")
     tool_schema: SchemaRules = replace(_OUTPUT, root="object")
     output_schema: SchemaRules = _OUTPUT
     options: Mapping[str, Option] = field(default_factory=dict[str, Option])
@@ -64,8 +64,8 @@ class GeminiDialect(Dialect):
     exclude_domains: bool = False
 
 
-GEMINI = GeminiDialect()
-VERTEX = GeminiDialect(
+GEMINI = GeminiProfile()
+VERTEX = GeminiProfile(
     family="vertex",  # signatures of one route are refused on the other
     path="/publishers/google/{model}:{method}",  # the base URL ends with version, project and location
     options={"metadata": Place("labels")},

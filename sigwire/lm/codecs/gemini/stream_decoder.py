@@ -16,11 +16,11 @@ from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs.gemini.decoding import candidate_index, decode, decode_usage, failed_inside
 from sigwire.lm.codecs.gemini.merge import join_beside
-from sigwire.lm.codecs.gemini.partial_calls import CallInFragments, is_fragment
+from sigwire.lm.codecs.gemini.partial_calls import FragmentedCall, is_fragment
 from sigwire.lm.codecs.gemini.parts import decode_part
-from sigwire.lm.codecs.gemini.profiles import GeminiDialect
-from sigwire.lm.codecs.shared.interface import Encoded, Framing, Target
-from sigwire.lm.codecs.shared.stream_decoder import Assembly, Told
+from sigwire.lm.codecs.gemini.profiles import GeminiProfile
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
+from sigwire.lm.codecs.shared.stream_decoder import StreamDecoder, Told
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, without
 
 __all__ = ["FRAMING", "ContentDecoder", "decoder"]
@@ -28,7 +28,7 @@ __all__ = ["FRAMING", "ContentDecoder", "decoder"]
 FRAMING: Framing = "sse"
 
 
-def decoder(sent: Encoded, target: Target[GeminiDialect]) -> ContentDecoder:
+def decoder(sent: EncodedRequest, target: Target[GeminiProfile]) -> ContentDecoder:
     """A decoder for one streamed reply.
 
     >>> from sigwire.core.messages import Message
@@ -53,7 +53,7 @@ class _Candidate:
         self.beside: JsonObject = {}
         self.open: JsonObject | None = None  # a text that may go on
         self.pieces: list[str] = []
-        self.call: CallInFragments | None = None
+        self.call: FragmentedCall | None = None
         self.call_ids: set[str] = set()
 
     def body(self) -> JsonObject:
@@ -62,10 +62,10 @@ class _Candidate:
         return {**self.beside, **({"content": content} if content else {})}
 
 
-class ContentDecoder(Assembly[GeminiDialect]):
+class ContentDecoder(StreamDecoder[GeminiProfile]):
     """Events of one answer -> events of ours; raises ``LMError`` for an error among them, and for one that is cut off."""
 
-    def __init__(self, sent: Encoded, target: Target[GeminiDialect]) -> None:
+    def __init__(self, sent: EncodedRequest, target: Target[GeminiProfile]) -> None:
         super().__init__(sent, target)
         self._body: JsonObject = {}
         self._usage_counts: JsonObject = {}
@@ -150,14 +150,14 @@ class ContentDecoder(Assembly[GeminiDialect]):
         numbered, name = self._numbered(call_id), self.sent.names.decode(string_of(function, "name") or "")
         yield from candidate.told.call(numbered, name)
         if is_fragment(function):
-            candidate.call = CallInFragments(numbered)
+            candidate.call = FragmentedCall(numbered)
             yield from self._read_fragment(candidate, candidate.call, wire)
             return
         call = self._call_of(candidate, wire, numbered)
         yield from candidate.told.arguments(call.raw_arguments or dumps(call.arguments))
         candidate.told.end_call(call)
 
-    def _read_fragment(self, candidate: _Candidate, call: CallInFragments, wire: JsonObject) -> Iterator[StreamEvent]:
+    def _read_fragment(self, candidate: _Candidate, call: FragmentedCall, wire: JsonObject) -> Iterator[StreamEvent]:
         call.add(wire)
         if not call.goes_on:
             yield from candidate.told.arguments(dumps(call.arguments))

@@ -13,7 +13,7 @@ from sigwire.errors import (
     LMTimeoutError,
     LMUnsupportedModelError,
 )
-from sigwire.lm.codecs.shared.errors import Rule
+from sigwire.lm.codecs.shared.errors import ErrorRule
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip
 
 __all__ = [
@@ -106,46 +106,46 @@ UNSIGNED = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """The stand-in signature for calls that Gemini did not make: ``skip_thought_signature_validator``, as bytes are sent."""
 
 _KEY_HINT = "Check the API key and what it may do."
-ERRORS: tuple[Rule, ...] = (
-    Rule(LMAuthenticationError, codes=frozenset({"api_key_invalid"}), hint=_KEY_HINT),
-    Rule(LMAuthenticationError, frozenset({400}), texts=("api key not valid", "api key expired"), hint=_KEY_HINT),
-    Rule(
+ERRORS: tuple[ErrorRule, ...] = (
+    ErrorRule(LMAuthenticationError, codes=frozenset({"api_key_invalid"}), hint=_KEY_HINT),
+    ErrorRule(LMAuthenticationError, frozenset({400}), texts=("api key not valid", "api key expired"), hint=_KEY_HINT),
+    ErrorRule(
         LMBillingError,
         frozenset({429}),
         codes=frozenset({"quota_per_day"}),
         hint="The day's quota is used up; trying again before tomorrow does not help.",
     ),
-    Rule(
+    ErrorRule(
         LMBillingError,
         frozenset({400}),
         codes=frozenset({"failed_precondition"}),
         texts=("billing",),
         hint="Check the project's billing.",
     ),
-    Rule(
+    ErrorRule(
         LMAuthenticationError,
         frozenset({400}),
         codes=frozenset({"failed_precondition"}),
         hint="The service is not open to this project or region as it is; billing may have to be enabled.",
     ),
-    Rule(
+    ErrorRule(
         LMInvalidRequestError,
         frozenset({400}),
         texts=("missing a thought_signature",),
         hint="Put each answer into the history as it came (choice.message()), signatures and all.",
     ),
-    Rule(
+    ErrorRule(
         LMInvalidRequestError,
         frozenset({400}),
         texts=("thought signature", "thought_signature"),
         hint="Signatures hold for the model, key and route that made them; leave those of others out of the history.",
     ),
-    Rule(
+    ErrorRule(
         LMUnsupportedModelError,
         frozenset({404}),
         hint="Check the model's name: {provider} does not serve {model!r} to this key under this version of the API.",
     ),
-    Rule(LMTimeoutError, frozenset({504})),
+    ErrorRule(LMTimeoutError, frozenset({504})),
 )
 
 

@@ -1,6 +1,6 @@
 """Ollama's own wire, ``/api/chat``: Request -> dict, dict -> Response.
 
-Pure: no network, clock or environment. What differs between hosts is an ``OllamaDialect``; what differs between models
+Pure: no network, clock or environment. What differs between hosts is an ``OllamaProfile``; what differs between models
 is in the target's facts.
 
     tables      dialects, options, reasons, counts, errors                  encoding   encode()
@@ -38,7 +38,7 @@ from sigwire.lm.codecs.ollama.tables import (
     OPTIONS,
     TOOL_SCHEMA,
     USAGE,
-    OllamaDialect,
+    OllamaProfile,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ __all__ = [
     "OPTIONS",
     "TOOL_SCHEMA",
     "USAGE",
-    "OllamaDialect",
+    "OllamaProfile",
     "decode",
     "decode_error",
     "decoder",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.response import LMWarning
-from sigwire.lm.codecs.ollama.tables import OllamaDialect
-from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.ollama.tables import OllamaProfile
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import at, objects_of, string_of
 
 __all__ = ["read_less", "window_for"]
@@ -21,7 +21,7 @@ _LEAST_BYTES_PER_TOKEN = 3  # English has four and a half, Chinese three: an est
 _MOST_BYTES_PER_TOKEN = 16  # of a prompt that was read whole
 
 
-def window_for(body: JsonObject, target: Target[OllamaDialect]) -> int | None:
+def window_for(body: JsonObject, target: Target[OllamaProfile]) -> int | None:
     """A power of two that holds the prompt and the answer, so that it seldom changes: a server that is asked for another
     window loads the model again. ``None`` where the usual one will do, where the caller chose, and on hosts that choose.
     """
@@ -52,7 +52,7 @@ def _text_bytes(messages: tuple[JsonObject, ...]) -> int:
     return sum(len(text) if text.isascii() else len(text.encode("utf-8", "replace")) for text in texts)
 
 
-def read_less(body: JsonObject, sent: Encoded) -> tuple[LMWarning, ...]:
+def read_less(body: JsonObject, sent: EncodedRequest) -> tuple[LMWarning, ...]:
     """A warning where the count of what was read is too small for the prompt: older servers cut it and say nothing."""
     read, texts = body.get("prompt_eval_count"), _text_bytes(objects_of(sent.body.get("messages")))
     if not isinstance(read, int) or texts < _USUAL_WINDOW or read * _MOST_BYTES_PER_TOKEN >= texts:

@@ -13,16 +13,16 @@ from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolCall, number_calls
 from sigwire.errors import LMError, LMTransportError
 from sigwire.lm.codecs.ollama.context import read_less
-from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, USAGE, OllamaDialect
+from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, USAGE, OllamaProfile
 from sigwire.lm.codecs.shared.choices import settle, usage_of
 from sigwire.lm.codecs.shared.errors import lm_error, read_fault
-from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
 
 __all__ = ["decode", "decode_beside", "decode_call", "decode_calls", "decode_error", "decode_said", "failed_inside"]
 
 
-def decode(body: JsonValue, sent: Encoded, target: Target[OllamaDialect]) -> Response:
+def decode(body: JsonValue, sent: EncodedRequest, target: Target[OllamaProfile]) -> Response:
     """The reply as a response. Raises an ``LMError`` for an error, half an answer or none inside status 200."""
     message = body.get("message") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(message, dict) or body.get("error"):
@@ -42,7 +42,7 @@ def decode(body: JsonValue, sent: Encoded, target: Target[OllamaDialect]) -> Res
     )
 
 
-def failed_inside(body: JsonValue, target: Target[OllamaDialect]) -> LMError:
+def failed_inside(body: JsonValue, target: Target[OllamaProfile]) -> LMError:
     fault = read_fault(200, {}, body)
     if isinstance(body, dict) and body.get("error"):
         return lm_error(fault, ERRORS, target)
@@ -50,7 +50,7 @@ def failed_inside(body: JsonValue, target: Target[OllamaDialect]) -> LMError:
 
 
 def _decode_choice(
-    body: JsonObject, message: JsonObject, sent: Encoded, target: Target[OllamaDialect]
+    body: JsonObject, message: JsonObject, sent: EncodedRequest, target: Target[OllamaProfile]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
     family = target.dialect.family
     said, beside = decode_said(message, family), decode_beside(message, family)
@@ -106,7 +106,7 @@ def decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
     )
 
 
-def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[OllamaDialect]) -> LMError:
+def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[OllamaProfile]) -> LMError:
     """The error of a reply that is no success.
 
     >>> from sigwire.lm.codecs.ollama import OLLAMA

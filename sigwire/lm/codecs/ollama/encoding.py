@@ -15,10 +15,10 @@ from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.lm.codecs.ollama.context import window_for
-from sigwire.lm.codecs.ollama.tables import OPTIONS, THINK, OllamaDialect
+from sigwire.lm.codecs.ollama.tables import OPTIONS, THINK, OllamaProfile
 from sigwire.lm.codecs.shared.choices import is_invented
 from sigwire.lm.codecs.shared.history import error_text, repair
-from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.media import text_of_file
 from sigwire.lm.codecs.shared.options import (
     finish,
@@ -37,10 +37,10 @@ from sigwire.lm.codecs.shared.tools import Offer, functions_only, name_map, offe
 __all__ = ["encode"]
 
 
-def encode(request: Request, target: Target[OllamaDialect], *, stream: bool = False) -> Encoded:
+def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = False) -> EncodedRequest:
     """The request as this host takes it. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
 
-    >>> sent = encode(Request((Message.user("q"),)), Target("ollama", "m", OllamaDialect(defaults={})))
+    >>> sent = encode(Request((Message.user("q"),)), Target("ollama", "m", OllamaProfile(defaults={})))
     >>> sent.path, sent.body
     ('/api/chat', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}], 'stream': False})
     """
@@ -67,7 +67,7 @@ def encode(request: Request, target: Target[OllamaDialect], *, stream: bool = Fa
     if (window := window_for(body, target)) is not None:
         body = merge(body, {"options": {"num_ctx": window}})
     lost = (history.warnings, tools.warnings if offered else (), tool_warnings, format_warnings, thinking_warnings)
-    return Encoded(
+    return EncodedRequest(
         dialect.path.format(model=target.model),
         finish(body, request),
         {},
@@ -79,11 +79,11 @@ def encode(request: Request, target: Target[OllamaDialect], *, stream: bool = Fa
     )
 
 
-def _note(feature: str, target: Target[OllamaDialect], detail: str) -> LMWarning:
+def _note(feature: str, target: Target[OllamaProfile], detail: str) -> LMWarning:
     return LMWarning(feature, f"{target.shown} {detail}")
 
 
-def _encode_reasoning(request: Request, target: Target[OllamaDialect]) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+def _encode_reasoning(request: Request, target: Target[OllamaProfile]) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """Nothing where nothing was asked: models that think do so by themselves."""
     asked = asked_reasoning(request)
     if asked is None:
@@ -101,7 +101,7 @@ def _encode_reasoning(request: Request, target: Target[OllamaDialect]) -> tuple[
 
 
 def _encode_tools(
-    tools: Offer, parallel: bool | None, target: Target[OllamaDialect]
+    tools: Offer, parallel: bool | None, target: Target[OllamaProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """The tools that may be called; which of them is all that a choice can say here."""
     if not tools.functions or tools.choice == "none":
@@ -127,7 +127,7 @@ def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> 
 
 
 def _encode_output(
-    wanted: ResponseFormat | None, tools: bool, target: Target[OllamaDialect]
+    wanted: ResponseFormat | None, tools: bool, target: Target[OllamaProfile]
 ) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
     """``format``, or what has to be said in words instead."""
     if wanted is None:
@@ -160,7 +160,7 @@ def _with_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]
 # --- messages
 
 
-def _encode_message(message: Message, names: NameMap, target: Target[OllamaDialect]) -> list[JsonObject]:
+def _encode_message(message: Message, names: NameMap, target: Target[OllamaProfile]) -> list[JsonObject]:
     if message.role == "tool":
         return [_encode_result(result, names) for result in message.tool_results]
     wire: JsonObject = {"role": message.role, "content": _encode_text(message.parts, target)}
@@ -177,7 +177,7 @@ def _encode_message(message: Message, names: NameMap, target: Target[OllamaDiale
     return [wire] if wire["content"] or len(wire) > 2 else []  # a turn in which nothing is said is not sent
 
 
-def _encode_text(parts: Iterable[Part], target: Target[OllamaDialect]) -> str:
+def _encode_text(parts: Iterable[Part], target: Target[OllamaProfile]) -> str:
     """The one text of a turn; what a picture parts stays apart, and a document is a paragraph of its own."""
     paragraphs = [""]
     for part in parts:
@@ -190,7 +190,7 @@ def _encode_text(parts: Iterable[Part], target: Target[OllamaDialect]) -> str:
     return "\n\n".join(filter(None, paragraphs))
 
 
-def _encode_document(part: AudioPart | FilePart, target: Target[OllamaDialect]) -> str:
+def _encode_document(part: AudioPart | FilePart, target: Target[OllamaProfile]) -> str:
     supports(isinstance(part, FilePart), "audio input", target, _ELSEWHERE)
     text = text_of_file(cast(FilePart, part))
     supports(text is not None, "documents that are not text", target, _ELSEWHERE)
@@ -200,7 +200,7 @@ def _encode_document(part: AudioPart | FilePart, target: Target[OllamaDialect]) 
 _ELSEWHERE = "Send it as text, or use a provider that takes it."
 
 
-def _encode_image(part: ImagePart, target: Target[OllamaDialect]) -> str:
+def _encode_image(part: ImagePart, target: Target[OllamaProfile]) -> str:
     if part.url is None and part.data is None:
         raise InputError("An image needs a url or data.")
     data = part.data if part.data is not None else _data_of(part.url or "")

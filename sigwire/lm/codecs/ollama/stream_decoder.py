@@ -12,9 +12,9 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import ThinkingPart
 from sigwire.errors import LMError
 from sigwire.lm.codecs.ollama.decoding import decode, decode_beside, decode_call, failed_inside
-from sigwire.lm.codecs.ollama.tables import OllamaDialect
-from sigwire.lm.codecs.shared.interface import Encoded, Framing, Target
-from sigwire.lm.codecs.shared.stream_decoder import Assembly, Told
+from sigwire.lm.codecs.ollama.tables import OllamaProfile
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
+from sigwire.lm.codecs.shared.stream_decoder import StreamDecoder, Told
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of
 
 __all__ = ["FRAMING", "ChatDecoder", "decoder"]
@@ -25,7 +25,7 @@ _TEXTS = ("content", "thinking")
 _LISTS = ("tool_calls", "images")
 
 
-def decoder(sent: Encoded, target: Target[OllamaDialect]) -> ChatDecoder:
+def decoder(sent: EncodedRequest, target: Target[OllamaProfile]) -> ChatDecoder:
     """A decoder for one streamed reply.
 
     >>> from sigwire.core.messages import Message
@@ -41,10 +41,10 @@ def decoder(sent: Encoded, target: Target[OllamaDialect]) -> ChatDecoder:
     return ChatDecoder(sent, target)
 
 
-class ChatDecoder(Assembly[OllamaDialect]):
+class ChatDecoder(StreamDecoder[OllamaProfile]):
     """Lines of one answer -> events; raises ``LMError`` for an error on a line and for an end without ``done``."""
 
-    def __init__(self, sent: Encoded, target: Target[OllamaDialect]) -> None:
+    def __init__(self, sent: EncodedRequest, target: Target[OllamaProfile]) -> None:
         super().__init__(sent, target)
         self._choice = Told(0, calls_last=True)  # decode() puts them behind the text, wherever they came
         self._body: JsonObject = {}

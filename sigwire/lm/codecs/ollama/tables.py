@@ -15,9 +15,9 @@ from sigwire.errors import (
     LMServerError,
     LMUnsupportedModelError,
 )
-from sigwire.lm.codecs.shared.errors import CONTEXT_TEXTS, Rule
-from sigwire.lm.codecs.shared.history import RepairRules
-from sigwire.lm.codecs.shared.interface import Dialect
+from sigwire.lm.codecs.shared.errors import CONTEXT_TEXTS, ErrorRule
+from sigwire.lm.codecs.shared.history import HistoryRules
+from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip
 from sigwire.lm.codecs.shared.reasoning import EFFORTS
 from sigwire.lm.codecs.shared.schema import SchemaRules, const_to_enum, merge_all_of, one_of_to_any_of
@@ -31,7 +31,7 @@ __all__ = [
     "THINK",
     "TOOL_SCHEMA",
     "USAGE",
-    "OllamaDialect",
+    "OllamaProfile",
 ]
 
 
@@ -46,7 +46,7 @@ TOOL_SCHEMA = SchemaRules(
 
 
 @dataclass(frozen=True, kw_only=True)
-class OllamaDialect(Dialect):
+class OllamaProfile(WireProfile):
     """How one host speaks ``/api/chat``. The defaults are a server on one's own machine.
 
     ``names``: a template takes any name; these are the characters that all of them get right. ``defaults``: fields of
@@ -58,7 +58,7 @@ class OllamaDialect(Dialect):
     family: str = "ollama"
     path: str = "/api/chat"
     names: NameRules = NameRules(allowed="a-zA-Z0-9_.-", max_length=128)
-    repair: RepairRules = RepairRules(result_media="user", system="front")
+    repair: HistoryRules = HistoryRules(result_media="user", system="front")
     tool_schema: SchemaRules = TOOL_SCHEMA
     defaults: JsonObject = field(default_factory=lambda: {"truncate": False, "shift": False})
     asks_for_window: bool = True
@@ -66,8 +66,8 @@ class OllamaDialect(Dialect):
     efforts: tuple[str, ...] = ("off", "low", "medium", "high", "max")
 
 
-OLLAMA = OllamaDialect()
-OLLAMA_CLOUD = OllamaDialect(asks_for_window=False, enforces_format=False)
+OLLAMA = OllamaProfile()
+OLLAMA_CLOUD = OllamaProfile(asks_for_window=False, enforces_format=False)
 
 
 # --- tables ------------------------------------------------------------------------------------------------
@@ -108,37 +108,37 @@ THINK: Mapping[str, JsonValue] = {**{effort: effort for effort in EFFORTS}, "off
 
 _CONTEXT_TEXTS = (*CONTEXT_TEXTS, "exceeds the context length", "exceeds maximum context length")
 
-ERRORS: tuple[Rule, ...] = (
-    Rule(
+ERRORS: tuple[ErrorRule, ...] = (
+    ErrorRule(
         ContextWindowExceededError,
         texts=_CONTEXT_TEXTS,
         hint="Raise the option num_ctx as far as the model and the memory allow, or shorten the request.",
     ),
-    Rule(
+    ErrorRule(
         LMInvalidRequestError,
         texts=("does not support tools",),
         hint="Use a model that has tools: `ollama show {model}` lists what one can do.",
     ),
-    Rule(
+    ErrorRule(
         LMInvalidRequestError,
         texts=("does not support thinking",),
         hint="Leave out the option reasoning, or use a model that thinks.",
     ),
-    Rule(
+    ErrorRule(
         LMInvalidRequestError,
         frozenset({404}),
         texts=("page not found",),
         hint="Check the address: an Ollama server of today has /api/chat there, and its base URL does not end in /v1.",
     ),
-    Rule(
+    ErrorRule(
         LMUnsupportedModelError,
         frozenset({404}),
         hint="Get it with `ollama pull {model}`, or use one that `ollama list` shows.",
     ),
-    Rule(
+    ErrorRule(
         LMAuthenticationError,
         frozenset({401, 403}),
         hint="Sign in with `ollama signin`, or set OLLAMA_API_KEY to a key of ollama.com.",
     ),
-    Rule(LMServerError, frozenset({200})),
+    ErrorRule(LMServerError, frozenset({200})),
 )

@@ -1,6 +1,6 @@
 """OpenAI chat completions wire, spoken by OpenAI and by the hosts in ``dialects``: Request -> dict, dict -> Response.
 
-Pure: no network, clock or environment. What differs between hosts is a ``ChatDialect``; what differs between models
+Pure: no network, clock or environment. What differs between hosts is a ``ChatProfile``; what differs between models
 is in the target's facts.
 
     tables      every option, finish reason, count and error code, by the wire's name
@@ -13,7 +13,7 @@ Surprises of this wire:
     - Arguments travel as a JSON *string*, and the model writes it: it may be no JSON at all, and is kept.
     - Results are text only. Failures begin with ``ERROR: ``, media follow in a user turn.
     - api.openai.com never returns or takes reasoning here; compatible hosts do, under names of their own. It is kept
-      as a ``ThinkingPart`` of the host's family and goes back only where the host wants it (``ChatDialect.replay``).
+      as a ``ThinkingPart`` of the host's family and goes back only where the host wants it (``ChatProfile.replay``).
     - What we do not model is kept as ``OpaquePart``: in an assistant turn its data are fields of the message
       (``reasoning_details``), elsewhere a content part. Unknown fields of a call are its provider data
       (``extra_content``).

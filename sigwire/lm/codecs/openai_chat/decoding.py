@@ -22,11 +22,11 @@ from sigwire.errors import (
     LMError,
     LMServerError,
 )
-from sigwire.lm.codecs.openai_chat.profiles import ChatDialect
+from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, USAGE
 from sigwire.lm.codecs.shared.choices import settle, usage_of
-from sigwire.lm.codecs.shared.errors import Rule, lm_error, no_answer, read_fault
-from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.errors import ErrorRule, lm_error, no_answer, read_fault
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
 
 __all__ = [
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-def decode(body: JsonValue, sent: Encoded, target: Target[ChatDialect]) -> Response:
+def decode(body: JsonValue, sent: EncodedRequest, target: Target[ChatProfile]) -> Response:
     """The reply as a response. Raises an ``LMError`` for an error, or no answer at all, inside status 200."""
     choices = objects_of(body.get("choices")) if isinstance(body, dict) else ()
     if not isinstance(body, dict) or not choices or body.get("error"):
@@ -68,17 +68,17 @@ def choice_index(choice: JsonObject) -> int:
     return index if isinstance(index, int) else 0
 
 
-def failed_inside(body: JsonValue, target: Target[ChatDialect]) -> LMError:
+def failed_inside(body: JsonValue, target: Target[ChatProfile]) -> LMError:
     """An error that came with status 200: its own code stands in for the status; without one the server failed."""
     fault = read_fault(200, {}, body)
     if isinstance(body, dict) and body.get("error"):
         code = next((int(code) for code in fault.codes if code.isdigit() and len(code) == 3), 200)
-        return lm_error(replace(fault, status=code), (*ERRORS, Rule(LMServerError, frozenset({200}))), target)
+        return lm_error(replace(fault, status=code), (*ERRORS, ErrorRule(LMServerError, frozenset({200}))), target)
     return no_answer("choices", body, target)
 
 
 def _decode_choice(
-    choice: JsonObject, sent: Encoded, target: Target[ChatDialect]
+    choice: JsonObject, sent: EncodedRequest, target: Target[ChatProfile]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
     message = choice.get("message")
     message = message if isinstance(message, dict) else {}
@@ -100,7 +100,7 @@ def _decode_choice(
     return Choice.from_parts(parts, **rest, raw=choice), warnings
 
 
-def decode_content(message: JsonObject, dialect: ChatDialect) -> tuple[tuple[ThinkingPart, ...], str]:
+def decode_content(message: JsonObject, dialect: ChatProfile) -> tuple[tuple[ThinkingPart, ...], str]:
     """Thinking, under whichever name it came, and the text."""
     content = message.get("content")
     if not dialect.think_tags and message.keys().isdisjoint(_BESIDE_TEXT) and not isinstance(content, list):
@@ -145,7 +145,7 @@ def _details_text(message: JsonObject) -> str:
     return "".join(string_of(detail, "text") or string_of(detail, "summary") or "" for detail in details)
 
 
-def _decode_extras(message: JsonObject, sent: Encoded, target: Target[ChatDialect]) -> tuple[Part, ...]:
+def _decode_extras(message: JsonObject, sent: EncodedRequest, target: Target[ChatProfile]) -> tuple[Part, ...]:
     """What goes back as it came: reasoning details; and spoken output, which goes back by its id."""
     if message.keys().isdisjoint(_BESIDE_TEXT):
         return ()
@@ -161,7 +161,7 @@ def _decode_extras(message: JsonObject, sent: Encoded, target: Target[ChatDialec
     return tuple(extras)
 
 
-def _decode_calls(message: JsonObject, sent: Encoded, target: Target[ChatDialect]) -> list[ToolCall]:
+def _decode_calls(message: JsonObject, sent: EncodedRequest, target: Target[ChatProfile]) -> list[ToolCall]:
     wires = objects_of(message.get("tool_calls"))
     if not wires:
         old = message.get("function_call")
@@ -205,11 +205,11 @@ def decode_usage(body: JsonObject) -> Usage:
     return usage_of(usage, USAGE)
 
 
-def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[ChatDialect]) -> LMError:
+def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[ChatProfile]) -> LMError:
     """The error of a reply that is no success.
 
     >>> body = '{"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}'
-    >>> error = decode_error(401, {"x-request-id": "r1"}, body, Target("openai", "m", ChatDialect()))
+    >>> error = decode_error(401, {"x-request-id": "r1"}, body, Target("openai", "m", ChatProfile()))
     >>> type(error).__name__, error.provider_code, error.request_id, error.retryable
     ('LMAuthenticationError', 'invalid_api_key', 'r1', False)
     """

@@ -10,10 +10,10 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.openai_chat.messages import encode_message
-from sigwire.lm.codecs.openai_chat.profiles import ChatDialect
+from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.tables import OPTIONS, SAMPLING
 from sigwire.lm.codecs.shared.history import repair
-from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
     Place,
@@ -38,11 +38,11 @@ from sigwire.lm.codecs.shared.untrusted import objects_of
 __all__ = ["encode"]
 
 
-def encode(request: Request, target: Target[ChatDialect], *, stream: bool = False) -> Encoded:
+def encode(request: Request, target: Target[ChatProfile], *, stream: bool = False) -> EncodedRequest:
     """The request as this host takes it. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
 
     >>> from sigwire.core.messages import Message
-    >>> sent = encode(Request((Message.user("q"),)), Target("openai", "m", ChatDialect()))
+    >>> sent = encode(Request((Message.user("q"),)), Target("openai", "m", ChatProfile()))
     >>> sent.path, sent.body
     ('/chat/completions', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}]})
     """
@@ -67,7 +67,7 @@ def encode(request: Request, target: Target[ChatDialect], *, stream: bool = Fals
         **(_stream_fields(dialect) if stream else {}),
     }
     lost = history.warnings + tools.warnings + tool_warnings + format_warnings + thinking_warnings + option_warnings
-    return Encoded(
+    return EncodedRequest(
         dialect.path.format(model=target.model),
         finish(body, request),
         {},
@@ -79,14 +79,14 @@ def encode(request: Request, target: Target[ChatDialect], *, stream: bool = Fals
     )
 
 
-def _stream_fields(dialect: ChatDialect) -> JsonObject:
+def _stream_fields(dialect: ChatProfile) -> JsonObject:
     return {"stream": True, **({"stream_options": {"include_usage": True}} if dialect.usage_in_streams else {})}
 
 
 # --- caching: automatic, but for a key and marks where they are taken
 
 
-def _cache_fields(request: Request, target: Target[ChatDialect]) -> JsonObject:
+def _cache_fields(request: Request, target: Target[ChatProfile]) -> JsonObject:
     hints = request.options.get("cache")
     fields: JsonObject = {}
     if isinstance(hints, dict) and hints.get("key") is not None and target.dialect.cache_key:
@@ -105,7 +105,7 @@ _CACHE_MODES: Mapping[str, JsonObject] = {
 }
 
 
-def _with_cache_mark(messages: list[JsonObject], request: Request, target: Target[ChatDialect]) -> list[JsonObject]:
+def _with_cache_mark(messages: list[JsonObject], request: Request, target: Target[ChatProfile]) -> list[JsonObject]:
     """The first system turn, which with the tools before it is the part that stays, ends with a mark."""
     if not request.options.get("cache") or not target.facts.cache_breakpoints:
         return messages
@@ -123,14 +123,14 @@ def _with_cache_mark(messages: list[JsonObject], request: Request, target: Targe
 
 
 def _encode_options(
-    thinks: bool, request: Request, target: Target[ChatDialect]
+    thinks: bool, request: Request, target: Target[ChatProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     if not request.options:
         return {}, ()
     return place_options(request.options, _option_table(thinks, request, target), target)
 
 
-def _option_table(thinks: bool, request: Request, target: Target[ChatDialect]) -> OptionTable:
+def _option_table(thinks: bool, request: Request, target: Target[ChatProfile]) -> OptionTable:
     """The wire's table with the host's and the model's own rows over it."""
     facts, dialect = target.facts, target.dialect
     table = {**OPTIONS, **dialect.options}
@@ -144,7 +144,7 @@ def _option_table(thinks: bool, request: Request, target: Target[ChatDialect]) -
 
 
 def _encode_reasoning(
-    request: Request, tools: bool, target: Target[ChatDialect]
+    request: Request, tools: bool, target: Target[ChatProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     """What asks for thinking, whether the model will think, and what could not be asked for."""
     words, facts = target.dialect.reasoning, target.facts
@@ -170,7 +170,7 @@ def _encode_reasoning(
 
 
 def _no_thinking_beside_tools(
-    asked: Reasoning | None, efforts: Sequence[str], target: Target[ChatDialect]
+    asked: Reasoning | None, efforts: Sequence[str], target: Target[ChatProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     by_itself = target.facts.default_effort not in (None, "off")
     if not by_itself and (asked is None or asked.off):
@@ -187,7 +187,7 @@ def _no_thinking_beside_tools(
 
 
 def _encode_output(
-    wanted: ResponseFormat | None, tools: bool, target: Target[ChatDialect]
+    wanted: ResponseFormat | None, tools: bool, target: Target[ChatProfile]
 ) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
     """The output format for the body, or what has to be said in words instead."""
     if wanted is None:
@@ -218,7 +218,7 @@ def _encode_output(
 _NONE_LOST: tuple[LMWarning, ...] = ()
 
 
-def _output_modes(tools: bool, target: Target[ChatDialect]) -> tuple[str, ...]:
+def _output_modes(tools: bool, target: Target[ChatProfile]) -> tuple[str, ...]:
     able, dialect = target.capabilities, target.dialect
     if tools and not (dialect.structured_with_tools and able.tools_with_json_schema):
         return ()
@@ -242,7 +242,7 @@ def _with_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]
 
 
 def _encode_tools(
-    tools: Offer, parallel: bool | None, thinks: bool, target: Target[ChatDialect]
+    tools: Offer, parallel: bool | None, thinks: bool, target: Target[ChatProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """``tools``, ``tool_choice`` and ``parallel_tool_calls``; all three are left out where there is no tool to call."""
     dialect = target.dialect
@@ -267,7 +267,7 @@ def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> 
 
 
 def _encode_choice(
-    tools: Offer, thinks: bool, target: Target[ChatDialect]
+    tools: Offer, thinks: bool, target: Target[ChatProfile]
 ) -> tuple[JsonValue, bool, tuple[LMWarning, ...]]:
     """The choice's spelling, and whether the tools have to be narrowed to those it allows."""
     dialect, mode = target.dialect, tools.choice

@@ -21,7 +21,7 @@ from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import (
     InputError,
 )
-from sigwire.lm.codecs.openai_chat.profiles import ChatDialect
+from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.media import data_url, encoded_by, needs_media, text_of_file
@@ -31,7 +31,7 @@ from sigwire.lm.codecs.shared.tools import provider_data
 __all__ = ["encode_message", "encode_part"]
 
 
-def encode_message(message: Message, names: NameMap, target: Target[ChatDialect]) -> list[JsonObject]:
+def encode_message(message: Message, names: NameMap, target: Target[ChatProfile]) -> list[JsonObject]:
     """A turn as messages of the wire: one for each result, none for a turn in which nothing was said.
 
     What is more than a text is written once, and kept for the next time that the conversation is sent there.
@@ -52,10 +52,10 @@ class _Kept:
     __slots__ = ("last",)
 
     def __init__(self, message: Message) -> None:
-        self.last: tuple[NameMap, Target[ChatDialect], list[JsonObject]] | None = None
+        self.last: tuple[NameMap, Target[ChatProfile], list[JsonObject]] | None = None
 
 
-def _encode(message: Message, names: NameMap, target: Target[ChatDialect]) -> list[JsonObject]:
+def _encode(message: Message, names: NameMap, target: Target[ChatProfile]) -> list[JsonObject]:
     if message.role == "assistant":
         wire = _encode_assistant(message, names, target)
         return [] if wire == _NOTHING_SAID else [wire]
@@ -71,7 +71,7 @@ def _encode_result(result: ToolResult) -> JsonObject:
     return {"role": "tool", "tool_call_id": result.id, "content": error_text(result)}
 
 
-def _encode_content(parts: tuple[Part, ...], target: Target[ChatDialect]) -> JsonValue:
+def _encode_content(parts: tuple[Part, ...], target: Target[ChatProfile]) -> JsonValue:
     """Plain text where there is only text: weak servers refuse lists."""
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     if len(texts) == len(parts) and (len(parts) == 1 or not target.dialect.text_lists):
@@ -79,16 +79,16 @@ def _encode_content(parts: tuple[Part, ...], target: Target[ChatDialect]) -> Jso
     return [encode_part(part, target) for part in parts]
 
 
-def encode_part(part: Part, target: Target[ChatDialect]) -> JsonObject:
+def encode_part(part: Part, target: Target[ChatProfile]) -> JsonObject:
     """A content part. Raises ``UnsupportedFeature`` for one that the host has no place for."""
     return encoded_by(_PARTS, part, target)
 
 
-def _encode_text(part: TextPart, target: Target[ChatDialect]) -> JsonObject:
+def _encode_text(part: TextPart, target: Target[ChatProfile]) -> JsonObject:
     return {"type": "text", "text": part.text}
 
 
-def _encode_image(part: ImagePart, target: Target[ChatDialect]) -> JsonObject:
+def _encode_image(part: ImagePart, target: Target[ChatProfile]) -> JsonObject:
     needs_media("image", target.dialect.media, target)
     if part.url is None and part.data is None:
         raise InputError("An image needs a url or data.")
@@ -99,13 +99,13 @@ def _encode_image(part: ImagePart, target: Target[ChatDialect]) -> JsonObject:
     return {"type": "image_url", "image_url": image}
 
 
-def _encode_audio(part: AudioPart, target: Target[ChatDialect]) -> JsonObject:
+def _encode_audio(part: AudioPart, target: Target[ChatProfile]) -> JsonObject:
     needs_media("audio", target.dialect.media, target)
     supports(part.format in ("wav", "mp3"), f"audio as {part.format!r}", target, "Convert it to wav or mp3.")
     return {"type": "input_audio", "input_audio": {"data": part.data, "format": part.format}}
 
 
-def _encode_file(part: FilePart, target: Target[ChatDialect]) -> JsonObject:
+def _encode_file(part: FilePart, target: Target[ChatProfile]) -> JsonObject:
     if (text := text_of_file(part)) is not None:
         return {"type": "text", "text": text}
     needs_media("file", target.dialect.media, target)
@@ -118,11 +118,11 @@ def _encode_file(part: FilePart, target: Target[ChatDialect]) -> JsonObject:
     return {"type": "file", "file": file}
 
 
-def _encode_opaque(part: OpaquePart, target: Target[ChatDialect]) -> JsonObject:
+def _encode_opaque(part: OpaquePart, target: Target[ChatProfile]) -> JsonObject:
     return cast(JsonObject, part.data)
 
 
-_PartEncoder: TypeAlias = Callable[[Any, Target[ChatDialect]], JsonObject]
+_PartEncoder: TypeAlias = Callable[[Any, Target[ChatProfile]], JsonObject]
 _PARTS: Mapping[type, _PartEncoder] = {
     TextPart: _encode_text,
     ImagePart: _encode_image,
@@ -132,7 +132,7 @@ _PARTS: Mapping[type, _PartEncoder] = {
 }
 
 
-def _encode_assistant(message: Message, names: NameMap, target: Target[ChatDialect]) -> JsonObject:
+def _encode_assistant(message: Message, names: NameMap, target: Target[ChatProfile]) -> JsonObject:
     """Text or ``null``, the calls, and what else the host left on the turn."""
     if len(called := message.tool_calls) == len(message.parts) > 0:  # as most turns of an agent are
         return {
@@ -155,7 +155,7 @@ def _encode_assistant(message: Message, names: NameMap, target: Target[ChatDiale
 
 
 def _assistant_content(
-    message: Message, calls: Sequence[JsonObject], fields: JsonObject, target: Target[ChatDialect]
+    message: Message, calls: Sequence[JsonObject], fields: JsonObject, target: Target[ChatProfile]
 ) -> JsonValue:
     for part in message.parts:
         if isinstance(part, ImagePart | FilePart) or (isinstance(part, AudioPart) and "audio" not in fields):
@@ -174,7 +174,7 @@ def _thinking_chunk(part: ThinkingPart) -> JsonObject:
     return {"type": "thinking", "thinking": [{"type": "text", "text": part.text}], **signed, "closed": True}
 
 
-def _encode_call(call: ToolCall, names: NameMap, target: Target[ChatDialect]) -> JsonObject:
+def _encode_call(call: ToolCall, names: NameMap, target: Target[ChatProfile]) -> JsonObject:
     arguments = call.arguments_text
     if call.arguments is None and not target.dialect.broken_arguments:
         arguments = dumps({"invalid_arguments": arguments})  # its chat template would fail on text that is no JSON

@@ -20,12 +20,12 @@ from collections.abc import Iterator
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.lm.codecs.shared.untrusted import object_of, string_of
 
-__all__ = ["CallFragments", "GrowingCall"]
+__all__ = ["PartialCall", "PartialCalls"]
 
 _MODELLED = frozenset({"id", "index", "function", "custom"})
 
 
-class GrowingCall:
+class PartialCall:
     """A call as far as it has come. ``position`` counts the choice's calls; ``told`` is how much of it was shown."""
 
     def __init__(self, position: int) -> None:
@@ -35,7 +35,7 @@ class GrowingCall:
         self.told = -1  # pieces of arguments; -1 before the call itself
         self._object: JsonValue = None  # where no text came
         self._fields: JsonObject = {}
-        self._nesting = _Nesting()
+        self._nesting = _JsonDepth()
 
     def add(self, fragment: JsonObject) -> None:
         """Take a fragment that belongs to this call."""
@@ -78,10 +78,10 @@ def _id(fragment: JsonObject) -> str:
     return "" if call_id == "null" else call_id
 
 
-class CallFragments:
+class PartialCalls:
     """The calls of one choice, in the order in which they began.
 
-    >>> calls = CallFragments()
+    >>> calls = PartialCalls()
     >>> for name, text in ("f", '{"x"'), ("", ": 1}"), ("g", "{}"):
     ...     call = calls.add({"index": 0, "function": {"name": name, "arguments": text}})
     >>> [(call.name, "".join(call.pieces)) for call in calls]
@@ -89,22 +89,22 @@ class CallFragments:
     """
 
     def __init__(self) -> None:
-        self._calls: list[GrowingCall] = []
-        self._last: dict[int | str | None, GrowingCall] = {}  # of an index, of an id, of all
+        self._calls: list[PartialCall] = []
+        self._last: dict[int | str | None, PartialCall] = {}  # of an index, of an id, of all
 
-    def __iter__(self) -> Iterator[GrowingCall]:
+    def __iter__(self) -> Iterator[PartialCall]:
         return iter(self._calls)
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    def add(self, fragment: JsonObject) -> GrowingCall:
+    def add(self, fragment: JsonObject) -> PartialCall:
         """Take a fragment; the call that it belongs to."""
         index = fragment.get("index")
         sign = index if isinstance(index, int) else _id(fragment) or None
         call = self._last.get(sign)
         if call is None or not call.goes_on(fragment):
-            before, call = call, GrowingCall(len(self._calls))
+            before, call = call, PartialCall(len(self._calls))
             call.name = before.name if before is not None and not _called(fragment).get("name") else ""
             self._calls.append(call)
         call.add(fragment)
@@ -115,7 +115,7 @@ class CallFragments:
 _MARKS = re.compile(r'[{}"\\]')
 
 
-class _Nesting:
+class _JsonDepth:
     """Whether pieces of JSON are a whole object. Each piece is looked at once, when somebody asks."""
 
     def __init__(self) -> None:

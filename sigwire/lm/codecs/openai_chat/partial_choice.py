@@ -12,22 +12,22 @@ from typing import Any, ClassVar, TypeAlias
 from sigwire.core.events import PartEnd, ReasoningDelta, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.lm.codecs.openai_chat.decoding import decode_content
-from sigwire.lm.codecs.openai_chat.partial_calls import CallFragments, GrowingCall
-from sigwire.lm.codecs.openai_chat.profiles import ChatDialect
+from sigwire.lm.codecs.openai_chat.partial_calls import PartialCall, PartialCalls
+from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.think_tags import ThinkTags
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of
 
-__all__ = ["GrowingChoice"]
+__all__ = ["PartialChoice"]
 
-_Begin: TypeAlias = Callable[[GrowingCall], tuple[str, str]]
+_Begin: TypeAlias = Callable[[PartialCall], tuple[str, str]]
 """The id and the name under which a call is told."""
 
 
-class GrowingChoice:
+class PartialChoice:
     """One choice: ``read`` tells what a chunk adds to it, ``whole`` is the choice as an answer in one piece has it."""
 
-    def __init__(self, number: int, dialect: ChatDialect, begin: _Begin) -> None:
-        self.number, self.calls = number, CallFragments()
+    def __init__(self, number: int, dialect: ChatProfile, begin: _Begin) -> None:
+        self.number, self.calls = number, PartialCalls()
         self._dialect, self._begin = dialect, begin
         self._fields: JsonObject = {}  # of the choice
         self._kept: JsonObject = {}  # of the message
@@ -189,7 +189,7 @@ class GrowingChoice:
             for part in decode_content(self.message(), self._dialect)[0]:
                 yield PartEnd(part, self.number)
 
-    def _tell_call(self, call: GrowingCall) -> Iterator[StreamEvent]:
+    def _tell_call(self, call: PartialCall) -> Iterator[StreamEvent]:
         """The call once its name is known, and the arguments that came since."""
         if not call.name:
             return

@@ -1,4 +1,4 @@
-"""Hosts that speak OpenAI's chat completions: one ``ChatDialect`` each, as data. The codec is ``openai_chat``.
+"""Hosts that speak OpenAI's chat completions: one ``ChatProfile`` each, as data. The codec is ``openai_chat``.
 
 A row says only where a host differs from its base: ``OPENAI`` for OpenAI's own service, ``COMPATIBLE`` for everybody
 else. A new host is ``dataclasses.replace(COMPATIBLE, family="my-host", ...)``. Base URLs, keys and what models can do
@@ -13,8 +13,8 @@ from typing import Literal
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.tools.names import NameRules
-from sigwire.lm.codecs.shared.history import IdRules, RepairRules
-from sigwire.lm.codecs.shared.interface import Dialect
+from sigwire.lm.codecs.shared.history import CallIdRules, HistoryRules
+from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import Drop, Option, Place
 from sigwire.lm.codecs.shared.schema import SchemaRules
 
@@ -36,13 +36,13 @@ __all__ = [
     "TOGETHER",
     "VLLM",
     "XAI",
-    "ChatDialect",
-    "ReasoningWords",
+    "ChatProfile",
+    "ReasoningNames",
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReasoningWords:
+class ReasoningNames:
     """How a host is asked to think.
 
     ``efforts`` are the words it takes, weakest first, "off" included when it can be switched off; none: it cannot be
@@ -56,14 +56,14 @@ class ReasoningWords:
     off: JsonObject = field(default_factory=lambda: {"reasoning_effort": "none"})
 
 
-_EVERY_EFFORT = ReasoningWords(efforts=("off", "minimal", "low", "medium", "high", "xhigh", "max"))
-_USUAL_EFFORTS = ReasoningWords(efforts=("off", "low", "medium", "high"))
+_EVERY_EFFORT = ReasoningNames(efforts=("off", "minimal", "low", "medium", "high", "xhigh", "max"))
+_USUAL_EFFORTS = ReasoningNames(efforts=("off", "low", "medium", "high"))
 _NAMES = NameRules()
 _OBJECT_ROOT = SchemaRules(root="union")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChatDialect(Dialect):
+class ChatProfile(WireProfile):
     """How one host speaks chat completions. The defaults are api.openai.com.
 
     ``options``: over the wire's table, ``None`` for an option the host refuses. ``required``: its word for a forced
@@ -83,7 +83,7 @@ class ChatDialect(Dialect):
     path: str = "/chat/completions"
     names: NameRules = _NAMES
     output_schema: SchemaRules = _OBJECT_ROOT
-    repair: RepairRules = RepairRules(result_media="user")
+    repair: HistoryRules = HistoryRules(result_media="user")
     options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])
     required: str = "required"
     none: Literal["word", "drop"] = "word"
@@ -95,7 +95,7 @@ class ChatDialect(Dialect):
     many: bool = True
     media: frozenset[str] = frozenset({"image", "audio", "file"})
     text_lists: bool = True
-    reasoning: ReasoningWords = _EVERY_EFFORT
+    reasoning: ReasoningNames = _EVERY_EFFORT
     replay: Literal["", "reasoning_content", "reasoning", "chunk"] = ""
     broken_arguments: bool = True
     think_tags: bool = False
@@ -108,11 +108,11 @@ class ChatDialect(Dialect):
 
 _CAP: Mapping[str, Option | None] = {"max_tokens": Place("max_tokens")}
 _LOCAL: Mapping[str, Option | None] = {**_CAP, "top_k": Place("top_k"), "service_tier": None, "metadata": None}
-_ONE_SYSTEM = RepairRules(result_media="user", system="front")  # chat templates fail on a second system turn
+_ONE_SYSTEM = HistoryRules(result_media="user", system="front")  # chat templates fail on a second system turn
 
-OPENAI = ChatDialect()
+OPENAI = ChatProfile()
 AZURE = replace(OPENAI, family="azure", path="/openai/deployments/{model}/chat/completions")
-COMPATIBLE = ChatDialect(
+COMPATIBLE = ChatProfile(
     family="openai-compatible",
     options=_CAP,
     allowed_tools=False,
@@ -134,11 +134,11 @@ MISTRAL = replace(
     COMPATIBLE,
     family="mistral",
     options={**_CAP, "seed": Place("random_seed"), "user": None, "service_tier": None},
-    repair=RepairRules(result_media="user", ids=IdRules(allowed="A-Za-z0-9", exact=9)),
+    repair=HistoryRules(result_media="user", ids=CallIdRules(allowed="A-Za-z0-9", exact=9)),
     required="any",
     none="drop",
     text_lists=True,
-    reasoning=ReasoningWords(efforts=("off", "high")),
+    reasoning=ReasoningNames(efforts=("off", "high")),
     replay="chunk",
     usage_in_streams=False,
 )
@@ -149,7 +149,7 @@ DEEPSEEK = replace(
     many=False,
     structured=("json_object",),
     media=frozenset[str](),
-    reasoning=ReasoningWords(
+    reasoning=ReasoningNames(
         efforts=("off", "low", "high", "max"),
         on={"thinking": {"type": "enabled"}},
         off={"thinking": {"type": "disabled"}},
@@ -161,7 +161,7 @@ OPENROUTER = replace(
     family="openrouter",
     options={**_CAP, "top_k": Place("top_k")},
     text_lists=True,
-    reasoning=ReasoningWords(
+    reasoning=ReasoningNames(
         efforts=("off", "minimal", "low", "medium", "high", "xhigh"),
         effort="reasoning.effort",
         budget="reasoning.max_tokens",
@@ -182,7 +182,7 @@ VLLM = replace(
     family="vllm",
     options=_LOCAL,
     repair=_ONE_SYSTEM,
-    reasoning=ReasoningWords(
+    reasoning=ReasoningNames(
         efforts=("off", "low", "medium", "high"), off={"chat_template_kwargs": {"enable_thinking": False}}
     ),
     think_tags=True,
@@ -194,7 +194,7 @@ LM_STUDIO = replace(
     options=_LOCAL,
     repair=_ONE_SYSTEM,
     none="drop",
-    reasoning=ReasoningWords(efforts=("off", "low", "medium", "high", "xhigh")),
+    reasoning=ReasoningNames(efforts=("off", "low", "medium", "high", "xhigh")),
     think_tags=True,
 )
 OLLAMA_CHAT = replace(
@@ -205,13 +205,13 @@ OLLAMA_CHAT = replace(
     forced_choice=False,
     many=False,
     media=frozenset({"image"}),
-    reasoning=ReasoningWords(efforts=("off", "low", "medium", "high", "max")),
+    reasoning=ReasoningNames(efforts=("off", "low", "medium", "high", "max")),
     replay="reasoning",
     think_tags=True,
 )
 GEMINI_CHAT = replace(COMPATIBLE, family="gemini-chat-completions", media=frozenset({"image", "audio"}))
 
-DIALECTS: Mapping[str, ChatDialect] = {
+DIALECTS: Mapping[str, ChatProfile] = {
     "openai": OPENAI,
     "azure": AZURE,
     "compatible": COMPATIBLE,

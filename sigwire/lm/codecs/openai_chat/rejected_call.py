@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.core.tools.tool import CallError, ToolCall, number_calls
-from sigwire.lm.codecs.openai_chat.profiles import ChatDialect
+from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.shared.errors import read_body, read_fault
-from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import at, objects_of, string_of
 
 __all__ = ["recover", "recovered"]
@@ -24,21 +24,21 @@ _REFUSED = "tool_use_failed"
 
 
 def recover(
-    status: int, headers: Mapping[str, str], body: bytes | str, sent: Encoded, target: Target[ChatDialect]
+    status: int, headers: Mapping[str, str], body: bytes | str, sent: EncodedRequest, target: Target[ChatProfile]
 ) -> Response | None:
     """The answer that an error reply holds; ``None`` where it holds none.
 
     >>> from sigwire.core.tools.names import NameMap, NameRules
-    >>> sent = Encoded("", {}, {}, {}, (), NameMap((), NameRules()))
+    >>> sent = EncodedRequest("", {}, {}, {}, (), NameMap((), NameRules()))
     >>> body = '{"error": {"code": "tool_use_failed", "message": "x is missing", "failed_generation": '
     >>> body += '"{\\\\"name\\\\": \\\\"f\\\\", \\\\"arguments\\\\": {}}"}}'
-    >>> recover(400, {}, body, sent, Target("groq", "m", ChatDialect())).choices[0].tool_calls[0].error.message
+    >>> recover(400, {}, body, sent, Target("groq", "m", ChatProfile())).choices[0].tool_calls[0].error.message
     'x is missing'
     """
     return recovered(read_body(body), sent, target)
 
 
-def recovered(body: JsonValue, sent: Encoded, target: Target[ChatDialect]) -> Response | None:
+def recovered(body: JsonValue, sent: EncodedRequest, target: Target[ChatProfile]) -> Response | None:
     """The same of a parsed body, or of an event in a stream."""
     calls = _refused_calls(body, sent)
     if not calls:
@@ -49,7 +49,7 @@ def recovered(body: JsonValue, sent: Encoded, target: Target[ChatDialect]) -> Re
     return Response((choice,), model=target.model, warnings=(*sent.warnings, warning), raw=body)
 
 
-def _refused_calls(body: JsonValue, sent: Encoded) -> tuple[ToolCall, ...]:
+def _refused_calls(body: JsonValue, sent: EncodedRequest) -> tuple[ToolCall, ...]:
     """The calls that the error in a body holds, each with the host's complaint; none for any other error."""
     error = at(body, "error")
     text = string_of(error, "failed_generation")
@@ -59,7 +59,7 @@ def _refused_calls(body: JsonValue, sent: Encoded) -> tuple[ToolCall, ...]:
     return number_calls(_read_calls(text, said, sent), sent.call_ids)
 
 
-def _read_calls(text: str, said: str, sent: Encoded) -> list[ToolCall]:
+def _read_calls(text: str, said: str, sent: EncodedRequest) -> list[ToolCall]:
     """As JSON; else as the whole text for the one tool that it names."""
     try:
         data: JsonValue = loads(text)
@@ -74,13 +74,13 @@ def _read_calls(text: str, said: str, sent: Encoded) -> list[ToolCall]:
     return [ToolCall("", sent.names.decode(named[0]), None, text, CallError("malformed_json", said))]
 
 
-def _read_call(wire: JsonObject, said: str, sent: Encoded) -> ToolCall:
+def _read_call(wire: JsonObject, said: str, sent: EncodedRequest) -> ToolCall:
     given = wire["arguments"] if "arguments" in wire else wire.get("parameters")
     call = ToolCall.read("", sent.names.decode(string_of(wire, "name") or ""), given)
     error = CallError(call.error.code if call.error else "schema_mismatch", said)
     return ToolCall("", call.name, call.arguments, call.raw_arguments, error)
 
 
-def _offered(sent: Encoded) -> list[str]:
+def _offered(sent: EncodedRequest) -> list[str]:
     functions = (tool.get("function") for tool in objects_of(sent.body.get("tools")))
     return [name for function in functions if (name := string_of(function, "name"))]

@@ -23,28 +23,28 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.errors import LMError
 from sigwire.lm.codecs.openai_chat.decoding import choice_index, decode, decode_content, decode_usage, failed_inside
-from sigwire.lm.codecs.openai_chat.partial_calls import GrowingCall
-from sigwire.lm.codecs.openai_chat.partial_choice import GrowingChoice
-from sigwire.lm.codecs.openai_chat.profiles import ChatDialect
+from sigwire.lm.codecs.openai_chat.partial_calls import PartialCall
+from sigwire.lm.codecs.openai_chat.partial_choice import PartialChoice
+from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.rejected_call import recovered
-from sigwire.lm.codecs.shared.interface import Encoded, Framing, Target
-from sigwire.lm.codecs.shared.stream_decoder import Assembly, Told
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
+from sigwire.lm.codecs.shared.stream_decoder import StreamDecoder, Told
 from sigwire.lm.codecs.shared.untrusted import at, object_of, objects_of, string_of
 
 __all__ = ["FRAMING", "ChatDecoder", "decoder"]
 
 FRAMING: Framing = "sse"
 
-D = TypeVar("D", bound=ChatDialect)
+D = TypeVar("D", bound=ChatProfile)
 
 
-def decoder(sent: Encoded, target: Target[ChatDialect]) -> ChatDecoder[ChatDialect]:
+def decoder(sent: EncodedRequest, target: Target[ChatProfile]) -> ChatDecoder[ChatProfile]:
     """A decoder for one streamed reply.
 
     >>> from sigwire.core.messages import Message
     >>> from sigwire.core.request import Request
     >>> from sigwire.lm.codecs.openai_chat import encode
-    >>> target = Target("openai", "m", ChatDialect())
+    >>> target = Target("openai", "m", ChatProfile())
     >>> reading = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
     >>> [type(event).__name__ for event in reading.feed({"choices": [{"index": 0, "delta": {"content": "Hi"}}]})]
     ['ResponseStart', 'TextDelta']
@@ -55,12 +55,12 @@ def decoder(sent: Encoded, target: Target[ChatDialect]) -> ChatDecoder[ChatDiale
     return ChatDecoder(sent, target)
 
 
-class ChatDecoder(Assembly[D], Generic[D]):
+class ChatDecoder(StreamDecoder[D], Generic[D]):
     """Chunks of one answer -> events. Raises ``LMError`` for an error in a chunk, and for an end without a finish reason."""
 
-    def __init__(self, sent: Encoded, target: Target[D]) -> None:
+    def __init__(self, sent: EncodedRequest, target: Target[D]) -> None:
         super().__init__(sent, target)
-        self._choices: dict[int, GrowingChoice] = {}
+        self._choices: dict[int, PartialChoice] = {}
         self._body: JsonObject = {}
         self._whole: JsonObject | None = None
         self._refused: Response | None = None
@@ -130,13 +130,13 @@ class ChatDecoder(Assembly[D], Generic[D]):
         named = {"id", "model"} & self._body.keys()
         self._known |= (event.keys() | {"usage"}) - {"error", "id", "model", "x_groq"} | named
 
-    def _choice(self, number: int) -> GrowingChoice:
+    def _choice(self, number: int) -> PartialChoice:
         choice = self._choices.get(number)
         if choice is None:
-            choice = self._choices[number] = GrowingChoice(number, self.target.dialect, self._begin)
+            choice = self._choices[number] = PartialChoice(number, self.target.dialect, self._begin)
         return choice
 
-    def _begin(self, call: GrowingCall) -> tuple[str, str]:
+    def _begin(self, call: PartialCall) -> tuple[str, str]:
         return self._numbered(call.id), self.sent.names.decode(call.name)
 
     # --- the end

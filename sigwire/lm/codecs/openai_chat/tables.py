@@ -14,7 +14,7 @@ from sigwire.errors import (
     LMServerError,
     LMUnsupportedModelError,
 )
-from sigwire.lm.codecs.shared.errors import CONTEXT_TEXTS, Rule
+from sigwire.lm.codecs.shared.errors import CONTEXT_TEXTS, ErrorRule
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip
 
 __all__ = ["ERRORS", "FINISH_REASONS", "OPTIONS", "SAMPLING", "USAGE"]
@@ -69,26 +69,28 @@ USAGE: Mapping[str, str | tuple[str, ...]] = {
 
 _BILLING = frozenset({"insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached", "402"})
 
-ERRORS: tuple[Rule, ...] = (
-    Rule(
+ERRORS: tuple[ErrorRule, ...] = (
+    ErrorRule(
         ContextWindowExceededError,
         codes=frozenset({"context_length_exceeded", "exceed_context_size_error"}),
         hint="Shorten the request or use a model with a larger context.",
     ),
-    Rule(ContextWindowExceededError, frozenset({400, 413, 422, 500}), texts=CONTEXT_TEXTS),
-    Rule(LMBillingError, codes=_BILLING, hint="Check the account's balance and limits; trying again does not help."),
-    Rule(
+    ErrorRule(ContextWindowExceededError, frozenset({400, 413, 422, 500}), texts=CONTEXT_TEXTS),
+    ErrorRule(
+        LMBillingError, codes=_BILLING, hint="Check the account's balance and limits; trying again does not help."
+    ),
+    ErrorRule(
         LMContentFilteredError,
         codes=frozenset({"content_filter", "content_policy_violation"}),
         hint="Change what is sent; trying again does not help.",
     ),
-    Rule(
+    ErrorRule(
         LMUnsupportedModelError,
         codes=frozenset({"model_not_found"}),
         hint="Check the model's name: {provider} does not serve {model!r} to this key.",
     ),
     # The host's own check of a call failed, and what the model wrote tells no call (see ``refused``): it may do better.
-    Rule(LMInvalidRequestError, codes=frozenset({"tool_use_failed"}), retry=True),
-    Rule(LMRateLimitError, codes=frozenset({"rate_limit_exceeded", "rate_limit_error", "slow_down"})),
-    Rule(LMServerError, codes=frozenset({"server_error", "server_is_overloaded", "insufficient_system_resource"})),
+    ErrorRule(LMInvalidRequestError, codes=frozenset({"tool_use_failed"}), retry=True),
+    ErrorRule(LMRateLimitError, codes=frozenset({"rate_limit_exceeded", "rate_limit_error", "slow_down"})),
+    ErrorRule(LMServerError, codes=frozenset({"server_error", "server_is_overloaded", "insufficient_system_resource"})),
 )

@@ -1,6 +1,6 @@
 """OpenAI Responses wire: Request -> dict, dict -> Response.
 
-Pure: no network, clock or environment. What differs between hosts is a ``ResponsesDialect``; what differs between
+Pure: no network, clock or environment. What differs between hosts is a ``ResponsesProfile``; what differs between
 models is in the target's facts.
 
     dialects    the hosts                        tables    every option, finish reason, count and error code
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from sigwire.core.lazy import late
 from sigwire.lm.codecs.openai_responses.decoding import decode, decode_error
 from sigwire.lm.codecs.openai_responses.encoding import encode
-from sigwire.lm.codecs.openai_responses.profiles import AZURE, COMPATIBLE, DEEPSEEK, DIALECTS, OPENAI, ResponsesDialect
+from sigwire.lm.codecs.openai_responses.profiles import AZURE, COMPATIBLE, DEEPSEEK, DIALECTS, OPENAI, ResponsesProfile
 from sigwire.lm.codecs.openai_responses.tables import ERRORS, FINISH_REASONS, OPTIONS, USAGE
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ __all__ = [
     "OPENAI",
     "OPTIONS",
     "USAGE",
-    "ResponsesDialect",
+    "ResponsesProfile",
     "decode",
     "decode_error",
     "decoder",

@@ -16,18 +16,18 @@ from sigwire.errors import (
     LMServerError,
 )
 from sigwire.lm.codecs.openai_responses.items import is_message, split_message
-from sigwire.lm.codecs.openai_responses.profiles import ResponsesDialect
+from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.stops import stop_at
 from sigwire.lm.codecs.openai_responses.tables import CALL_FIELDS, ERRORS, FINISH_REASONS, USAGE
 from sigwire.lm.codecs.shared.choices import settle, usage_of
-from sigwire.lm.codecs.shared.errors import Rule, lm_error, no_answer, read_fault
-from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.errors import ErrorRule, lm_error, no_answer, read_fault
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
 __all__ = ["decode", "decode_error", "decode_item", "failed_inside"]
 
 
-def decode(body: JsonValue, sent: Encoded, target: Target[ResponsesDialect]) -> Response:
+def decode(body: JsonValue, sent: EncodedRequest, target: Target[ResponsesProfile]) -> Response:
     """The reply as a response. Raises an ``LMError`` for a failure, or no answer at all, inside status 200."""
     if not isinstance(body, dict) or "output" not in body or body.get("error") or body.get("status") == "failed":
         raise failed_inside(body, target)
@@ -42,7 +42,7 @@ def decode(body: JsonValue, sent: Encoded, target: Target[ResponsesDialect]) -> 
     )
 
 
-def failed_inside(body: JsonValue, target: Target[ResponsesDialect]) -> LMError:
+def failed_inside(body: JsonValue, target: Target[ResponsesProfile]) -> LMError:
     """An error that came with status 200: its code tells which; without a known one the server failed."""
     if isinstance(body, dict) and (body.get("error") or body.get("status") == "failed"):
         return _error(200, {}, body, target)
@@ -50,7 +50,7 @@ def failed_inside(body: JsonValue, target: Target[ResponsesDialect]) -> LMError:
 
 
 def _decode_choice(
-    body: JsonObject, sent: Encoded, target: Target[ResponsesDialect]
+    body: JsonObject, sent: EncodedRequest, target: Target[ResponsesProfile]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
     items = objects_of(body["output"])
     parts = _numbered(_decode_items(items, sent.names, target.dialect.family), sent.call_ids)
@@ -192,12 +192,12 @@ def _decode_citations(items: Iterable[JsonObject]) -> Iterator[JsonObject]:
 
 
 def decode_error(
-    status: int, headers: Mapping[str, str], body: bytes | str, target: Target[ResponsesDialect]
+    status: int, headers: Mapping[str, str], body: bytes | str, target: Target[ResponsesProfile]
 ) -> LMError:
     """The error of a reply that is no success.
 
     >>> body = '{"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}'
-    >>> error = decode_error(401, {"x-request-id": "r1"}, body, Target("openai", "m", ResponsesDialect()))
+    >>> error = decode_error(401, {"x-request-id": "r1"}, body, Target("openai", "m", ResponsesProfile()))
     >>> type(error).__name__, error.provider_code, error.request_id, error.retryable
     ('LMAuthenticationError', 'invalid_api_key', 'r1', False)
     """
@@ -205,9 +205,9 @@ def decode_error(
 
 
 def _error(
-    status: int, headers: Mapping[str, str], body: bytes | str | JsonValue, target: Target[ResponsesDialect]
+    status: int, headers: Mapping[str, str], body: bytes | str | JsonValue, target: Target[ResponsesProfile]
 ) -> LMError:
     fault = read_fault(status, headers, body)
     if any("_policy" in code for code in fault.codes):  # bio_policy, image_content_policy_violation, ...
         fault = replace(fault, codes=(*fault.codes, "policy"))
-    return lm_error(fault, (*ERRORS, Rule(LMServerError, frozenset({200}))), target)
+    return lm_error(fault, (*ERRORS, ErrorRule(LMServerError, frozenset({200}))), target)

@@ -13,10 +13,10 @@ from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.tool import ToolResult
 from sigwire.lm.codecs.openai_responses.items import encode_messages, encode_result, is_text, marks_cache
-from sigwire.lm.codecs.openai_responses.profiles import ResponsesDialect
+from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, JSON_MODE, LOGPROBS, MARK, OPTIONS, SAMPLING
 from sigwire.lm.codecs.shared.history import repair
-from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
     Skip,
@@ -36,10 +36,10 @@ from sigwire.lm.codecs.shared.tools import Offer, can_force, name_map, offer
 __all__ = ["encode"]
 
 
-def encode(request: Request, target: Target[ResponsesDialect], *, stream: bool = False) -> Encoded:
+def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool = False) -> EncodedRequest:
     """The request as this host takes it. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
 
-    >>> sent = encode(Request((Message.system("S"), Message.user("q"))), Target("openai", "m", ResponsesDialect()))
+    >>> sent = encode(Request((Message.system("S"), Message.user("q"))), Target("openai", "m", ResponsesProfile()))
     >>> sent.path, sent.body
     ('/responses', {'model': 'm', 'instructions': 'S', 'input': [{'role': 'user', 'content': 'q'}], 'store': False})
     """
@@ -65,7 +65,7 @@ def encode(request: Request, target: Target[ResponsesDialect], *, stream: bool =
         **({"stream": True} if stream else {}),
     }
     lost = (history.warnings, tools.warnings, tool_warnings, format_warnings, thinking_warnings, option_warnings)
-    return Encoded(
+    return EncodedRequest(
         dialect.path.format(model=target.model),
         finish(body, request),
         {},
@@ -78,7 +78,7 @@ def encode(request: Request, target: Target[ResponsesDialect], *, stream: bool =
     )
 
 
-def _without_server_results(request: Request, target: Target[ResponsesDialect]) -> tuple[Message, ...]:
+def _without_server_results(request: Request, target: Target[ResponsesProfile]) -> tuple[Message, ...]:
     """Where the provider keeps the conversation it may hold the calls too: results are items then, not orphans."""
     extra = request.options.get("extra_body")
     if not isinstance(extra, dict) or not (extra.get("previous_response_id") or extra.get("conversation")):
@@ -96,7 +96,7 @@ def _without_server_results(request: Request, target: Target[ResponsesDialect]) 
 # --- options, caching, reasoning
 
 
-def _option_table(thinks: bool, target: Target[ResponsesDialect]) -> OptionTable:
+def _option_table(thinks: bool, target: Target[ResponsesProfile]) -> OptionTable:
     """The wire's table with the host's and the model's own rows over it."""
     table = {**OPTIONS, **target.dialect.options}
     sampling = target.facts.sampling
@@ -111,7 +111,7 @@ def _stop_texts(request: Request) -> tuple[str, ...]:
     return tuple(text for text in texts if isinstance(text, str) and text)
 
 
-def _cache_fields(request: Request, target: Target[ResponsesDialect]) -> JsonObject:
+def _cache_fields(request: Request, target: Target[ResponsesProfile]) -> JsonObject:
     hints = request.options.get("cache")
     key = hints.get("key") if isinstance(hints, dict) else None
     fields: JsonObject = {} if key is None else {"prompt_cache_key": key}
@@ -120,7 +120,7 @@ def _cache_fields(request: Request, target: Target[ResponsesDialect]) -> JsonObj
     return fields
 
 
-def _encode_include(request: Request, table: OptionTable, target: Target[ResponsesDialect]) -> JsonObject:
+def _encode_include(request: Request, table: OptionTable, target: Target[ResponsesProfile]) -> JsonObject:
     """What the answer should hold beside the usual. A model that does not reason refuses to be asked for reasoning."""
     reasons = target.capabilities.reasoning and target.facts.thinking != "none"
     wanted: list[JsonValue] = [ENCRYPTED] if reasons and target.dialect.encrypted_reasoning else []
@@ -130,7 +130,7 @@ def _encode_include(request: Request, table: OptionTable, target: Target[Respons
 
 
 def _encode_reasoning(
-    request: Request, target: Target[ResponsesDialect]
+    request: Request, target: Target[ResponsesProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     """What asks for thinking, whether the model will think, and what could not be asked for."""
     facts, asked = target.facts, asked_reasoning(request)
@@ -148,7 +148,7 @@ def _encode_reasoning(
 
 
 def _encode_output(
-    wanted: ResponseFormat | None, tools: bool, target: Target[ResponsesDialect]
+    wanted: ResponseFormat | None, tools: bool, target: Target[ResponsesProfile]
 ) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
     """The output format for the body, or what has to be said in words instead."""
     if wanted is None:
@@ -167,7 +167,7 @@ def _encode_output(
     return native, in_words(schema), (LMWarning("response_format", lost),)
 
 
-def _output_modes(tools: bool, target: Target[ResponsesDialect]) -> tuple[str, ...]:
+def _output_modes(tools: bool, target: Target[ResponsesProfile]) -> tuple[str, ...]:
     able = target.capabilities
     if tools and not able.tools_with_json_schema:
         return ()
@@ -187,7 +187,7 @@ def _with_instruction(messages: tuple[Message, ...], text: str) -> tuple[Message
 
 
 def _encode_tools(
-    request: Request, tools: Offer, thinks: bool, target: Target[ResponsesDialect]
+    request: Request, tools: Offer, thinks: bool, target: Target[ResponsesProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """``tools``, in their own order, and how they may be called; nothing of it where there is no tool to call."""
     if not tools.functions and not tools.builtin:
@@ -216,13 +216,13 @@ def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> 
     return {"type": "function", "name": name, **described, "parameters": schema, "strict": False}
 
 
-def _encode_builtin(kind: str, settings: JsonObject, target: Target[ResponsesDialect]) -> JsonObject:
+def _encode_builtin(kind: str, settings: JsonObject, target: Target[ResponsesProfile]) -> JsonObject:
     """A tool that the host runs: its settings stand flat beside its type."""
     supports(kind in target.dialect.builtin, f"the built-in tool {kind!r}", target, "Use a function tool of your own.")
     return {"type": kind, **(_search_settings(settings, target) if kind == "web_search" else settings)}
 
 
-def _search_settings(settings: JsonObject, target: Target[ResponsesDialect]) -> JsonObject:
+def _search_settings(settings: JsonObject, target: Target[ResponsesProfile]) -> JsonObject:
     named = ("allowed_domains", "blocked_domains", "max_uses", "user_location")
     fields: JsonObject = {name: value for name, value in settings.items() if name not in named}
     supports(
@@ -235,7 +235,7 @@ def _search_settings(settings: JsonObject, target: Target[ResponsesDialect]) -> 
     return fields
 
 
-def _encode_use_limit(tools: Offer, target: Target[ResponsesDialect]) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+def _encode_use_limit(tools: Offer, target: Target[ResponsesProfile]) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """The wire's limit counts the calls of all built-in tools together: it is exact where there is one of them."""
     limits = [limit for _, settings in tools.builtin if (limit := settings.get("max_uses")) is not None]
     if not limits:
@@ -247,7 +247,7 @@ def _encode_use_limit(tools: Offer, target: Target[ResponsesDialect]) -> tuple[J
 
 
 def _encode_choice(
-    tools: Offer, thinks: bool, target: Target[ResponsesDialect]
+    tools: Offer, thinks: bool, target: Target[ResponsesProfile]
 ) -> tuple[JsonValue, bool, tuple[LMWarning, ...]]:
     """The choice's spelling, and whether the tools have to be narrowed to those it allows."""
     mode = tools.choice

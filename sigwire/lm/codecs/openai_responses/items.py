@@ -14,7 +14,7 @@ from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import (
     InputError,
 )
-from sigwire.lm.codecs.openai_responses.profiles import ResponsesDialect
+from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.tables import JSON_MODE, MARK
 from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import Target
@@ -31,7 +31,7 @@ def encode_messages(
     output: JsonObject,
     request: Request,
     names: NameMap,
-    target: Target[ResponsesDialect],
+    target: Target[ResponsesProfile],
 ) -> JsonObject:
     """``input``, and ``instructions`` where the first system turn can be that and is not all there is."""
     first, rest = messages[:1], messages[1:]
@@ -51,12 +51,12 @@ def is_text(message: Message) -> bool:
     return all(isinstance(part, TextPart) for part in message.parts)
 
 
-def marks_cache(request: Request, target: Target[ResponsesDialect]) -> bool:
+def marks_cache(request: Request, target: Target[ResponsesProfile]) -> bool:
     """Whether the end of the first system turn is marked for caching."""
     return bool(request.options.get("cache")) and target.facts.cache_breakpoints
 
 
-def _encode_items(messages: Iterable[Message], names: NameMap, target: Target[ResponsesDialect]) -> list[JsonValue]:
+def _encode_items(messages: Iterable[Message], names: NameMap, target: Target[ResponsesProfile]) -> list[JsonValue]:
     items: list[JsonValue] = []
     custom: set[str] = set()  # results of custom calls have a type of their own
     for message in messages:
@@ -68,11 +68,11 @@ def _encode_items(messages: Iterable[Message], names: NameMap, target: Target[Re
     return items
 
 
-def _is_custom(call: ToolCall, target: Target[ResponsesDialect]) -> bool:
+def _is_custom(call: ToolCall, target: Target[ResponsesProfile]) -> bool:
     return _call_item(call, target).get("type") == "custom_tool_call"
 
 
-def _encode_parts(message: Message, custom: set[str], target: Target[ResponsesDialect]) -> Iterator[JsonObject]:
+def _encode_parts(message: Message, custom: set[str], target: Target[ResponsesProfile]) -> Iterator[JsonObject]:
     """A turn that is not the model's: results and opaque items stand alone, what is between them is one message."""
     role = target.dialect.system_role if message.role == "system" else "user"
     for alone, parts in itertools.groupby(message.parts, _is_item):
@@ -88,14 +88,14 @@ def _is_item(part: Part) -> bool:
     return isinstance(part, ToolResult)
 
 
-def _encode_item(part: Part, custom: set[str], target: Target[ResponsesDialect]) -> JsonObject:
+def _encode_item(part: Part, custom: set[str], target: Target[ResponsesProfile]) -> JsonObject:
     if not isinstance(part, ToolResult):
         return encode_part(part, target)
     wire = encode_result(part, target)
     return {**wire, "type": "custom_tool_call_output"} if part.id in custom else wire
 
 
-def encode_result(result: ToolResult, target: Target[ResponsesDialect]) -> JsonObject:
+def encode_result(result: ToolResult, target: Target[ResponsesProfile]) -> JsonObject:
     """A result as an item; its media stand beside its text."""
     text = error_text(result)
     parts = (*((TextPart(text),) if text else ()), *result.media)
@@ -103,22 +103,22 @@ def encode_result(result: ToolResult, target: Target[ResponsesDialect]) -> JsonO
     return {"type": "function_call_output", "call_id": result.id, "output": output}
 
 
-def _encode_content(parts: Sequence[Part], target: Target[ResponsesDialect]) -> JsonValue:
+def _encode_content(parts: Sequence[Part], target: Target[ResponsesProfile]) -> JsonValue:
     if len(parts) == 1 and isinstance(parts[0], TextPart):
         return parts[0].text
     return [encode_part(part, target) for part in parts]
 
 
-def encode_part(part: Part, target: Target[ResponsesDialect]) -> JsonObject:
+def encode_part(part: Part, target: Target[ResponsesProfile]) -> JsonObject:
     """A content part. Raises ``UnsupportedFeature`` for one that the host has no place for."""
     return encoded_by(_PARTS, part, target)
 
 
-def _encode_text(part: TextPart, target: Target[ResponsesDialect]) -> JsonObject:
+def _encode_text(part: TextPart, target: Target[ResponsesProfile]) -> JsonObject:
     return {"type": "input_text", "text": part.text}
 
 
-def _encode_image(part: ImagePart, target: Target[ResponsesDialect]) -> JsonObject:
+def _encode_image(part: ImagePart, target: Target[ResponsesProfile]) -> JsonObject:
     needs_media("image", target.dialect.media, target)
     image: JsonObject = {"type": "input_image", "detail": part.detail or "auto"}
     if part.file_id is not None:
@@ -128,7 +128,7 @@ def _encode_image(part: ImagePart, target: Target[ResponsesDialect]) -> JsonObje
     return {**image, "image_url": part.url or data_url(part.data, part.media_type or "image/png")}
 
 
-def _encode_file(part: FilePart, target: Target[ResponsesDialect]) -> JsonObject:
+def _encode_file(part: FilePart, target: Target[ResponsesProfile]) -> JsonObject:
     if (text := text_of_file(part)) is not None:
         return {"type": "input_text", "text": text}
     needs_media("file", target.dialect.media, target)
@@ -143,11 +143,11 @@ def _encode_file(part: FilePart, target: Target[ResponsesDialect]) -> JsonObject
     return {"type": "input_file", "file_data": data_url(part.data, media_type), "filename": name}
 
 
-def _encode_opaque(part: OpaquePart, target: Target[ResponsesDialect]) -> JsonObject:
+def _encode_opaque(part: OpaquePart, target: Target[ResponsesProfile]) -> JsonObject:
     return cast(JsonObject, part.data)
 
 
-_PartEncoder: TypeAlias = Callable[[Any, Target[ResponsesDialect]], JsonObject]
+_PartEncoder: TypeAlias = Callable[[Any, Target[ResponsesProfile]], JsonObject]
 _PARTS: Mapping[type, _PartEncoder] = {
     TextPart: _encode_text,
     ImagePart: _encode_image,
@@ -159,7 +159,7 @@ _PARTS: Mapping[type, _PartEncoder] = {
 # --- the model's turns: a part may be an item, belong to one, or be for reading only
 
 
-def _encode_turn(message: Message, names: NameMap, target: Target[ResponsesDialect]) -> list[JsonObject]:
+def _encode_turn(message: Message, names: NameMap, target: Target[ResponsesProfile]) -> list[JsonObject]:
     reasoning = {string_of(part.data, "id") for part in message.parts if isinstance(part, OpaquePart)}
     items: list[JsonObject] = []
     places: list[_Place] = []  # in the last message, for the texts that follow
@@ -223,7 +223,7 @@ def _lacks_text(part: JsonObject) -> bool:
     return part.get("type") == "output_text" and "text" not in part
 
 
-def _finished(items: list[JsonObject], target: Target[ResponsesDialect]) -> list[JsonObject]:
+def _finished(items: list[JsonObject], target: Target[ResponsesProfile]) -> list[JsonObject]:
     """Without what the provider would refuse: a message whose text is gone, reasoning that led to nothing."""
     whole = [item for item in map(_with_whole_content, items) if item.get("content") or not is_message(item)]
     while whole and whole[-1].get("type") == "reasoning":
@@ -240,7 +240,7 @@ def _with_whole_content(item: JsonObject) -> JsonObject:
 
 
 def _encode_call(
-    call: ToolCall, reasoning: set[str | None], names: NameMap, target: Target[ResponsesDialect]
+    call: ToolCall, reasoning: set[str | None], names: NameMap, target: Target[ResponsesProfile]
 ) -> JsonObject:
     """The call, with its item's id only where the reasoning that led to it goes back too."""
     extra = _call_item(call, target)
@@ -254,7 +254,7 @@ def _encode_call(
     return {**wire, "arguments": call.arguments_text, **extra}
 
 
-def _call_item(call: ToolCall, target: Target[ResponsesDialect]) -> JsonObject:
+def _call_item(call: ToolCall, target: Target[ResponsesProfile]) -> JsonObject:
     """What the call's item held beside the call."""
     item = provider_data(call, target.dialect.family).get("item")
     return item if isinstance(item, dict) else {}

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sigwire.core.tools.names import NameRules
-from sigwire.lm.codecs.shared.interface import Dialect
+from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import Option
 from sigwire.lm.codecs.shared.reasoning import EFFORTS
 from sigwire.lm.codecs.shared.schema import SchemaRules
 
-__all__ = ["AZURE", "COMPATIBLE", "DEEPSEEK", "DIALECTS", "OPENAI", "ResponsesDialect"]
+__all__ = ["AZURE", "COMPATIBLE", "DEEPSEEK", "DIALECTS", "OPENAI", "ResponsesProfile"]
 
 
 _BUILTIN = frozenset({
@@ -24,7 +24,7 @@ _NAMES = NameRules()
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResponsesDialect(Dialect):
+class ResponsesProfile(WireProfile):
     """How one host speaks Responses. The defaults are api.openai.com.
 
     ``options``: over the wire's table, ``None`` for an option the host refuses. ``system_role``: of system turns that
@@ -53,7 +53,7 @@ class ResponsesDialect(Dialect):
     interleaved: bool = True
 
 
-OPENAI = ResponsesDialect()
+OPENAI = ResponsesProfile()
 AZURE = replace(OPENAI, family="azure-responses")
 COMPATIBLE = replace(
     OPENAI,
@@ -67,7 +67,7 @@ COMPATIBLE = replace(
 )
 DEEPSEEK = replace(COMPATIBLE, family="deepseek-responses", media=frozenset[str](), interleaved=False)
 
-DIALECTS: Mapping[str, ResponsesDialect] = {
+DIALECTS: Mapping[str, ResponsesProfile] = {
     "openai": OPENAI,
     "azure": AZURE,
     "compatible": COMPATIBLE,

@@ -27,10 +27,10 @@ from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs.openai_responses.decoding import decode, decode_item, failed_inside
 from sigwire.lm.codecs.openai_responses.items import is_message
-from sigwire.lm.codecs.openai_responses.profiles import ResponsesDialect
+from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.stops import StopCutter
-from sigwire.lm.codecs.shared.interface import Encoded, Framing, Target
-from sigwire.lm.codecs.shared.stream_decoder import Assembly, Told
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
+from sigwire.lm.codecs.shared.stream_decoder import StreamDecoder, Told
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of
 
 __all__ = ["FRAMING", "ResponsesDecoder", "decoder"]
@@ -40,7 +40,7 @@ FRAMING: Framing = "sse"
 _CALLS = ("function_call", "custom_tool_call")
 
 
-def decoder(sent: Encoded, target: Target[ResponsesDialect]) -> ResponsesDecoder:
+def decoder(sent: EncodedRequest, target: Target[ResponsesProfile]) -> ResponsesDecoder:
     """A decoder for one streamed reply.
 
     >>> from sigwire.core.messages import Message
@@ -80,10 +80,10 @@ class _Growing:
         return self.item
 
 
-class ResponsesDecoder(Assembly[ResponsesDialect]):
+class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
     """Events of one answer -> events. Raises ``LMError`` for a failure, and for an end without the last event."""
 
-    def __init__(self, sent: Encoded, target: Target[ResponsesDialect]) -> None:
+    def __init__(self, sent: EncodedRequest, target: Target[ResponsesProfile]) -> None:
         super().__init__(sent, target)
         self._items: dict[JsonValue, _Growing] = {}
         self._begun: JsonObject = {}

@@ -12,7 +12,7 @@ from sigwire.errors import (
     LMTimeoutError,
 )
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.shared.errors import Rule
+from sigwire.lm.codecs.shared.errors import ErrorRule
 from sigwire.lm.codecs.shared.options import Drop, OptionTable, Place, Skip
 
 __all__ = [
@@ -76,14 +76,14 @@ _BAD_INPUT = frozenset({
     "unsupported_image_media_type",
 })  # fmt: skip
 
-ERRORS: tuple[Rule, ...] = (
-    Rule(
+ERRORS: tuple[ErrorRule, ...] = (
+    ErrorRule(
         LMContentFilteredError,
         codes=frozenset({"invalid_prompt", "policy"}),
         hint="Change what is sent; trying again does not help.",
     ),
-    Rule(LMInvalidRequestError, codes=_BAD_INPUT),
-    Rule(LMTimeoutError, codes=frozenset({"vector_store_timeout"})),
+    ErrorRule(LMInvalidRequestError, codes=_BAD_INPUT),
+    ErrorRule(LMTimeoutError, codes=frozenset({"vector_store_timeout"})),
     *openai_chat.ERRORS,
 )
 

@@ -1,4 +1,4 @@
-"""Error replies, shared by all wires: what a body says (``Fault``), and which error that is (a table of ``Rule``).
+"""Error replies, shared by all wires: what a body says (``Fault``), and which error that is (a table of ``ErrorRule``).
 
     fault = read_fault(status, headers, body)       tolerant of every shape seen in the wild, HTML included
     error = lm_error(fault, RULES, target)          first rule that fits; STATUS_RULES after the wire's own
@@ -33,9 +33,9 @@ from sigwire.errors import (
 from sigwire.lm.codecs.shared.untrusted import string_of
 
 if TYPE_CHECKING:
-    from sigwire.lm.codecs.shared.interface import Dialect, Target
+    from sigwire.lm.codecs.shared.interface import Target, WireProfile
 
-__all__ = ["CONTEXT_TEXTS", "STATUS_RULES", "Fault", "Rule", "lm_error", "no_answer", "read_body", "read_fault"]
+__all__ = ["CONTEXT_TEXTS", "STATUS_RULES", "ErrorRule", "Fault", "lm_error", "no_answer", "read_body", "read_fault"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ErrorRule:
     """Which error a fault is. Empty conditions fit everything; ``texts`` are pieces of the message, in lower case.
 
     ``hint`` may use ``{provider}`` and ``{model}``. ``retry`` overrides the class's word on trying again.
@@ -70,7 +70,7 @@ class Rule:
     def fits(self, fault: Fault) -> bool:
         """Whether the fault is this rule's.
 
-        >>> Rule(LMServerError, frozenset({503})).fits(Fault(503, "overloaded"))
+        >>> ErrorRule(LMServerError, frozenset({503})).fits(Fault(503, "overloaded"))
         True
         """
         if self.statuses and fault.status not in self.statuses:
@@ -104,25 +104,25 @@ _KEY_HINT = "Check the API key and what it may do."
 _MODEL_HINT = "Check the model's name: {provider} does not serve {model!r} to this key."
 _CONTEXT_HINT = "Shorten the request or use a model with a larger context."
 
-STATUS_RULES: tuple[Rule, ...] = (
-    Rule(ContextWindowExceededError, _statuses(400, 413, 422, 500), texts=CONTEXT_TEXTS, hint=_CONTEXT_HINT),
-    Rule(LMAuthenticationError, _statuses(401, 403), hint=_KEY_HINT),
-    Rule(LMBillingError, _statuses(402), hint="Check the account's balance and limits."),
-    Rule(LMUnsupportedModelError, _statuses(404), hint=_MODEL_HINT),
-    Rule(LMTimeoutError, _statuses(408)),
-    Rule(LMServerError, _statuses(409)),
-    Rule(ContextWindowExceededError, _statuses(413), hint=_CONTEXT_HINT),
-    Rule(LMRateLimitError, _statuses(425, 429)),
-    Rule(LMTransportError, _statuses(499)),
-    Rule(LMInvalidRequestError, frozenset(range(400, 500))),
-    Rule(LMServerError, frozenset(range(500, 600))),
+STATUS_RULES: tuple[ErrorRule, ...] = (
+    ErrorRule(ContextWindowExceededError, _statuses(400, 413, 422, 500), texts=CONTEXT_TEXTS, hint=_CONTEXT_HINT),
+    ErrorRule(LMAuthenticationError, _statuses(401, 403), hint=_KEY_HINT),
+    ErrorRule(LMBillingError, _statuses(402), hint="Check the account's balance and limits."),
+    ErrorRule(LMUnsupportedModelError, _statuses(404), hint=_MODEL_HINT),
+    ErrorRule(LMTimeoutError, _statuses(408)),
+    ErrorRule(LMServerError, _statuses(409)),
+    ErrorRule(ContextWindowExceededError, _statuses(413), hint=_CONTEXT_HINT),
+    ErrorRule(LMRateLimitError, _statuses(425, 429)),
+    ErrorRule(LMTransportError, _statuses(499)),
+    ErrorRule(LMInvalidRequestError, frozenset(range(400, 500))),
+    ErrorRule(LMServerError, frozenset(range(500, 600))),
 )
 """By status alone. A wire's own rules come before these."""
 
 
-def lm_error(fault: Fault, rules: Iterable[Rule], target: Target[Dialect]) -> LMError:
+def lm_error(fault: Fault, rules: Iterable[ErrorRule], target: Target[WireProfile]) -> LMError:
     """The error of a fault, by the first rule that fits; an unknown status is ``LMUnexpectedError``."""
-    rule = next((rule for rule in (*rules, *STATUS_RULES) if rule.fits(fault)), Rule(LMUnexpectedError))
+    rule = next((rule for rule in (*rules, *STATUS_RULES) if rule.fits(fault)), ErrorRule(LMUnexpectedError))
     said = fault.message.rstrip(". \n") or f"{target.provider} answered with status {fault.status} and no message"
     hint = rule.hint.format(provider=target.provider, model=target.model)
     error = rule.error(
@@ -140,7 +140,7 @@ def lm_error(fault: Fault, rules: Iterable[Rule], target: Target[Dialect]) -> LM
     return error
 
 
-def no_answer(what: str, body: JsonValue, target: Target[Dialect]) -> LMError:
+def no_answer(what: str, body: JsonValue, target: Target[WireProfile]) -> LMError:
     """The error of a reply that came with status 200 and is none: without ``what`` ("choices"), and without an error.
 
     A server that fails so is asked again; one that answers in plain words is not.

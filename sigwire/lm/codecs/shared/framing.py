@@ -24,7 +24,7 @@ from sigwire.core.json import JsonValue, loads
 from sigwire.errors import LMTransportError, LMUnexpectedError
 from sigwire.lm.codecs.shared.interface import Framing
 
-__all__ = ["LIMIT", "EventStream", "Lines", "ServerSentEvent", "Splitter", "splitter_for"]
+__all__ = ["LIMIT", "Lines", "SSEDecoder", "ServerSentEvent", "Splitter", "splitter_for"]
 
 LIMIT = 64 * 1024 * 1024
 """Bytes of one event. The greatest that are sent hold an image."""
@@ -56,10 +56,10 @@ def splitter_for(framing: Framing, limit: int = LIMIT) -> Splitter:
     >>> [*splitter.close()], [*splitter_for("sse").feed(b'{"a": 1}\\n')]
     ([], [{'a': 1}])
     """
-    return _ByContent(framing, limit)
+    return _SniffingDecoder(framing, limit)
 
 
-class _ByContent:
+class _SniffingDecoder:
     """Waits for the first byte that is no white space, and leaves the rest to the splitter that it fits."""
 
     def __init__(self, framing: Framing, limit: int) -> None:
@@ -91,7 +91,7 @@ class _ByContent:
 
 def _json_of(first: int, framing: Framing, limit: int) -> Splitter:
     is_json = first in b"{[" or (framing == "ndjson" and first not in _FIELDS)
-    return _JsonLines(limit) if is_json else _JsonEvents(limit)
+    return _JsonLines(limit) if is_json else _SSEJsonDecoder(limit)
 
 
 # --- server-sent events ----------------------------------------------------------------------------------------
@@ -104,12 +104,12 @@ class ServerSentEvent(NamedTuple):
     name: str = ""
 
 
-class EventStream:
+class SSEDecoder:
     """Bytes of ``text/event-stream`` -> events. Comments, ids and waiting times are left out.
 
     The last event is given although the blank line behind it is missing: hosts forget it.
 
-    >>> stream = EventStream()
+    >>> stream = SSEDecoder()
     >>> stream.feed(b": ping\\nevent: x\\ndata: a\\ndata: b\\n"), stream.close()
     ([], [ServerSentEvent(data='a\\nb', name='x')])
     """
@@ -164,11 +164,11 @@ class EventStream:
         return [ServerSentEvent(b"\n".join(data).decode("utf-8", "replace"), name.decode("utf-8", "replace"))]
 
 
-class _JsonEvents:
+class _SSEJsonDecoder:
     """The JSON of server-sent events, and the words of a reply that holds none."""
 
     def __init__(self, limit: int) -> None:
-        self._stream = EventStream(limit)
+        self._stream = SSEDecoder(limit)
         self._words = b""
         self._spoke = False
 

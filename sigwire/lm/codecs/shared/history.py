@@ -41,9 +41,9 @@ from sigwire.errors import InputError
 
 __all__ = [
     "NOT_EXECUTED",
-    "IdRules",
-    "RepairRules",
-    "Repaired",
+    "CallIdRules",
+    "HistoryRules",
+    "NormalizedHistory",
     "error_text",
     "read_error_text",
     "repair",
@@ -55,7 +55,7 @@ NOT_EXECUTED = "tool was not executed"
 
 
 @dataclass(frozen=True, slots=True)
-class IdRules:
+class CallIdRules:
     """Which call ids a wire takes: ``allowed`` characters (inside a regular expression's brackets) and how many.
 
     With ``exact`` an id that does not fit is replaced by a digest of it, otherwise its forbidden characters become
@@ -73,7 +73,7 @@ class IdRules:
     def rewrite(self, call_id: str, attempt: int = 0) -> str:
         """A fitting id made from this one; another one for each attempt.
 
-        >>> IdRules().rewrite("call.1"), IdRules().rewrite("call.1", 1), len(IdRules(exact=9).rewrite("call_0"))
+        >>> CallIdRules().rewrite("call.1"), CallIdRules().rewrite("call.1", 1), len(CallIdRules(exact=9).rewrite("call_0"))
         ('call_1', 'call_1_2', 9)
         """
         if self.exact:
@@ -99,7 +99,7 @@ def _digest(text: str, alphabet: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class RepairRules:
+class HistoryRules:
     """How a wire wants its history.
 
     ``family``: whose thinking and opaque items are kept; untagged thinking is left to the encoder. ``ids``: ``None``
@@ -109,14 +109,14 @@ class RepairRules:
     """
 
     family: str = ""
-    ids: IdRules | None = None
+    ids: CallIdRules | None = None
     system: Literal["keep", "front"] = "keep"
     merge: frozenset[Role] = frozenset()
     first_user: str | None = None
     result_media: Literal["keep", "user"] = "keep"
 
 
-class Repaired(NamedTuple):
+class NormalizedHistory(NamedTuple):
     """The messages to encode, what was changed, and of all calls their ids, as the caller has them, and their names."""
 
     messages: tuple[Message, ...]
@@ -125,12 +125,12 @@ class Repaired(NamedTuple):
     called: frozenset[str] = frozenset()
 
 
-def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
+def repair(messages: Sequence[Message], rules: HistoryRules) -> NormalizedHistory:
     """Make a conversation fit for a wire.
 
     >>> call = ToolCall("call_0", "f", {})
     >>> asked = [Message.user("q"), Message.assistant(tool_calls=[call]), Message.user("and?")]
-    >>> repaired = repair(asked, RepairRules())
+    >>> repaired = repair(asked, HistoryRules())
     >>> [message.role for message in repaired.messages], repaired.messages[2].tool_results[0].content
     (['user', 'assistant', 'tool', 'user'], 'tool was not executed')
     """
@@ -147,22 +147,22 @@ def repair(messages: Sequence[Message], rules: RepairRules) -> Repaired:
     if rules.first_user is not None:
         turns = _user_first(turns, rules.first_user, warnings)
     ids, names = frozenset([id for id, _ in calls]), frozenset([name for _, name in calls])
-    return Repaired(tuple(turns), tuple(warnings), ids, names)
+    return NormalizedHistory(tuple(turns), tuple(warnings), ids, names)
 
 
 # --- what a part may be ------------------------------------------------------------------------------------
 
 
 def _look_over(
-    messages: Iterable[Message], rules: RepairRules
-) -> tuple[list[Message], list[_Called], list[LMWarning], bool]:
+    messages: Iterable[Message], rules: HistoryRules
+) -> tuple[list[Message], list[_ModuleStart], list[LMWarning], bool]:
     """The family's own turns, the calls in them, what was left out; and whether that is settled.
 
     Settled is a conversation in which every call is answered right behind its turn, in order and by its own fitting id, as
     sigwire's own modules write it: the steps that follow, each a pass over the whole conversation, would change nothing.
     """
     turns: list[Message] = []
-    calls: list[_Called] = []
+    calls: list[_ModuleStart] = []
     warnings: list[LMWarning] = []
     is_settled, unanswered = True, _NONE
     for message in messages:
@@ -182,15 +182,15 @@ def _look_over(
     return turns, calls, warnings, is_settled and not unanswered and _are_fitting([id for id, _ in calls], rules.ids)
 
 
-def _are_fitting(ids: list[str], rules: IdRules | None) -> bool:
+def _are_fitting(ids: list[str], rules: CallIdRules | None) -> bool:
     return len(set(ids)) == len(ids) and (all(ids) if rules is None else all(map(rules.fits, ids)))
 
 
-_Called: TypeAlias = tuple[str, str]  # the id and the name of a call, or of a result
-_NONE: tuple[_Called, ...] = ()
+_ModuleStart: TypeAlias = tuple[str, str]  # the id and the name of a call, or of a result
+_NONE: tuple[_ModuleStart, ...] = ()
 
 
-class _Seen(NamedTuple):
+class _FamilyView(NamedTuple):
     """A turn as one family may see it: without what is not the family's.
 
     ``parts``: what is left, ``None`` for all of it. ``is_tidy``: results stand in a tool turn, and nothing else does.
@@ -199,13 +199,13 @@ class _Seen(NamedTuple):
 
     parts: tuple[Part, ...] | None = None
     warnings: tuple[LMWarning, ...] = ()
-    calls: tuple[_Called, ...] = ()
-    answers: tuple[_Called, ...] = ()
+    calls: tuple[_ModuleStart, ...] = ()
+    answers: tuple[_ModuleStart, ...] = ()
     is_tidy: bool = True
     has_media: bool = False
 
 
-def _look_at(message: Message, family: str) -> _Seen:
+def _look_at(message: Message, family: str) -> _FamilyView:
     """A turn is looked at once for each family, and not again whenever the conversation goes on."""
     views = message.derived(_views)
     seen = views.get(family)
@@ -214,14 +214,14 @@ def _look_at(message: Message, family: str) -> _Seen:
     return seen
 
 
-def _views(message: Message) -> dict[str, _Seen]:
+def _views(message: Message) -> dict[str, _FamilyView]:
     return {}
 
 
-def _see(message: Message, family: str) -> _Seen:
+def _see(message: Message, family: str) -> _FamilyView:
     misplaced = _MISPLACED[message.role]
     parts: list[Part] = []
-    calls: list[_Called] = []
+    calls: list[_ModuleStart] = []
     results: list[ToolResult] = []
     warnings: list[LMWarning] = []
     for part in message.parts:
@@ -238,7 +238,7 @@ def _see(message: Message, family: str) -> _Seen:
     if not parts and message.role not in ("assistant", "tool"):
         warnings.append(LMWarning("messages", f"An empty {message.role} turn was left out."))
     left = tuple(parts)
-    return _Seen(
+    return _FamilyView(
         None if left and left == message.parts else left,
         tuple(warnings),
         tuple(calls),
@@ -343,7 +343,7 @@ def _as_unicode(text: str) -> str:
 # --- calls and their results ---------------------------------------------------------------------------------
 
 
-def _fits(call_id: str, rules: IdRules | None) -> bool:
+def _fits(call_id: str, rules: CallIdRules | None) -> bool:
     return bool(call_id) if rules is None else rules.fits(call_id)
 
 
@@ -418,7 +418,7 @@ def _named(result: ToolResult, call: ToolCall) -> ToolResult:
     return result if (result.id, result.name) == (call.id, call.name) else replace(result, id=call.id, name=call.name)
 
 
-def _with_fitting_ids(turns: list[Message], rules: IdRules | None) -> list[Message]:
+def _with_fitting_ids(turns: list[Message], rules: CallIdRules | None) -> list[Message]:
     used: set[str] = set()
     fitting: list[Message] = []
     latest: list[str] = []
@@ -432,11 +432,11 @@ def _with_fitting_ids(turns: list[Message], rules: IdRules | None) -> list[Messa
     return fitting
 
 
-def _fitting_id(call_id: str, rules: IdRules | None, used: set[str]) -> str:
+def _fitting_id(call_id: str, rules: CallIdRules | None, used: set[str]) -> str:
     fits = _fits(call_id, rules)
     chosen, attempt = call_id, 0
     while not fits or chosen in used:
-        chosen = (rules or IdRules()).rewrite(call_id, attempt)
+        chosen = (rules or CallIdRules()).rewrite(call_id, attempt)
         fits, attempt = True, attempt + 1
     used.add(chosen)
     return chosen

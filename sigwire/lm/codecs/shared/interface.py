@@ -14,17 +14,17 @@ from sigwire.core.request import Request
 from sigwire.core.response import LMWarning, Response
 from sigwire.core.tools.names import NameMap, NameRules
 from sigwire.errors import LMError
-from sigwire.lm.codecs.shared.history import RepairRules
+from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.schema import AS_IS, SchemaRules
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
 
-__all__ = ["Codec", "Decoder", "Dialect", "Encoded", "Framing", "ModelFacts", "StreamingCodec", "Target"]
+__all__ = ["Codec", "Decoder", "EncodedRequest", "Framing", "ModelFacts", "StreamingCodec", "Target", "WireProfile"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dialect:
+class WireProfile:
     """How one host speaks a wire. Subclass it per wire; a compatible host is an instance with other values.
 
     ``family``: who made, and alone understands, opaque items and signatures. ``path``: appended to the host's base URL,
@@ -36,7 +36,7 @@ class Dialect:
     path: str
     names: NameRules
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    repair: RepairRules = RepairRules()
+    repair: HistoryRules = HistoryRules()
     tool_schema: SchemaRules = AS_IS
     output_schema: SchemaRules = AS_IS
 
@@ -45,8 +45,8 @@ class Dialect:
         object.__setattr__(self, "repair", replace(self.repair, family=self.family))
 
 
-D = TypeVar("D", bound=Dialect, covariant=True, default=Dialect)
-D_contra = TypeVar("D_contra", bound=Dialect, contravariant=True, default=Dialect)
+D = TypeVar("D", bound=WireProfile, covariant=True, default=WireProfile)
+D_contra = TypeVar("D_contra", bound=WireProfile, contravariant=True, default=WireProfile)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +101,13 @@ class Target(Generic[D]):
         return f"{self.provider}/{self.model}"
 
     @property
-    def repair(self) -> RepairRules:
+    def repair(self) -> HistoryRules:
         """How history must look: the dialect's rules, with media beside the results where the model wants them there."""
         rules = self.dialect.repair
         return rules if self.facts.media_in_results else replace(rules, result_media="user")
 
 
-class Encoded(NamedTuple):
+class EncodedRequest(NamedTuple):
     """A request in a provider's words, ready for the transport.
 
     ``headers`` hold no key. ``warnings`` go onto the response (decode() puts them there). ``names`` maps tool names
@@ -139,9 +139,9 @@ class Codec(Protocol[D_contra]):
     ``otherwise(error, sent)`` a refused request in another form; each gives ``None`` for all others.
     """
 
-    def encode(self, request: Request, target: Target[D_contra], *, stream: bool = False) -> Encoded: ...
+    def encode(self, request: Request, target: Target[D_contra], *, stream: bool = False) -> EncodedRequest: ...
 
-    def decode(self, body: JsonValue, sent: Encoded, target: Target[D_contra]) -> Response: ...
+    def decode(self, body: JsonValue, sent: EncodedRequest, target: Target[D_contra]) -> Response: ...
 
     def decode_error(
         self, status: int, headers: Mapping[str, str], body: bytes | str, target: Target[D_contra]
@@ -169,4 +169,4 @@ class StreamingCodec(Codec[D_contra], Protocol[D_contra]):
 
     FRAMING: Framing
 
-    def decoder(self, sent: Encoded, target: Target[D_contra]) -> Decoder: ...
+    def decoder(self, sent: EncodedRequest, target: Target[D_contra]) -> Decoder: ...

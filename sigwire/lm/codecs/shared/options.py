@@ -18,7 +18,7 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
-from sigwire.lm.codecs.shared.interface import Dialect, Target
+from sigwire.lm.codecs.shared.interface import Target, WireProfile
 
 __all__ = [
     "Drop",
@@ -79,7 +79,7 @@ _COMMON: OptionTable = {"extra_body": Skip(), "extra_headers": Skip()}
 
 
 def place_options(
-    options: Mapping[str, JsonValue], table: OptionTable, target: Target[Dialect]
+    options: Mapping[str, JsonValue], table: OptionTable, target: Target[WireProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """The body's part of the options, by the wire's table. An option that is ``None`` was not given.
 
@@ -175,7 +175,7 @@ def finish(body: JsonObject, request: Request) -> JsonObject:
     return merge(body, extra)
 
 
-def headers_for(request: Request, dialect: Dialect) -> dict[str, str]:
+def headers_for(request: Request, dialect: WireProfile) -> dict[str, str]:
     """The dialect's fixed headers and the caller's ``extra_headers``."""
     extra = request.options.get("extra_headers")
     if extra is None:
@@ -185,13 +185,13 @@ def headers_for(request: Request, dialect: Dialect) -> dict[str, str]:
     return {**dialect.headers, **{name: str(value) for name, value in extra.items()}}
 
 
-def supports(condition: bool, feature: str, target: Target[Dialect], instead: str) -> None:
+def supports(condition: bool, feature: str, target: Target[WireProfile], instead: str) -> None:
     """Refuse a feature before anything is sent: ``supports(False, "audio input", target, "Transcribe it first.")``."""
     if not condition:
         raise refusal(feature, target, instead)
 
 
-def refusal(feature: str, target: Target[Dialect], instead: str) -> UnsupportedFeature:
+def refusal(feature: str, target: Target[WireProfile], instead: str) -> UnsupportedFeature:
     """What ``supports`` raises."""
     return UnsupportedFeature(f"{target.shown} has no place for {feature}. {instead}")
 
@@ -206,7 +206,7 @@ def wanted_choices(request: Request) -> int:
     return n if isinstance(n, int) and n > 1 else 1
 
 
-def repeat_warning(request: Request, target: Target[Dialect]) -> tuple[LMWarning, ...]:
+def repeat_warning(request: Request, target: Target[WireProfile]) -> tuple[LMWarning, ...]:
     """That the request is sent several times, on a wire that gives one choice at a time."""
     n = wanted_choices(request)
     if n == 1:

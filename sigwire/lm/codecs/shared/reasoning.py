@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.errors import InputError
-from sigwire.lm.codecs.shared.interface import Dialect, Target
+from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.options import supports
 
 __all__ = ["BUDGETS", "EFFORTS", "Reasoning", "asked_reasoning", "budget_for", "effort_for_budget", "fit_effort"]
@@ -50,7 +50,9 @@ def asked_reasoning(request: Request) -> Reasoning | None:
     raise InputError(f"reasoning must be one of {', '.join(EFFORTS)} or {{'budget': tokens}}, not {asked!r:.80}.")
 
 
-def fit_effort(asked: Reasoning, efforts: Sequence[str], target: Target[Dialect]) -> tuple[str, tuple[LMWarning, ...]]:
+def fit_effort(
+    asked: Reasoning, efforts: Sequence[str], target: Target[WireProfile]
+) -> tuple[str, tuple[LMWarning, ...]]:
     """The nearest of the efforts that the model takes, the stronger of two as near; a warning when it is another.
 
     ``efforts`` are words of ``EFFORTS``. "off" is only chosen when it was asked for; where a model cannot be switched
@@ -72,7 +74,7 @@ def fit_effort(asked: Reasoning, efforts: Sequence[str], target: Target[Dialect]
     return chosen, ()
 
 
-def _note(target: Target[Dialect], detail: str) -> LMWarning:
+def _note(target: Target[WireProfile], detail: str) -> LMWarning:
     return LMWarning("reasoning", f"{target.shown} {detail}")
 
 
@@ -85,7 +87,7 @@ def effort_for_budget(budget: int) -> str:
     return min((name for name in BUDGETS if name != "minimal"), key=lambda name: abs(BUDGETS[name] - budget))
 
 
-def budget_for(asked: Reasoning, target: Target[Dialect]) -> tuple[int, tuple[LMWarning, ...]]:
+def budget_for(asked: Reasoning, target: Target[WireProfile]) -> tuple[int, tuple[LMWarning, ...]]:
     """The thinking budget for what was asked, within what the model takes; a warning when a given one was changed."""
     least, greatest = target.facts.budgets
     if asked.budget is None:

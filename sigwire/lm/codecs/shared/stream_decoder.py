@@ -1,6 +1,6 @@
 """Streamed replies, what all wires share: events are told as they come, and the body is put together for the end.
 
-A wire's decoder is an ``Assembly``: it reads one event at a time, tells what it says, and keeps the pieces of the body in
+A wire's decoder is an ``StreamDecoder``: it reads one event at a time, tells what it says, and keeps the pieces of the body in
 the shape that decode() takes. At the end decode() reads that body, and what it finds beside the parts (finish reasons,
 usage, warnings) ends the stream. So a streamed answer and a whole one are read by the same code.
 
@@ -34,11 +34,11 @@ from sigwire.core.messages import Part, TextPart
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import LMError, LMTransportError
-from sigwire.lm.codecs.shared.interface import Dialect, Encoded, Target
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target, WireProfile
 
-__all__ = ["Assembly", "Told"]
+__all__ = ["StreamDecoder", "Told"]
 
-D = TypeVar("D", bound=Dialect)
+D = TypeVar("D", bound=WireProfile)
 
 
 class Told:
@@ -114,10 +114,10 @@ class Told:
         self._held = []
 
 
-class Assembly(ABC, Generic[D]):
+class StreamDecoder(ABC, Generic[D]):
     """A decoder that puts the body together. A wire says how an event is read, and what the body is at the end."""
 
-    def __init__(self, sent: Encoded, target: Target[D]) -> None:
+    def __init__(self, sent: EncodedRequest, target: Target[D]) -> None:
         self.sent, self.target = sent, target
         self._told: list[StreamEvent] = []
         self._start: ResponseStart | None = None

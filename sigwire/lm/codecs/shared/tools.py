@@ -19,7 +19,7 @@ from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap, NameRules
 from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import InputError
-from sigwire.lm.codecs.shared.interface import Dialect, Target
+from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.options import supports
 from sigwire.lm.codecs.shared.schema import AS_IS, compile_schema
 from sigwire.lm.codecs.shared.untrusted import object_of
@@ -52,7 +52,7 @@ class Offer(NamedTuple):
         return tuple(tool for tool in self.functions if tool[0] in self.allowed) if self.allowed else self.functions
 
 
-def offer(request: Request, names: NameMap, target: Target[Dialect]) -> Offer:
+def offer(request: Request, names: NameMap, target: Target[WireProfile]) -> Offer:
     """Read the tools and the choice. Raises ``InputError`` when the choice names a tool that is not offered."""
     if not request.tools and request.tool_choice is None:
         return _NOTHING
@@ -103,7 +103,7 @@ def tool_name(tool: JsonObject) -> str:
 
 
 def name_map(tools: Iterable[JsonObject], called: frozenset[str], rules: NameRules) -> NameMap:
-    """Every tool name of a request, of the offered tools and of old calls (``Repaired.called``), for the wire and back."""
+    """Every tool name of a request, of the offered tools and of old calls (``NormalizedHistory.called``), for the wire and back."""
     return _mapped(called.union(map(tool_name, tools)) - _NAMELESS, rules)
 
 
@@ -122,13 +122,13 @@ def provider_data(call: ToolCall, family: str) -> JsonObject:
     return data if isinstance(data, dict) else {}
 
 
-def can_force(thinks: bool, target: Target[Dialect]) -> bool:
+def can_force(thinks: bool, target: Target[WireProfile]) -> bool:
     """Whether the model takes a forced call; ``thinks``: whether it will reason."""
     facts = target.facts
     return facts.forced_choice and (facts.forced_choice_with_reasoning or not thinks)
 
 
-def functions_only(tools: Offer, target: Target[Dialect]) -> None:
+def functions_only(tools: Offer, target: Target[WireProfile]) -> None:
     """Refuse tools that the provider would run itself, on wires that have none."""
     instead = "Use a wire or a provider that has them (OpenAI's Responses API, Anthropic, Gemini), or a function tool."
     supports(not tools.builtin, "built-in tools such as web search", target, instead)

@@ -20,7 +20,7 @@ from sigwire.lm.codecs.anthropic.blocks import (
     kept_parts,
     read_block,
 )
-from sigwire.lm.codecs.anthropic.profiles import ANTHROPIC, MessagesDialect
+from sigwire.lm.codecs.anthropic.profiles import ANTHROPIC, MessagesProfile
 from sigwire.lm.codecs.anthropic.tables import OPTIONS
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.options import Place
@@ -32,7 +32,7 @@ __all__ = ["read_request"]
 _KNOWN = frozenset({"model", "max_tokens", "messages", "system", "tools", "tool_choice", "stream"})
 
 
-def read_request(body: JsonObject, dialect: MessagesDialect | None = None) -> Request:
+def read_request(body: JsonObject, dialect: MessagesProfile | None = None) -> Request:
     """The request that this body is the encoding of. What is not modelled stays in opaque parts and ``extra_body``."""
     dialect = dialect or ANTHROPIC
     rest: JsonObject = {name: value for name, value in body.items() if name not in _KNOWN and value is not None}
@@ -134,7 +134,7 @@ def _read_choice(wire: JsonValue) -> tuple[ToolChoice | None, bool | None]:
 _SEARCH_FIELDS = frozenset({"type", "name", "allowed_domains", "blocked_domains", "max_uses", "user_location"})
 
 
-def _read_tool(wire: JsonObject, dialect: MessagesDialect) -> JsonObject:
+def _read_tool(wire: JsonObject, dialect: MessagesProfile) -> JsonObject:
     if "input_schema" not in wire:
         return _read_builtin({name: value for name, value in wire.items() if value is not None}, dialect)
     function: JsonObject = {"name": wire.get("name")}
@@ -145,7 +145,7 @@ def _read_tool(wire: JsonObject, dialect: MessagesDialect) -> JsonObject:
     return {"type": "function", "function": function, **({dialect.family: further} if further else {})}
 
 
-def _read_builtin(wire: JsonObject, dialect: MessagesDialect) -> JsonObject:
+def _read_builtin(wire: JsonObject, dialect: MessagesProfile) -> JsonObject:
     kind = string_of(wire, "type") or ""
     settings: JsonObject = {name: value for name, value in wire.items() if name != "type"}
     if kind != dialect.web_search or wire.keys() - _SEARCH_FIELDS:
@@ -159,7 +159,7 @@ def _read_builtin(wire: JsonObject, dialect: MessagesDialect) -> JsonObject:
 _ROLES: Mapping[str, Role] = {"system": "system", "assistant": "assistant"}
 
 
-def _read_messages(wires: Iterable[JsonObject], dialect: MessagesDialect) -> Iterator[Message]:
+def _read_messages(wires: Iterable[JsonObject], dialect: MessagesProfile) -> Iterator[Message]:
     """Messages; neighbours of one role are one turn to the provider, and results become a turn of their own."""
     names: dict[str, str] = {}
     for role, blocks in _joined(wires):
@@ -184,13 +184,13 @@ def _joined(wires: Iterable[JsonObject]) -> list[tuple[Role, list[JsonObject]]]:
     return joined
 
 
-def _read_parts(blocks: Iterable[JsonObject], role: Role, dialect: MessagesDialect) -> tuple[Part, ...]:
+def _read_parts(blocks: Iterable[JsonObject], role: Role, dialect: MessagesProfile) -> tuple[Part, ...]:
     parts = [part for block in blocks for part in _read_exactly(block, role, dialect)]
     numbered = iter(number_calls(part for part in parts if isinstance(part, ToolCall)))
     return tuple(next(numbered) if isinstance(part, ToolCall) else part for part in parts)
 
 
-def _read_exactly(block: JsonObject, role: Role, dialect: MessagesDialect) -> tuple[Part, ...]:
+def _read_exactly(block: JsonObject, role: Role, dialect: MessagesProfile) -> tuple[Part, ...]:
     """The parts of a block; one that would not be written the same again is kept as it is."""
     readers = ANSWER_READERS if role == "assistant" else ASKING_READERS
     parts = read_block(block, dialect.family, NO_NAMES, readers)
@@ -202,7 +202,7 @@ def _read_exactly(block: JsonObject, role: Role, dialect: MessagesDialect) -> tu
     return parts if written == [bare] else (OpaquePart(dialect.family, block),)
 
 
-def _read_result(block: JsonObject, names: Mapping[str, str], dialect: MessagesDialect) -> ToolResult:
+def _read_result(block: JsonObject, names: Mapping[str, str], dialect: MessagesProfile) -> ToolResult:
     call_id, content, failed = (
         string_of(block, "tool_use_id") or "",
         block.get("content"),
@@ -218,7 +218,7 @@ def _read_result(block: JsonObject, names: Mapping[str, str], dialect: MessagesD
             return ToolResult(call_id, name, "", failed, tuple(media))
 
 
-def _result_part(block: JsonObject, dialect: MessagesDialect) -> MediaPart:
+def _result_part(block: JsonObject, dialect: MessagesProfile) -> MediaPart:
     """A part of a result; what is none of ours is kept as its JSON text."""
     parts = _read_exactly(block, "user", dialect)
     if len(parts) == 1 and isinstance(parts[0], TextPart | ImagePart | FilePart):

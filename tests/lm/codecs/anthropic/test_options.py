@@ -12,7 +12,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, TextPart
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
-from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, MessagesDialect
+from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.anthropic.reading import read_request
 from tests.lm.codecs.anthropic.wire import (
@@ -33,7 +33,7 @@ from tests.lm.codecs.anthropic.wire import (
 from tests.lm.codecs.encoding import features
 
 ADAPTIVE: JsonObject = {"type": "adaptive"}
-FIELDS: dict[str, tuple[Target[MessagesDialect], JsonObject, JsonObject, list[str]]] = {
+FIELDS: dict[str, tuple[Target[MessagesProfile], JsonObject, JsonObject, list[str]]] = {
     "row 38 max tokens": (target(), {"max_tokens": 50}, {"max_tokens": 50}, []),
     "row 39 max tokens unset": (target(), {"max_tokens": None}, {"max_tokens": 4096}, []),
     "row 39 max tokens unset, by the model": (target(default_max_tokens=512), {}, {"max_tokens": 512}, []),
@@ -196,7 +196,7 @@ FIELDS: dict[str, tuple[Target[MessagesDialect], JsonObject, JsonObject, list[st
 
 
 @pytest.mark.parametrize(("to", "options", "fields", "warned"), FIELDS.values(), ids=FIELDS)
-def test_options(to: Target[MessagesDialect], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
+def test_options(to: Target[MessagesProfile], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
     sent = encoded(Request((ASKED,), options=options), to)
     assert sent.body == body(WIRE_ASKED) | fields
     assert features(sent.warnings) == warned

@@ -16,7 +16,7 @@ from sigwire.core.messages import ImagePart, Message, OpaquePart, TextPart, Thin
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools.tool import ToolResult
 from sigwire.lm.codecs import anthropic
-from sigwire.lm.codecs.anthropic import COMPATIBLE_MESSAGES, MessagesDialect
+from sigwire.lm.codecs.anthropic import COMPATIBLE_MESSAGES, MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.anthropic.reading import read_request
 from tests.lm.codecs.anthropic.wire import (
@@ -81,7 +81,7 @@ targets = st.sampled_from(
 
 
 @given(requests, targets)
-def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request, to: Target[MessagesDialect]) -> None:
+def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request, to: Target[MessagesProfile]) -> None:
     sent = attempt(anthropic, request, to)
     if isinstance(sent, str):
         refused = ("no place for", "no option 'logprobs'", "An image needs", "A file needs", "not base64")
@@ -102,7 +102,7 @@ def blocks_of(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @given(requests, targets)
-def test_what_is_sent_keeps_the_providers_rules_on_turns(request: Request, to: Target[MessagesDialect]) -> None:
+def test_what_is_sent_keeps_the_providers_rules_on_turns(request: Request, to: Target[MessagesProfile]) -> None:
     sent = attempt(anthropic, replace(request, options={}), to)
     if isinstance(sent, str):
         return

@@ -11,7 +11,7 @@ from sigwire.core.request import Request, ToolChoice
 from sigwire.core.tools.tool import Tool, WebSearch
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import anthropic
-from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, MessagesDialect
+from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.anthropic.reading import read_request
 from tests.lm.codecs.anthropic.wire import (
@@ -43,7 +43,7 @@ LIMITED = Tool.web_search(
 ).spec
 CODE: JsonObject = {"type": "code_execution_20260120", "code_execution_20260120": {"name": "code_execution"}}
 WIRE_CODE: JsonObject = {"type": "code_execution_20260120", "name": "code_execution"}
-OFFERS: dict[str, tuple[Target[MessagesDialect], Request, JsonObject, list[str]]] = {
+OFFERS: dict[str, tuple[Target[MessagesProfile], Request, JsonObject, list[str]]] = {
     "row 24 definition": (target(), Request(tools=(TOOL,)), {"tools": [WIRE_TOOL]}, []),
     "row 25 no-argument tool": (
         target(),
@@ -113,7 +113,7 @@ OFFERS: dict[str, tuple[Target[MessagesDialect], Request, JsonObject, list[str]]
         [],
     ),
 }
-ONE_WAY: dict[str, tuple[Target[MessagesDialect], Request, JsonObject, list[str]]] = {
+ONE_WAY: dict[str, tuple[Target[MessagesProfile], Request, JsonObject, list[str]]] = {
     "row 25 tool without parameters": (
         target(),
         Request(tools=(NO_PARAMETERS,)),
@@ -194,7 +194,7 @@ ONE_WAY: dict[str, tuple[Target[MessagesDialect], Request, JsonObject, list[str]
     ("to", "request_", "fields", "warned"), {**OFFERS, **ONE_WAY}.values(), ids=[*OFFERS, *ONE_WAY]
 )
 def test_tools_and_choices(
-    to: Target[MessagesDialect], request_: Request, fields: JsonObject, warned: list[str]
+    to: Target[MessagesProfile], request_: Request, fields: JsonObject, warned: list[str]
 ) -> None:
     sent = encoded(replace(request_, messages=(ASKED,)), to)
     assert sent.body == body(WIRE_ASKED) | fields
@@ -203,7 +203,7 @@ def test_tools_and_choices(
 
 @pytest.mark.parametrize(("to", "request_", "fields", "_"), OFFERS.values(), ids=OFFERS)
 def test_tools_and_choices_are_read_back(
-    to: Target[MessagesDialect], request_: Request, fields: JsonObject, _: list[str]
+    to: Target[MessagesProfile], request_: Request, fields: JsonObject, _: list[str]
 ) -> None:
     read = read_request(body(WIRE_ASKED) | fields, to.dialect)
     assert read == replace(request_, messages=(ASKED,), options={"max_tokens": 4096})
@@ -242,7 +242,7 @@ def test_row_26_a_name_the_wire_forbids_is_mapped_and_mapped_back() -> None:
         ),
     ],
 )
-def test_tools_without_a_place_are_refused(tool: JsonObject, to: Target[MessagesDialect], said: str) -> None:
+def test_tools_without_a_place_are_refused(tool: JsonObject, to: Target[MessagesProfile], said: str) -> None:
     with pytest.raises(UnsupportedFeature, match=said):
         encoded(Request((ASKED,), (tool,)), to)
 

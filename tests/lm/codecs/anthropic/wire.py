@@ -15,11 +15,11 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.core.tools.tool import Tool, ToolCall, ToolResult
 from sigwire.lm.codecs import anthropic
-from sigwire.lm.codecs.anthropic import ANTHROPIC, MessagesDialect
-from sigwire.lm.codecs.shared.interface import Codec, Encoded, ModelFacts, Target
+from sigwire.lm.codecs.anthropic import ANTHROPIC, MessagesProfile
+from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, ModelFacts, Target
 from tests.lm.codecs.encoding import encoded_untouched, features
 
-CODEC: Codec[MessagesDialect] = anthropic
+CODEC: Codec[MessagesProfile] = anthropic
 ABLE = Capabilities(
     native_tools=True, tool_choice=True, json_schema=True, tools_with_json_schema=True, images=True, files=True
 )
@@ -41,14 +41,14 @@ OK = Message.tool(ToolResult("toolu_1", "f", "ok"))
 WIRE_OK: JsonObject = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "ok"}
 
 
-def target(dialect: MessagesDialect = ANTHROPIC, *, able: Capabilities = ABLE, **facts: Any) -> Target[MessagesDialect]:
+def target(dialect: MessagesProfile = ANTHROPIC, *, able: Capabilities = ABLE, **facts: Any) -> Target[MessagesProfile]:
     return Target(dialect.family, "m", dialect, able, ModelFacts(**facts))
 
 
 BY_BUDGET = target(thinking="budget")
 
 
-def encoded(request: Request, to: Target[MessagesDialect] | None = None, *, stream: bool = False) -> Encoded:
+def encoded(request: Request, to: Target[MessagesProfile] | None = None, *, stream: bool = False) -> EncodedRequest:
     return encoded_untouched(anthropic, request, to or target(), stream=stream)
 
 
@@ -68,7 +68,7 @@ def text(words: str) -> JsonObject:
     return {"type": "text", "text": words}
 
 
-def wire_messages(*messages: Message, to: Target[MessagesDialect] | None = None) -> tuple[Any, list[str]]:
+def wire_messages(*messages: Message, to: Target[MessagesProfile] | None = None) -> tuple[Any, list[str]]:
     sent = encoded(Request(messages), to)
     return sent.body["messages"], features(sent.warnings)
 
@@ -109,7 +109,7 @@ def answer(*blocks: JsonObject, stop_reason: JsonValue = "end_turn", **fields: J
     return {**wire, "stop_reason": stop_reason, "stop_sequence": None, "usage": USAGE, **fields}
 
 
-def decoded(wire: JsonValue, to: Target[MessagesDialect] | None = None, *history: Message) -> Response:
+def decoded(wire: JsonValue, to: Target[MessagesProfile] | None = None, *history: Message) -> Response:
     before = copy.deepcopy(wire)
     response = anthropic.decode(wire, encoded(Request((ASKED, *history)), to), to or target())
     assert wire == before

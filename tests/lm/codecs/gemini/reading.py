@@ -14,7 +14,7 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
 from sigwire.lm.codecs.gemini.parts import decode_media, decode_part
-from sigwire.lm.codecs.gemini.profiles import GEMINI, GeminiDialect
+from sigwire.lm.codecs.gemini.profiles import GEMINI, GeminiProfile
 from sigwire.lm.codecs.gemini.tables import JSON_TYPE, OPTIONS
 from sigwire.lm.codecs.shared.options import Place
 from sigwire.lm.codecs.shared.untrusted import at, objects_of, string_of
@@ -22,7 +22,7 @@ from sigwire.lm.codecs.shared.untrusted import at, objects_of, string_of
 __all__ = ["read_request"]
 
 
-def read_request(body: JsonObject, dialect: GeminiDialect = GEMINI) -> Request:
+def read_request(body: JsonObject, dialect: GeminiProfile = GEMINI) -> Request:
     """The request that this body is the encoding of, its keys in either spelling of the wire (camelCase, snake_case).
 
     What is not modelled stays in opaque parts and ``extra_body``.
@@ -72,7 +72,7 @@ def _entries(value: JsonValue) -> tuple[JsonObject, ...]:
 # --- contents
 
 
-def _read_contents(contents: Iterable[JsonObject], dialect: GeminiDialect) -> list[Message]:
+def _read_contents(contents: Iterable[JsonObject], dialect: GeminiProfile) -> list[Message]:
     """Neighbours of one role are one turn; results come out of it first."""
     turns = [
         (role == "model", tuple(wire for content in group for wire in objects_of(content.get("parts"))))
@@ -101,13 +101,13 @@ def _is_answer(wire: JsonObject) -> bool:
     return isinstance(wire.get("functionResponse"), dict)
 
 
-def _read_model(wires: Iterable[JsonObject], taken: Iterable[str], dialect: GeminiDialect) -> Message:
+def _read_model(wires: Iterable[JsonObject], taken: Iterable[str], dialect: GeminiProfile) -> Message:
     parts = _read_parts(wires, dialect)
     numbered = iter(number_calls((part for part in parts if isinstance(part, ToolCall)), taken))
     return Message("assistant", tuple(next(numbered) if isinstance(part, ToolCall) else part for part in parts))
 
 
-def _read_parts(wires: Iterable[JsonObject], dialect: GeminiDialect) -> tuple[Part, ...]:
+def _read_parts(wires: Iterable[JsonObject], dialect: GeminiProfile) -> tuple[Part, ...]:
     return tuple(part for wire in wires for part in decode_part(wire, NameMap((), dialect.names), dialect.family))
 
 
@@ -166,7 +166,7 @@ def _with_small_types(schema: JsonValue) -> JsonValue:
 
 
 def _read_choice(
-    config: JsonValue, tools: Sequence[JsonObject], dialect: GeminiDialect
+    config: JsonValue, tools: Sequence[JsonObject], dialect: GeminiProfile
 ) -> tuple[ToolChoice | None, JsonObject]:
     """The choice, and what of the configuration would not be written again from it and the tools."""
     unread: JsonObject = dict(config) if isinstance(config, dict) else {}

@@ -11,7 +11,7 @@ from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, Opaqu
 from sigwire.core.request import Request
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import CallerError, InputError, UnsupportedFeature
-from sigwire.lm.codecs.gemini import UNSIGNED, GeminiDialect
+from sigwire.lm.codecs.gemini import UNSIGNED, GeminiProfile
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.gemini.reading import read_request
@@ -150,7 +150,7 @@ def test_messages_are_written_and_read_back(messages: tuple[Message, ...], wire:
 
 
 NONE_SAID = {"parts": [{"text": "S"}]}
-ONE_WAY: dict[str, tuple[Target[GeminiDialect], tuple[Message, ...], JsonObject, list[str]]] = {
+ONE_WAY: dict[str, tuple[Target[GeminiProfile], tuple[Message, ...], JsonObject, list[str]]] = {
     "row 7 a later system turn": (
         target(),
         (Message.system("S"), ASKED, Message.system("T")),
@@ -347,7 +347,7 @@ ONE_WAY: dict[str, tuple[Target[GeminiDialect], tuple[Message, ...], JsonObject,
 
 @pytest.mark.parametrize(("to", "messages", "wire", "warned"), ONE_WAY.values(), ids=ONE_WAY)
 def test_what_is_changed_on_the_way_out(
-    to: Target[GeminiDialect], messages: tuple[Message, ...], wire: JsonObject, warned: list[str]
+    to: Target[GeminiProfile], messages: tuple[Message, ...], wire: JsonObject, warned: list[str]
 ) -> None:
     sent = encoded(Request(messages), to)
     assert sent.body == wire

@@ -11,7 +11,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.errors import UnsupportedFeature, UnsupportedOption
-from sigwire.lm.codecs.gemini import GEMINI, VERTEX, GeminiDialect
+from sigwire.lm.codecs.gemini import GEMINI, VERTEX, GeminiProfile
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.gemini.reading import read_request
@@ -36,7 +36,7 @@ IN_WORDS = (
     '{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}'
 )
 
-FIELDS: dict[str, tuple[Target[GeminiDialect], JsonObject, JsonObject, list[str]]] = {
+FIELDS: dict[str, tuple[Target[GeminiProfile], JsonObject, JsonObject, list[str]]] = {
     "row 38 max tokens": (target(), {"max_tokens": 50}, config(maxOutputTokens=50), []),
     "row 39 max tokens unset": (target(), {"max_tokens": None}, {}, []),
     "row 40 temperature": (
@@ -149,7 +149,7 @@ FIELDS: dict[str, tuple[Target[GeminiDialect], JsonObject, JsonObject, list[str]
 
 
 @pytest.mark.parametrize(("to", "options", "fields", "warned"), FIELDS.values(), ids=FIELDS)
-def test_options(to: Target[GeminiDialect], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
+def test_options(to: Target[GeminiProfile], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
     sent = encoded(Request((ASKED,), options=options), to)
     assert sent.body == body(WIRE_ASKED, **fields)
     assert features(sent.warnings) == warned

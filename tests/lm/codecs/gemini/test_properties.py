@@ -16,8 +16,8 @@ from sigwire.core.messages import Message, TextPart, ThinkingPart
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.lm.codecs import gemini
-from sigwire.lm.codecs.gemini import BUILTIN, FINISH_REASONS, GEMINI, VERTEX, GeminiDialect
-from sigwire.lm.codecs.shared.interface import Encoded
+from sigwire.lm.codecs.gemini import BUILTIN, FINISH_REASONS, GEMINI, VERTEX, GeminiProfile
+from sigwire.lm.codecs.shared.interface import EncodedRequest
 from tests.lm.codecs.any_request import (
     attempt,
     audio,
@@ -180,7 +180,7 @@ def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request,
     json.dumps(sent.body, ensure_ascii=False).encode()
 
 
-def parts_by_turn(sent: Encoded) -> list[tuple[str, list[dict[str, Any]]]]:
+def parts_by_turn(sent: EncodedRequest) -> list[tuple[str, list[dict[str, Any]]]]:
     contents: Any = sent.body["contents"]
     return [(content["role"], content["parts"]) for content in contents]
 
@@ -266,7 +266,7 @@ wire_parts: st.SearchStrategy[JsonObject] = st.one_of(
 
 
 @given(st.builds(with_ids, st.lists(wire_parts, max_size=6), st.booleans()), st.sampled_from([GEMINI, VERTEX]))
-def test_an_answer_put_into_history_is_sent_as_it_came(came: list[JsonObject], dialect: GeminiDialect) -> None:
+def test_an_answer_put_into_history_is_sent_as_it_came(came: list[JsonObject], dialect: GeminiProfile) -> None:
     to = target(dialect)
     choice = decoded({"candidates": [{"content": model(*came), "finishReason": "STOP"}]}, to).choices[0]
     stored = Message.from_json(json.loads(json.dumps(choice.message().to_json())))

@@ -17,7 +17,7 @@ from sigwire.core.tools.tool import Tool, ToolCall
 from sigwire.errors import LMError, LMRateLimitError, LMServerError, LMTransportError
 from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.gemini import GEMINI, VERTEX
-from sigwire.lm.codecs.gemini.partial_calls import CallInFragments
+from sigwire.lm.codecs.gemini.partial_calls import FragmentedCall
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.streaming import ASKED, cuts, damaged, hostile, only_our_errors, sent_to, streamed, told
 
@@ -247,7 +247,7 @@ def test_a_call_in_fragments_that_another_call_cuts_off_is_as_long_as_it_came() 
 
 @pytest.mark.parametrize("path", ["", "q", "$", "$[0]", "$.q[0]", "$.q.r.s", "$.at[99999]", "$..", "$.at[-1]"])
 def test_paths_that_lead_nowhere_change_nothing_else(path: str) -> None:
-    call = CallInFragments("c1")
+    call = FragmentedCall("c1")
     call.add({"functionCall": {"name": "f", "args": {"q": "a"}, "partialArgs": [piece(path, stringValue="b")]}})
     assert call.arguments["q"] in ("a", "b")
 

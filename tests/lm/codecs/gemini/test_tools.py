@@ -13,7 +13,7 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.tools.tool import Tool, WebSearch
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import gemini
-from sigwire.lm.codecs.gemini import VERTEX, GeminiDialect
+from sigwire.lm.codecs.gemini import VERTEX, GeminiProfile
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.gemini.reading import read_request
@@ -47,7 +47,7 @@ NOTHING: JsonObject = {
 OPEN: JsonObject = {"type": "object", "additionalProperties": {"type": "string"}}
 BOTH_DECLARED: JsonObject = {"tools": [{"functionDeclarations": [F, G]}]}
 
-OFFERS: dict[str, tuple[Target[GeminiDialect], Request, JsonObject, list[str]]] = {
+OFFERS: dict[str, tuple[Target[GeminiProfile], Request, JsonObject, list[str]]] = {
     "row 24 definition": (target(), Request(tools=(TOOL, OTHER)), BOTH_DECLARED, []),
     "row 25 no-argument tool": (
         target(),
@@ -198,7 +198,7 @@ OFFERS: dict[str, tuple[Target[GeminiDialect], Request, JsonObject, list[str]]] 
 
 
 @pytest.mark.parametrize(("to", "request_", "fields", "warned"), OFFERS.values(), ids=OFFERS)
-def test_tools_and_choices(to: Target[GeminiDialect], request_: Request, fields: JsonObject, warned: list[str]) -> None:
+def test_tools_and_choices(to: Target[GeminiProfile], request_: Request, fields: JsonObject, warned: list[str]) -> None:
     sent = encoded(replace(request_, messages=(ASKED,)), to)
     assert sent.body == body(WIRE_ASKED, **fields)
     assert features(sent.warnings) == warned
@@ -220,7 +220,7 @@ def test_tools_and_choices_are_read_back(name: str) -> None:
     assert read_request(body(WIRE_ASKED, **fields)) == replace(request, messages=(ASKED,))
 
 
-REFUSED_TOOLS: dict[str, tuple[Target[GeminiDialect], tuple[JsonObject, ...], str]] = {
+REFUSED_TOOLS: dict[str, tuple[Target[GeminiProfile], tuple[JsonObject, ...], str]] = {
     "row 49 web search beside functions on an older model": (
         target(**OLD),
         (SEARCH, TOOL),
@@ -246,7 +246,7 @@ REFUSED_TOOLS: dict[str, tuple[Target[GeminiDialect], tuple[JsonObject, ...], st
 
 @pytest.mark.parametrize(("to", "tools", "words"), REFUSED_TOOLS.values(), ids=REFUSED_TOOLS)
 def test_tools_that_cannot_be_offered_are_refused(
-    to: Target[GeminiDialect], tools: tuple[JsonObject, ...], words: str
+    to: Target[GeminiProfile], tools: tuple[JsonObject, ...], words: str
 ) -> None:
     with pytest.raises(UnsupportedFeature, match=words):
         encoded(Request((ASKED,), tools), to)

@@ -16,11 +16,11 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.core.tools.tool import ToolCall
 from sigwire.lm.codecs import gemini
-from sigwire.lm.codecs.gemini import GEMINI, GeminiDialect
-from sigwire.lm.codecs.shared.interface import Codec, Encoded, ModelFacts, Target
+from sigwire.lm.codecs.gemini import GEMINI, GeminiProfile
+from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, ModelFacts, Target
 from tests.lm.codecs.encoding import encoded_untouched
 
-CODEC: Codec[GeminiDialect] = gemini
+CODEC: Codec[GeminiProfile] = gemini
 ABLE = Capabilities(
     native_tools=True, tool_choice=True, json_schema=True, json_object=True, tools_with_json_schema=True, images=True
 )
@@ -42,12 +42,12 @@ WIRE_ASKED: JsonObject = {"role": "user", "parts": [{"text": "q"}]}
 
 
 def target(
-    dialect: GeminiDialect = GEMINI, *, able: Capabilities = ABLE, model: str = "m", **facts: Any
-) -> Target[GeminiDialect]:
+    dialect: GeminiProfile = GEMINI, *, able: Capabilities = ABLE, model: str = "m", **facts: Any
+) -> Target[GeminiProfile]:
     return Target(dialect.family, model, dialect, able, ModelFacts(**facts))
 
 
-def encoded(request: Request, to: Target[GeminiDialect] | None = None, *, stream: bool = False) -> Encoded:
+def encoded(request: Request, to: Target[GeminiProfile] | None = None, *, stream: bool = False) -> EncodedRequest:
     return encoded_untouched(gemini, request, to or target(), stream=stream)
 
 
@@ -100,7 +100,7 @@ def answer(*parts: JsonObject, reason: JsonValue = "STOP", **fields: JsonValue) 
     return {"candidates": [candidate], "usageMetadata": USAGE, "modelVersion": "m-1", "responseId": "r1"}
 
 
-def decoded(wire: JsonValue, to: Target[GeminiDialect] | None = None, *history: Message) -> Response:
+def decoded(wire: JsonValue, to: Target[GeminiProfile] | None = None, *history: Message) -> Response:
     before = copy.deepcopy(wire)
     response = gemini.decode(wire, encoded(Request((ASKED, *history)), to), to or target())
     assert wire == before

@@ -10,7 +10,7 @@ from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
 from sigwire.lm.codecs.ollama.decoding import decode_beside, decode_calls, decode_said
-from sigwire.lm.codecs.ollama.tables import OLLAMA, OPTIONS, THINK, OllamaDialect
+from sigwire.lm.codecs.ollama.tables import OLLAMA, OPTIONS, THINK, OllamaProfile
 from sigwire.lm.codecs.shared.history import read_error_text
 from sigwire.lm.codecs.shared.options import Place
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
@@ -18,7 +18,7 @@ from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
 __all__ = ["read_request"]
 
 
-def read_request(body: JsonObject, dialect: OllamaDialect = OLLAMA) -> Request:
+def read_request(body: JsonObject, dialect: OllamaProfile = OLLAMA) -> Request:
     """The request that this body is the encoding of. What is not modelled stays in opaque parts and ``extra_body``."""
     known = {"model", "messages", "stream", "tools", "format"}
     rest: JsonObject = {
@@ -45,7 +45,7 @@ def _read_format(wire: JsonValue) -> ResponseFormat | None:
     return ResponseFormat() if wire == "json" else None
 
 
-def _read_options(rest: JsonObject, dialect: OllamaDialect) -> JsonObject:
+def _read_options(rest: JsonObject, dialect: OllamaProfile) -> JsonObject:
     places = {option.path: name for name, option in OPTIONS.items() if isinstance(option, Place)}
     inner = rest.get("options")
     inner = inner if isinstance(inner, dict) else {}
@@ -63,7 +63,7 @@ def _read_options(rest: JsonObject, dialect: OllamaDialect) -> JsonObject:
 _ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
 
-def _read_messages(wires: Iterable[JsonObject], dialect: OllamaDialect) -> list[Message]:
+def _read_messages(wires: Iterable[JsonObject], dialect: OllamaProfile) -> list[Message]:
     messages: list[Message] = []
     waiting: list[ToolCall] = []
     for wire in wires:

@@ -27,12 +27,12 @@ def asked(text: str, **options: JsonValue) -> Request:
     return Request((Message.user(text),), options=options)
 
 
-def window(request: Request, target: Target[ollama.OllamaDialect] = TARGET) -> JsonValue:
+def window(request: Request, target: Target[ollama.OllamaProfile] = TARGET) -> JsonValue:
     return at(ollama.encode(request, target).body, "options.num_ctx")
 
 
 SMALL = Capabilities(context_window=8000)
-WINDOWS: dict[str, tuple[Request, Target[ollama.OllamaDialect], int | None]] = {
+WINDOWS: dict[str, tuple[Request, Target[ollama.OllamaProfile], int | None]] = {
     "a short request leaves it to the server": (asked("q"), TARGET, None),
     "room for the answer is part of it": (asked("a" * 6147), TARGET, 8192),
     "no more than the usual window": (asked("a" * 6144), TARGET, None),

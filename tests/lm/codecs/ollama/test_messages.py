@@ -11,7 +11,7 @@ from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, Opaqu
 from sigwire.core.request import Request
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import UnsupportedFeature
-from sigwire.lm.codecs.ollama import OllamaDialect
+from sigwire.lm.codecs.ollama import OllamaProfile
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.ollama.reading import read_request
@@ -140,7 +140,7 @@ def test_messages_are_written_and_read_back(messages: tuple[Message, ...], wire:
     assert read_request(sent.body) == Request(messages)
 
 
-def one_way(*messages: Message, to: Target[OllamaDialect] | None = None) -> tuple[JsonValue, list[str]]:
+def one_way(*messages: Message, to: Target[OllamaProfile] | None = None) -> tuple[JsonValue, list[str]]:
     sent = encoded(Request(messages), to)
     return sent.body["messages"], features(sent.warnings)
 

@@ -11,7 +11,7 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.errors import UnsupportedFeature, UnsupportedOption
-from sigwire.lm.codecs.ollama import OLLAMA_CLOUD, OllamaDialect
+from sigwire.lm.codecs.ollama import OLLAMA_CLOUD, OllamaProfile
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.ollama.reading import read_request
@@ -21,7 +21,7 @@ IN_WORDS = (
     "Answer with one JSON value and nothing else. It must fit this JSON Schema:\n"
     '{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}'
 )
-FIELDS: dict[str, tuple[Target[OllamaDialect], JsonObject, JsonObject, list[str]]] = {
+FIELDS: dict[str, tuple[Target[OllamaProfile], JsonObject, JsonObject, list[str]]] = {
     "row 38 max tokens": (target(), {"max_tokens": 50}, {"options": {"num_predict": 50}}, []),
     "row 39 max tokens unset": (target(), {"max_tokens": None}, {}, []),
     "row 40 temperature": (target(), {"temperature": 0.0, "top_p": 0.5}, {"options": {"temperature": 0.0, "top_p": 0.5}}, []),
@@ -59,7 +59,7 @@ FIELDS: dict[str, tuple[Target[OllamaDialect], JsonObject, JsonObject, list[str]
         [],
     ),
 }  # fmt: skip
-ONE_WAY: dict[str, tuple[Target[OllamaDialect], JsonObject, JsonObject, list[str]]] = {
+ONE_WAY: dict[str, tuple[Target[OllamaProfile], JsonObject, JsonObject, list[str]]] = {
     "row 41 one stop": (target(), {"stop": "a"}, {"options": {"stop": ["a"]}}, []),
     "row 43 two choices": (target(), {"n": 2}, {}, ["n"]),
     "row 43 one choice": (target(), {"n": 1}, {}, []),
@@ -90,7 +90,7 @@ ONE_WAY: dict[str, tuple[Target[OllamaDialect], JsonObject, JsonObject, list[str
 
 
 @pytest.mark.parametrize(("to", "options", "fields", "warned"), (FIELDS | ONE_WAY).values(), ids=FIELDS | ONE_WAY)
-def test_options(to: Target[OllamaDialect], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
+def test_options(to: Target[OllamaProfile], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
     sent = encoded(Request((ASKED,), options=options), to)
     assert sent.body == body(WIRE_ASKED) | fields
     assert features(sent.warnings) == warned

@@ -15,11 +15,11 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.core.tools.tool import ToolCall
 from sigwire.lm.codecs import ollama
-from sigwire.lm.codecs.ollama import OLLAMA, OllamaDialect
-from sigwire.lm.codecs.shared.interface import Codec, Encoded, ModelFacts, Target
+from sigwire.lm.codecs.ollama import OLLAMA, OllamaProfile
+from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, ModelFacts, Target
 from tests.lm.codecs.encoding import encoded_untouched
 
-CODEC: Codec[OllamaDialect] = ollama
+CODEC: Codec[OllamaProfile] = ollama
 ABLE = Capabilities(native_tools=True, json_schema=True, json_object=True, images=True)
 SCHEMA: JsonObject = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 TOOL: JsonObject = {"type": "function", "function": {"name": "f", "description": "d", "parameters": SCHEMA}}
@@ -34,11 +34,11 @@ WIRE_ASKED: JsonObject = {"role": "user", "content": "q"}
 ASSISTANT: JsonObject = {"role": "assistant", "content": "", "tool_calls": [WIRE_CALL]}
 
 
-def target(dialect: OllamaDialect = OLLAMA, *, able: Capabilities = ABLE, **facts: Any) -> Target[OllamaDialect]:
+def target(dialect: OllamaProfile = OLLAMA, *, able: Capabilities = ABLE, **facts: Any) -> Target[OllamaProfile]:
     return Target("ollama", "m", dialect, able, ModelFacts(**facts))
 
 
-def encoded(request: Request, to: Target[OllamaDialect] | None = None, *, stream: bool = False) -> Encoded:
+def encoded(request: Request, to: Target[OllamaProfile] | None = None, *, stream: bool = False) -> EncodedRequest:
     return encoded_untouched(ollama, request, to or target(), stream=stream)
 
 

@@ -21,7 +21,7 @@ from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolResult, number_calls
 from sigwire.lm.codecs.openai_chat.decoding import decode_call, decode_content
 from sigwire.lm.codecs.openai_chat.messages import encode_part
-from sigwire.lm.codecs.openai_chat.profiles import ChatDialect
+from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.tables import OPTIONS
 from sigwire.lm.codecs.shared.history import read_error_text
 from sigwire.lm.codecs.shared.media import read_content, split_data_url
@@ -31,9 +31,9 @@ from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 __all__ = ["read_request"]
 
 
-def read_request(body: JsonObject, dialect: ChatDialect | None = None) -> Request:
+def read_request(body: JsonObject, dialect: ChatProfile | None = None) -> Request:
     """The request that this body is the encoding of. What is not modelled stays in opaque parts and ``extra_body``."""
-    dialect = dialect or ChatDialect()
+    dialect = dialect or ChatProfile()
     known = {
         "model",
         "messages",
@@ -60,7 +60,7 @@ def read_request(body: JsonObject, dialect: ChatDialect | None = None) -> Reques
     )
 
 
-def _read_options(rest: JsonObject, dialect: ChatDialect) -> JsonObject:
+def _read_options(rest: JsonObject, dialect: ChatProfile) -> JsonObject:
     places = {**OPTIONS, **dialect.options}
     names = {option.path: name for name, option in places.items() if isinstance(option, Place)}
     options: JsonObject = {names[key]: value for key, value in rest.items() if key in names and value is not None}
@@ -80,7 +80,7 @@ def _read_tool(tool: JsonObject) -> JsonObject:
     return tool if "type" in tool else {"type": "function", **tool}
 
 
-def _read_choice(choice: JsonValue, dialect: ChatDialect) -> ToolChoice | None:
+def _read_choice(choice: JsonValue, dialect: ChatProfile) -> ToolChoice | None:
     if isinstance(choice, str):
         words: Mapping[str, ToolChoice] = {
             "auto": ToolChoice.AUTO, "none": ToolChoice.NONE, "required": ToolChoice.REQUIRED,
@@ -111,7 +111,7 @@ def _read_format(wire: JsonValue) -> ResponseFormat | None:
 _ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 
 
-def _read_messages(wires: Iterable[JsonObject], dialect: ChatDialect) -> list[Message]:
+def _read_messages(wires: Iterable[JsonObject], dialect: ChatProfile) -> list[Message]:
     messages: list[Message] = []
     names: dict[str, str] = {}
     for wire in wires:
@@ -139,7 +139,7 @@ def _read_result(wire: JsonObject, names: Mapping[str, str]) -> ToolResult:
     return ToolResult(call_id, names.get(call_id, ""), value, failed)
 
 
-def _read_assistant(wire: JsonObject, dialect: ChatDialect) -> Message:
+def _read_assistant(wire: JsonObject, dialect: ChatProfile) -> Message:
     thinking, text = decode_content({**wire, "reasoning": wire.get("reasoning") or ""}, dialect)
     calls = [
         decode_call(call, NameMap((), dialect.names), dialect.family) for call in objects_of(wire.get("tool_calls"))
@@ -150,7 +150,7 @@ def _read_assistant(wire: JsonObject, dialect: ChatDialect) -> Message:
     return Message("assistant", (*thinking, *opaque, *((TextPart(text),) if text else ()), *number_calls(calls)))
 
 
-def _read_parts(content: JsonValue, dialect: ChatDialect) -> tuple[Part, ...]:
+def _read_parts(content: JsonValue, dialect: ChatProfile) -> tuple[Part, ...]:
     return read_content(content, _READERS, encode_part, dialect)
 
 

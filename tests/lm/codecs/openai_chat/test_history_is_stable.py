@@ -12,7 +12,7 @@ from sigwire.core.messages import Message, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE, DEEPSEEK, MISTRAL, OPENAI, ChatDialect
+from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE, DEEPSEEK, MISTRAL, OPENAI, ChatProfile
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.openai_chat.wire import ASKED, encoded, target
 
@@ -35,7 +35,7 @@ EVERYBODY = [target(dialect) for dialect in (OPENAI, COMPATIBLE, MISTRAL, DEEPSE
 
 
 @given(st.lists(st.tuples(st.integers(1, len(TALK)), st.sampled_from(EVERYBODY)), max_size=12))
-def test_what_was_sent_before_is_sent_again_as_if_it_were_new(rounds: list[tuple[int, Target[ChatDialect]]]) -> None:
+def test_what_was_sent_before_is_sent_again_as_if_it_were_new(rounds: list[tuple[int, Target[ChatProfile]]]) -> None:
     for length, to in rounds:  # shorter or longer, and to whom it likes: names and ids are others each time
         sent, new = (
             openai_chat.encode(Request(TALK[:length]), to),

@@ -11,7 +11,7 @@ from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, Opaqu
 from sigwire.core.request import Request
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import UnsupportedFeature
-from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, MISTRAL, OLLAMA_CHAT, OPENAI, OPENROUTER, VLLM, ChatDialect
+from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, MISTRAL, OLLAMA_CHAT, OPENAI, OPENROUTER, VLLM, ChatProfile
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.openai_chat.reading import read_request
@@ -129,7 +129,7 @@ def test_messages_are_written_and_read_back(messages: tuple[Message, ...], wire:
     assert read_request(sent.body).messages == messages
 
 
-def one_way(*messages: Message, to: Target[ChatDialect] | None = None) -> tuple[JsonValue, list[str]]:
+def one_way(*messages: Message, to: Target[ChatProfile] | None = None) -> tuple[JsonValue, list[str]]:
     sent = encoded(Request(messages), to)
     return sent.body["messages"], features(sent.warnings)
 
@@ -160,7 +160,7 @@ def test_row_12_a_document_by_url_is_refused_and_a_text_document_is_sent_as_text
 
 
 THOUGHT = ThinkingPart("hm", provider="deepseek")
-REPLAYS: dict[str, tuple[ChatDialect, tuple[Part, ...], JsonObject]] = {
+REPLAYS: dict[str, tuple[ChatProfile, tuple[Part, ...], JsonObject]] = {
     "row 16 openai takes none": (
         OPENAI,
         (replace(THOUGHT, provider="openai-chat"), TextPart("a")),
@@ -225,7 +225,7 @@ REPLAYS: dict[str, tuple[ChatDialect, tuple[Part, ...], JsonObject]] = {
 
 
 @pytest.mark.parametrize(("dialect", "parts", "wire"), REPLAYS.values(), ids=REPLAYS)
-def test_what_an_assistant_turn_sends_back(dialect: ChatDialect, parts: tuple[Part, ...], wire: JsonObject) -> None:
+def test_what_an_assistant_turn_sends_back(dialect: ChatProfile, parts: tuple[Part, ...], wire: JsonObject) -> None:
     sent = encoded(Request((ASKED, Message("assistant", parts))), target(dialect))
     messages = sent.body["messages"]
     assert isinstance(messages, list)

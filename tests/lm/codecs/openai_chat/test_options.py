@@ -19,7 +19,7 @@ from sigwire.lm.codecs.openai_chat.profiles import (
     MISTRAL,
     OPENROUTER,
     VLLM,
-    ChatDialect,
+    ChatProfile,
 )
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
@@ -32,7 +32,7 @@ IN_WORDS = (
     '{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}'
 )
 LOGPROBS: JsonObject = {"logprobs": True, "top_logprobs": 3}
-FIELDS: dict[str, tuple[Target[ChatDialect], JsonObject, JsonObject, list[str]]] = {
+FIELDS: dict[str, tuple[Target[ChatProfile], JsonObject, JsonObject, list[str]]] = {
     "row 38 max tokens": (target(), {"max_tokens": 50}, {"max_completion_tokens": 50}, []),
     "row 38 max tokens on a compatible host": (target(COMPATIBLE), {"max_tokens": 50}, {"max_tokens": 50}, []),
     "row 38 max tokens on groq": (target(GROQ), {"max_tokens": 50}, {"max_completion_tokens": 50}, []),
@@ -136,7 +136,7 @@ FIELDS: dict[str, tuple[Target[ChatDialect], JsonObject, JsonObject, list[str]]]
 
 
 @pytest.mark.parametrize(("to", "options", "fields", "warned"), FIELDS.values(), ids=FIELDS)
-def test_options(to: Target[ChatDialect], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
+def test_options(to: Target[ChatProfile], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
     sent = encoded(Request((ASKED,), options=options), to)
     assert sent.body == body(WIRE_ASKED, **fields)
     assert features(sent.warnings) == warned
@@ -155,7 +155,7 @@ def test_row_43_a_host_with_one_choice_at_a_time_is_asked_twice() -> None:
         pytest.param(target(), {"temprature": 5}, "temprature", id="a misspelt option"),
     ],
 )
-def test_an_option_without_a_place_is_refused(to: Target[ChatDialect], options: JsonObject, named: str) -> None:
+def test_an_option_without_a_place_is_refused(to: Target[ChatProfile], options: JsonObject, named: str) -> None:
     with pytest.raises(UnsupportedOption, match=f"no option {named!r}.*extra_body") as caught:
         encoded(Request((ASKED,), options=options), to)
     assert caught.value.option == named
@@ -231,7 +231,7 @@ def test_any_object_is_asked_for_without_a_schema() -> None:
         pytest.param(target(able=Capabilities()), {}, id="row 36 a model without any"),
     ],
 )
-def test_structured_output_that_is_missing_is_asked_for_in_words(to: Target[ChatDialect], fields: JsonObject) -> None:
+def test_structured_output_that_is_missing_is_asked_for_in_words(to: Target[ChatProfile], fields: JsonObject) -> None:
     sent = encoded(Request((Message.system("S"), ASKED), response_format=ResponseFormat(SCHEMA)), to)
     assert sent.body == body({"role": "system", "content": f"S\n\n{IN_WORDS}"}, WIRE_ASKED, **fields)
     assert features(sent.warnings) == ["response_format"]

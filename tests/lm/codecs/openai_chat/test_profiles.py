@@ -10,7 +10,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.openai_chat import profiles as dialects
-from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE, DIALECTS, ChatDialect
+from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE, DIALECTS, ChatProfile
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.reasoning import EFFORTS
 
@@ -18,9 +18,9 @@ ROWS = list(DIALECTS.items())
 
 
 def test_every_row_of_the_module_is_in_the_table_and_public() -> None:
-    rows = {name: value for name, value in vars(dialects).items() if isinstance(value, ChatDialect)}
+    rows = {name: value for name, value in vars(dialects).items() if isinstance(value, ChatProfile)}
     assert set(map(id, rows.values())) == set(map(id, DIALECTS.values()))
-    assert set(dialects.__all__) == {*rows, "DIALECTS", "ChatDialect", "ReasoningWords"}
+    assert set(dialects.__all__) == {*rows, "DIALECTS", "ChatProfile", "ReasoningWords"}
 
 
 def test_no_two_rows_share_a_family() -> None:
@@ -28,7 +28,7 @@ def test_no_two_rows_share_a_family() -> None:
 
 
 @pytest.mark.parametrize(("name", "row"), ROWS, ids=DIALECTS)
-def test_a_row_speaks_of_itself_and_in_our_words(name: str, row: ChatDialect) -> None:
+def test_a_row_speaks_of_itself_and_in_our_words(name: str, row: ChatProfile) -> None:
     assert row.repair.family == row.family
     assert set(row.reasoning.efforts) <= set(EFFORTS)
     assert list(row.reasoning.efforts) == sorted(row.reasoning.efforts, key=EFFORTS.index)
@@ -36,7 +36,7 @@ def test_a_row_speaks_of_itself_and_in_our_words(name: str, row: ChatDialect) ->
 
 
 @pytest.mark.parametrize(("name", "row"), ROWS, ids=DIALECTS)
-def test_nothing_is_sent_that_was_not_asked_for(name: str, row: ChatDialect) -> None:
+def test_nothing_is_sent_that_was_not_asked_for(name: str, row: ChatProfile) -> None:
     sent = openai_chat.encode(Request((Message.user("q"),)), Target(name, "m", row))
     assert sent.body == {"model": "m", "messages": [{"role": "user", "content": "q"}]}
     assert (sent.headers, sent.query, sent.warnings, sent.repeat) == ({}, {}, (), 1)

@@ -14,7 +14,7 @@ from sigwire.core.messages import Message, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.tools.tool import ToolResult
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, DIALECTS, MISTRAL, OPENAI, OPENROUTER, ChatDialect
+from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, DIALECTS, MISTRAL, OPENAI, OPENROUTER, ChatProfile
 from tests.lm.codecs.any_request import (
     attempt,
     audio,
@@ -94,7 +94,7 @@ wire_calls = st.lists(
 
 @given(texts, texts, wire_calls, st.sampled_from([OPENAI, DEEPSEEK, OPENROUTER, MISTRAL]))
 def test_an_answer_put_into_history_is_sent_as_it_came(
-    text: str, thought: str, wires: list[JsonObject], dialect: ChatDialect
+    text: str, thought: str, wires: list[JsonObject], dialect: ChatProfile
 ) -> None:
     keep_ids = replace(dialect, repair=replace(dialect.repair, ids=None))
     came: dict[str, Any] = {"role": "assistant", "content": text or None, **({"tool_calls": wires} if wires else {})}

@@ -14,7 +14,7 @@ from sigwire.core.request import Request
 from sigwire.core.tools.tool import CallError, ToolCall
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.openai_chat.profiles import GROQ
-from sigwire.lm.codecs.shared.interface import Encoded, Target
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 
 TARGET = Target("groq", "m", GROQ)
 SAID = "parameters for tool f did not match schema"
@@ -24,7 +24,7 @@ def tool(name: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "description": "d", "parameters": {"type": "object"}}}
 
 
-SENT: Encoded = openai_chat.encode(Request((Message.user("q"),), (tool("maps.find"), tool("g"))), TARGET)
+SENT: EncodedRequest = openai_chat.encode(Request((Message.user("q"),), (tool("maps.find"), tool("g"))), TARGET)
 
 
 def refusal(generation: Any, code: str = "tool_use_failed") -> bytes:

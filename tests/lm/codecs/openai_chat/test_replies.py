@@ -20,7 +20,7 @@ from sigwire.lm.codecs.openai_chat.profiles import (
     OPENAI,
     OPENROUTER,
     VLLM,
-    ChatDialect,
+    ChatProfile,
 )
 from tests.lm.codecs.encoding import features, with_parts
 from tests.lm.codecs.openai_chat.wire import (
@@ -46,7 +46,7 @@ def thinking(family: str, text: str = "hm", signature: str | None = None) -> Thi
 
 CITED: JsonObject = {"url": "https://x", "title": "X", "start_index": 0, "end_index": 4}
 BROKEN = CallError("malformed_json", "The arguments are not valid JSON: Expecting value: line 1 column 7 (char 6)")
-REPLIES: dict[str, tuple[ChatDialect, JsonObject, JsonValue, Choice]] = {
+REPLIES: dict[str, tuple[ChatProfile, JsonObject, JsonValue, Choice]] = {
     "row 51 text": (OPENAI, {"content": "Hi"}, "stop", Choice("Hi")),
     "row 52 call id, row 55 two parallel calls": (
         OPENAI,
@@ -172,7 +172,7 @@ REPLIES: dict[str, tuple[ChatDialect, JsonObject, JsonValue, Choice]] = {
 
 
 @pytest.mark.parametrize(("dialect", "message", "reason", "choice"), REPLIES.values(), ids=REPLIES)
-def test_replies(dialect: ChatDialect, message: JsonObject, reason: JsonValue, choice: Choice) -> None:
+def test_replies(dialect: ChatProfile, message: JsonObject, reason: JsonValue, choice: Choice) -> None:
     wire = answer(message, reason)
     response = decoded(wire, target(dialect))
     choices = wire["choices"]

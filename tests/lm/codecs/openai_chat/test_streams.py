@@ -17,16 +17,16 @@ from sigwire.core.response import Response, Usage
 from sigwire.core.tools.tool import Tool, ToolCall
 from sigwire.errors import LMInvalidRequestError, LMRateLimitError, LMServerError, LMTransportError, LMUnexpectedError
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, GROQ, MISTRAL, OPENAI, OPENROUTER, VLLM, ChatDialect
+from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, GROQ, MISTRAL, OPENAI, OPENROUTER, VLLM, ChatProfile
 from sigwire.lm.codecs.shared.framing import splitter_for
 from sigwire.lm.codecs.shared.interface import StreamingCodec, Target
 from tests.lm.codecs.streaming import ASKED, cuts, hostile, only_our_errors, sent_to, streamed, told
 
-CODEC: StreamingCodec[ChatDialect] = openai_chat
+CODEC: StreamingCodec[ChatProfile] = openai_chat
 TARGET = Target("openai", "m", OPENAI)
 
 
-def at(dialect: ChatDialect) -> Target[ChatDialect]:
+def at(dialect: ChatProfile) -> Target[ChatProfile]:
     return Target(dialect.family, "m", dialect)
 
 
@@ -301,7 +301,7 @@ HM: JsonObject = {"content": "ok"}
 OK = TextPart("ok")
 
 
-def thought(dialect: ChatDialect, text: str = "hm", signature: str | None = None) -> ThinkingPart:
+def thought(dialect: ChatProfile, text: str = "hm", signature: str | None = None) -> ThinkingPart:
     return ThinkingPart(text, signature=signature, provider=dialect.family)
 
 
@@ -309,7 +309,7 @@ def detail(kind: str = "reasoning.text", **fields: Any) -> JsonObject:
     return {"reasoning_details": [{"type": kind, "index": 0, **fields}]}
 
 
-SAID: dict[str, tuple[ChatDialect, list[JsonObject], tuple[object, ...]]] = {
+SAID: dict[str, tuple[ChatProfile, list[JsonObject], tuple[object, ...]]] = {
     "text": (OPENAI, [{"content": "o"}, {"content": None}, {"content": ""}, {"content": "k"}], (OK,)),
     "row 56 reasoning_content": (
         DEEPSEEK, [{"reasoning_content": "h", "content": None}, {"reasoning_content": "m"}, HM],
@@ -382,7 +382,7 @@ SAID: dict[str, tuple[ChatDialect, list[JsonObject], tuple[object, ...]]] = {
 
 
 @pytest.mark.parametrize(("dialect", "deltas", "parts"), SAID.values(), ids=SAID)
-def test_what_is_said(dialect: ChatDialect, deltas: list[JsonObject], parts: tuple[object, ...]) -> None:
+def test_what_is_said(dialect: ChatProfile, deltas: list[JsonObject], parts: tuple[object, ...]) -> None:
     response = streamed(CODEC, at(dialect), [*map(chunk, deltas), over()])
     assert response.choices[0].message().parts == parts
     assert response == openai_chat.decode(response.raw, sent_to(CODEC, at(dialect)), at(dialect))
@@ -650,7 +650,7 @@ def without_raw(response: Response) -> Response:
 
 
 @given(answers(), st.sampled_from([GROQ, OPENAI, VLLM]))
-def test_a_streamed_answer_is_the_whole_answer(answer: tuple[JsonObject, list[JsonObject]], host: ChatDialect) -> None:
+def test_a_streamed_answer_is_the_whole_answer(answer: tuple[JsonObject, list[JsonObject]], host: ChatProfile) -> None:
     body, chunks = answer
     sent = sent_to(CODEC, at(host))
     events = told(CODEC, at(host), chunks)

@@ -18,7 +18,7 @@ from sigwire.lm.codecs.openai_chat.profiles import (
     MISTRAL,
     OLLAMA_CHAT,
     OPENAI,
-    ChatDialect,
+    ChatProfile,
 )
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
@@ -37,7 +37,7 @@ ALLOWED_WIRE: JsonObject = {
     "allowed_tools": {"mode": "required", "tools": [FORCED, {"type": "function", "function": {"name": "g"}}]},
 }
 THIRD: JsonObject = {"type": "function", "function": {"name": "h", "description": "i", "parameters": SCHEMA}}
-OFFERS: dict[str, tuple[Target[ChatDialect], Request, JsonObject, list[str]]] = {
+OFFERS: dict[str, tuple[Target[ChatProfile], Request, JsonObject, list[str]]] = {
     "row 24 definition": (target(), Request(tools=(TOOL,)), {"tools": [TOOL]}, []),
     "row 25 no-argument tool": (target(), Request(tools=(NOTHING,)), {"tools": [NOTHING]}, []),
     "row 25 tool without parameters": (target(), Request(tools=(NO_PARAMETERS,)), {"tools": [NO_PARAMETERS]}, []),
@@ -115,7 +115,7 @@ OFFERS: dict[str, tuple[Target[ChatDialect], Request, JsonObject, list[str]]] = 
 
 
 @pytest.mark.parametrize(("to", "request_", "fields", "warned"), OFFERS.values(), ids=OFFERS)
-def test_tools_and_choices(to: Target[ChatDialect], request_: Request, fields: JsonObject, warned: list[str]) -> None:
+def test_tools_and_choices(to: Target[ChatProfile], request_: Request, fields: JsonObject, warned: list[str]) -> None:
     sent = encoded(replace(request_, messages=(ASKED,)), to)
     assert sent.body == body(WIRE_ASKED, **fields)
     assert features(sent.warnings) == warned

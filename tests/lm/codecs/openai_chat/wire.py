@@ -15,11 +15,11 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.core.tools.tool import ToolCall
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.openai_chat.profiles import OPENAI, ChatDialect
-from sigwire.lm.codecs.shared.interface import Codec, Encoded, ModelFacts, Target
+from sigwire.lm.codecs.openai_chat.profiles import OPENAI, ChatProfile
+from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, ModelFacts, Target
 from tests.lm.codecs.encoding import encoded_untouched
 
-CODEC: Codec[ChatDialect] = openai_chat
+CODEC: Codec[ChatProfile] = openai_chat
 ABLE = Capabilities(
     native_tools=True, tool_choice=True, json_schema=True, json_object=True, tools_with_json_schema=True, images=True
 )
@@ -35,11 +35,11 @@ WIRE_ASKED: JsonObject = {"role": "user", "content": "q"}
 ASSISTANT: JsonObject = {"role": "assistant", "content": None, "tool_calls": [WIRE_CALL]}
 
 
-def target(dialect: ChatDialect = OPENAI, *, able: Capabilities = ABLE, **facts: Any) -> Target[ChatDialect]:
+def target(dialect: ChatProfile = OPENAI, *, able: Capabilities = ABLE, **facts: Any) -> Target[ChatProfile]:
     return Target(dialect.family, "m", dialect, able, ModelFacts(**facts))
 
 
-def encoded(request: Request, to: Target[ChatDialect] | None = None, *, stream: bool = False) -> Encoded:
+def encoded(request: Request, to: Target[ChatProfile] | None = None, *, stream: bool = False) -> EncodedRequest:
     return encoded_untouched(openai_chat, request, to or target(), stream=stream)
 
 
@@ -63,7 +63,7 @@ def answer(message: JsonObject, finish_reason: JsonValue = "stop", **fields: Jso
     return {"id": "r1", "model": "m-1", "choices": [choice], "usage": USAGE, **fields}
 
 
-def decoded(wire: JsonValue, to: Target[ChatDialect] | None = None, *history: Message) -> Response:
+def decoded(wire: JsonValue, to: Target[ChatProfile] | None = None, *history: Message) -> Response:
     before = copy.deepcopy(wire)
     response = openai_chat.decode(wire, encoded(Request((ASKED, *history)), to), to or target())
     assert wire == before

@@ -13,7 +13,7 @@ from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.lm.codecs.openai_responses.decoding import decode_item
 from sigwire.lm.codecs.openai_responses.items import encode_part
-from sigwire.lm.codecs.openai_responses.profiles import OPENAI, ResponsesDialect
+from sigwire.lm.codecs.openai_responses.profiles import OPENAI, ResponsesProfile
 from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, LOGPROBS, OPTIONS
 from sigwire.lm.codecs.shared.history import read_error_text
 from sigwire.lm.codecs.shared.media import read_content, split_data_url
@@ -29,7 +29,7 @@ _MODELLED = frozenset({
 })  # fmt: skip
 
 
-def read_request(body: JsonObject, dialect: ResponsesDialect | None = None) -> Request:
+def read_request(body: JsonObject, dialect: ResponsesProfile | None = None) -> Request:
     """The request that this body is the encoding of. What is not modelled stays in opaque parts and ``extra_body``."""
     dialect = dialect or OPENAI
     rest: JsonObject = {name: value for name, value in body.items() if name not in _MODELLED and value is not None}
@@ -56,21 +56,21 @@ _Read: TypeAlias = tuple[JsonObject, JsonObject]
 """Options, and what is left for ``extra_body``."""
 
 
-def _read_options(rest: JsonObject, dialect: ResponsesDialect) -> _Read:
+def _read_options(rest: JsonObject, dialect: ResponsesProfile) -> _Read:
     places = {**OPTIONS, **dialect.options}
     names = {option.path: name for name, option in places.items() if isinstance(option, Place)}
     options: JsonObject = {names[key]: value for key, value in rest.items() if key in names}
     return options, {key: value for key, value in rest.items() if key not in names}
 
 
-def _read_store(body: JsonObject, dialect: ResponsesDialect) -> _Read:
+def _read_store(body: JsonObject, dialect: ResponsesProfile) -> _Read:
     store = body.get("store")
     if store is None and dialect.store is not None:
         store = True  # the provider's default
     return {}, {} if store == dialect.store else {"store": store}
 
 
-def _read_reasoning(body: JsonObject, dialect: ResponsesDialect) -> _Read:
+def _read_reasoning(body: JsonObject, dialect: ResponsesProfile) -> _Read:
     wire = body.get("reasoning")
     given: JsonObject = {name: value for name, value in object_of(wire).items() if value is not None}
     effort = given.get("effort")
@@ -82,7 +82,7 @@ def _read_reasoning(body: JsonObject, dialect: ResponsesDialect) -> _Read:
     return options, {"reasoning": given} if given else {}
 
 
-def _read_include(body: JsonObject, dialect: ResponsesDialect) -> _Read:
+def _read_include(body: JsonObject, dialect: ResponsesProfile) -> _Read:
     include = body.get("include")
     words = [word for word in include if isinstance(word, str)] if isinstance(include, list) else []
     if set(words) - {ENCRYPTED, LOGPROBS}:
@@ -164,7 +164,7 @@ def _read_schema(wire: JsonObject) -> tuple[ResponseFormat | None, JsonObject]:
 _ROLES: Mapping[str, Role] = {"system": "system", "developer": "system"}
 
 
-def _read_messages(body: JsonObject, dialect: ResponsesDialect) -> list[Message]:
+def _read_messages(body: JsonObject, dialect: ResponsesProfile) -> list[Message]:
     """Items of the model become one turn until somebody else has the word, results next to each other too."""
     told = body.get("instructions")
     messages: list[Message] = [Message.system(told)] if isinstance(told, str) and told else []
@@ -186,7 +186,7 @@ def _new_turn(messages: Sequence[Message], parts: tuple[Part, ...]) -> bool:
     return isinstance(parts[0], TextPart) and isinstance(messages[-1].parts[-1], TextPart)
 
 
-def _read_item(item: JsonObject, names: Mapping[str, str], dialect: ResponsesDialect) -> tuple[Role, tuple[Part, ...]]:
+def _read_item(item: JsonObject, names: Mapping[str, str], dialect: ResponsesProfile) -> tuple[Role, tuple[Part, ...]]:
     if (string_of(item, "type") or "") in ("function_call_output", "custom_tool_call_output"):
         return "tool", (_read_result(item, names, dialect),)
     role = string_of(item, "role")
@@ -198,7 +198,7 @@ def _read_item(item: JsonObject, names: Mapping[str, str], dialect: ResponsesDia
     return _ROLES.get(role, "user"), _read_parts(item.get("content"), dialect)
 
 
-def _read_result(item: JsonObject, names: Mapping[str, str], dialect: ResponsesDialect) -> ToolResult:
+def _read_result(item: JsonObject, names: Mapping[str, str], dialect: ResponsesProfile) -> ToolResult:
     call_id, output = string_of(item, "call_id") or "", item.get("output")
     wires = objects_of(output)
     media = tuple(_read_media(wire) for wire in wires)
@@ -214,7 +214,7 @@ def _read_media(wire: JsonObject) -> MediaPart:
     return reader(wire) if reader else TextPart(dumps(wire))
 
 
-def _read_parts(content: JsonValue, dialect: ResponsesDialect) -> tuple[Part, ...]:
+def _read_parts(content: JsonValue, dialect: ResponsesProfile) -> tuple[Part, ...]:
     return read_content(content, _READERS, encode_part, dialect)
 
 

@@ -11,7 +11,7 @@ from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, Opaqu
 from sigwire.core.request import Request
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError, UnsupportedFeature
-from sigwire.lm.codecs.openai_responses import COMPATIBLE, DEEPSEEK, OPENAI, ResponsesDialect
+from sigwire.lm.codecs.openai_responses import COMPATIBLE, DEEPSEEK, OPENAI, ResponsesProfile
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.openai_responses.reading import read_request
 from tests.lm.codecs.openai_responses.wire import (
@@ -213,7 +213,7 @@ def test_media_in_an_assistant_turn_are_refused() -> None:
         encoded(Request((ASKED, Message("assistant", (PNG,)))))
 
 
-REPLAYS: dict[str, tuple[ResponsesDialect, tuple[Part, ...], list[JsonObject]]] = {
+REPLAYS: dict[str, tuple[ResponsesProfile, tuple[Part, ...], list[JsonObject]]] = {
     "row 16 interleaved reasoning and calls": (
         OPENAI,
         (
@@ -274,7 +274,7 @@ REPLAYS: dict[str, tuple[ResponsesDialect, tuple[Part, ...], list[JsonObject]]] 
 
 @pytest.mark.parametrize(("dialect", "parts", "wire"), REPLAYS.values(), ids=REPLAYS)
 def test_what_an_assistant_turn_sends_back(
-    dialect: ResponsesDialect, parts: tuple[Part, ...], wire: list[JsonObject]
+    dialect: ResponsesProfile, parts: tuple[Part, ...], wire: list[JsonObject]
 ) -> None:
     written = encoded(Request((ASKED, Message("assistant", parts))), target(dialect)).body["input"]
     assert isinstance(written, list)

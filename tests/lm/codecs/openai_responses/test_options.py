@@ -11,7 +11,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.errors import UnsupportedFeature, UnsupportedOption
-from sigwire.lm.codecs.openai_responses import COMPATIBLE, ResponsesDialect
+from sigwire.lm.codecs.openai_responses import COMPATIBLE, ResponsesProfile
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.openai_responses.reading import read_request
@@ -39,7 +39,7 @@ IN_WORDS = (
 REASONS = replace(ABLE, reasoning=True)
 ENCRYPTED = "reasoning.encrypted_content"
 LOGPROBS = "message.output_text.logprobs"
-FIELDS: dict[str, tuple[Target[ResponsesDialect], JsonObject, JsonObject, list[str]]] = {
+FIELDS: dict[str, tuple[Target[ResponsesProfile], JsonObject, JsonObject, list[str]]] = {
     "row 38 max tokens": (target(), {"max_tokens": 50}, {"max_output_tokens": 50}, []),
     "row 39 max tokens unset": (target(), {"max_tokens": None}, {}, []),
     "row 40 temperature": (target(), {"temperature": 0.0, "top_p": 0.5}, {"temperature": 0.0, "top_p": 0.5}, []),
@@ -126,7 +126,7 @@ FIELDS: dict[str, tuple[Target[ResponsesDialect], JsonObject, JsonObject, list[s
 
 
 @pytest.mark.parametrize(("to", "options", "fields", "warned"), FIELDS.values(), ids=FIELDS)
-def test_options(to: Target[ResponsesDialect], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
+def test_options(to: Target[ResponsesProfile], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
     sent = encoded(Request((ASKED,), options=options), to)
     assert sent.body == body(WIRE_ASKED, **fields)
     assert features(sent.warnings) == warned

@@ -14,7 +14,7 @@ from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.tools.tool import ToolResult
 from sigwire.lm.codecs import openai_responses
-from sigwire.lm.codecs.openai_responses import DEEPSEEK, DIALECTS, OPENAI, ResponsesDialect
+from sigwire.lm.codecs.openai_responses import DEEPSEEK, DIALECTS, OPENAI, ResponsesProfile
 from tests.lm.codecs.any_request import (
     attempt,
     audio,
@@ -79,7 +79,7 @@ def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request,
 
 
 @given(requests, st.sampled_from([OPENAI, DEEPSEEK]))
-def test_every_call_is_answered_in_order_before_anybody_else_speaks(request: Request, host: ResponsesDialect) -> None:
+def test_every_call_is_answered_in_order_before_anybody_else_speaks(request: Request, host: ResponsesProfile) -> None:
     sent = attempt(openai_responses, replace(request, options={}), target(host))
     if isinstance(sent, str):
         return

@@ -17,12 +17,12 @@ from sigwire.core.response import Response, Usage
 from sigwire.core.tools.tool import Tool, ToolCall
 from sigwire.errors import LMContentFilteredError, LMRateLimitError, LMServerError, LMTransportError, LMUnexpectedError
 from sigwire.lm.codecs import openai_responses
-from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesDialect
+from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesProfile
 from sigwire.lm.codecs.openai_responses.stops import StopCutter, stop_at
 from sigwire.lm.codecs.shared.interface import StreamingCodec, Target
 from tests.lm.codecs.streaming import ASKED, cuts, hostile, only_our_errors, sent_to, streamed, told
 
-CODEC: StreamingCodec[ResponsesDialect] = openai_responses
+CODEC: StreamingCodec[ResponsesProfile] = openai_responses
 TARGET = Target("openai", "m", OPENAI)
 FAMILY = OPENAI.family
 

@@ -11,7 +11,7 @@ from sigwire.core.request import Request, ToolChoice
 from sigwire.core.tools.tool import Tool, WebSearch
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import openai_responses
-from sigwire.lm.codecs.openai_responses import AZURE, COMPATIBLE, OPENAI, ResponsesDialect
+from sigwire.lm.codecs.openai_responses import AZURE, COMPATIBLE, OPENAI, ResponsesProfile
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.openai_responses.reading import read_request
@@ -51,7 +51,7 @@ WIRE_NARROW_SEARCH: JsonObject = {
     "filters": {"allowed_domains": ["a.de"]},
     "user_location": {"type": "approximate", **PLACE},
 }
-OFFERS: dict[str, tuple[Target[ResponsesDialect], Request, JsonObject, list[str]]] = {
+OFFERS: dict[str, tuple[Target[ResponsesProfile], Request, JsonObject, list[str]]] = {
     "row 24 definition": (target(), Request(tools=(TOOL,)), {"tools": [WIRE_TOOL]}, []),
     "row 25 no-argument tool": (
         target(),
@@ -159,7 +159,7 @@ OFFERS: dict[str, tuple[Target[ResponsesDialect], Request, JsonObject, list[str]
 
 @pytest.mark.parametrize(("to", "request_", "fields", "warned"), OFFERS.values(), ids=OFFERS)
 def test_tools_and_choices(
-    to: Target[ResponsesDialect], request_: Request, fields: JsonObject, warned: list[str]
+    to: Target[ResponsesProfile], request_: Request, fields: JsonObject, warned: list[str]
 ) -> None:
     sent = encoded(replace(request_, messages=(ASKED,)), to)
     wire = body(WIRE_ASKED, **fields)
@@ -214,7 +214,7 @@ def test_row_26_a_name_the_wire_forbids_is_mapped_and_mapped_back() -> None:
     ],
 )
 def test_a_built_in_tool_without_a_place_is_refused(
-    to: Target[ResponsesDialect], tool: JsonObject, refused: str
+    to: Target[ResponsesProfile], tool: JsonObject, refused: str
 ) -> None:
     with pytest.raises(UnsupportedFeature, match=f"has no place for .*{refused}"):
         encoded(Request((ASKED,), (tool,)), to)

@@ -15,11 +15,11 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.core.tools.tool import Tool, ToolCall, ToolResult
 from sigwire.lm.codecs import openai_responses
-from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesDialect
-from sigwire.lm.codecs.shared.interface import Codec, Encoded, ModelFacts, Target
+from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesProfile
+from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, ModelFacts, Target
 from tests.lm.codecs.encoding import encoded_untouched, features
 
-CODEC: Codec[ResponsesDialect] = openai_responses
+CODEC: Codec[ResponsesProfile] = openai_responses
 FAMILY = "openai-responses"
 ABLE = Capabilities(
     native_tools=True, tool_choice=True, json_schema=True, json_object=True, tools_with_json_schema=True, images=True
@@ -61,11 +61,11 @@ ADDED: JsonObject = {"type": "additional_tools", "role": "developer", "tools": [
 SHELL: JsonObject = {**WIRE_TEXT, "content": [{"type": "output_text", "annotations": []}]}
 
 
-def target(dialect: ResponsesDialect = OPENAI, *, able: Capabilities = ABLE, **facts: Any) -> Target[ResponsesDialect]:
+def target(dialect: ResponsesProfile = OPENAI, *, able: Capabilities = ABLE, **facts: Any) -> Target[ResponsesProfile]:
     return Target(dialect.family, "m", dialect, able, ModelFacts(**facts))
 
 
-def encoded(request: Request, to: Target[ResponsesDialect] | None = None, *, stream: bool = False) -> Encoded:
+def encoded(request: Request, to: Target[ResponsesProfile] | None = None, *, stream: bool = False) -> EncodedRequest:
     return encoded_untouched(openai_responses, request, to or target(), stream=stream)
 
 
@@ -73,7 +73,7 @@ def body(*items: JsonObject, **fields: Any) -> JsonObject:
     return {"model": "m", "input": list(items), "store": False, **fields}
 
 
-def one_way(*messages: Message, to: Target[ResponsesDialect] | None = None) -> tuple[JsonValue, list[str]]:
+def one_way(*messages: Message, to: Target[ResponsesProfile] | None = None) -> tuple[JsonValue, list[str]]:
     sent = encoded(Request(messages), to)
     return sent.body["input"], features(sent.warnings)
 
@@ -98,7 +98,7 @@ def answer(*items: JsonObject, **fields: JsonValue) -> JsonObject:
     return {"id": "r1", "model": "m-1", "status": "completed", "output": list(items), "usage": USAGE, **fields}
 
 
-def decoded(wire: JsonValue, request: Request | None = None, to: Target[ResponsesDialect] | None = None) -> Response:
+def decoded(wire: JsonValue, request: Request | None = None, to: Target[ResponsesProfile] | None = None) -> Response:
     before = copy.deepcopy(wire)
     response = openai_responses.decode(wire, encoded(request or Request((ASKED,)), to), to or target())
     assert wire == before

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sigwire.core.json import JsonValue
 from sigwire.core.tools.names import NameRules
 from sigwire.errors import LMAuthenticationError, LMError, LMInvalidRequestError, LMRateLimitError, LMServerError
-from sigwire.lm.codecs.shared.errors import Fault, Rule, lm_error, read_body, read_fault
-from sigwire.lm.codecs.shared.interface import Dialect, Target
+from sigwire.lm.codecs.shared.errors import ErrorRule, Fault, lm_error, read_body, read_fault
+from sigwire.lm.codecs.shared.interface import Target, WireProfile
 
-TARGET = Target("home", "m", Dialect(family="home", path="/", names=NameRules()))
+TARGET = Target("home", "m", WireProfile(family="home", path="/", names=NameRules()))
 
 SHAPES: dict[str, tuple[JsonValue, str, tuple[str, ...]]] = {
     "openai": ({"error": {"message": "M", "type": "T", "code": "C"}}, "M", ("c", "t")),
@@ -82,8 +82,8 @@ def test_request_ids(headers: dict[str, str], body: JsonValue, request_id: str |
 
 
 RULES = (
-    Rule(LMAuthenticationError, frozenset({400}), codes=frozenset({"api_key_invalid"}), hint="Key of {provider}?"),
-    Rule(LMInvalidRequestError, texts=("no tools",), retry=True),
+    ErrorRule(LMAuthenticationError, frozenset({400}), codes=frozenset({"api_key_invalid"}), hint="Key of {provider}?"),
+    ErrorRule(LMInvalidRequestError, texts=("no tools",), retry=True),
 )
 
 

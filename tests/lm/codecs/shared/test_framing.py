@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sigwire.core.json import JsonValue
 from sigwire.errors import LMError, LMTransportError, LMUnexpectedError
-from sigwire.lm.codecs.shared.framing import EventStream, Lines, ServerSentEvent, splitter_for
+from sigwire.lm.codecs.shared.framing import Lines, ServerSentEvent, SSEDecoder, splitter_for
 from sigwire.lm.codecs.shared.interface import Framing
 
 
@@ -29,7 +29,7 @@ def read(parts: Iterable[bytes], framing: Framing = "sse", limit: int = 1_000_00
 
 
 def read_events(parts: Iterable[bytes]) -> list[ServerSentEvent]:
-    stream = EventStream()
+    stream = SSEDecoder()
     return [event for part in parts for event in stream.feed(part)] + stream.close()
 
 

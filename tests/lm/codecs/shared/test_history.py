@@ -16,9 +16,9 @@ from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.history import (
     NOT_EXECUTED,
-    IdRules,
-    Repaired,
-    RepairRules,
+    CallIdRules,
+    HistoryRules,
+    NormalizedHistory,
     error_text,
     read_error_text,
     repair,
@@ -31,10 +31,10 @@ RA, RB = ToolResult("a", "f", "1"), ToolResult("b", "g", "2")
 MISSING = ToolResult("a", "f", NOT_EXECUTED, is_error=True)
 CALLED = Message.assistant(tool_calls=[A])
 CALLED_BOTH = Message.assistant(tool_calls=[A, B])
-PLAIN = RepairRules(family="home")
+PLAIN = HistoryRules(family="home")
 
 
-def repaired(*messages: Message, rules: RepairRules = PLAIN) -> Repaired:
+def repaired(*messages: Message, rules: HistoryRules = PLAIN) -> NormalizedHistory:
     before = copy.deepcopy(messages)
     result = repair(messages, rules)
     assert messages == before
@@ -116,28 +116,28 @@ def test_every_call_is_answered_once_right_after_its_turn(
 
 
 def test_the_conversations_ids_are_told_as_the_caller_has_them() -> None:
-    assert repaired(ASKED, CALLED, rules=RepairRules(ids=IdRules(exact=9))).call_ids == {"a"}
+    assert repaired(ASKED, CALLED, rules=HistoryRules(ids=CallIdRules(exact=9))).call_ids == {"a"}
 
 
 # --- ids ---------------------------------------------------------------------------------------------------------
 
 
-def ids_of(*calls: str, rules: IdRules | None) -> list[str]:
+def ids_of(*calls: str, rules: CallIdRules | None) -> list[str]:
     messages = [Message.assistant(tool_calls=[ToolCall(call, "f", {}) for call in calls])]
-    result = repaired(*messages, rules=RepairRules(ids=rules))
+    result = repaired(*messages, rules=HistoryRules(ids=rules))
     answered = [part.id for part in result.messages[1].tool_results]
     assert answered == [call.id for call in result.messages[0].tool_calls]
     return answered
 
 
 def test_ids_that_fit_stay_and_others_are_made_to_fit() -> None:
-    assert ids_of("toolu_1", "call.2+/=", rules=IdRules()) == ["toolu_1", "call_2___"]
-    assert ids_of("abcdef", rules=IdRules(max_length=4)) == ["abcd"]
+    assert ids_of("toolu_1", "call.2+/=", rules=CallIdRules()) == ["toolu_1", "call_2___"]
+    assert ids_of("abcdef", rules=CallIdRules(max_length=4)) == ["abcd"]
     assert ids_of("", rules=None) == ["call"]
 
 
 def test_ids_that_become_equal_or_repeat_are_told_apart() -> None:
-    assert ids_of("a.b", "a_b", "a/b", rules=IdRules()) == ["a_b", "a_b_2", "a_b_3"]
+    assert ids_of("a.b", "a_b", "a/b", rules=CallIdRules()) == ["a_b", "a_b_2", "a_b_3"]
     assert ids_of("a", "a", rules=None) == ["a", "a_2"]
 
 
@@ -149,7 +149,7 @@ def test_the_same_id_in_two_turns_is_told_apart_for_calls_and_results() -> None:
 
 @given(st.lists(st.text(max_size=50), max_size=6), st.sampled_from([9, None]), st.sampled_from([None, 12]))
 def test_any_ids_become_fitting_and_different(calls: list[str], exact: int | None, longest: int | None) -> None:
-    rules = IdRules("A-Za-z0-9", longest, exact)
+    rules = CallIdRules("A-Za-z0-9", longest, exact)
     if not calls:
         return
     written = ids_of(*calls, rules=rules)
@@ -217,7 +217,7 @@ def test_a_part_in_the_wrong_turn_is_an_input_error(message: Message) -> None:
 def test_media_of_results_move_behind_all_results_of_the_turn() -> None:
     image = ImagePart(url="u")
     first = ToolResult("a", "f", "see", media=(TextPart("note"), image))
-    result = repaired(CALLED_BOTH, Message.tool(first, RB), ASKED, rules=RepairRules(result_media="user"))
+    result = repaired(CALLED_BOTH, Message.tool(first, RB), ASKED, rules=HistoryRules(result_media="user"))
     told = ToolResult("a", "f", "see\nnote\n[image attached below]")
     assert result.messages[1:] == (Message.tool(told, RB), Message("user", (image,)), ASKED)
     assert [warning.feature for warning in result.warnings] == ["result_media"]
@@ -227,46 +227,46 @@ def test_media_of_results_move_behind_all_results_of_the_turn() -> None:
 # --- turns ----------------------------------------------------------------------------------------------------------
 
 S, T = Message.system("S"), Message.system("T")
-TURNS: dict[str, tuple[RepairRules, list[Message], list[Message], list[str]]] = {
-    "system turns stay": (RepairRules(), [S, ASKED, T], [S, ASKED, T], []),
-    "one system turn in front": (RepairRules(system="front"), [S, ASKED], [S, ASKED], []),
+TURNS: dict[str, tuple[HistoryRules, list[Message], list[Message], list[str]]] = {
+    "system turns stay": (HistoryRules(), [S, ASKED, T], [S, ASKED, T], []),
+    "one system turn in front": (HistoryRules(system="front"), [S, ASKED], [S, ASKED], []),
     "leading system turns are one": (
-        RepairRules(system="front"),
+        HistoryRules(system="front"),
         [S, T, ASKED],
         [Message.system("S\n\nT"), ASKED],
         [],
     ),
     "a later system turn goes to the front": (
-        RepairRules(system="front"),
+        HistoryRules(system="front"),
         [S, ASKED, T],
         [Message.system("S\n\nT"), ASKED],
         ["system"],
     ),
     "neighbours are merged": (
-        RepairRules(merge=frozenset({"user"})),
+        HistoryRules(merge=frozenset({"user"})),
         [ASKED, ASKED, Message.assistant("a"), Message.assistant("b")],
         [Message("user", ASKED.parts * 2), Message.assistant("a"), Message.assistant("b")],
         [],
     ),
     "results keep user turns apart": (
-        RepairRules(merge=frozenset({"user", "assistant"})),
+        HistoryRules(merge=frozenset({"user", "assistant"})),
         [ASKED, CALLED, Message.tool(RA), ASKED, ASKED],
         [ASKED, CALLED, Message.tool(RA), Message("user", ASKED.parts * 2)],
         [],
     ),
     "a user turn comes first": (
-        RepairRules(first_user="(begin)"),
+        HistoryRules(first_user="(begin)"),
         [S, Message.assistant("a")],
         [S, Message.user("(begin)"), Message.assistant("a")],
         ["messages"],
     ),
-    "a user turn is first already": (RepairRules(first_user="(begin)"), [S, ASKED], [S, ASKED], []),
-    "nobody speaks": (RepairRules(first_user="(begin)"), [S], [S], []),
+    "a user turn is first already": (HistoryRules(first_user="(begin)"), [S, ASKED], [S, ASKED], []),
+    "nobody speaks": (HistoryRules(first_user="(begin)"), [S], [S], []),
 }
 
 
 @pytest.mark.parametrize(("rules", "given_", "wanted", "warned"), TURNS.values(), ids=TURNS)
-def test_turns(rules: RepairRules, given_: list[Message], wanted: list[Message], warned: list[str]) -> None:
+def test_turns(rules: HistoryRules, given_: list[Message], wanted: list[Message], warned: list[str]) -> None:
     result = repaired(*given_, rules=rules)
     assert list(result.messages) == wanted
     assert [warning.feature for warning in result.warnings] == warned
@@ -286,14 +286,14 @@ turns = st.one_of(
 )
 
 
-@given(st.lists(turns, max_size=8), st.sampled_from([None, IdRules(), IdRules("a-z0-9", exact=9)]))
+@given(st.lists(turns, max_size=8), st.sampled_from([None, CallIdRules(), CallIdRules("a-z0-9", exact=9)]))
 def test_repaired_history_is_fit_and_stays_the_same_when_repaired_again(
-    history: list[Message], ids: IdRules | None
+    history: list[Message], ids: CallIdRules | None
 ) -> None:
-    rules = RepairRules(ids=ids)
+    rules = HistoryRules(ids=ids)
     once = repaired(*history, rules=rules).messages
     again = repair(once, rules)
-    assert again == Repaired(once, (), again.call_ids, again.called)
+    assert again == NormalizedHistory(once, (), again.call_ids, again.called)
     for message, following in zip(once, (*once, None)[1:], strict=True):
         calls = [call.id for call in message.tool_calls]
         results = [result.id for result in following.tool_results] if following else []
@@ -321,10 +321,10 @@ odd_turns = turns | st.sampled_from([Message("tool", (RA, OpaquePart("home", {})
 
 @given(
     st.lists(exchanges | odd_turns.map(lambda turn: [turn]) | st.just([Message.assistant("t")]), max_size=5),
-    st.sampled_from([PLAIN, RepairRules(family="home", ids=IdRules()), RepairRules(result_media="user")]),
+    st.sampled_from([PLAIN, HistoryRules(family="home", ids=CallIdRules()), HistoryRules(result_media="user")]),
 )
 def test_a_conversation_that_is_passed_over_would_have_stayed_as_it_is(
-    pieces: list[list[Message]], rules: RepairRules
+    pieces: list[list[Message]], rules: HistoryRules
 ) -> None:
     history = [message for piece in pieces for message in piece]
     quickly = repair(history, rules)
@@ -353,5 +353,5 @@ MIXED = (
 @given(st.lists(st.tuples(st.integers(1, len(MIXED)), st.sampled_from(["home", "away", ""])), max_size=8))
 def test_a_turn_that_was_seen_before_is_seen_the_same_by_each_family(rounds: list[tuple[int, str]]) -> None:
     for length, family in rounds:
-        messages, rules = MIXED[:length], RepairRules(family=family)
+        messages, rules = MIXED[:length], HistoryRules(family=family)
         assert repair(messages, rules) == repair(copy.deepcopy(messages), rules)

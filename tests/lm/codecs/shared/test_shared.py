@@ -16,8 +16,8 @@ from sigwire.core.tools.names import NameRules
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.shared.choices import is_invented, joined, settle, usage_of
-from sigwire.lm.codecs.shared.history import RepairRules, repair
-from sigwire.lm.codecs.shared.interface import Dialect, ModelFacts, Target
+from sigwire.lm.codecs.shared.history import HistoryRules, repair
+from sigwire.lm.codecs.shared.interface import ModelFacts, Target, WireProfile
 from sigwire.lm.codecs.shared.media import text_of_file
 from sigwire.lm.codecs.shared.options import (
     Drop,
@@ -44,7 +44,7 @@ from sigwire.lm.codecs.shared.schema import SchemaRules, const_to_enum
 from sigwire.lm.codecs.shared.tools import Offer, name_map, offer, provider_data
 from sigwire.lm.codecs.shared.untrusted import at, object_of, objects_of, string_of, without
 
-PLAIN = Dialect(family="home", path="/chat", names=NameRules(), headers={"X-Version": "1"})
+PLAIN = WireProfile(family="home", path="/chat", names=NameRules(), headers={"X-Version": "1"})
 TARGET = Target("home", "m", PLAIN)
 TABLE: OptionTable = {
     "max_tokens": Place("config.maxTokens"),
@@ -129,7 +129,7 @@ def function(name: str, parameters: JsonValue = None) -> JsonObject:
     return {"type": "function", "function": inner | ({"parameters": parameters} if parameters is not None else {})}
 
 
-def offered(request: Request, target: Target[Dialect] = TARGET) -> Offer:
+def offered(request: Request, target: Target[WireProfile] = TARGET) -> Offer:
     return offer(request, name_map(request.tools, frozenset(), target.dialect.names), target)
 
 
@@ -172,7 +172,7 @@ def test_names_of_old_calls_are_mapped_too() -> None:
         Message.assistant(tool_calls=[ToolCall("1", "old.call", {})]),
         Message.tool(ToolResult("1", "old.result", "")),
     )
-    repaired = repair(history, RepairRules())
+    repaired = repair(history, HistoryRules())
     assert repaired.messages[-1].tool_results[0].name == "old.call"
     names = name_map([function("new.tool")], repaired.called, NameRules())
     for name in ("new.tool", "old.call"):
