@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
-from sigwire.adapters.plan import FollowUp, Parsed, Plan, ToolsMode
+from sigwire.adapters.plan import FollowUp, ParsedChoice, Plan, ToolsMode
 from sigwire.adapters.prompts.demos import DemoLayout
 from sigwire.adapters.prompts.layout import Layout, TypeStyle, VisibleFields
 from sigwire.adapters.text_tools.render import ToolSchemas
@@ -24,7 +24,7 @@ from sigwire.core.tools.tool import Tool
 from sigwire.errors import UnsupportedFeature
 from sigwire.signatures.fields import FieldSpec
 
-__all__ = ["Adapter", "FollowUp", "Parsed", "Plan"]
+__all__ = ["Adapter", "FollowUp", "ParsedChoice", "Plan"]
 
 _HIDDEN = frozenset({"tools", "tool_calls", "history"})
 _LEAST = Capabilities()

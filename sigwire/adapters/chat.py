@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
-from sigwire.adapters.prompts.layout import Layout, Reading, VisibleFields
+from sigwire.adapters.prompts.layout import FieldReadings, Layout, VisibleFields
 from sigwire.adapters.values.objects import ObjectCodec
 from sigwire.adapters.values.type_text import field_type_text
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Repair
 
 if TYPE_CHECKING:
-    from sigwire.adapters.field_events import Pieces, Told
+    from sigwire.adapters.field_events import FieldEvents, OutputReader
 
 __all__ = ["ChatAdapter", "ChatLayout"]
 
@@ -65,7 +65,7 @@ class ChatLayout(Layout):
         self._object = ObjectCodec(visible.outputs)
         self._sections = tuple((name, f"[[ ## {name} ## ]]\n", codec.render) for name, codec in self.outputs)
 
-    def teach(self) -> str:
+    def format_instructions(self) -> str:
         shown = [f"[[ ## {name} ## ]]\n<{name}>" for name, _ in self.outputs]
         form = "Inputs come as sections: a header line [[ ## name ## ]] with the value below it."
         if shown:
@@ -75,7 +75,7 @@ class ChatLayout(Layout):
             )
         return "\n\n".join([*self.describe_fields(), form])
 
-    def remind(self) -> str:
+    def format_reminder(self) -> str:
         if not self.outputs:
             return ""
         names = ", ".join(f"[[ ## {spec.name} ## ]]{_short_type(spec)}" for spec in self.visible.outputs)
@@ -90,19 +90,19 @@ class ChatLayout(Layout):
         sections.append(self._done)
         return "\n\n".join(sections)
 
-    def begins(self, text: str) -> bool:
+    def starts_outputs(self, text: str) -> bool:
         return _HEADER.match("\n" + text) is not None
 
-    def pieces(self, told: Told) -> Pieces:
+    def output_reader(self, told: FieldEvents) -> OutputReader:
         from sigwire.adapters.streaming.chat_sections import ChatSectionReader
 
         return ChatSectionReader(self.outputs, self._end, self.guard, told)
 
-    def read(self, text: str, strict: bool) -> Reading:
+    def read(self, text: str, strict: bool) -> FieldReadings:
         pieces = _HEADER.split("\n" + text)
         if len(pieces) == 1:
             return self._read_bare(text, strict)
-        reading = Reading({}, [], {})
+        reading = FieldReadings({}, [], {})
         texts: dict[str, str] = {}
         stray_calls = ""
         for position in range(1, len(pieces), 2):
@@ -123,7 +123,7 @@ class ChatLayout(Layout):
             self._stray_calls(strict, reading)
         return reading
 
-    def _odd_section(self, name: str, strict: bool, reading: Reading) -> None:
+    def _odd_section(self, name: str, strict: bool, reading: FieldReadings) -> None:
         known = name in self.codecs
         what = (
             "the section came twice; the first one counts" if known else f"section {name!r} is not an output; left out"
@@ -133,7 +133,7 @@ class ChatLayout(Layout):
         else:
             reading.repairs.append(Repair(name if known else None, what))
 
-    def _stray_calls(self, strict: bool, reading: Reading) -> None:
+    def _stray_calls(self, strict: bool, reading: FieldReadings) -> None:
         """Calls that could be read are no longer in the text: what stands in their section is none."""
         name = self.visible.calls_name
         if strict or reading.problems:
@@ -142,20 +142,20 @@ class ChatLayout(Layout):
         else:
             reading.repairs.append(Repair(name, "no tool call could be read in the section; it was left out"))
 
-    def _outside(self, where: str, strict: bool, reading: Reading) -> None:
+    def _outside(self, where: str, strict: bool, reading: FieldReadings) -> None:
         if strict:
             reading.problems[""] = f"there is text {where}"
         else:
             reading.repairs.append(Repair(None, f"text {where} was left out"))
 
-    def _read_bare(self, text: str, strict: bool) -> Reading:
+    def _read_bare(self, text: str, strict: bool) -> FieldReadings:
         """An answer without any header: nothing was found, unless it is the outputs as a JSON object."""
         if not strict and "{" in text:
             reading = self._object.read(text, strict=False)
             if not reading.problems:
                 repair = Repair(None, "the answer was a JSON object instead of sections")
-                return Reading(dict(reading.values), [repair, *reading.repairs])
-        return self.read_values({}, strict, Reading())
+                return FieldReadings(dict(reading.values), [repair, *reading.repairs])
+        return self.read_values({}, strict, FieldReadings())
 
 
 def _short_type(spec: Any) -> str:

@@ -18,10 +18,10 @@ from sigwire.core.events import (
 from sigwire.core.json import JsonValue
 from sigwire.core.tools.tool import ToolCall
 
-__all__ = ["FieldSink", "Pieces", "Told"]
+__all__ = ["FieldEvents", "FieldSink", "OutputReader"]
 
 
-class Told:
+class FieldEvents:
     """Collects events for whoever reads the stream. ``begun`` are the texts of which something was told already."""
 
     __slots__ = ("_choice", "_path", "_turn", "begun", "ended", "events")
@@ -73,7 +73,7 @@ class Told:
         return events
 
 
-class Pieces(Protocol):
+class OutputReader(Protocol):
     """Reads the outputs of one answer as its text comes; a layout makes one for each answer."""
 
     def opens(self, text: str) -> bool | None:

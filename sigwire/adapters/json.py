@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.plan import ToolsMode
-from sigwire.adapters.prompts.layout import Layout, Reading, VisibleFields
+from sigwire.adapters.prompts.layout import FieldReadings, Layout, VisibleFields
 from sigwire.adapters.values.objects import ObjectCodec
 from sigwire.adapters.values.type_text import field_type_text
 from sigwire.core.capabilities import Capabilities
@@ -24,7 +24,7 @@ from sigwire.errors import UnsupportedFeature
 from sigwire.signatures.fields import FieldSpec
 
 if TYPE_CHECKING:
-    from sigwire.adapters.field_events import Pieces, Told
+    from sigwire.adapters.field_events import FieldEvents, OutputReader
 
 __all__ = ["JSONAdapter", "JSONLayout"]
 
@@ -79,7 +79,7 @@ class JSONLayout(Layout):
         self._object = ObjectCodec(visible.outputs)
         self._with_schema = with_schema
 
-    def teach(self) -> str:
+    def format_instructions(self) -> str:
         form = "Inputs come as sections: a header line [[ ## name ## ]] with the value below it."
         if self.outputs:
             form += " Answer with one JSON object of this shape and nothing else:\n\n" + self._shape()
@@ -89,7 +89,7 @@ class JSONLayout(Layout):
         members = [f'  "{spec.name}": <{_brief_type(spec) or spec.name}>' for spec in self.visible.outputs]
         return "{\n" + ",\n".join(members) + "\n}"
 
-    def remind(self) -> str:
+    def format_reminder(self) -> str:
         if not self.outputs:
             return ""
         members = ", ".join(f'"{spec.name}"{_bracketed(_brief_type(spec))}' for spec in self.visible.outputs)
@@ -100,17 +100,17 @@ class JSONLayout(Layout):
         members = {name: codec.dump(values[name]) for name, codec in self.outputs if name in values}
         return json.dumps(members, ensure_ascii=False, indent=2) if members else ""
 
-    def begins(self, text: str) -> bool:
+    def starts_outputs(self, text: str) -> bool:
         return text.startswith("{")
 
-    def pieces(self, told: Told) -> Pieces:
+    def output_reader(self, told: FieldEvents) -> OutputReader:
         from sigwire.adapters.streaming.json_members import JsonMemberReader
 
         return JsonMemberReader(self.outputs, told)
 
-    def read(self, text: str, strict: bool) -> Reading:
+    def read(self, text: str, strict: bool) -> FieldReadings:
         found = self._object.read(text, strict=strict)
-        return Reading(dict(found.values), list(found.repairs), dict(found.problems))
+        return FieldReadings(dict(found.values), list(found.repairs), dict(found.problems))
 
     def response_format(self) -> ResponseFormat | None:
         return ResponseFormat(output_schema(self.visible.outputs) if self._with_schema else None)

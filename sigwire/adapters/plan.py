@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sigwire.adapters.prompts.demos import EXAMPLES_NOTE, DemoWriter
 from sigwire.adapters.prompts.history import HistoryWriter
-from sigwire.adapters.prompts.layout import ABSENT, Layout, Reading
+from sigwire.adapters.prompts.layout import ABSENT, FieldReadings, Layout
 from sigwire.adapters.prompts.tool_choice import read_tool_choice
 from sigwire.adapters.prompts.turns import TurnWriter
 from sigwire.adapters.text_tools.render import instructions
@@ -45,15 +45,15 @@ from sigwire.errors import (
 
 if TYPE_CHECKING:
     from sigwire.adapters.base import Adapter
-    from sigwire.adapters.text_tools import Offer, TextReader
+    from sigwire.adapters.text_tools import TextReader, ToolCatalog
 
-__all__ = ["FollowUp", "Parsed", "Plan", "ToolsMode", "check_usable", "ran_a_tool"]
+__all__ = ["FollowUp", "ParsedChoice", "Plan", "ToolsMode", "check_finish_reason", "ran_a_tool"]
 
 ToolsMode: TypeAlias = Literal["native", "text"]
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedChoice:
     """The fields of one choice, and what had to be repaired to read them."""
 
     fields: dict[str, Any]
@@ -70,13 +70,13 @@ class FollowUp:
 
 
 @dataclass(slots=True)
-class _Offer:
+class _ToolPrompt:
     """Some tools as they are offered: their specs, and the texts that depend on them. Written once for the same tools."""
 
     given: tuple[Any, ...]
     tools: tuple[Tool, ...]
     names: frozenset[str]
-    readable: Offer | None
+    readable: ToolCatalog | None
     specs: tuple[JsonObject, ...]
     remind: str
     system: Message
@@ -145,7 +145,7 @@ class Plan:
             return ()
         return self._offered(inputs.get(self._tools_name)).tools
 
-    def _offered(self, value: Any) -> _Offer:
+    def _offered(self, value: Any) -> _ToolPrompt:
         if not value:
             return self._bare
         offer = self._offer
@@ -159,14 +159,14 @@ class Plan:
         )
         return offer
 
-    def _write_offer(self, given: tuple[Any, ...], tools: tuple[Tool, ...]) -> _Offer:
+    def _write_offer(self, given: tuple[Any, ...], tools: tuple[Tool, ...]) -> _ToolPrompt:
         names = frozenset(tool.name for tool in tools)
         if len(names) < len(tools):
             twice = sorted({tool.name for tool in tools if [t.name for t in tools].count(tool.name) > 1})
             raise InputError(f"Two tools are called {twice[0]!r}. Give one of them another name: Tool(f, name=...).")
         specs = tuple(tool.spec for tool in tools)
         native = self.tools_mode == "native"
-        return _Offer(
+        return _ToolPrompt(
             given,
             tools,
             names,
@@ -177,15 +177,15 @@ class Plan:
             Message.system(self._system_text(specs, EXAMPLES_NOTE)),
         )
 
-    def _readable(self, tools: tuple[Tool, ...]) -> Offer:
+    def _readable(self, tools: tuple[Tool, ...]) -> ToolCatalog:
         """The tools as the reader of texts needs them."""
-        from sigwire.adapters.text_tools import Offer
+        from sigwire.adapters.text_tools import ToolCatalog
 
         schemas = {tool.name: tool.parameters for tool in tools}
-        return Offer.of(schemas, strict=self.adapter.strict, output=self._calls_name or "")
+        return ToolCatalog.of(schemas, strict=self.adapter.strict, output=self._calls_name or "")
 
     def _system_text(self, specs: Sequence[JsonObject], note: str = "") -> str:
-        parts = [self.layout.teach()]
+        parts = [self.layout.format_instructions()]
         if specs and self.tools_mode == "text":
             self._refuse_built_in(specs)
             adapter = self.adapter
@@ -204,7 +204,7 @@ class Plan:
                 )
 
     def _remind(self, has_tools: bool) -> str:
-        remind = self.layout.remind()
+        remind = self.layout.format_reminder()
         if not has_tools:
             return remind or _ANSWER_PLAINLY
         if not remind:
@@ -250,7 +250,7 @@ class Plan:
         if not self.layout.input_names.isdisjoint(inputs) or messages[-1].role not in ("tool", "user"):
             messages.append(Message("user", self.layout.write_inputs(inputs, after=remind)))
 
-    def _insist(self, offer: _Offer, choice: ToolChoice) -> str:
+    def _insist(self, offer: _ToolPrompt, choice: ToolChoice) -> str:
         """The last line of a request that forces a call on a model which takes no such option."""
         if self.tools_mode != "text" or choice.mode != "required" or not offer.tools:
             return offer.remind
@@ -278,7 +278,9 @@ class Plan:
             return response
         return replace(response, choices=choices, warnings=response.warnings + tuple(warnings))
 
-    def _find_calls(self, choice: Choice, offer: Offer, taken: Iterable[str], warnings: list[LMWarning]) -> Choice:
+    def _find_calls(
+        self, choice: Choice, offer: ToolCatalog, taken: Iterable[str], warnings: list[LMWarning]
+    ) -> Choice:
         if not _is_readable(choice):
             return choice
         from sigwire.adapters.text_tools import read_calls
@@ -290,7 +292,7 @@ class Plan:
             choice = replace(choice, reasoning=found.reasoning)
         if not found.calls:
             return choice if found.text == choice.text else _with_calls(choice, found.text, ())
-        warnings += self._told_of(found.dialect, found.notes)
+        warnings += self._scan_warnings(found.dialect, found.notes)
         return _with_calls(choice, found.text, found.calls)
 
     def checked(self, response: Response, tools: Iterable[Tool] = ()) -> Response:
@@ -299,7 +301,7 @@ class Plan:
         choices = tuple(_checked(choice, by_name) for choice in response.choices) if by_name else response.choices
         return response if choices == response.choices else replace(response, choices=choices)
 
-    def _told_of(self, dialect: str | None, notes: Iterable[str]) -> Iterator[LMWarning]:
+    def _scan_warnings(self, dialect: str | None, notes: Iterable[str]) -> Iterator[LMWarning]:
         """What a caller may want to know of calls that were read from text."""
         if self.tools_mode == "native":
             yield LMWarning("native_tools", f"the model wrote its calls as text; they were read as {dialect}")
@@ -330,24 +332,24 @@ class Plan:
 
     # --- parse ---------------------------------------------------------------------------------------
 
-    def parse(self, choice: Choice) -> Parsed:
+    def parse(self, choice: Choice) -> ParsedChoice:
         """The fields of a normalized choice.
 
         Raises ``OutputTruncated``, ``ContentFiltered``, ``Refused``, ``EmptyResponse``, ``MalformedToolCall``, or
         ``AdapterParseError`` with what is wrong by field.
         """
         has_calls = bool(choice.tool_calls) and self._calls_name is not None
-        check_usable(choice, has_calls=has_calls)
+        check_finish_reason(choice, has_calls=has_calls)
         if has_calls:
             return self._parse_beside_calls(choice)
         if not self.layout.outputs:
-            return self._parsed(choice, Reading({}, [], {}))
+            return self._parsed(choice, FieldReadings({}, [], {}))
         reading = self._read(choice.text)
         if reading.problems:
             self._fail(choice, reading)
         return self._parsed(choice, reading)
 
-    def _read(self, text: str) -> Reading:
+    def _read(self, text: str) -> FieldReadings:
         """The outputs in a text. Thinking that a model leaves before its answer may hold drafts of it, so it goes first."""
         # One character is looked for many times faster than a word, and most long answers have no slash.
         if self.adapter.strict or "/" not in text or not ("</think" in text or "[/THINK]" in text):
@@ -367,7 +369,7 @@ class Plan:
         for opening, closing in self.thoughts:
             if text.startswith(opening) and closing in text:
                 return text.partition(closing)[2], True
-        if self.layout.begins(text):
+        if self.layout.starts_outputs(text):
             return text, False
         for opening, closing in self.thoughts:
             before, found, after = text.partition(closing)
@@ -375,9 +377,9 @@ class Plan:
                 return after, False
         return text, False
 
-    def _parse_beside_calls(self, choice: Choice) -> Parsed:
+    def _parse_beside_calls(self, choice: Choice) -> ParsedChoice:
         """Fields that stand beside calls are welcome; the ones that do not are left out or take their default."""
-        reading = Reading({}, [], {})
+        reading = FieldReadings({}, [], {})
         if choice.finish_reason == "length":
             what = "the answer was cut off by the token limit after its calls"
             if self.adapter.strict:
@@ -393,13 +395,13 @@ class Plan:
                 reading.values[name] = codec.field.default_value()
         return self._parsed(choice, reading)
 
-    def _parsed(self, choice: Choice, reading: Reading) -> Parsed:
+    def _parsed(self, choice: Choice, reading: FieldReadings) -> ParsedChoice:
         fields = reading.values
         if self._has_beside:
-            fields.update(self.beside_text(choice))
-        return Parsed(fields, tuple(reading.repairs))
+            fields.update(self.fields_beside_text(choice))
+        return ParsedChoice(fields, tuple(reading.repairs))
 
-    def beside_text(self, choice: Choice) -> dict[str, Any]:
+    def fields_beside_text(self, choice: Choice) -> dict[str, Any]:
         """The fields that do not stand in the text: calls, and what the model thought."""
         fields = dict(self._added)
         if self._calls_name is not None:
@@ -411,7 +413,7 @@ class Plan:
             fields[spec.name] = spec.adapter.validate_python(thought or "") if given else spec.default_value()
         return fields
 
-    def _fail(self, choice: Choice, reading: Reading) -> None:
+    def _fail(self, choice: Choice, reading: FieldReadings) -> None:
         raise AdapterParseError(
             type(self.adapter).__name__,
             self.signature,
@@ -423,7 +425,7 @@ class Plan:
 
     # --- again -----------------------------------------------------------------------------------------
 
-    def repair(self, request: Request, choice: Choice, error: ModelError | None = None) -> Request:
+    def reask(self, request: Request, choice: Choice, error: ModelError | None = None) -> Request:
         """The request that asks again: the conversation, the answer, and exactly what was wrong with it.
 
         Wrong calls are answered as calls are, by results that carry the error; anything else by a user's message.
@@ -443,10 +445,10 @@ class Plan:
         lines = [f"- {name}: {problem}" for name, problem in problems.items()]
         if not lines:
             lines = [f"- {error.message if error else 'it gave no usable answer'}"]
-        remind = self.layout.remind() or _ANSWER_PLAINLY
+        remind = self.layout.format_reminder() or _ANSWER_PLAINLY
         return "\n".join(["Your answer could not be used:", *lines, "", f"Give the whole answer again. {remind}"])
 
-    def adding(self, fields: Mapping[str, Any]) -> Plan:
+    def with_messages(self, fields: Mapping[str, Any]) -> Plan:
         """The same plan; what it parses has these fields as well."""
         plan = copy(self)
         plan._added, plan._has_beside = dict(fields), True
@@ -524,7 +526,7 @@ def _listed(value: Any) -> tuple[Any, ...]:
     return (value,) if isinstance(value, Tool) or callable(value) else tuple(value)
 
 
-def check_usable(choice: Choice, *, has_calls: bool = False) -> None:
+def check_finish_reason(choice: Choice, *, has_calls: bool = False) -> None:
     """Raise what the finish reason says, before any text is read. Whole calls survive a cut and an odd end."""
     if choice.refusal:
         raise Refused(f"The model declined: {choice.refusal}", choice=choice)

@@ -13,8 +13,8 @@ from typing import Any, cast
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.chat import ChatAdapter
-from sigwire.adapters.plan import FollowUp, Plan, ToolsMode, check_usable
-from sigwire.adapters.prompts.layout import Layout, Reading, VisibleFields
+from sigwire.adapters.plan import FollowUp, Plan, ToolsMode, check_finish_reason
+from sigwire.adapters.prompts.layout import FieldReadings, Layout, VisibleFields
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Choice, LMWarning
 from sigwire.errors import ConfigurationError
@@ -69,13 +69,13 @@ class PlainLayout(Layout):
 
     free = True
 
-    def teach(self) -> str:
+    def format_instructions(self) -> str:
         form = "Inputs come as sections: a header line [[ ## name ## ]] with the value below it."
         if self.outputs:
             form += " Answer in your own words; the answer must make clear what each of the outputs is."
         return "\n\n".join([*self.describe_fields(), form])
 
-    def remind(self) -> str:
+    def format_reminder(self) -> str:
         if not self.outputs:
             return ""
         names = [name for name, _ in self.outputs]
@@ -87,8 +87,8 @@ class PlainLayout(Layout):
             f"{name}: {self.guard.on(codec.render(values[name]))}" for name, codec in self.outputs if name in values
         )
 
-    def read(self, text: str, strict: bool) -> Reading:
-        return Reading(
+    def read(self, text: str, strict: bool) -> FieldReadings:
+        return FieldReadings(
             problems={name: "the answer is free text; it is read by a second request" for name, _ in self.outputs}
         )
 
@@ -129,7 +129,7 @@ class TwoStepPlan(Plan):
         """
         if self._extraction is None or (choice.tool_calls and self._calls_name):
             return None
-        check_usable(choice)
+        check_finish_reason(choice)
         model = cast(TwoStepAdapter, self.adapter).extraction_model
         request = self._extraction.format({self._text_name(): choice.text})
-        return FollowUp(model, self._extraction.adding(self.beside_text(choice)), request)
+        return FollowUp(model, self._extraction.with_messages(self.fields_beside_text(choice)), request)

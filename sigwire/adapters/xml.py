@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.prompts.escaping import AnyEscaper, EscaperPair, line_guard, tag_guard
-from sigwire.adapters.prompts.layout import Layout, Reading, VisibleFields
+from sigwire.adapters.prompts.layout import FieldReadings, Layout, VisibleFields
 from sigwire.adapters.values.codecs import ValueReadError
 from sigwire.adapters.values.nested_tags import read_tags
 from sigwire.adapters.values.type_text import field_type_text
@@ -26,7 +26,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Repair
 
 if TYPE_CHECKING:
-    from sigwire.adapters.field_events import Pieces, Told
+    from sigwire.adapters.field_events import FieldEvents, OutputReader
 
 __all__ = ["XMLAdapter", "XMLLayout"]
 
@@ -67,7 +67,7 @@ class XMLLayout(Layout):
     def closing(self, name: str) -> str:
         return f"\n</{name}>"
 
-    def teach(self) -> str:
+    def format_instructions(self) -> str:
         form = "Inputs come between tags of their names."
         if self.outputs:
             shown = "\n\n".join(f"<{name}>\n({name} here)\n</{name}>" for name, _ in self.outputs)
@@ -77,7 +77,7 @@ class XMLLayout(Layout):
             )
         return "\n\n".join([*self.describe_fields(), form])
 
-    def remind(self) -> str:
+    def format_reminder(self) -> str:
         if not self.outputs:
             return ""
         noun = "tag" if len(self.outputs) == 1 else "tags"
@@ -96,16 +96,16 @@ class XMLLayout(Layout):
             if name in values
         )
 
-    def begins(self, text: str) -> bool:
+    def starts_outputs(self, text: str) -> bool:
         return self._opener is not None and self._opener.match(text) is not None
 
-    def pieces(self, told: Told) -> Pieces | None:
-        from sigwire.adapters.streaming.xml_tags import Tags
+    def output_reader(self, told: FieldEvents) -> OutputReader | None:
+        from sigwire.adapters.streaming.xml_tags import XmlTagReader
 
-        return Tags(self.outputs, self.guard, told) if self.outputs else None
+        return XmlTagReader(self.outputs, self.guard, told) if self.outputs else None
 
-    def read(self, text: str, strict: bool) -> Reading:
-        reading = Reading()
+    def read(self, text: str, strict: bool) -> FieldReadings:
+        reading = FieldReadings()
         texts: dict[str, str] = {}
         position = 0
         outside = ""
@@ -125,7 +125,7 @@ class XMLLayout(Layout):
         return reading if strict else self._retry_as_tags(texts, reading)
 
     def _value(
-        self, text: str, name: str, start: int, last_closing: int, strict: bool, reading: Reading
+        self, text: str, name: str, start: int, last_closing: int, strict: bool, reading: FieldReadings
     ) -> tuple[str, int]:
         """The text between the tags, and where it ends. A closing tag inside an unguarded value does not cut it."""
         tag = f"</{name}>"
@@ -141,13 +141,13 @@ class XMLLayout(Layout):
             end = last
         return text[start:end], end + len(tag)
 
-    def _odd(self, name: str | None, what: str, strict: bool, reading: Reading) -> None:
+    def _odd(self, name: str | None, what: str, strict: bool, reading: FieldReadings) -> None:
         if strict:
             reading.problems[name or ""] = what
         else:
             reading.repairs.append(Repair(name, what))
 
-    def _retry_as_tags(self, texts: Mapping[str, str], reading: Reading) -> Reading:
+    def _retry_as_tags(self, texts: Mapping[str, str], reading: FieldReadings) -> FieldReadings:
         """Read what failed as nested tags."""
         for name in [name for name in reading.problems if texts.get(name, "").lstrip().startswith("<")]:
             nested = read_tags(texts[name])

@@ -47,11 +47,11 @@ __all__ = [
     "ToolCallStart",
     "ToolDone",
     "UsageUpdate",
+    "by_word",
     "collect",
     "event_from_json",
-    "explode",
-    "whole",
-    "words",
+    "events_of",
+    "one_chunk",
 ]
 
 
@@ -263,7 +263,7 @@ def event_from_json(data: Mapping[str, Any]) -> ProgramEvent:
 Cut: TypeAlias = Callable[[str], Iterable[str]]
 
 
-def whole(text: str) -> tuple[str, ...]:
+def one_chunk(text: str) -> tuple[str, ...]:
     """A text as one piece.
 
     >>> whole("all of it")
@@ -272,7 +272,7 @@ def whole(text: str) -> tuple[str, ...]:
     return (text,)
 
 
-def words(text: str) -> list[str]:
+def by_word(text: str) -> list[str]:
     """A text word by word, with the white space after each.
 
     >>> words("all of it")
@@ -281,7 +281,7 @@ def words(text: str) -> list[str]:
     return re.findall(r"\S+\s*|\s+", text)
 
 
-def explode(response: Response, cut: Cut = whole) -> Iterator[StreamEvent]:
+def events_of(response: Response, cut: Cut = one_chunk) -> Iterator[StreamEvent]:
     """The events of a response that came whole; ``cut`` says in which pieces its texts are told.
 
     >>> [type(event).__name__ for event in explode(Response((Choice(text="4"),)))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from sigwire.core.record import HIDDEN, Meta, Record, new_record, to_plain, what_it_has
+from sigwire.core.record import HIDDEN, Meta, Record, list_fields, new_record, to_plain
 
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
@@ -79,7 +79,7 @@ class Example(Record):
     def _known_inputs(self) -> frozenset[str]:
         if self._input_keys is None:
             raise ValueError(
-                f"This {type(self).__name__} does not know its inputs; {what_it_has(self)}. "
+                f"This {type(self).__name__} does not know its inputs; {list_fields(self)}. "
                 "Call .with_inputs('name', ...), which gives a copy that does."
             )
         return self._input_keys
@@ -174,7 +174,7 @@ class Prediction(Example):
     def __float__(self) -> float:
         if "score" not in self.__dict__:
             raise ValueError(
-                f"This {type(self).__name__} is not a number: it has no field 'score'; {what_it_has(self)}."
+                f"This {type(self).__name__} is not a number: it has no field 'score'; {list_fields(self)}."
             )
         return float(self.__dict__["score"])
 
@@ -276,11 +276,11 @@ def _missing(record: Record, meta: Meta, name: str) -> str:
         asked = ", ".join(call.name for call in calls)
         return (
             f"The model gave no {name!r}: it asked for tools instead ({asked}). Run the calls and ask again with their "
-            f"results (ReAct does that), or read them; {what_it_has(record)}."
+            f"results (ReAct does that), or read them; {list_fields(record)}."
         )
     if declared_by:
-        return f"The answer gave no {name!r}, which {declared_by} declares; {what_it_has(record)}."
-    return f"{type(record).__name__} has no field {name!r}; {what_it_has(record)}."
+        return f"The answer gave no {name!r}, which {declared_by} declares; {list_fields(record)}."
+    return f"{type(record).__name__} has no field {name!r}; {list_fields(record)}."
 
 
 class Completions:

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-__all__ = ["late"]
+__all__ = ["lazy_names"]
 
 
-def late(package: str, **homes: str) -> Callable[[str], Any]:
+def lazy_names(package: str, **homes: str) -> Callable[[str], Any]:
     """The ``__getattr__`` of a package: the names (parted by blanks) that live in each of its modules.
 
     A name that is nowhere is an ``AttributeError``.

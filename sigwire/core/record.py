@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
     from sigwire.core.response import Choice, Response
 
-__all__ = ["HIDDEN", "Meta", "Record", "new_record", "to_plain", "what_it_has"]
+__all__ = ["HIDDEN", "Meta", "Record", "list_fields", "new_record", "to_plain"]
 
 HIDDEN = "dspy_"
 """Fields of this prefix are bookkeeping: kept, and left out of length and views."""
@@ -92,7 +92,7 @@ class Record:
 
     def __delattr__(self, name: str) -> None:
         if name not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__} has no field {name!r}; {what_it_has(self)}.")
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}; {list_fields(self)}.")
         del self[name]
 
     # --- comparing ---
@@ -228,7 +228,7 @@ def new_record(
     return record
 
 
-def what_it_has(record: Record) -> str:
+def list_fields(record: Record) -> str:
     """The names of the fields, for the end of an error's message."""
     return f"it has {', '.join(record.__dict__) or 'no fields'}"
 

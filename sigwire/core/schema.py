@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeGuard
 from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.errors import ToolDefinitionError
 
-__all__ = ["Validate", "check_schema", "inline_refs", "schema_of", "short", "untitled", "validator"]
+__all__ = ["Validate", "check_schema", "inline_refs", "schema_of", "shorten", "untitled_generator", "validator"]
 
 Validate: TypeAlias = "Callable[[JsonValue], list[str]]"
 """What is wrong with a value: one line per fault, each naming its place; empty when nothing is."""
@@ -36,13 +36,13 @@ def schema_of(annotation: Any) -> JsonObject:
     """
     from pydantic import TypeAdapter
 
-    from sigwire.core.typed_dict import portable
+    from sigwire.core.typed_dict import to_typing_extensions
 
-    return inline_refs(TypeAdapter(portable(annotation)).json_schema(schema_generator=untitled()))
+    return inline_refs(TypeAdapter(to_typing_extensions(annotation)).json_schema(schema_generator=untitled_generator()))
 
 
 @functools.cache
-def untitled() -> type[Any]:
+def untitled_generator() -> type[Any]:
     """pydantic's generator without the titles it derives from names; made late, so that importing core stays light."""
     from pydantic.json_schema import GenerateJsonSchema
 
@@ -185,7 +185,9 @@ def _problem_of(text: str) -> str | None:
         _draft(schema).check_schema(schema, format_checker=FormatChecker(formats=()))
     except SchemaError as fault:
         place = "/".join(str(step) for step in fault.absolute_path) or "its top"
-        return f"the parameters are no valid JSON Schema (2020-12). At {place}: {short(fault.message)}. Mend it there."
+        return (
+            f"the parameters are no valid JSON Schema (2020-12). At {place}: {shorten(fault.message)}. Mend it there."
+        )
     if schema.get("type", "object") != "object":
         return f"the parameters must describe an object, not {schema['type']!r}. Put the value into a property."
     return _fault_inside(schema)
@@ -301,7 +303,7 @@ def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[
     except re.error:
         return
     if not fits:
-        yield ValidationError(f"must match the pattern {short(pattern)}")
+        yield ValidationError(f"must match the pattern {shorten(pattern)}")
 
 
 _MOST_FAULTS = 8
@@ -322,7 +324,7 @@ def _place(fault: Any) -> tuple[str, ...]:
 def _say(fault: Any) -> Iterator[str]:
     saying = _SAYINGS.get(fault.validator, _say_it_plainly)
     for steps, said in saying(fault):
-        place = ".".join((*_place(fault), *map(short, steps)))
+        place = ".".join((*_place(fault), *map(shorten, steps)))
         yield f"{place}: {said}" if place else said
 
 
@@ -351,16 +353,16 @@ def _say_unknown(fault: Any) -> _Said:
     patterns: dict[str, Any] = fault.schema.get("patternProperties", {})
     for name in fault.instance:
         if name not in known and not any(re.search(pattern, name) for pattern in patterns):
-            allowed = f"there can be: {short(', '.join(known))}" if known else "nothing can stand here"
+            allowed = f"there can be: {shorten(', '.join(known))}" if known else "nothing can stand here"
             yield (name,), f"there is no such argument; {allowed}"
 
 
 def _say_enum(fault: Any) -> _Said:
-    yield (), f"must be one of {short(', '.join(map(_text, fault.validator_value)))}, not {_echo(fault)}"
+    yield (), f"must be one of {shorten(', '.join(map(_text, fault.validator_value)))}, not {_echo(fault)}"
 
 
 def _say_const(fault: Any) -> _Said:
-    yield (), f"must be {short(_text(fault.validator_value))}, not {_echo(fault)}"
+    yield (), f"must be {shorten(_text(fault.validator_value))}, not {_echo(fault)}"
 
 
 def _say_alternatives(fault: Any) -> _Said:
@@ -401,7 +403,10 @@ def _say_it_plainly(fault: Any) -> _Said:
     """Any other keyword: the library's words, which may quote the value in full, are cut short."""
     message = str(fault.message)
     quoted = repr(fault.instance)
-    yield (), short(message.replace(quoted, short(quoted, _LONGEST_ECHO)) if len(quoted) > _LONGEST_ECHO else message)
+    yield (
+        (),
+        shorten(message.replace(quoted, shorten(quoted, _LONGEST_ECHO)) if len(quoted) > _LONGEST_ECHO else message),
+    )
 
 
 _KINDS: Mapping[str, str] = {
@@ -432,14 +437,14 @@ _SAYINGS: Mapping[str, Callable[[Any], _Said]] = {
 
 
 def _echo(fault: Any) -> str:
-    return short(repr(fault.instance), _LONGEST_ECHO)
+    return shorten(repr(fault.instance), _LONGEST_ECHO)
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else dumps(value)
 
 
-def short(text: str, longest: int = _LONGEST_LINE) -> str:
+def shorten(text: str, longest: int = _LONGEST_LINE) -> str:
     """One line of a text, its middle left out where it is too long.
 
     >>> short("abcdefghijklmnop", 12)

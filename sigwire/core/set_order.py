@@ -12,25 +12,25 @@ from typing import Any, cast
 
 from sigwire.core.json import JsonValue, dumps
 
-__all__ = ["in_order"]
+__all__ = ["sort_sets"]
 
 
-def in_order(value: Any, written: JsonValue) -> JsonValue:
+def sort_sets(value: Any, written: JsonValue) -> JsonValue:
     """The JSON ``written`` of a value, with the elements of its sets in order: numbers first, then the others by their text.
 
     Where value and JSON have no common shape, as under a serializer of one's own, the JSON stays as it is.
 
-    >>> in_order({"tags": {"b", "a"}, "sizes": {10, 9}}, {"tags": ["b", "a"], "sizes": [10, 9]})
+    >>> sort_sets({"tags": {"b", "a"}, "sizes": {10, 9}}, {"tags": ["b", "a"], "sizes": [10, 9]})
     {'tags': ['a', 'b'], 'sizes': [9, 10]}
     """
     if isinstance(written, list):
         if not isinstance(value, (Set, list, tuple)) or len(cast("Sequence[Any]", value)) != len(written):
             return written
-        items = [in_order(item, text) for item, text in zip(cast("Sequence[Any]", value), written, strict=True)]
+        items = [sort_sets(item, text) for item, text in zip(cast("Sequence[Any]", value), written, strict=True)]
         return sorted(items, key=_place) if isinstance(value, Set) else items
     if isinstance(written, dict):
         members = _members(value, written)
-        return {name: in_order(members[name], item) if name in members else item for name, item in written.items()}
+        return {name: sort_sets(members[name], item) if name in members else item for name, item in written.items()}
     return written
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import typing_extensions
 
-__all__ = ["members_of", "portable"]
+__all__ = ["to_typing_extensions", "typed_dict_members"]
 
 
-def portable(annotation: Any) -> Any:
+def to_typing_extensions(annotation: Any) -> Any:
     """The annotation in a form that pydantic can validate.
 
     >>> class Point(typing.TypedDict):
@@ -50,7 +50,7 @@ def _is_old_typed_dict(kind: Any) -> bool:
     return type(kind).__name__ == "_TypedDictMeta" and type(kind).__module__ == "typing"
 
 
-def members_of(record: Any) -> Iterator[tuple[str, Any, bool]]:
+def typed_dict_members(record: Any) -> Iterator[tuple[str, Any, bool]]:
     """Each member of a TypedDict class: its name, its type, and whether it must be there.
 
     ``__required_keys__`` alone does not tell: where annotations are texts, Python overlooks ``Required`` in them.
@@ -79,7 +79,7 @@ def _modern(kind: Any, made: dict[Any, Any]) -> Any:
         return made[kind]
     made[kind] = kind
     members: dict[str, Any] = {}
-    for name, hint, required in members_of(kind):
+    for name, hint, required in typed_dict_members(kind):
         presence: Any = typing.Required if required else typing.NotRequired
         members[name] = presence[_rewrite(hint, made)]
     build: Any = TypedDict

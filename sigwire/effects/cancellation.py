@@ -15,9 +15,17 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
-__all__ = ["PATIENCE", "CancelScope", "StreamCancelled", "current_scope", "enter", "learn", "on_leave"]
+__all__ = [
+    "CANCEL_GRACE_SECONDS",
+    "CancelScope",
+    "StreamCancelled",
+    "current_scope",
+    "merge_partial",
+    "on_cancel",
+    "set_scope",
+]
 
-PATIENCE = 1.0  # seconds: how long who leaves waits for what was woken to put away what it holds
+CANCEL_GRACE_SECONDS = 1.0  # seconds: how long who leaves waits for what was woken to put away what it holds
 
 
 class StreamCancelled(BaseException):
@@ -27,7 +35,7 @@ class StreamCancelled(BaseException):
         super().__init__(message)
 
 
-def learn(error: BaseException, *failures: BaseException | None) -> None:
+def merge_partial(error: BaseException, *failures: BaseException | None) -> None:
     """Put on an exception what programs that were given up for it had put on theirs: what was said and done so far.
 
     An ``Exception`` among them failed by itself, and tells nothing here. What the exception has already stays.
@@ -47,25 +55,25 @@ def learn(error: BaseException, *failures: BaseException | None) -> None:
 class CancelScope:
     """Somebody for whom work is done, until they leave."""
 
-    __slots__ = ("_aborts", "gone")
+    __slots__ = ("_aborts", "cancelled")
 
     def __init__(self) -> None:
-        self.gone = False
+        self.cancelled = False
         self._aborts: list[Callable[[], object]] = []
 
-    def leave(self) -> bool:
+    def cancel(self) -> bool:
         """Wake what waits; whether anything did."""
-        self.gone = True
+        self.cancelled = True
         aborts, self._aborts = self._aborts, []
         woke = [abort() is not False for abort in aborts]  # all of them
         return any(woke)
 
     @contextmanager
-    def watching(self, abort: Callable[[], object]) -> Generator[None]:
+    def on_cancel(self, abort: Callable[[], object]) -> Generator[None]:
         """While inside, leaving calls ``abort``. Raises ``StreamCancelled`` where they have left already."""
         self._aborts.append(abort)  # first this, then the look: whoever leaves in between finds it
         try:
-            if self.gone:
+            if self.cancelled:
                 raise StreamCancelled
             yield
         finally:
@@ -81,13 +89,13 @@ def current_scope() -> CancelScope | None:
     return _scope.get()
 
 
-def enter(scope: CancelScope) -> None:
+def set_scope(scope: CancelScope) -> None:
     """What follows in this context is done for ``scope``."""
     _scope.set(scope)
 
 
 @contextmanager
-def on_leave(abort: Callable[[], object]) -> Generator[None]:
+def on_cancel(abort: Callable[[], object]) -> Generator[None]:
     """While inside: when those for whom this is done leave, ``abort`` is called there. Raises ``StreamCancelled`` if they have left.
 
     >>> scope, woken = CancelScope(), []
@@ -101,5 +109,5 @@ def on_leave(abort: Callable[[], object]) -> Generator[None]:
     if scope is None:
         yield
         return
-    with scope.watching(abort):
+    with scope.on_cancel(abort):
         yield

@@ -29,10 +29,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
-from sigwire.effects.cancellation import PATIENCE, CancelScope, StreamCancelled, current_scope, enter, learn, on_leave
-from sigwire.effects.steps import Effect, Steps, driven, leavable, on_a_loop, run
+from sigwire.effects.cancellation import (
+    CANCEL_GRACE_SECONDS,
+    CancelScope,
+    StreamCancelled,
+    current_scope,
+    merge_partial,
+    on_cancel,
+    set_scope,
+)
+from sigwire.effects.steps import Effect, Steps, drive, has_running_loop, run, run_cancellable
 
-__all__ = ["Emit", "Returned", "StreamCancelled", "astream", "listening", "on_leave", "stream"]
+__all__ = ["Emit", "Returned", "StreamCancelled", "astream", "in_stream", "on_cancel", "stream"]
 
 T = TypeVar("T")
 
@@ -55,11 +63,11 @@ class Emit:
 
     def run(self) -> None:
         if (ear := _ear.get()) is not None:
-            ear.hear(self.events)
+            ear.put(self.events)
 
     async def arun(self) -> None:
         if (ear := _ear.get()) is not None:
-            await ear.ahear(self.events)
+            await ear.aput(self.events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ class Returned(Generic[T]):
     value: T
 
 
-def listening() -> bool:
+def in_stream() -> bool:
     """Whether what is run here is part of a stream that runs elsewhere: an effect that can emit should then.
 
     >>> listening()
@@ -114,12 +122,12 @@ def _in_pieces(effect: Any, gone: StreamCancelled) -> Generator[Any, None, Any]:
     if (streamed := getattr(effect, "streamed", None)) is not None:
         return (yield from _streamed(streamed(), gone))
     if getattr(effect, "nests", False):
-        return (yield from _beside(effect, gone))
+        return (yield from _run_nested(effect, gone))
     value: Any = effect.run()
     return value
 
 
-def _beside(effect: Effect[Any], gone: StreamCancelled) -> Generator[Any, None, Any]:
+def _run_nested(effect: Effect[Any], gone: StreamCancelled) -> Generator[Any, None, Any]:
     """Run an effect in a thread; yield what is emitted there."""
     from concurrent.futures import Future
     from queue import SimpleQueue
@@ -136,7 +144,7 @@ def _beside(effect: Effect[Any], gone: StreamCancelled) -> Generator[Any, None, 
             future.set_exception(error)
         told.put(future)
 
-    with on_leave(ear.scope.leave):
+    with on_cancel(ear.scope.cancel):
         context = contextvars.copy_context()
         threading.Thread(target=context.run, args=(work,), name="sigwire-stream", daemon=True).start()
         try:
@@ -144,12 +152,14 @@ def _beside(effect: Effect[Any], gone: StreamCancelled) -> Generator[Any, None, 
                 yield from heard.events
                 heard.take()
         except BaseException as error:
-            if ear.scope.leave() or isinstance(error, GeneratorExit):  # an interrupt waits only for what it woke
+            if ear.scope.cancel() or isinstance(error, GeneratorExit):  # an interrupt waits only for what it woke
                 with suppress(TimeoutError):  # a thread cannot be stopped: what does not end soon goes on unheard
-                    learn(gone if isinstance(error, GeneratorExit) else error, future.exception(PATIENCE))
+                    merge_partial(
+                        gone if isinstance(error, GeneratorExit) else error, future.exception(CANCEL_GRACE_SECONDS)
+                    )
             raise
         finally:
-            ear.scope.leave()
+            ear.scope.cancel()
     return future.result()
 
 
@@ -194,9 +204,9 @@ async def _astreamed(
                             else:
                                 yield event
                 else:
-                    value = await (effect.arun() if scope is None else leavable(scope, effect.arun()))
+                    value = await (effect.arun() if scope is None else run_cancellable(scope, effect.arun()))
             except GeneratorExit:
-                await driven(_leaving(program, gone, left))
+                await drive(_leaving(program, gone, left))
                 raise
             except BaseException as error:
                 if not isinstance(error, Exception):  # the program knows; what it does now is putting away
@@ -214,17 +224,17 @@ def _has_pieces(effect: Any) -> bool:
 
 
 def _apieces(effect: Any, gone: StreamCancelled) -> AsyncGenerator[Any, None]:
-    return _astreamed(effect.streamed(), gone) if hasattr(effect, "streamed") else _abeside(effect, gone)
+    return _astreamed(effect.streamed(), gone) if hasattr(effect, "streamed") else _arun_nested(effect, gone)
 
 
-async def _abeside(effect: Effect[Any], gone: StreamCancelled) -> AsyncGenerator[Any, None]:
+async def _arun_nested(effect: Effect[Any], gone: StreamCancelled) -> AsyncGenerator[Any, None]:
     """Await an effect in a task; yield what is emitted there, last its value."""
     import asyncio
 
     loop, told = asyncio.get_running_loop(), asyncio.Queue[Any]()
     here = threading.get_ident()
 
-    def tell(heard: _Heard) -> None:
+    def tell(heard: _Delivery) -> None:
         if threading.get_ident() == here:
             told.put_nowait(heard)
         else:
@@ -241,7 +251,7 @@ async def _abeside(effect: Effect[Any], gone: StreamCancelled) -> AsyncGenerator
             failures.append(error)
             raise
 
-    with on_leave(ear.scope.leave):
+    with on_cancel(ear.scope.cancel):
         task = asyncio.ensure_future(work())
         task.add_done_callback(told.put_nowait)
         try:
@@ -252,13 +262,13 @@ async def _abeside(effect: Effect[Any], gone: StreamCancelled) -> AsyncGenerator
             yield Returned(task.result())
         except BaseException as error:
             if not task.done():
-                ear.scope.leave()
+                ear.scope.cancel()
                 task.cancel()
                 await asyncio.wait([task])
-                learn(gone if isinstance(error, GeneratorExit) else error, *failures)
+                merge_partial(gone if isinstance(error, GeneratorExit) else error, *failures)
             raise
         finally:
-            ear.scope.leave()
+            ear.scope.cancel()
 
 
 def _leaving(
@@ -284,7 +294,7 @@ def _leaving(
             left(gone)
 
 
-class _Heard(NamedTuple):
+class _Delivery(NamedTuple):
     """What was told beside a stream; ``take`` lets who told it go on."""
 
     events: tuple[Any, ...]
@@ -296,28 +306,28 @@ class _EventQueue:
 
     __slots__ = ("_tell", "scope")
 
-    def __init__(self, tell: Callable[[_Heard], None]) -> None:
+    def __init__(self, tell: Callable[[_Delivery], None]) -> None:
         self._tell, self.scope = tell, CancelScope()
 
     def listen(self) -> None:
         """What follows in this context is told here."""
         _ear.set(self)
-        enter(self.scope)
+        set_scope(self.scope)
 
-    def hear(self, events: tuple[Any, ...]) -> None:
+    def put(self, events: tuple[Any, ...]) -> None:
         """Tell, and wait until it was read. On an event loop, which others need meanwhile, tell only."""
         from queue import SimpleQueue
 
         taken: SimpleQueue[None] = SimpleQueue()
         take = partial(taken.put, None)
-        with self.scope.watching(take):
-            self._tell(_Heard(events, take))
-            if not on_a_loop():
+        with self.scope.on_cancel(take):
+            self._tell(_Delivery(events, take))
+            if not has_running_loop():
                 taken.get()
-        if self.scope.gone:
+        if self.scope.cancelled:
             raise StreamCancelled
 
-    async def ahear(self, events: tuple[Any, ...]) -> None:
+    async def aput(self, events: tuple[Any, ...]) -> None:
         """Tell, and await that it was read."""
         import asyncio
 
@@ -330,10 +340,10 @@ class _EventQueue:
                 with suppress(RuntimeError):  # the loop was closed, and who told with it
                     loop.call_soon_threadsafe(taken.set)
 
-        with self.scope.watching(take):
-            self._tell(_Heard(events, take))
+        with self.scope.on_cancel(take):
+            self._tell(_Delivery(events, take))
             await taken.wait()
-        if self.scope.gone:
+        if self.scope.cancelled:
             raise StreamCancelled
 
 

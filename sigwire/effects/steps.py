@@ -32,7 +32,15 @@ from contextlib import contextmanager, suppress
 from types import coroutine
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
-from sigwire.effects.cancellation import PATIENCE, CancelScope, StreamCancelled, current_scope, enter, learn, on_leave
+from sigwire.effects.cancellation import (
+    CANCEL_GRACE_SECONDS,
+    CancelScope,
+    StreamCancelled,
+    current_scope,
+    merge_partial,
+    on_cancel,
+    set_scope,
+)
 from sigwire.errors import EventLoopError
 
 if TYPE_CHECKING:
@@ -47,12 +55,12 @@ __all__ = [
     "Steps",
     "arun",
     "block_on",
-    "driven",
-    "is_blocking",
-    "leavable",
-    "off_loop",
-    "on_a_loop",
+    "drive",
+    "has_running_loop",
     "run",
+    "run_cancellable",
+    "started_by_block_on",
+    "to_thread",
 ]
 
 T = TypeVar("T")
@@ -100,14 +108,14 @@ def arun(program: Steps[T]) -> Coroutine[Any, Any, T]:
     a program that is streamed is left along.
     """
     scope = current_scope()
-    return driven(program) if scope is None else _left_along(scope, program)
+    return drive(program) if scope is None else _run_in_scope(scope, program)
 
 
-async def _left_along(scope: CancelScope, program: Steps[T]) -> T:
-    return await leavable(scope, driven(program))
+async def _run_in_scope(scope: CancelScope, program: Steps[T]) -> T:
+    return await run_cancellable(scope, drive(program))
 
 
-async def driven(program: Steps[T]) -> T:
+async def drive(program: Steps[T]) -> T:
     """``arun``, whoever leaves."""
     try:
         effect = program.send(None)
@@ -172,7 +180,7 @@ class Gather(Generic[T]):
     def run(self) -> list[T]:
         if self._limit == 1:
             return [contextvars.copy_context().run(run, program) for program in self._programs]
-        with _holding_its_loop():
+        with _marking_loop_blocked():
             work = _GatherQueue(self._programs)
         threads = [threading.Thread(target=work.off, name="sigwire-gather", daemon=True) for _ in range(self._limit)]
         try:
@@ -188,12 +196,12 @@ class Gather(Generic[T]):
         import asyncio
 
         work = _GatherQueue(self._programs)
-        tasks = [asyncio.ensure_future(driven(work.taken())) for _ in range(self._limit)]
+        tasks = [asyncio.ensure_future(drive(work.taken())) for _ in range(self._limit)]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         except asyncio.CancelledError as error:
             await _cancelled(work, tasks)
-            learn(error, *work.failures.values())
+            merge_partial(error, *work.failures.values())
             raise
         finally:
             await _cancelled(work, tasks)
@@ -317,8 +325,10 @@ def block_on(coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None)
             "Await the async form (acall, arun) there instead."
         )
     scope = current_scope()
-    with _holding_its_loop():
-        future = asyncio.run_coroutine_threadsafe(coroutine if scope is None else leavable(scope, coroutine), loop.loop)
+    with _marking_loop_blocked():
+        future = asyncio.run_coroutine_threadsafe(
+            coroutine if scope is None else run_cancellable(scope, coroutine), loop.loop
+        )
     try:
         return future.result(timeout)
     except BaseException:
@@ -326,7 +336,7 @@ def block_on(coroutine: Coroutine[Any, Any, T], *, timeout: float | None = None)
         raise
 
 
-async def leavable(scope: CancelScope, coroutine: Coroutine[Any, Any, T]) -> T:
+async def run_cancellable(scope: CancelScope, coroutine: Coroutine[Any, Any, T]) -> T:
     """Await it; when those for whom it is done leave, it is cancelled and ``StreamCancelled`` raised. They may be in any thread.
 
     What is being cancelled already is let alone: an interrupted farewell leaves things open.
@@ -346,28 +356,28 @@ async def leavable(scope: CancelScope, coroutine: Coroutine[Any, Any, T]) -> T:
             loop.call_soon_threadsafe(cancel)
 
     try:
-        with scope.watching(leave):
+        with scope.on_cancel(leave):
             return await coroutine
     except asyncio.CancelledError as error:
         if not left:
             raise
         task.uncancel()
         gone = StreamCancelled()
-        learn(gone, error)
+        merge_partial(gone, error)
         raise gone from None
     finally:
         waits = False
         coroutine.close()  # left before it began
 
 
-async def off_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+async def to_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Run blocking code in a thread with the caller's context, so that the event loop stays free.
 
     Cancelling wakes what waits in the thread for a provider; the thread itself cannot be stopped.
 
     >>> import time
     >>> async def main() -> None:
-    ...     await off_loop(time.sleep, 0.001)
+    ...     await to_thread(time.sleep, 0.001)
     >>> block_on(main())
     """
     import asyncio
@@ -375,29 +385,29 @@ async def off_loop(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwarg
     context, scope, around = contextvars.copy_context(), CancelScope(), current_scope()
 
     def work() -> T:
-        enter(scope)
+        set_scope(scope)
         try:
             return function(*args, **kwargs)
         except StopIteration as error:  # a future cannot hold it: on Python 3.11 whoever waits would wait forever
             raise RuntimeError("a function that was called in a thread raised StopIteration") from error
 
-    with on_leave(scope.leave):
+    with on_cancel(scope.cancel):
         future = asyncio.get_running_loop().run_in_executor(_blocking_pool(), context.run, work)
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError as error:
-            if scope.leave() or (around is not None and around.gone):
-                await asyncio.wait([future], timeout=PATIENCE)
-                learn(error, future.exception() if future.done() and not future.cancelled() else None)
+            if scope.cancel() or (around is not None and around.cancelled):
+                await asyncio.wait([future], timeout=CANCEL_GRACE_SECONDS)
+                merge_partial(error, future.exception() if future.done() and not future.cancelled() else None)
             raise
 
 
-def is_blocking() -> bool:
+def started_by_block_on() -> bool:
     """Whether somebody who blocks (``block_on``) waits for the running code, and not an event loop of the user's.
 
     >>> async def ask() -> bool:
-    ...     return is_blocking()
-    >>> block_on(ask()), is_blocking()
+    ...     return started_by_block_on()
+    >>> block_on(ask()), started_by_block_on()
     (True, False)
     """
     return _loop is not None and threading.current_thread() is _loop.thread
@@ -408,7 +418,7 @@ _held: contextvars.ContextVar[tuple[asyncio.AbstractEventLoop, ...]] = contextva
 
 
 @contextmanager
-def _holding_its_loop() -> Generator[None]:
+def _marking_loop_blocked() -> Generator[None]:
     """Note, for what is begun in here, that the event loop of this thread, if there is one, will wait for it."""
     loop = _running_loop()
     if loop is None:
@@ -431,10 +441,10 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
     return None
 
 
-def on_a_loop() -> bool:
+def has_running_loop() -> bool:
     """Whether this thread is running an event loop, which must not be kept waiting.
 
-    >>> on_a_loop()
+    >>> has_running_loop()
     False
     """
     return _running_loop() is not None
@@ -533,11 +543,11 @@ def _blocking_pool() -> ThreadPoolExecutor:
         return _pool
 
 
-def _start_anew() -> None:
+def reset_after_fork() -> None:
     """In a forked child: threads did not come along, and the lock may have been held by one of them."""
     global _lock, _loop, _pool
     _lock, _loop, _pool = threading.Lock(), None, None
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
-    os.register_at_fork(after_in_child=_start_anew)
+    os.register_at_fork(after_in_child=reset_after_fork)

@@ -28,12 +28,12 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit, Returned, astream, stream
-from sigwire.effects.steps import FunctionEffect, Steps, block_on, off_loop
+from sigwire.effects.steps import FunctionEffect, Steps, block_on, to_thread
 from sigwire.errors import ConfigurationError, InputError, StateError
-from sigwire.lm.call_log import CallLog, Exchange, print_entries
+from sigwire.lm.call_log import CallLog, CallRecord, print_entries
 from sigwire.lm.openai_dicts import decode_answer, decode_request, encode_call, encode_outputs
-from sigwire.lm.secrets import masked, public, without_secrets
-from sigwire.observe.callbacks import call
+from sigwire.lm.secrets import mask_secrets, storable_options, without_secrets
+from sigwire.observe.callbacks import watched_call
 from sigwire.observe.usage import record_usage
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class BaseLM:
 
     def stream_steps(self, request: Request) -> Steps[Response]:
         """``stream`` as a program that emits the events."""
-        with call("lm", self, lambda: _inputs(request, None)) as end:
+        with watched_call("lm", self, lambda: _inputs(request, None)) as end:
             response = yield from self._stream_steps(request)
             self._keep(request, response, None)
             end(response)
@@ -176,14 +176,14 @@ class BaseLM:
         return encode_outputs(response)
 
     def _exchange(self, request: Request, prompt: str | None = None) -> Response:
-        with call("lm", self, lambda: _inputs(request, prompt)) as end:
+        with watched_call("lm", self, lambda: _inputs(request, prompt)) as end:
             response = self._answer(request)
             self._keep(request, response, prompt)
             end(response)
         return response
 
     async def _aexchange(self, request: Request, prompt: str | None = None) -> Response:
-        with call("lm", self, lambda: _inputs(request, prompt)) as end:
+        with watched_call("lm", self, lambda: _inputs(request, prompt)) as end:
             response = await self._aanswer(request)
             self._keep(request, response, prompt)
             end(response)
@@ -191,41 +191,43 @@ class BaseLM:
 
     def _keep(self, request: Request, response: Response, prompt: str | None) -> None:
         if self.history.size:
-            self.history.add(Exchange(self.model, self.model_type, request, response, prompt))
+            self.history.add(CallRecord(self.model, self.model_type, request, response, prompt))
 
     def _answer(self, request: Request) -> Response:
         """How the model answers: one of the ways in the module's docstring. Subclasses of ours override it."""
         messages, kwargs = encode_call(request)
-        if forward := self._own("forward"):
+        if forward := self._custom_forward("forward"):
             answer = forward(messages=messages, **kwargs)
-        elif aforward := self._own("aforward"):
+        elif aforward := self._custom_forward("aforward"):
             answer = block_on(aforward(messages=messages, **kwargs))
         else:
-            answer = self._own_call()(messages=messages, **kwargs)
+            answer = self._call_custom_forward()(messages=messages, **kwargs)
         return decode_answer(answer, model=self.model)
 
     async def _aanswer(self, request: Request) -> Response:
         messages, kwargs = encode_call(request)
-        if awaited := self._own("aforward") or self._own("acall"):
+        if awaited := self._custom_forward("aforward") or self._custom_forward("acall"):
             answer = await awaited(messages=messages, **kwargs)
         else:
-            answer = await off_loop(self._own("forward") or self._own_call(), messages=messages, **kwargs)
+            answer = await to_thread(
+                self._custom_forward("forward") or self._call_custom_forward(), messages=messages, **kwargs
+            )
         return decode_answer(answer, model=self.model)
 
     def _stream_steps(self, request: Request) -> Steps[Response]:
         """How the model answers in pieces; this one does not."""
-        from sigwire.core.events import explode  # only streams need events
+        from sigwire.core.events import events_of  # only streams need events
 
         response: Response = yield FunctionEffect(partial(self._answer, request), partial(self._aanswer, request))
-        yield Emit(*explode(response))
+        yield Emit(*events_of(response))
         return response
 
-    def _own(self, name: str) -> Callable[..., Any] | None:
+    def _custom_forward(self, name: str) -> Callable[..., Any] | None:
         """The method if a subclass defines it."""
         defined = getattr(type(self), name, None)
         return getattr(self, name) if defined is not None and defined is not getattr(BaseLM, name, None) else None
 
-    def _own_call(self) -> Callable[..., Any]:
+    def _call_custom_forward(self) -> Callable[..., Any]:
         if type(self).__call__ is BaseLM.__call__:
             raise ConfigurationError(
                 f"{type(self).__name__} cannot answer (asking {self.model!r}). Define forward(self, prompt=None, "
@@ -278,7 +280,7 @@ class BaseLM:
         print_entries(self.history[-n:] if n > 0 else [], file)
 
     def __repr__(self) -> str:
-        options = {name: value for name, value in masked(self.kwargs).items() if value is not None}
+        options = {name: value for name, value in mask_secrets(self.kwargs).items() if value is not None}
         shown = "".join(f", {name}={value!r}" for name, value in options.items())
         return f"{type(self).__name__}({self.model!r}{shown})"
 
@@ -336,7 +338,7 @@ class BaseLM:
             "model_type": self.model_type,
             "cache": self.cache,
             "num_retries": self.num_retries,
-            **public(self.kwargs),
+            **storable_options(self.kwargs),
         }
 
     @classmethod
@@ -354,7 +356,7 @@ class BaseLM:
             )
         target = _class_named(str(state.get("class") or ""), cls, allow_unsafe_lm_state)
         if not allow_unsafe_lm_state:
-            options = {name: value for name, value in public(options).items() if not _is_endpoint(name)}
+            options = {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}
         try:
             return target(**options)
         except TypeError as fault:
@@ -402,7 +404,7 @@ def _class_named(path: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
 def _inputs(request: Request, prompt: str | None) -> dict[str, Any]:
     """What callbacks see: the request as it is, and as DSPy's callbacks expect it."""
     messages, kwargs = encode_call(request)
-    return {"request": request, "prompt": prompt, "messages": messages, **public(kwargs)}
+    return {"request": request, "prompt": prompt, "messages": messages, **storable_options(kwargs)}
 
 
 def _request(

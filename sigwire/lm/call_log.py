@@ -1,6 +1,6 @@
 """What a language model was asked and what it answered: the last calls, kept cheaply, shown on demand.
 
-An ``Exchange`` holds the request and the response as they are; the dict that DSPy's users know (messages, outputs, usage,
+An ``CallRecord`` holds the request and the response as they are; the dict that DSPy's users know (messages, outputs, usage,
 ...) is made when somebody looks. A ``CallLog`` is bounded, so a long run does not grow.
 """
 
@@ -15,15 +15,15 @@ from typing import Any, TextIO, cast, overload
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.lm.openai_dicts import encode_call, encode_outputs
-from sigwire.lm.secrets import public
+from sigwire.lm.secrets import storable_options
 
-__all__ = ["CallLog", "Exchange", "print_entries"]
+__all__ = ["CallLog", "CallRecord", "print_entries"]
 
 
-class Exchange:
+class CallRecord:
     """One call. ``entry()`` is its dict; every look gives the same dict.
 
-    >>> Exchange("m", "chat", Request(), Response()).entry()["model"]
+    >>> CallRecord("m", "chat", Request(), Response()).entry()["model"]
     'm'
     """
 
@@ -48,7 +48,7 @@ class Exchange:
             self._entry = {
                 "prompt": self.prompt,
                 "messages": messages,
-                "kwargs": public(kwargs),
+                "kwargs": storable_options(kwargs),
                 "response": self.response,
                 "outputs": encode_outputs(self.response),
                 "usage": usage.to_json(),
@@ -67,7 +67,7 @@ class CallLog(Sequence[dict[str, Any]]):
 
     >>> log = CallLog(2)
     >>> for name in "abc":
-    ...     log.add(Exchange(name, "chat", Request(), Response()))
+    ...     log.add(CallRecord(name, "chat", Request(), Response()))
     >>> [entry["model"] for entry in log]
     ['b', 'c']
     """
@@ -75,14 +75,14 @@ class CallLog(Sequence[dict[str, Any]]):
     __slots__ = ("_exchanges",)
 
     def __init__(self, size: int) -> None:
-        self._exchanges: deque[Exchange] = deque(maxlen=size)
+        self._exchanges: deque[CallRecord] = deque(maxlen=size)
 
     @property
     def size(self) -> int:
         """How many calls are kept at most."""
         return self._exchanges.maxlen or 0
 
-    def add(self, exchange: Exchange) -> None:
+    def add(self, exchange: CallRecord) -> None:
         """Keep a call; the oldest one goes when the log is full."""
         self._exchanges.append(exchange)
 

@@ -19,11 +19,11 @@ from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import BaseLM
 from sigwire.lm.http_backend import connect
-from sigwire.lm.option_aliases import by_common_names
+from sigwire.lm.option_aliases import canonical_options
 from sigwire.lm.policy.retry import RetryPolicy
-from sigwire.lm.providers.connection import ELSEWHERE, ConnectionOptions
+from sigwire.lm.providers.connection import HOST_BOUND_OPTIONS, ConnectionOptions
 from sigwire.lm.providers.registry import find_provider
-from sigwire.lm.secrets import public
+from sigwire.lm.secrets import storable_options
 
 if TYPE_CHECKING:
     from sigwire.lm.http.transport import Transport
@@ -117,7 +117,7 @@ class LM(BaseLM):
         own = {name: value for name, value in self.kwargs.items() if value is not None}
         if not (own or request.options):
             return request
-        options = {**by_common_names(own), **by_common_names(request.options)}
+        options = {**canonical_options(own), **canonical_options(request.options)}
         if misplaced := options.keys() & _OF_THE_MODEL:
             name = min(misplaced)
             raise ConfigurationError(
@@ -183,8 +183,8 @@ class LM(BaseLM):
         variables = {name: updates.pop(name) for name in row.variables.keys() & updates.keys()}
         retry, capabilities = updates.pop("retry", None), updates.pop("capabilities", self._given)
         new = super().copy(**updates)
-        known = self._connection if _host(new.model) == _host(self.model) else self._connection.elsewhere()
-        settled = {*reached, *(ELSEWHERE if known is not self._connection else ())}
+        known = self._connection if _host(new.model) == _host(self.model) else self._connection.foreign_host()
+        settled = {*reached, *(HOST_BOUND_OPTIONS if known is not self._connection else ())}
         new._left_out = tuple(name for name in new._left_out if name not in settled)
         new._connection = replace(known, **reached, variables={**known.variables, **variables})
         if retry is not None:
@@ -212,7 +212,7 @@ class LM(BaseLM):
         connection = self._connection
         reached = {"base_url": connection.base_url, "timeout": connection.timeout, "wire": connection.wire}
         given = {name: value for name, value in reached.items() if value is not None}
-        return {**super().dump_state(), **public({**given, **connection.variables})}
+        return {**super().dump_state(), **storable_options({**given, **connection.variables})}
 
 
 _CONNECTION = frozenset({"api_key", "base_url", "headers", "timeout", "transport", "wire"})

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.events import Cut, explode, words
+from sigwire.core.events import Cut, by_word, events_of
 from sigwire.core.json import JsonObject, dumps
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
@@ -71,7 +71,7 @@ class FakeLM(BaseLM):
         capabilities: Capabilities | None = None,
         usage: Usage | None = None,
         adapter: object = None,
-        cut: Cut = words,
+        cut: Cut = by_word,
         **kwargs: Any,
     ) -> None:
         able = capabilities or Capabilities(native_tools=True, parallel_tool_calls=True, tool_choice=True)
@@ -103,7 +103,7 @@ class FakeLM(BaseLM):
 
     def _stream_steps(self, request: Request) -> Steps[Response]:
         response = self._answer(request)
-        for event in explode(response, self.cut):
+        for event in events_of(response, self.cut):
             yield Emit(event)
         return response
 

@@ -2,7 +2,7 @@
 
     Request ─▶ codec.encode ─▶ HttpRequest ─▶ transport ─▶ HttpReply ─▶ codec.decode / decode_error ─▶ Response
 
-Everything is one program (``Endpoint.steps``), run blocking or awaited. It decides the order of these steps; it knows no
+Everything is one program (``HttpBackend.steps``), run blocking or awaited. It decides the order of these steps; it knows no
 provider's name, no model's, and nothing of their JSON. Where a request goes and which key goes along is ``EndpointResolver``'s; the
 key is masked in what is raised. No HTTP client is imported before the first request, and what only streams need
 (``telling``) not before the first stream.
@@ -37,20 +37,20 @@ from sigwire.errors import (
     LMTransportError,
     UnsupportedFeature,
 )
-from sigwire.lm.codecs.shared.choices import joined
+from sigwire.lm.codecs.shared.choices import join_responses
 from sigwire.lm.codecs.shared.errors import read_body
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, StreamingCodec, Target, WireProfile
-from sigwire.lm.policy.retry import RetryPolicy, retrying
+from sigwire.lm.policy.retry import RetryPolicy, retry_exchange
 from sigwire.lm.providers.address import EndpointResolver, ServiceEndpoint
 from sigwire.lm.providers.connection import ConnectionOptions, shown
-from sigwire.lm.providers.registry import PROVIDERS, Provider, SimpleBackend, Wire, nearest
-from sigwire.lm.secrets import hidden
+from sigwire.lm.providers.registry import PROVIDERS, Provider, SimpleBackend, Wire, suggest_provider
+from sigwire.lm.secrets import redact_key
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
     from sigwire.lm.http.transport import HttpReply, HttpRequest, Transport
 
-__all__ = ["Backend", "Endpoint", "SimpleBackendAdapter", "connect"]
+__all__ = ["Backend", "HttpBackend", "SimpleBackendAdapter", "connect"]
 
 # --- the two kinds of backend ------------------------------------------------------------------------------
 
@@ -81,13 +81,13 @@ def connect(
     if provider.needs and importlib.util.find_spec(provider.needs) is None:
         known = ", ".join(sorted(row for row in PROVIDERS if not PROVIDERS[row].needs))
         raise ConfigurationError(
-            f"{name!r} is reached through {provider.needs}, which is not installed (making an LM). {nearest(name)}"
+            f"{name!r} is reached through {provider.needs}, which is not installed (making an LM). {suggest_provider(name)}"
             f'pip install "sigwire[{provider.needs}]", or use one of the providers that need nothing: {known} '
             "(for example 'offline/lexical')."
         )
     if provider.backend:
         return SimpleBackendAdapter(provider.connect(name, connection), model or f"{provider.prefix}/{name}")
-    return Endpoint(provider, name, connection, capabilities, model)
+    return HttpBackend(provider, name, connection, capabilities, model)
 
 
 class SimpleBackendAdapter:
@@ -98,7 +98,7 @@ class SimpleBackendAdapter:
 
     def steps(self, request: Request, policy: RetryPolicy) -> Steps[Response]:
         attempts: list[Attempt] = []
-        response = yield from retrying(partial(self._once, request), policy, attempts, self._model)
+        response = yield from retry_exchange(partial(self._once, request), policy, attempts, self._model)
         return _with_attempts(response, attempts, self._model) if attempts else response
 
     def stream_steps(self, request: Request, policy: RetryPolicy) -> Steps[Response]:
@@ -108,7 +108,7 @@ class SimpleBackendAdapter:
             yield _tell_all(response)
             return response
         attempts: list[Attempt] = []
-        response = yield from retrying(partial(in_pieces, request), policy, attempts, self._model)
+        response = yield from retry_exchange(partial(in_pieces, request), policy, attempts, self._model)
         return _with_attempts(response, attempts, self._model) if attempts else response
 
     def close(self) -> None:
@@ -163,7 +163,7 @@ _AT_ONCE = 8  # requests for the choices of one call, where a wire gives one at 
 _CONTINUATIONS = 32  # of a turn that the provider pauses; more is a turn that does not end
 
 
-class Endpoint:
+class HttpBackend:
     """Answers over HTTP for one model of one row."""
 
     def __init__(
@@ -178,7 +178,7 @@ class Endpoint:
         self._capabilities = capabilities
         self._model = model or f"{provider.prefix}/{name}"
         self._address = EndpointResolver(provider, name, connection, self._model)
-        self._known = provider.knows(name)
+        self._known = provider.lists_model(name)
         self._wires: dict[_Tools, Wire] = {}
         self._routes: dict[tuple[_Tools, bool], _WireRoute] = {}  # by the tools, and whether it is spoken elsewhere
         if connection.wire is not None and connection.wire not in provider.wires:
@@ -187,7 +187,7 @@ class Endpoint:
                 f"Use one of {', '.join(provider.wires)}."
             )
 
-    def __deepcopy__(self, memo: object) -> Endpoint:
+    def __deepcopy__(self, memo: object) -> HttpBackend:
         return self  # holds nothing that changes
 
     def close(self) -> None:
@@ -209,7 +209,7 @@ class Endpoint:
         try:
             return (yield from self._answers(route, sent, policy))
         except LMInvalidRequestError as error:
-            return (yield from self._otherwise(route, sent, error, policy))
+            return (yield from self._send_alternative(route, sent, error, policy))
 
     def _answers(self, route: _WireRoute, sent: EncodedRequest, policy: RetryPolicy) -> Steps[Response]:
         """The answers to a request that is sent as often as it takes."""
@@ -222,9 +222,9 @@ class Endpoint:
         responses: list[Response] = yield Gather(
             [self._one(route, sent, policy) for _ in range(sent.repeat)], limit=_AT_ONCE
         )
-        return joined(responses)
+        return join_responses(responses)
 
-    def _otherwise(
+    def _send_alternative(
         self, route: _WireRoute, sent: EncodedRequest, error: LMError, policy: RetryPolicy
     ) -> Steps[Response]:
         """The answers to a refused request in another form, where the codec has one; both are in the attempts."""
@@ -241,8 +241,8 @@ class Endpoint:
         going_on = sent
         while True:
             before = len(attempts)
-            body, response = yield from retrying(
-                partial(self._trip, route, sent, going_on), policy, attempts, self._model
+            body, response = yield from retry_exchange(
+                partial(self._exchange, route, sent, going_on), policy, attempts, self._model
             )
             attempts.append(Attempt("retry" if len(attempts) > before else "ask", self._model, response.usage))
             bodies.append(body)
@@ -254,7 +254,7 @@ class Endpoint:
             response = route.codec.decode(bodies, sent, route.target)
         return response.with_attempts(attempts)
 
-    def _trip(
+    def _exchange(
         self, route: _WireRoute, sent: EncodedRequest, going_on: EncodedRequest
     ) -> Steps[tuple[JsonValue, Response]]:
         """One exchange: its body and what that says."""
@@ -266,7 +266,7 @@ class Endpoint:
             recovered = _recovered(route, sent, reply.status, reply.headers, reply.body)
             return recovered.raw, recovered
         except Exception as error:
-            raise self._explained(error, way, sent)  # noqa: B904  (it has its cause)
+            raise self._translate_error(error, way, sent)  # noqa: B904  (it has its cause)
 
     def _read(self, route: _WireRoute, sent: EncodedRequest, reply: HttpReply) -> tuple[JsonValue, Response]:
         body, is_json = _read_json(reply.body)
@@ -294,25 +294,27 @@ class Endpoint:
             yield _tell_all(response)
             return response
         try:
-            return (yield from self._told(route, sent, policy))
+            return (yield from self._stream_one(route, sent, policy))
         except LMInvalidRequestError as error:
-            response = yield from self._otherwise(route, route.codec.encode(request, route.target), error, policy)
+            response = yield from self._send_alternative(
+                route, route.codec.encode(request, route.target), error, policy
+            )
         yield _tell_all(response)
         return response
 
-    def _told(self, route: _WireRoute, sent: EncodedRequest, policy: RetryPolicy) -> Steps[Response]:
+    def _stream_one(self, route: _WireRoute, sent: EncodedRequest, policy: RetryPolicy) -> Steps[Response]:
         """One answer, told as it comes, in as many replies as the provider gives it."""
         from sigwire.core.events import collect
-        from sigwire.lm.stream_events import ends_of, in_ends
+        from sigwire.lm.stream_events import end_events, end_events_of
 
         attempts: list[Attempt] = []
         bodies: list[JsonValue] = []
         going_on = sent
         while True:
             before = len(attempts)
-            trip = partial(self._stream_trip, route, sent, going_on)
-            told = yield from retrying(trip, policy, attempts, self._model)
-            response, ends = collect(told), in_ends(told)
+            trip = partial(self._stream_exchange, route, sent, going_on)
+            told = yield from retry_exchange(trip, policy, attempts, self._model)
+            response, ends = collect(told), end_events(told)
             attempts.append(Attempt("retry" if len(attempts) > before else "ask", self._model, response.usage))
             bodies.append(response.raw)
             following = None if route.resume is None else route.resume(response.raw, going_on)
@@ -321,49 +323,49 @@ class Endpoint:
             going_on = following
         if len(bodies) > 1:
             response = route.codec.decode(bodies, sent, route.target)
-            ends = ends_of(response)
+            ends = end_events_of(response)
         yield Emit(*ends)
         return response.with_attempts(attempts)
 
-    def _stream_trip(
+    def _stream_exchange(
         self, route: _WireRoute, sent: EncodedRequest, going_on: EncodedRequest
     ) -> Steps[list[StreamEvent]]:
         """One exchange whose events are told as they come, but for its ends: the provider may have paused.
 
         What was told by an answer that then fails is on the error.
         """
-        from sigwire.lm.stream_events import with_partial
+        from sigwire.lm.stream_events import attach_partial
 
         told: list[StreamEvent] = []
         way = self._address.way(going_on.headers)
         try:
-            yield from self._pieces(route, sent, self._http_request(route, going_on, way), told)
+            yield from self._emit_reply(route, sent, self._http_request(route, going_on, way), told)
         except BaseException as error:  # who stops listening may want what was said, too
-            raise with_partial(self._explained(error, way, sent), told)  # noqa: B904
+            raise attach_partial(self._translate_error(error, way, sent), told)  # noqa: B904
         return told
 
-    def _pieces(
+    def _emit_reply(
         self, route: _WireRoute, sent: EncodedRequest, request: HttpRequest, told: list[StreamEvent]
     ) -> Steps[None]:
         """Open the reply and tell its events; ``told`` has them too."""
-        from sigwire.lm.http.reply_stream import Pieces
-        from sigwire.lm.stream_events import decoded, tell
+        from sigwire.lm.http.reply_stream import ReplyReader
+        from sigwire.lm.stream_events import emit_content, emit_decoded
 
-        reply = Pieces(self._transport(), request)
+        reply = ReplyReader(self._transport(), request)
         try:
             yield reply.open()
             if 200 <= reply.status < 300:
-                yield from decoded(reply, cast("StreamingCodec[Any]", route.codec), sent, route.target, told)
+                yield from emit_decoded(reply, cast("StreamingCodec[Any]", route.codec), sent, route.target, told)
             else:
                 body = yield from reply.rest()
-                yield tell(_recovered(route, sent, reply.status, reply.headers, body), told)
+                yield emit_content(_recovered(route, sent, reply.status, reply.headers, body), told)
         except GeneratorExit:  # nobody is left to wait
-            reply.drop()
+            reply.abort()
             raise
         except BaseException:
-            yield reply.shut()
+            yield reply.close()
             raise
-        yield reply.shut()
+        yield reply.close()
 
     # --- before the first byte
 
@@ -389,7 +391,7 @@ class Endpoint:
         """Whether the wire's other dialect is spoken: to somebody else's model at somebody else's host."""
         if wire.elsewhere is None or self._known:
             return False
-        return not self._address.is_home(self._address.base()[0])
+        return not self._address.is_own_host(self._address.base()[0])
 
     def _check_tools(self, request: Request) -> None:
         if request.tools and not self._capabilities.native_tools:
@@ -413,19 +415,19 @@ class Endpoint:
 
     # --- what to say when it fails
 
-    def _explained(self, error: BaseException, way: ServiceEndpoint, sent: EncodedRequest) -> BaseException:
+    def _translate_error(self, error: BaseException, way: ServiceEndpoint, sent: EncodedRequest) -> BaseException:
         """What failed on a trip; as an ``LMError`` with what only this place knows, where it is one or of the network."""
         if isinstance(error, LMError):
-            return self._explain(error, way, sent)
+            return self._add_context(error, way, sent)
         if not isinstance(error, OSError):
             return error
         late = isinstance(error, TimeoutError)
         what = f"No answer from {shown(way.base)}"
         lost = LMTimeoutError(f"{what} in time.") if late else LMTransportError(f"{what}: {error}.")
         lost.__cause__ = error
-        return self._explain(lost, way, sent)
+        return self._add_context(lost, way, sent)
 
-    def _explain(self, error: LMError, way: ServiceEndpoint, sent: EncodedRequest) -> LMError:
+    def _add_context(self, error: LMError, way: ServiceEndpoint, sent: EncodedRequest) -> LMError:
         """The error with what only this place knows: who was asked, with which key, what to do. Without the key."""
         error.provider = error.provider or self._provider.prefix
         error.model = error.model or self._name
@@ -440,7 +442,7 @@ class Endpoint:
             )
         if isinstance(error, LMInvalidRequestError) and sent.body.get("tools") and _TOOLS_REFUSED.search(message):
             message = f"{message} {_TOOLS_AS_TEXT}"
-        error.message = hidden(message, way.key)
+        error.message = redact_key(message, way.key)
         error.args = (error.message,)
         return error
 
@@ -463,9 +465,9 @@ _TOOLS_AS_TEXT = (
 
 
 def _tell_all(response: Response) -> Emit:
-    from sigwire.lm.stream_events import tell_all
+    from sigwire.lm.stream_events import emit_response
 
-    return tell_all(response)
+    return emit_response(response)
 
 
 def _other_form(codec: Codec[Any], error: LMError, sent: EncodedRequest) -> EncodedRequest | None:

@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping
 from sigwire.core.json import JsonValue
 from sigwire.errors import InputError
 
-__all__ = ["by_common_names"]
+__all__ = ["canonical_options"]
 
 
-def by_common_names(options: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+def canonical_options(options: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     """The options by their common names. Those that are ``None`` were not given.
 
     Raises ``InputError`` for one that was given by two of its names, and for a ``thinking`` that says nothing.
 
-    >>> by_common_names({"max_completion_tokens": 50, "reasoning_effort": "none", "seed": 1})
+    >>> canonical_options({"max_completion_tokens": 50, "reasoning_effort": "none", "seed": 1})
     {'max_tokens': 50, 'reasoning': 'off', 'seed': 1}
     """
     if options.keys().isdisjoint(_OTHER_NAMES):

@@ -12,7 +12,7 @@ from typing import Any, TypeGuard, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 
-__all__ = ["hidden", "is_secret", "masked", "public", "without_secrets"]
+__all__ = ["is_secret", "mask_secrets", "redact_key", "storable_options", "without_secrets"]
 
 _SECRET_WORDS = frozenset(
     "apikey auth authentication authorization bearer cookie cookies credential credentials header headers key keys passwd "
@@ -37,7 +37,7 @@ def is_secret(name: str, value: object = None) -> bool:
     return bool(words & _SECRET_WORDS) or (isinstance(value, str) and _SECRET_VALUE.search(value) is not None)
 
 
-def hidden(text: str, key: str | None) -> str:
+def redact_key(text: str, key: str | None) -> str:
     """A text without the key. A dummy such as "x" is no secret, and stands in every other word.
 
     >>> hidden("the key abcd-1234 is wrong", "abcd-1234"), hidden("the next", "x"), hidden("nothing", None)
@@ -49,7 +49,7 @@ def hidden(text: str, key: str | None) -> str:
 _DUMMY = 6
 
 
-def public(options: Mapping[str, Any]) -> JsonObject:
+def storable_options(options: Mapping[str, Any]) -> JsonObject:
     """The options that may be stored: no secrets at any depth, and nothing that is not JSON (clients, callables).
 
     >>> public({"temperature": 0.0, "api_key": "k", "extra_body": {"user": "u", "token": "t"}, "client": object()})
@@ -83,7 +83,7 @@ def _is_list(value: object) -> TypeGuard[list[Any]]:
 
 def _public_value(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
-        return public(value)
+        return storable_options(value)
     return [_public_value(item) for item in value if not is_secret("", item)] if isinstance(value, list) else value
 
 
@@ -96,7 +96,7 @@ def _is_json(value: object) -> TypeGuard[JsonValue]:
     return value is None or isinstance(value, (str, int, float, bool))
 
 
-def masked(options: Mapping[str, Any]) -> dict[str, Any]:
+def mask_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options for a repr: secrets as ``***``, at any depth.
 
     >>> masked({"api_key": "k", "temperature": 0.0})
@@ -110,4 +110,4 @@ def _masked_value(name: str, value: Any) -> Any:
         return "***"
     if isinstance(value, (list, tuple)):
         return [_masked_value("", item) for item in cast("Sequence[Any]", value)]
-    return masked(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
+    return mask_secrets(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value

@@ -17,7 +17,7 @@ from sigwire.core.events import (
     StreamEvent,
     UsageUpdate,
     collect,
-    explode,
+    events_of,
 )
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
@@ -25,27 +25,27 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.framing import splitter_for
 from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, Target
-from sigwire.lm.http.reply_stream import Pieces
+from sigwire.lm.http.reply_stream import ReplyReader
 
-__all__ = ["decoded", "ends_of", "in_ends", "tell", "tell_all", "with_partial"]
+__all__ = ["attach_partial", "emit_content", "emit_decoded", "emit_response", "end_events", "end_events_of"]
 
 E = TypeVar("E", bound=BaseException)
 
 
-def tell_all(response: Response) -> Emit:
+def emit_response(response: Response) -> Emit:
     """The effect that tells a whole answer."""
-    return Emit(*explode(response))
+    return Emit(*events_of(response))
 
 
-def tell(response: Response, told: list[StreamEvent]) -> Emit:
+def emit_content(response: Response, told: list[StreamEvent]) -> Emit:
     """The effect that tells an answer but for its ends; ``told`` gets all of it."""
-    said = list(explode(response))
+    said = list(events_of(response))
     told += said
     return Emit(*(event for event in said if not _is_end(event)))
 
 
-def decoded(
-    reply: Pieces, codec: StreamingCodec[Any], sent: EncodedRequest, target: Target[Any], told: list[StreamEvent]
+def emit_decoded(
+    reply: ReplyReader, codec: StreamingCodec[Any], sent: EncodedRequest, target: Target[Any], told: list[StreamEvent]
 ) -> Steps[None]:
     """Read a reply to its end and tell its events, those of a piece at once; its ends are only put into ``told``."""
     splitter, decoder = splitter_for(codec.FRAMING), codec.decoder(sent, target)
@@ -72,22 +72,22 @@ def _is_end(event: StreamEvent) -> bool:
     return isinstance(event, ChoiceEnd | ResponseEnd)
 
 
-def in_ends(told: Sequence[StreamEvent]) -> list[StreamEvent]:
+def end_events(told: Sequence[StreamEvent]) -> list[StreamEvent]:
     """The ends among the events of one reply."""
     return [event for event in told if _is_end(event)]
 
 
-def ends_of(response: Response) -> list[StreamEvent]:
+def end_events_of(response: Response) -> list[StreamEvent]:
     """Counts and ends of an answer that came in several replies, each choice with all its parts."""
     ends = [
         replace(event, parts=response.choices[event.choice].message().parts) if isinstance(event, ChoiceEnd) else event
-        for event in explode(response)
+        for event in events_of(response)
         if _is_end(event)
     ]
     return [UsageUpdate(response.usage), *ends]
 
 
-def with_partial(error: E, told: Sequence[StreamEvent]) -> E:
+def attach_partial(error: E, told: Sequence[StreamEvent]) -> E:
     """The error with the answer as far as it had come, if any of it was shown. A decoder's own word on that stands."""
     if getattr(error, "partial", None) is None and not all(isinstance(e, ResponseStart | UsageUpdate) for e in told):
         error.partial = collect(told)  # type: ignore[attr-defined]  # of ours or not, an exception takes attributes

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sigwire.core.request import Request
 from sigwire.core.response import Response
-from sigwire.effects.emitting import Emit, listening
+from sigwire.effects.emitting import Emit, in_stream
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import ConfigurationError, LMNotConfigured
-from sigwire.modules.program_stream import Place, place_of
+from sigwire.modules.program_stream import EventPath, event_path_of
 from sigwire.observe.usage import record_usage
 from sigwire.settings import current
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
     from sigwire.lm.call_log import CallLog
 
-__all__ = ["Ask", "EventReader", "EventReaderFactory", "choose_lm", "remembering"]
+__all__ = ["Ask", "EventReader", "EventReaderFactory", "recording_calls", "resolve_lm"]
 
 
 class Ask:
@@ -44,13 +44,13 @@ class Ask:
 
     def run(self) -> Response:
         """Ask and wait, blocking."""
-        if listening():
+        if in_stream():
             return run(self.streamed())
         return self._done(self.lm.respond(self.request))
 
     async def arun(self) -> Response:
         """Ask and await."""
-        if listening():
+        if in_stream():
             return await arun(self.streamed())
         return self._done(await self.lm.arespond(self.request))
 
@@ -58,10 +58,10 @@ class Ask:
         """Ask, and tell the answer as it comes: as events of fields where the asker reads fields."""
         from sigwire.core.events import AskStart  # only streams need events
 
-        place = place_of(self.asker.module if self.asker is not None else self.lm)
+        place = event_path_of(self.asker.module if self.asker is not None else self.lm)
         reader: EventReader = _PathReader(place) if self.asker is None else self.asker.reader(*place)
         yield Emit(AskStart(self.lm.model, path=place.path, turn=place.turn))
-        heard = _Heard()
+        heard = _EventLog()
         try:
             response: Response = yield from _read_by(reader, _told(self.lm, self.request), heard.events)
         except BaseException as error:  # what was answered before it ended is paid for
@@ -76,9 +76,9 @@ class Ask:
     def _done(self, response: Response) -> Response:
         record_usage(self.lm.model, response.usage)
         if logs := _logs.get():
-            from sigwire.lm.call_log import Exchange
+            from sigwire.lm.call_log import CallRecord
 
-            exchange = Exchange(self.lm.model, "chat", self.request, response)
+            exchange = CallRecord(self.lm.model, "chat", self.request, response)
             for log in logs:
                 log.add(exchange)
         return response
@@ -104,7 +104,7 @@ class EventReaderFactory(Protocol):
 class _PathReader:
     """Events as they are, with the place they come from."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: EventPath) -> None:
         self._place = place
 
     def feed(self, event: StreamEvent) -> Iterable[ProgramEvent]:
@@ -120,13 +120,13 @@ def _told(lm: LanguageModel, request: Request) -> Steps[Response]:
     if steps is not None:
         return (yield from steps(request))
     response: Response = yield FunctionEffect(partial(lm.respond, request), partial(lm.arespond, request))
-    from sigwire.core.events import explode
+    from sigwire.core.events import events_of
 
-    yield Emit(*explode(response))
+    yield Emit(*events_of(response))
     return response
 
 
-class _Heard:
+class _EventLog:
     """The events of an answer so far. Imports are made at its beginning: a stream may be forgotten until Python ends."""
 
     def __init__(self) -> None:
@@ -168,7 +168,7 @@ _logs: ContextVar[tuple[CallLog, ...]] = ContextVar("sigwire_module_logs", defau
 
 
 @contextmanager
-def remembering(log: CallLog | None) -> Generator[None]:
+def recording_calls(log: CallLog | None) -> Generator[None]:
     """What is asked inside is added to ``log``; ``None`` adds nothing."""
     before = _logs.get()
     if log is not None and all(log is not other for other in before):
@@ -179,10 +179,10 @@ def remembering(log: CallLog | None) -> Generator[None]:
         _logs.set(before)
 
 
-def choose_lm(lm: Any, where: object) -> LanguageModel:
+def resolve_lm(lm: Any, where: object) -> LanguageModel:
     """The given model, else the one in the settings. Raises ``ConfigurationError`` for what is no model.
 
-    >>> choose_lm("openai/gpt-5-mini", "Predict")
+    >>> resolve_lm("openai/gpt-5-mini", "Predict")
     Traceback (most recent call last):
         ...
     sigwire.errors.ConfigurationError: Predict needs a language model, not the text 'openai/gpt-5-mini'. Write ...

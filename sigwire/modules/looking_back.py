@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TextIO
 
 from sigwire.errors import ConfigurationError
-from sigwire.modules.ask import choose_lm
+from sigwire.modules.ask import resolve_lm
 from sigwire.settings import current
 
 __all__ = ["inspect_history"]
@@ -25,7 +25,7 @@ def inspect_history(n: int = 1, file: TextIO | None = None) -> None:
     <BLANKLINE>
     ...Hi...Hello!...
     """
-    lm = choose_lm(current().lm, "inspect_history")
+    lm = resolve_lm(current().lm, "inspect_history")
     show = getattr(lm, "inspect_history", None)
     if show is None:
         raise ConfigurationError(

@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TextIO, TypeVar,
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
-from sigwire.effects.steps import Gather, Steps, arun, block_on, off_loop, run
+from sigwire.effects.steps import Gather, Steps, arun, block_on, run, to_thread
 from sigwire.errors import ConfigurationError, InputError, StateError
-from sigwire.modules.ask import remembering
+from sigwire.modules.ask import recording_calls
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import saving as states
 from sigwire.modules.tree.copying import copy_value
-from sigwire.modules.tree.walk import Attribute, Parameter, Path, Walkable, contained, name_of, put
-from sigwire.observe.callbacks import call
+from sigwire.modules.tree.walk import AttributeStep, Parameter, Path, Walkable, contained, name_of, put
+from sigwire.observe.callbacks import watched_call
 from sigwire.observe.usage import UsageTracker, track_usage
 from sigwire.settings import Settings, current
 
@@ -133,8 +133,8 @@ class Module(Walkable):
 
     def _watched(self, values: Settings, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Steps[Any]:
         with (
-            call("module", self, lambda: self._named_inputs(args, kwargs)) as end,
-            remembering(self._history_log(values)),
+            watched_call("module", self, lambda: self._named_inputs(args, kwargs)) as end,
+            recording_calls(self._history_log(values)),
             _totals(values) as totals,
         ):
             outputs = yield from self._program(args, kwargs)
@@ -217,7 +217,7 @@ class Module(Walkable):
             for path, part in contained(module):
                 if id(part) not in seen:
                     seen.add(id(part))
-                    level.append((name_of((Attribute(name), *path), quoted=False), part))
+                    level.append((name_of((AttributeStep(name), *path), quoted=False), part))
 
     def map_named_predictors(self, function: Callable[[Any], Any]) -> Self:
         """Put ``function(predictor)`` in every predictor's place; gives the module back."""
@@ -480,7 +480,7 @@ class _ForwardEffect:
 
     async def arun(self) -> Any:
         if "forward" in self._module._entries and "aforward" not in self._module._entries:
-            return await off_loop(self._module.forward, *self._args, **self._kwargs)
+            return await to_thread(self._module.forward, *self._args, **self._kwargs)
         return await self._awaited()(*self._args, **self._kwargs)
 
     def _awaited(self) -> Any:

@@ -28,13 +28,13 @@ from sigwire.errors import (
     ModelError,
     StateError,
 )
-from sigwire.modules.ask import Ask, EventReader, choose_lm
+from sigwire.modules.ask import Ask, EventReader, resolve_lm
 from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import StepsModule
-from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, listener_of
+from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, submit_listener_of
 from sigwire.modules.tree.saving import plain, prepare_one
 from sigwire.modules.tree.walk import Parameter
-from sigwire.observe.callbacks import call as watch
+from sigwire.observe.callbacks import watched_call as watch
 from sigwire.settings import Settings, current
 from sigwire.signatures.parser import caller_scope
 from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signature
@@ -42,7 +42,7 @@ from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signat
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-    from sigwire.adapters.base import Adapter, FollowUp, Parsed, Plan
+    from sigwire.adapters.base import Adapter, FollowUp, ParsedChoice, Plan
     from sigwire.adapters.streaming import FieldReader
     from sigwire.lm.base import LanguageModel
 
@@ -177,7 +177,7 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         values = current()
         inputs = reader.read(type(self).__name__, given, check_types=values.warn_on_type_mismatch)
         given_lm = specials.get("lm")
-        lm = choose_lm(self.lm if given_lm is None else given_lm, type(self).__name__)
+        lm = resolve_lm(self.lm if given_lm is None else given_lm, type(self).__name__)
         plan = self._plan_for(signature, lm, values)
         options, repairs = self._options(specials)
         demos = specials.get("demos", self.demos)
@@ -186,7 +186,7 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
             end(request)
         tools = plan.tools_of(inputs) if reader.tools_name is not None else ()
         taken = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
-        prediction = yield from _answer(_Trip(self, lm, plan, tools, taken), request, repairs)
+        prediction = yield from _answer(_CallContext(self, lm, plan, tools, taken), request, repairs)
         if values.trace is not None:
             _remember(values, (self, inputs, prediction))
         return prediction
@@ -270,7 +270,7 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
 # --- the trip -----------------------------------------------------------------------------------------
 
 
-class _Trip:
+class _CallContext:
     """What stays the same through all requests of one call."""
 
     __slots__ = ("attempts", "heard", "lm", "module", "plan", "taken", "tools")
@@ -292,10 +292,10 @@ class _Trip:
         from sigwire.adapters.streaming import FieldReader
 
         self.heard = FieldReader(self.plan, self.tools, path, turn, self.taken)
-        listener = listener_of(self.module)
+        listener = submit_listener_of(self.module)
         return self.heard if listener is None else listener.beside(self.heard)
 
-    def parse(self, number: int, choice: Choice) -> Parsed:
+    def parse(self, number: int, choice: Choice) -> ParsedChoice:
         """The fields of a choice of the last answer."""
         return self.plan.parse(choice) if self.heard is None else self.heard.parse(number, choice)
 
@@ -307,7 +307,7 @@ def _attempts(response: Response, purpose: Purpose) -> tuple[Attempt, ...]:
     return tuple(replace(one, purpose=purpose) if one.purpose == "ask" else one for one in response.attempts)
 
 
-def _answer(trip: _Trip, request: Request, repairs: int, purpose: Purpose = "ask") -> Steps[Prediction]:
+def _answer(trip: _CallContext, request: Request, repairs: int, purpose: Purpose = "ask") -> Steps[Prediction]:
     """Ask until the answer can be read or the repairs are used up; a prediction of it."""
     plan, checks = trip.plan, repairs > 0
     while True:
@@ -324,16 +324,16 @@ def _answer(trip: _Trip, request: Request, repairs: int, purpose: Purpose = "ask
             failure.attempts = tuple(trip.attempts)
             raise failure
         choice = next(iter(response.choices), Choice())
-        request, repairs, purpose = plan.repair(request, choice, failure), repairs - 1, "repair"
+        request, repairs, purpose = plan.reask(request, choice, failure), repairs - 1, "repair"
     return (yield from _predicted(trip, response, readings, repairs))
 
 
 _REPAIRABLE = (AdapterParseError, EmptyResponse, MalformedToolCall)
 
-_Reading: TypeAlias = "Parsed | FollowUp | ModelError"
+_Reading: TypeAlias = "ParsedChoice | FollowUp | ModelError"
 
 
-def _read(trip: _Trip, number: int, choice: Choice) -> _Reading:
+def _read(trip: _CallContext, number: int, choice: Choice) -> _Reading:
     plan = trip.plan
     try:
         follow_up = plan.follow_up(choice)
@@ -359,10 +359,10 @@ def _has_wrong_calls(response: Response) -> bool:
     return any(call.error is not None for choice in response.choices for call in choice.tool_calls)
 
 
-def _predicted(trip: _Trip, response: Response, readings: list[_Reading], repairs: int) -> Steps[Prediction]:
+def _predicted(trip: _CallContext, response: Response, readings: list[_Reading], repairs: int) -> Steps[Prediction]:
     """The prediction of what was read: the first usable choice, all usable ones as completions."""
     rows: list[dict[str, Any]] = []
-    first: tuple[Choice, Parsed] | None = None
+    first: tuple[Choice, ParsedChoice] | None = None
     for number, reading in enumerate(readings):
         if isinstance(reading, ModelError):
             told = LMWarning("choices", f"choice {number} was left out: {reading.message.splitlines()[0]}")
@@ -372,7 +372,7 @@ def _predicted(trip: _Trip, response: Response, readings: list[_Reading], repair
             reading = yield from _extracted(trip, reading, repairs)
         first = first or (response.choices[number], reading)
         rows.append(reading.fields)
-    choice, parsed = cast("tuple[Choice, Parsed]", first)
+    choice, parsed = cast("tuple[Choice, ParsedChoice]", first)
     return Prediction.make(
         parsed.fields,
         signature=trip.plan.signature,
@@ -385,19 +385,19 @@ def _predicted(trip: _Trip, response: Response, readings: list[_Reading], repair
     )
 
 
-def _is_follow_up(reading: Parsed | FollowUp) -> TypeIs[FollowUp]:
+def _is_follow_up(reading: ParsedChoice | FollowUp) -> TypeIs[FollowUp]:
     return hasattr(reading, "request")  # its class is not loaded here: declaring a predictor needs no adapter
 
 
-def _extracted(trip: _Trip, follow_up: FollowUp, repairs: int) -> Steps[Parsed]:
+def _extracted(trip: _CallContext, follow_up: FollowUp, repairs: int) -> Steps[ParsedChoice]:
     """The adapter's second question: fields out of a free answer."""
-    lm = trip.lm if follow_up.lm is None else choose_lm(follow_up.lm, "the adapter's second question")
-    second = _Trip(trip.module, lm, follow_up.plan)
+    lm = trip.lm if follow_up.lm is None else resolve_lm(follow_up.lm, "the adapter's second question")
+    second = _CallContext(trip.module, lm, follow_up.plan)
     second.attempts = trip.attempts
     prediction = yield from _answer(second, follow_up.request, repairs, "extract")
-    from sigwire.adapters.base import Parsed
+    from sigwire.adapters.base import ParsedChoice
 
-    return Parsed(prediction.__dict__, _repairs_of(prediction))
+    return ParsedChoice(prediction.__dict__, _repairs_of(prediction))
 
 
 def attempts_of(prediction: Any) -> tuple[Attempt, ...]:

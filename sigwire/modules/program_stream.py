@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncProgramStream",
-    "Place",
+    "EventPath",
     "ProgramStream",
-    "hear_beside",
+    "event_path_of",
     "is_streamed",
-    "listener_of",
-    "on_turn",
-    "paths_of",
-    "place_of",
+    "module_paths",
+    "set_submit_listener",
+    "set_turn",
+    "submit_listener_of",
 ]
 
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
+class EventPath(NamedTuple):
     """Where in a program something happens: the module by name, and the turn of the agent around it."""
 
     path: str
@@ -63,13 +63,13 @@ def is_streamed() -> bool:
     return _names.get() is not None
 
 
-def place_of(module: object) -> Place:
+def event_path_of(module: object) -> EventPath:
     """Where in the streamed program a module stands. One that it does not hold has the name of its class."""
     names = _names.get() or {}
-    return Place(names.get(id(module)) or type(module).__name__, _turn.get())
+    return EventPath(names.get(id(module)) or type(module).__name__, _turn.get())
 
 
-def on_turn(number: int | None) -> int | None:
+def set_turn(number: int | None) -> int | None:
     """From now on events are of this turn; gives the turn before. Does nothing where nothing is streamed."""
     if not is_streamed():
         return None
@@ -78,27 +78,27 @@ def on_turn(number: int | None) -> int | None:
     return before
 
 
-def hear_beside(module: object, listener: Any) -> None:
+def set_submit_listener(module: object, listener: Any) -> None:
     """From now on ``listener`` hears what ``module`` is answered, through the reader that its ``beside`` gives for another one;
     ``None`` is nobody.
     """
     _beside.set(None if listener is None else (module, listener))
 
 
-def listener_of(module: object) -> Any:
+def submit_listener_of(module: object) -> Any:
     """Who hears what this module is answered, or ``None``."""
     heard = _beside.get()
     return heard[1] if heard is not None and heard[0] is module else None
 
 
-def paths_of(module: Module) -> dict[int, str]:
+def module_paths(module: Module) -> dict[int, str]:
     """The names of a module and of those it holds, by identity."""
     named = {id(part): name.removeprefix("self.") for name, part in reversed(list(module.named_sub_modules()))}
     return {**named, id(module): "self"}
 
 
 @dataclass(slots=True)
-class _Outcome(Generic[T]):
+class _StreamOutcome(Generic[T]):
     """How a stream ended: nothing yet, a value, or left early."""
 
     value: T | None = None
@@ -125,9 +125,9 @@ class _Stream(Generic[T]):
     """What blocking and awaited streams share."""
 
     def __init__(self, module: Module) -> None:
-        self._outcome: _Outcome[T] = _Outcome()
+        self._outcome: _StreamOutcome[T] = _StreamOutcome()
         self._context: Context = copy_context()
-        self._context.run(_names.set, paths_of(module))
+        self._context.run(_names.set, module_paths(module))
         self._context.run(_turn.set, None)
 
     @property
@@ -169,7 +169,7 @@ class ProgramStream(_Stream[T], Iterator["ProgramEvent"]):
         self.close()
 
 
-def _told(begin: Callable[[], Steps[T]], outcome: _Outcome[T]) -> Generator[ProgramEvent]:
+def _told(begin: Callable[[], Steps[T]], outcome: _StreamOutcome[T]) -> Generator[ProgramEvent]:
     try:
         value = yield from stream(begin(), left=outcome.leave)
     except BaseException as error:
@@ -201,7 +201,7 @@ class AsyncProgramStream(_Stream[T], AsyncIterator["ProgramEvent"]):
         await self.aclose()
 
 
-async def _atold(begin: Callable[[], Steps[T]], outcome: _Outcome[T]) -> AsyncGenerator[ProgramEvent, None]:
+async def _atold(begin: Callable[[], Steps[T]], outcome: _StreamOutcome[T]) -> AsyncGenerator[ProgramEvent, None]:
     events = astream(begin(), left=outcome.leave)
     try:
         async for event in events:

@@ -24,7 +24,7 @@ from sigwire.effects.steps import Steps, arun, block_on, run
 from sigwire.errors import ConfigurationError
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
-from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, paths_of
+from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, module_paths
 from sigwire.observe.callbacks import BaseCallback
 from sigwire.settings import context, current
 
@@ -209,7 +209,7 @@ class _ModuleStart:
     module: object
 
 
-class _Calls(BaseCallback):
+class _ModuleStarts(BaseCallback):
     """Tells the stream around it which modules are called."""
 
     def on_module_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
@@ -219,7 +219,7 @@ class _Calls(BaseCallback):
 def _resolved(program: Module, listeners: Sequence[StreamListener]) -> list[_ActiveListener]:
     """Each listener with its predictor. Raises ``ConfigurationError`` for a field that is not there, not text or not unique."""
     predictors = dict(program.named_predictors())
-    paths, agents = paths_of(program), _agents_of(program)
+    paths, agents = module_paths(program), _agents_of(program)
     return [_resolve(listener, predictors, paths, agents) for listener in listeners]
 
 
@@ -390,7 +390,7 @@ class _Run:
 
     def _steps(self) -> Steps[Any]:
         begin = partial(self.program.call_steps, *self.args, **self.kwargs)
-        calls = (_Calls(),) if self.active else ()
+        calls = (_ModuleStarts(),) if self.active else ()
         return (yield _ListenEffect(begin, *calls, _Status(self.provider)))
 
     def _said(self, event: Any) -> Generator[Any]:

@@ -23,9 +23,9 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Protocol
 
-from sigwire.core.tools.hooks import watch_tools_with
+from sigwire.core.tools.hooks import set_tool_call_hook
 
-__all__ = ["ACTIVE_CALL_ID", "BaseCallback", "CallHook", "call", "listen_to"]
+__all__ = ["ACTIVE_CALL_ID", "BaseCallback", "CallHook", "listen_to", "watched_call"]
 
 ACTIVE_CALL_ID: ContextVar[str | None] = ContextVar("sigwire_active_call_id", default=None)
 """The id of the innermost watched call; while a start handler runs, that of its parent."""
@@ -38,13 +38,13 @@ class BaseCallback:
     exception)`` with the same ``call_id``. On failure ``outputs`` is ``None`` and ``exception`` is what was raised
     (``BaseException`` included). All of them are passed by name.
 
-    >>> class Names(BaseCallback):
+    >>> class TypeScope(BaseCallback):
     ...     def on_tool_start(self, call_id, instance, inputs):
     ...         print("start", instance, dict(inputs))
     ...
     ...     def on_tool_end(self, call_id, outputs, exception=None):
     ...         print("end", outputs)
-    >>> stop = listen_to(lambda: [Names()])
+    >>> stop = listen_to(lambda: [TypeScope()])
     >>> with call("tool", "adder", {"a": 1}) as end:
     ...     end(2)
     start adder {'a': 1}
@@ -104,7 +104,7 @@ def listen_to(source: Callable[[], Sequence[Any]]) -> Callable[[], Sequence[Any]
     return before
 
 
-def call(kind: str, instance: Any, inputs: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> CallHook:
+def watched_call(kind: str, instance: Any, inputs: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> CallHook:
     """Watch a call of the given kind ("module", "lm", "adapter_format", "adapter_parse", "tool").
 
     ``inputs`` may be a function that makes them; it runs only if somebody listens.
@@ -116,7 +116,7 @@ def call(kind: str, instance: Any, inputs: Mapping[str, Any] | Callable[[], Mapp
     return _Watched(kind, instance, inputs, (*common, *(own or ())))
 
 
-watch_tools_with(partial(call, "tool"))
+set_tool_call_hook(partial(watched_call, "tool"))
 
 
 class _Unwatched:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigwire.core.lazy import late
+from sigwire.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from sigwire.signatures.fields import UNSET, FieldSpec, InputField, OutputField, SignatureSpec
@@ -30,7 +30,7 @@ __all__ = [
     "make_signature",
 ]
 
-__getattr__ = late(
+__getattr__ = lazy_names(
     __name__,
     fields="UNSET FieldSpec InputField OutputField SignatureSpec",
     signature="Signature ensure_signature make_signature",

@@ -36,10 +36,10 @@ __all__ = [
     "Unset",
     "compile_bare",
     "compile_field",
-    "declaration",
+    "declare",
     "direction_of",
     "infer_prefix",
-    "redeclared",
+    "redeclare",
 ]
 
 Direction: TypeAlias = Literal["input", "output"]
@@ -89,7 +89,7 @@ def InputField(  # noqa: N802  (DSPy's and dataclass_transform's name for it)
     >>> Search.spec.field("k").constraints
     'at least 1'
     """
-    return declaration("input", desc=desc, default=default, default_factory=default_factory, **constraints)
+    return declare("input", desc=desc, default=default, default_factory=default_factory, **constraints)
 
 
 def OutputField(  # noqa: N802
@@ -105,7 +105,7 @@ def OutputField(  # noqa: N802
     Constraints are shown to the model *and* enforced on its answer. A default stands in where the answer lacks the
     field.
     """
-    return declaration("output", desc=desc, default=default, default_factory=default_factory, **constraints)
+    return declare("output", desc=desc, default=default, default_factory=default_factory, **constraints)
 
 
 _LEGACY = ("prefix", "format", "parser")
@@ -116,7 +116,7 @@ _PYDANTIC = frozenset(
 )
 
 
-def declaration(direction: Direction, **options: Any) -> FieldInfo:
+def declare(direction: Direction, **options: Any) -> FieldInfo:
     """The marked ``FieldInfo`` of a field; what ``InputField`` and ``OutputField`` return."""
     from pydantic import Field
 
@@ -149,7 +149,7 @@ def _first_given(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)
 
 
-def redeclared(declared: FieldInfo, changes: Mapping[str, Any]) -> FieldInfo:
+def redeclare(declared: FieldInfo, changes: Mapping[str, Any]) -> FieldInfo:
     """A declaration with some of its options changed; a constraint that is changed to ``None`` is gone.
 
     >>> redeclared(OutputField(ge=1, le=5), {"ge": 2, "le": None}).metadata
@@ -161,7 +161,7 @@ def redeclared(declared: FieldInfo, changes: Mapping[str, Any]) -> FieldInfo:
     extra = {**_extra(declared), **given.pop("json_schema_extra", {}), **kept}
     extra.pop("constraints", None)  # written anew when the field is compiled
     options = {**_attributes(declared, given), **given, "json_schema_extra": extra}
-    new = declaration(cast("Direction", direction_of(declared)), **options)
+    new = declare(cast("Direction", direction_of(declared)), **options)
     new.metadata = [*_without(declared.metadata, given.keys()), *new.metadata]
     return new
 
@@ -255,7 +255,7 @@ class FieldSpec:
         if info is None:
             from pydantic.fields import FieldInfo
 
-            bare = FieldInfo.from_annotated_attribute(self.annotation, declaration(self.direction))
+            bare = FieldInfo.from_annotated_attribute(self.annotation, declare(self.direction))
             info = _shared_info(bare, self.name, self.direction)
             object.__setattr__(self, "_info", info)
         return info
@@ -358,7 +358,7 @@ def compile_bare(name: str, annotation: Any, direction: Direction) -> FieldSpec:
     True
     """
     if not any(annotation is kind for kind in _PLAIN):
-        return compile_field(name, annotation, declaration(direction))
+        return compile_field(name, annotation, declare(direction))
     return FieldSpec(
         name=name,
         annotation=annotation,

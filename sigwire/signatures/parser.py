@@ -4,7 +4,7 @@
     fields    := [field ("," field)*]        member := NAME ("." NAME)* ["[" arguments "]"]
     field     := NAME [":" type]             arguments of Literal are constants, of anything else types
 
-Reads top to bottom: tokens, the parser, then where names come from (``Names``). Every error shows the place in the
+Reads top to bottom: tokens, the parser, then where names come from (``TypeScope``). Every error shows the place in the
 text.
 """
 
@@ -24,15 +24,15 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
 from sigwire.errors import SignatureError
 from sigwire.signatures import types as field_types
 
-__all__ = ["Fields", "Names", "caller_frame", "caller_scope", "parse_signature", "scope_of"]
+__all__ = ["Fields", "TypeScope", "caller_frame", "caller_scope", "parse_signature", "scope_of"]
 
 Fields: TypeAlias = "list[tuple[str, Any]]"
 
 
-def parse_signature(text: str, names: Names) -> tuple[Fields, Fields]:
+def parse_signature(text: str, names: TypeScope) -> tuple[Fields, Fields]:
     """The inputs and outputs of a signature's text, each as (name, type). Raises ``SignatureError`` with the place.
 
-    >>> parse_signature("question, k: int -> answers: list[str]", Names())
+    >>> parse_signature("question, k: int -> answers: list[str]", TypeScope())
     ([('question', <class 'str'>), ('k', <class 'int'>)], [('answers', list[str])])
     """
     return _Parser(text, names).signature()
@@ -87,7 +87,7 @@ def _fail(text: str, at: int, message: str) -> NoReturn:
 class _Parser:
     """One pass over the tokens; each method reads what its name says and stands behind it afterwards."""
 
-    def __init__(self, text: str, names: Names) -> None:
+    def __init__(self, text: str, names: TypeScope) -> None:
         self._text = text
         self._names = names
         self._tokens = _tokens(text)
@@ -267,12 +267,12 @@ _ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class TypeScope:
     """Where the names of a signature's text come from, first match wins: ``custom_types``, builtins with ``typing`` and
     sigwire's types (also as ``sigwire.Image`` and ``dspy.Image``), then the caller's ``scope``.
 
     >>> import datetime
-    >>> Names(scope={"datetime": datetime}).resolve_type(["datetime", "date"], fail=print)
+    >>> TypeScope(scope={"datetime": datetime}).resolve_type(["datetime", "date"], fail=print)
     <class 'datetime.date'>
     """
 

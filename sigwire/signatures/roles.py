@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls, ToolResult
-from sigwire.core.typed_dict import portable
+from sigwire.core.typed_dict import to_typing_extensions
 from sigwire.errors import SignatureError
 from sigwire.signatures.types import Audio, Code, File, History, Image, Reasoning
 from sigwire.signatures.types.base import as_items, as_mapping
@@ -20,7 +20,16 @@ from sigwire.signatures.types.base import as_items, as_mapping
 if TYPE_CHECKING:
     from sigwire.signatures.fields import Direction, FieldSpec
 
-__all__ = ["Role", "allows_none", "check_roles", "contains", "members_of", "role_of", "strip", "validated_as"]
+__all__ = [
+    "Role",
+    "allows_none",
+    "check_roles",
+    "contains",
+    "nested_types",
+    "role_of",
+    "strip_annotated",
+    "validated_as",
+]
 
 Role: TypeAlias = Literal["value", "tools", "tool_calls", "history", "media", "reasoning", "code"]
 
@@ -35,10 +44,10 @@ def role_of(annotation: Any, name: str, direction: Direction) -> Role:
     >>> role_of(list[Tool], "tools", "input"), role_of(History | None, "history", "input"), role_of(int, "n", "output")
     ('tools', 'history', 'value')
     """
-    kind = strip(annotation)
+    kind = strip_annotated(annotation)
     role: Role = _role(kind)
     # Inside a user's record they are that record's data; only the annotation itself is looked at.
-    written = members_of(kind, records=False) if role == "value" else ()
+    written = nested_types(kind, records=False) if role == "value" else ()
     if stray := next((member for member in written if isinstance(member, type) and member in _TOOL_TYPES), None):
         raise SignatureError(
             f"Field {name!r} has the type {_show(annotation)}, in which {stray.__name__} has no meaning. "
@@ -80,14 +89,14 @@ def _is_tools(kind: Any) -> bool:
     if origin not in _TOOL_CONTAINERS:
         return False
     items = arguments[1:] if issubclass(origin, Mapping) else arguments
-    return bool(items) and all(strip(item) is Tool for item in items if item is not Ellipsis)
+    return bool(items) and all(strip_annotated(item) is Tool for item in items if item is not Ellipsis)
 
 
 def validated_as(annotation: Any, role: Role) -> Any:
     """The type whose pydantic validator fits the role. Tools are checked where they are offered, so anything passes."""
     if role == "tools":
         return Any
-    return _calls_type() if role == "tool_calls" else portable(annotation)
+    return _calls_type() if role == "tool_calls" else to_typing_extensions(annotation)
 
 
 def _calls_type() -> Any:
@@ -161,7 +170,7 @@ Add an input such as tools: list[Tool].
 # --- reading annotations -------------------------------------------------------------------------
 
 
-def strip(annotation: Any) -> Any:
+def strip_annotated(annotation: Any) -> Any:
     """The type itself: without ``Annotated``, without aliases (``type X = ...``), without ``| None``.
 
     >>> strip(typing.Annotated[int | None, "meta"])
@@ -227,10 +236,10 @@ def contains(annotation: Any, *wanted: type) -> bool:
     >>> contains(dict[str, list[Image]], Image)
     True
     """
-    return any(isinstance(found, type) and issubclass(found, wanted) for found in members_of(annotation))
+    return any(isinstance(found, type) and issubclass(found, wanted) for found in nested_types(annotation))
 
 
-def members_of(annotation: Any, *, records: bool = True) -> Iterator[Any]:
+def nested_types(annotation: Any, *, records: bool = True) -> Iterator[Any]:
     """The type and every type it is made of, each once; with ``records`` also the types of records' fields."""
     seen: dict[int, Any] = {}  # holds the types, so that no id is used twice
     pending = [annotation]

@@ -31,9 +31,9 @@ from sigwire.signatures.fields import (
     compile_bare,
     compile_field,
     direction_of,
-    redeclared,
+    redeclare,
 )
-from sigwire.signatures.parser import Names, caller_frame, caller_scope, parse_signature, scope_of
+from sigwire.signatures.parser import TypeScope, caller_frame, caller_scope, parse_signature, scope_of
 from sigwire.signatures.roles import check_roles
 from sigwire.signatures.types.base import as_items, as_mapping
 
@@ -321,7 +321,7 @@ def make_signature(
     """
     name = signature_name or "StringSignature"
     if isinstance(signature, str):
-        names = Names(custom_types, caller_scope() if scope is None else scope)
+        names = TypeScope(custom_types, caller_scope() if scope is None else scope)
         inputs, outputs = parse_signature(signature, names)
         fields = [compile_bare(key, kind, "input") for key, kind in inputs]
         fields += [compile_bare(key, kind, "output") for key, kind in outputs]
@@ -420,7 +420,7 @@ def _check_name(name: object) -> None:
 
 def _recompiled(old: FieldSpec, annotation: Any, changes: Mapping[str, Any]) -> FieldSpec:
     """The field with another type or other metadata; everything else of its declaration stays."""
-    declared = redeclared(old.info, changes)
+    declared = redeclare(old.info, changes)
     if annotation is not old.info.annotation:
         declared.annotation = None
     return compile_field(old.name, annotation, declared)

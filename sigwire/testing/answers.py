@@ -24,7 +24,7 @@ from sigwire.errors import ConfigurationError, LMError
 from sigwire.lm.base import LanguageModel
 from sigwire.testing.chunking import Cut, Gate, Newline
 
-__all__ = ["Answer", "Events", "Fault", "FaultKind", "Raw", "Reply", "Script", "Streamed", "Told"]
+__all__ = ["Answer", "Events", "Fault", "FaultKind", "Raw", "Reply", "Script", "ScriptedAnswer", "Streamed"]
 
 FaultKind: TypeAlias = Literal[
     "auth",
@@ -156,7 +156,7 @@ Answer: TypeAlias = (
 Reply: TypeAlias = Response | Fault | Raw | Events
 
 
-class Told(NamedTuple):
+class ScriptedAnswer(NamedTuple):
     """What to answer, and how to stream it where the script says."""
 
     reply: Reply
@@ -196,20 +196,20 @@ class Script:
         with self._lock:
             self._queue.extend(answers)
 
-    def next(self, request: Request) -> Told:
+    def next(self, request: Request) -> ScriptedAnswer:
         """The answer to a request: one item of the script for each choice that it asks for."""
         wanted = cast(int, request.options.get("n") or 1)
         reply, how = self._one(request)
         if not isinstance(reply, Response):
-            return Told(reply, how)
+            return ScriptedAnswer(reply, how)
         while len(reply.choices) < wanted:
             more = self._one(request).reply
             if not isinstance(more, Response):
-                return Told(more, how)
+                return ScriptedAnswer(more, how)
             reply = replace(reply, choices=reply.choices + more.choices)
-        return Told(reply, how)
+        return ScriptedAnswer(reply, how)
 
-    def _one(self, request: Request) -> Told:
+    def _one(self, request: Request) -> ScriptedAnswer:
         try:
             answer: Any = self._source(request)
             how: Streamed | None = None
@@ -218,11 +218,11 @@ class Script:
                     how, answer = answer, answer.answer
                 else:
                     answer = answer(request)
-            return Told(_reply(answer), how)
+            return ScriptedAnswer(_reply(answer), how)
         except LMError as error:
-            return Told(_reply(error))
+            return ScriptedAnswer(_reply(error))
         except Exception as error:  # whatever a script's function raises: a server answers, it does not die
-            return Told(Fault("server", f"The fake provider's script raised {type(error).__name__}: {error}"))
+            return ScriptedAnswer(Fault("server", f"The fake provider's script raised {type(error).__name__}: {error}"))
 
     def _pop(self, request: Request) -> Answer:
         with self._lock:

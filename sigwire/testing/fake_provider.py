@@ -19,7 +19,7 @@ from typing import Any, Self
 from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.core.request import Request
 from sigwire.core.response import Response
-from sigwire.effects.steps import off_loop
+from sigwire.effects.steps import to_thread
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
 from sigwire.testing.answers import Answer, Events, Fault, Raw, Script, Streamed
@@ -27,7 +27,7 @@ from sigwire.testing.chunking import cutter
 from sigwire.testing.playback import Progress, StreamPlayback
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.server import LoopbackServer, ServerReply
-from sigwire.testing.wire import Exchange, IdSequence, ParsedRequest, Rejected, Wire
+from sigwire.testing.wire import FakeWire, IdSequence, ParsedRequest, ReceivedRequest, Rejected
 from sigwire.testing.wires.anthropic import Anthropic
 from sigwire.testing.wires.clouds import AzureChat, AzureResponses, Vertex
 from sigwire.testing.wires.compatible import CompatibleChat
@@ -38,12 +38,12 @@ from sigwire.testing.wires.openai_responses import OpenAIResponses
 
 __all__ = ["PLACES", "WIRES", "FakeProvider", "Recorded"]
 
-WIRES: Mapping[str, Wire] = {
+WIRES: Mapping[str, FakeWire] = {
     wire.name: wire for wire in (OpenAIChat(), OpenAIResponses(), Anthropic(), Gemini(), Ollama())
 }
 """The wires by name."""
 
-PLACES: Mapping[str, Wire] = {
+PLACES: Mapping[str, FakeWire] = {
     **WIRES,
     **{wire.name: wire for wire in (CompatibleChat(), AzureChat(), AzureResponses(), Vertex())},
 }
@@ -75,7 +75,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Handled:
     answered: ServerReply
     asked: ParsedRequest | None = None
     performance: StreamPlayback | None = None
@@ -170,14 +170,14 @@ class FakeProvider:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await off_loop(self.close)
+        await to_thread(self.close)
 
     # --- answering -------------------------------------------------------------------------------
 
-    def _answer(self, exchange: Exchange) -> ServerReply:
+    def _answer(self, exchange: ReceivedRequest) -> ServerReply:
         wire = next((wire for wire in PLACES.values() if wire.route.fullmatch(exchange.path)), None)
         if wire is None or exchange.method != "POST":
-            outcome = _Outcome(_no_such_place(exchange))
+            outcome = _Handled(_no_such_place(exchange))
         else:
             outcome = self._outcome(wire, exchange)
         record = _record(wire, exchange, outcome)
@@ -185,27 +185,27 @@ class FakeProvider:
             self._requests.append(record)
         return outcome.answered
 
-    def _outcome(self, wire: Wire, exchange: Exchange) -> _Outcome:
+    def _outcome(self, wire: FakeWire, exchange: ReceivedRequest) -> _Handled:
         request_id = self._ids("req_")
         try:
             asked = self._read(wire, exchange)
         except InvalidValue as misfit:
-            return _Outcome(_refused(wire, wire.describe(misfit), request_id))
+            return _Handled(_refused(wire, wire.describe(misfit), request_id))
         except Rejected as rejected:
-            return _Outcome(_refused(wire, rejected.fault, request_id))
+            return _Handled(_refused(wire, rejected.fault, request_id))
         reply, how = self.script.next(asked.request)
         if isinstance(reply, Raw):
-            return _Outcome(ServerReply(reply.status, reply.encoded, reply.headers, reply.cut), asked)
+            return _Handled(ServerReply(reply.status, reply.encoded, reply.headers, reply.cut), asked)
         if isinstance(reply, Fault):
-            return _Outcome(_refused(wire, reply, request_id), asked)
+            return _Handled(_refused(wire, reply, request_id), asked)
         try:
             return self._answered(wire, asked, reply, how or self._streamed, request_id)
         except ConfigurationError as error:
-            return _Outcome(_refused(wire, Fault("server", str(error)), request_id), asked)
+            return _Handled(_refused(wire, Fault("server", str(error)), request_id), asked)
 
     def _answered(
-        self, wire: Wire, asked: ParsedRequest, reply: Response | Events, how: Streamed, request_id: str
-    ) -> _Outcome:
+        self, wire: FakeWire, asked: ParsedRequest, reply: Response | Events, how: Streamed, request_id: str
+    ) -> _Handled:
         headers = wire.headers(None, request_id)
         if asked.framing is not None:
             events = self._events(wire, asked, reply, how)
@@ -213,19 +213,19 @@ class FakeProvider:
             fault = wire.fail(wire.worded(how.fault), request_id, sent) if how.fault else None
             performance = StreamPlayback(events, asked.framing, how, fault, isinstance(reply, Events))
             headers = {**headers, "content-type": asked.framing.content_type}
-            return _Outcome(ServerReply(200, headers=headers, play=performance.play), asked, performance)
+            return _Handled(ServerReply(200, headers=headers, play=performance.play), asked, performance)
         if isinstance(reply, Events):
             raise ConfigurationError("The script has Events, and the request asks for a whole answer (answering).")
-        return _Outcome(ServerReply(200, dumps(wire.write(reply, asked, self._ids)).encode(), headers), asked)
+        return _Handled(ServerReply(200, dumps(wire.write(reply, asked, self._ids)).encode(), headers), asked)
 
     def _events(
-        self, wire: Wire, asked: ParsedRequest, reply: Response | Events, how: Streamed
+        self, wire: FakeWire, asked: ParsedRequest, reply: Response | Events, how: Streamed
     ) -> list[JsonObject | str | bytes]:
         if isinstance(reply, Events):
             return list(reply.items)
         return [*wire.split(wire.write(reply, asked, self._ids), asked, cutter(how.cut, how.seed))]
 
-    def _read(self, wire: Wire, exchange: Exchange) -> ParsedRequest:
+    def _read(self, wire: FakeWire, exchange: ReceivedRequest) -> ParsedRequest:
         key = wire.key(exchange)
         if self._key is not None and key != self._key:
             raise Rejected(Fault("auth", wire.wrong_key))
@@ -239,7 +239,7 @@ class FakeProvider:
         return asked
 
 
-def _no_such_place(exchange: Exchange) -> ServerReply:
+def _no_such_place(exchange: ReceivedRequest) -> ServerReply:
     error: JsonObject = {
         "message": f"The fake provider has nothing at {exchange.method} {exchange.path}.",
         "type": "invalid_request_error",
@@ -249,14 +249,14 @@ def _no_such_place(exchange: Exchange) -> ServerReply:
     return ServerReply(404, dumps({"error": error}).encode())
 
 
-def _refused(wire: Wire, fault: Fault, request_id: str) -> ServerReply:
+def _refused(wire: FakeWire, fault: Fault, request_id: str) -> ServerReply:
     status, _, _ = wire.status(fault)
     return ServerReply(
         status, dumps(wire.refuse(wire.worded(fault), request_id)).encode(), wire.headers(fault, request_id)
     )
 
 
-def _record(wire: Wire | None, exchange: Exchange, outcome: _Outcome) -> Recorded:
+def _record(wire: FakeWire | None, exchange: ReceivedRequest, outcome: _Handled) -> Recorded:
     return Recorded(
         wire.name if wire else None,
         exchange.method,

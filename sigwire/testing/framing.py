@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 from sigwire.core.json import JsonObject, dumps
 
-__all__ = ["Framing", "JsonArrayFraming", "JsonLines", "SSEFraming"]
+__all__ = ["Framing", "JsonArrayFraming", "NdjsonFraming", "SSEFraming"]
 
 
 class Framing(Protocol):
@@ -67,10 +67,10 @@ class SSEFraming:
 
 
 @dataclass(frozen=True, slots=True)
-class JsonLines:
+class NdjsonFraming:
     """One object a line.
 
-    >>> JsonLines().frame({"done": True}, first=True)
+    >>> NdjsonFraming().frame({"done": True}, first=True)
     b'{"done":true}\\n'
     """
 

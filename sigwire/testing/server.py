@@ -18,7 +18,7 @@ from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from sigwire.testing.playback import ByteSink, ClientDisconnected
-from sigwire.testing.wire import Exchange
+from sigwire.testing.wire import ReceivedRequest
 
 __all__ = ["LoopbackServer", "ServerReply"]
 
@@ -47,7 +47,7 @@ class LoopbackServer(ThreadingHTTPServer):
     request_queue_size = 128
     timeout = 0  # for handle_request, which is called when there is one
 
-    def __init__(self, answer: Callable[[Exchange], ServerReply], host: str, port: int) -> None:
+    def __init__(self, answer: Callable[[ReceivedRequest], ServerReply], host: str, port: int) -> None:
         self.answer = answer
         self.stopping = False
         self._lock = threading.Lock()
@@ -118,7 +118,9 @@ class _Handler(BaseHTTPRequestHandler):
         place = urlsplit(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
         query = dict(parse_qsl(place.query, keep_blank_values=True))
-        self._send(server.answer(Exchange(self.command, unquote(place.path), query, headers, self._body(headers))))
+        self._send(
+            server.answer(ReceivedRequest(self.command, unquote(place.path), query, headers, self._body(headers)))
+        )
 
     def do_GET(self) -> None:
         self.do_POST()
@@ -153,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         with selectors.DefaultSelector() as selector:
             selector.register(self.connection, selectors.EVENT_READ)
-            whole = play(_Chunks(self, selector))
+            whole = play(_ChunkedWriter(self, selector))
         if whole:
             self.wfile.write(b"0\r\n\r\n")
             self.wfile.flush()
@@ -163,7 +165,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Requests are recorded, not printed."""
 
 
-class _Chunks:
+class _ChunkedWriter:
     """The rest of a response, in HTTP's chunks."""
 
     def __init__(self, handler: _Handler, selector: selectors.BaseSelector) -> None:

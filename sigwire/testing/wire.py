@@ -27,12 +27,12 @@ from sigwire.testing.request_node import InvalidValue, RequestNode
 
 __all__ = [
     "USUAL_STATUSES",
-    "Exchange",
+    "FakeWire",
     "IdSequence",
     "ParsedRequest",
+    "ReceivedRequest",
     "Rejected",
     "Status",
-    "Wire",
     "arguments_of",
     "bearer",
     "counted",
@@ -76,7 +76,7 @@ class ParsedRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ReceivedRequest:
     """One HTTP request as it came. Header names are in lower case."""
 
     method: str
@@ -101,7 +101,7 @@ class IdSequence:
         return f"{prefix}fake{next(self._numbers):06d}"
 
 
-class Wire(ABC):
+class FakeWire(ABC):
     """One provider's wire. ``base`` is what a client's base URL ends with; ``route`` matches its paths."""
 
     name: ClassVar[str]
@@ -113,11 +113,11 @@ class Wire(ABC):
     messages: ClassVar[Mapping[FaultKind, str]] = {}
 
     @abstractmethod
-    def key(self, exchange: Exchange) -> str | None:
+    def key(self, exchange: ReceivedRequest) -> str | None:
         """The key that came with the request. Raises ``Rejected`` where headers are missing that the wire requires."""
 
     @abstractmethod
-    def read(self, body: RequestNode, exchange: Exchange) -> ParsedRequest:
+    def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         """The body as a request. Raises ``InvalidValue`` or ``Rejected`` for what the provider would refuse."""
 
     @abstractmethod
@@ -167,7 +167,7 @@ def _retry_after(fault: Fault | None) -> Mapping[str, str]:
     return {} if fault is None or fault.retry_after is None else {"retry-after": f"{fault.retry_after:g}"}
 
 
-def bearer(exchange: Exchange) -> str | None:
+def bearer(exchange: ReceivedRequest) -> str | None:
     """The token of an ``Authorization: Bearer`` header."""
     scheme, _, token = exchange.headers.get("authorization", "").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None

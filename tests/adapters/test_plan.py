@@ -282,7 +282,7 @@ def test_a_repair_asks_again_with_the_exact_errors(adapter: Adapter) -> None:
     choice = Choice(text=plan.layout.write({"answer": "yes"}))
     with pytest.raises(AdapterParseError) as caught:
         plan.parse(choice)
-    again = plan.repair(request, choice, caught.value)
+    again = plan.reask(request, choice, caught.value)
     assert again.messages[: len(request.messages)] == request.messages
     said, complaint = again.messages[len(request.messages) :]
     assert said == Message.assistant(choice.text)
@@ -293,7 +293,7 @@ def test_a_repair_asks_again_with_the_exact_errors(adapter: Adapter) -> None:
 def test_a_repair_of_an_empty_answer_sends_no_empty_message() -> None:
     plan = ChatAdapter().plan(QA)
     request = plan.format(ASK)
-    again = plan.repair(request, Choice(), EmptyResponse("It was empty.", choice=Choice()))
+    again = plan.reask(request, Choice(), EmptyResponse("It was empty.", choice=Choice()))
     assert [message.role for message in again.messages] == ["system", "user", "user"]
     assert "It was empty." in again.messages[-1].text
 

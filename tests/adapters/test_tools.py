@@ -334,13 +334,13 @@ def test_wrong_calls_are_answered_as_calls() -> None:
     bad = ToolCall("c2", "ping", None, "{", CallError("malformed_json", "The arguments are not valid JSON."))
     choice = Choice(tool_calls=(ToolCall("c1", "other", {}), bad))
     request = Request((Message.user("Q?"),), (PING.spec,))
-    native = ChatAdapter().plan(Both, NATIVE).repair(request, choice)
+    native = ChatAdapter().plan(Both, NATIVE).reask(request, choice)
     assert native.tools == request.tools
     assert native.messages[1] == choice.message()
     good_result, bad_result = native.messages[2].tool_results
     assert (good_result.id, good_result.is_error) == ("c1", True)
     assert "not valid JSON" in bad_result.text
-    as_text = ChatAdapter().plan(Both, TEXT).repair(request, choice)
+    as_text = ChatAdapter().plan(Both, TEXT).reask(request, choice)
     assert [message.role for message in as_text.messages] == ["user", "assistant", "user"]
     assert "~~~tool_result" in as_text.messages[-1].text
     assert not as_text.messages[1].tool_calls

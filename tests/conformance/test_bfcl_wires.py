@@ -36,7 +36,7 @@ from sigwire.signatures.fields import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.testing.fake_provider import WIRES
 from sigwire.testing.request_node import RequestNode
-from sigwire.testing.wire import Exchange, IdSequence, ParsedRequest
+from sigwire.testing.wire import IdSequence, ParsedRequest, ReceivedRequest
 from tests.conformance.bfcl_cases import calls_of, read_all, tools_of
 from tests.conformance.bfcl_grader import fixtures as bfcl_folder
 
@@ -118,7 +118,7 @@ class Trip:
         calls = made(messages)
         sent = self.codec.encode(Request(messages, tuple(case["tools"])), self.target)
         asked = self.other.read(
-            RequestNode(over(sent.body)), Exchange("POST", self._path(sent), sent.query, sent.headers)
+            RequestNode(over(sent.body)), ReceivedRequest("POST", self._path(sent), sent.query, sent.headers)
         )
         self.arrived(asked, messages, case)
         again = [ToolCall("", call.name, call.arguments) for call in made(asked.request.messages)]

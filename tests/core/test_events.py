@@ -20,12 +20,12 @@ CALL = ToolCall("call_0", "add", {"a": 1})
 
 @given(responses)
 def test_collecting_the_events_of_an_answer_gives_the_answer(response: Response) -> None:
-    assert ev.collect(ev.explode(response)) == response
+    assert ev.collect(ev.events_of(response)) == response
 
 
 @given(responses)
 def test_the_events_of_an_answer_survive_json(response: Response) -> None:
-    sent = [json.loads(json.dumps(event.to_json())) for event in ev.explode(response)]
+    sent = [json.loads(json.dumps(event.to_json())) for event in ev.events_of(response)]
     assert ev.collect(map(ev.event_from_json, sent)) == response
 
 
@@ -36,7 +36,7 @@ def test_any_event_comes_back_equal_from_json(event: ev.StreamEvent) -> None:
 
 @given(responses, st.data())
 def test_choices_may_come_interleaved(response: Response, data: st.DataObject) -> None:
-    first, *rest = ev.explode(response)
+    first, *rest = ev.events_of(response)
     by_choice = [[event for event in rest if getattr(event, "choice", None) == n] for n in range(len(response.choices))]
     mixed: list[Any] = []
     while any(by_choice):
@@ -75,7 +75,7 @@ def test_a_finished_thought_replaces_its_deltas_and_brings_its_signature() -> No
 
 def test_neighbouring_texts_are_both_told_in_deltas_and_stay_two_parts() -> None:
     response = Response((Choice.from_parts([TextPart("a b"), TextPart(""), TextPart("c")]),))
-    events = list(ev.explode(response, ev.words))
+    events = list(ev.events_of(response, ev.by_word))
     assert [event.text for event in events if isinstance(event, ev.TextDelta)] == ["a ", "b", "c"]
     assert ev.collect(events) == response
 
@@ -84,7 +84,7 @@ def test_the_order_of_parts_is_kept_where_it_counts() -> None:
     first, second = ThinkingPart("a", signature="1"), ThinkingPart("b", signature="2")
     other = ToolCall("call_1", "add", {})
     response = Response((Choice.from_parts([first, CALL, second, other]),))
-    assert ev.collect(ev.explode(response)).choices[0].parts == (first, CALL, second, other)
+    assert ev.collect(ev.events_of(response)).choices[0].parts == (first, CALL, second, other)
 
 
 def test_the_last_usage_counts() -> None:

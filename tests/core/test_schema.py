@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
-from sigwire.core.schema import check_schema, inline_refs, schema_of, short, validator
+from sigwire.core.schema import check_schema, inline_refs, schema_of, shorten, validator
 from sigwire.errors import ToolDefinitionError
 from tests.strategies import json_values
 
@@ -275,4 +275,4 @@ def test_any_value_fits_or_gives_short_lines(value: Any) -> None:
 
 @given(st.text(max_size=300), st.integers(12, 100))
 def test_short_is_never_longer_than_asked(text: str, longest: int) -> None:
-    assert len(short(text, longest)) <= longest
+    assert len(shorten(text, longest)) <= longest

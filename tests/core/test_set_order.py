@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_jsonable_python
 
 from sigwire.core.json import dumps
-from sigwire.core.set_order import in_order
+from sigwire.core.set_order import sort_sets
 
 
 class Box(BaseModel):
@@ -46,7 +46,7 @@ CASES: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("value", "written"), CASES, ids=lambda part: str(type(part).__name__))
 def test_sets_are_put_in_order_wherever_they_stand(value: Any, written: Any) -> None:
-    assert in_order(value, to_jsonable_python(value, by_alias=True, fallback=list)) == written
+    assert sort_sets(value, to_jsonable_python(value, by_alias=True, fallback=list)) == written
 
 
 @given(st.sets(st.text() | st.integers()))
@@ -54,13 +54,13 @@ def test_the_order_does_not_depend_on_how_the_set_was_made(items: set[str | int]
     again: set[str | int] = set()
     for item in sorted(items, key=repr, reverse=True):
         again.add(item)  # where hashes collide, the one that came first stands first
-    assert dumps(in_order(items, list(items))) == dumps(in_order(again, list(again)))
+    assert dumps(sort_sets(items, list(items))) == dumps(sort_sets(again, list(again)))
 
 
 @pytest.mark.parametrize("written", ["text", 3, None, [1], {"a": 1}, [2, 1, 3]])
 def test_json_that_is_not_of_the_values_shape_stays(written: Any) -> None:
-    assert in_order({2, 1}, written) == written
-    assert in_order("x", written) == written
+    assert sort_sets({2, 1}, written) == written
+    assert sort_sets("x", written) == written
 
 
 PROGRAM = """

@@ -10,8 +10,15 @@ from typing import Any, TypeVar
 
 import pytest
 
-from sigwire.effects.cancellation import CancelScope, StreamCancelled, current_scope, enter, learn, on_leave
-from sigwire.effects.steps import Gather, Steps, arun, block_on, leavable, off_loop
+from sigwire.effects.cancellation import (
+    CancelScope,
+    StreamCancelled,
+    current_scope,
+    merge_partial,
+    on_cancel,
+    set_scope,
+)
+from sigwire.effects.steps import Gather, Steps, arun, block_on, run_cancellable, to_thread
 
 T = TypeVar("T")
 
@@ -20,7 +27,7 @@ def within(scope: CancelScope, function: Callable[[], T]) -> T:
     """Call a function as work that is done for a scope."""
 
     def work() -> T:
-        enter(scope)
+        set_scope(scope)
         return function()
 
     return contextvars.copy_context().run(work)
@@ -30,9 +37,9 @@ def test_whoever_waits_is_woken_once() -> None:
     scope, woken = CancelScope(), list[int]()
 
     def wait() -> None:
-        with on_leave(lambda: woken.append(1)), on_leave(lambda: woken.append(2)):
-            assert scope.leave()
-            assert not scope.leave()
+        with on_cancel(lambda: woken.append(1)), on_cancel(lambda: woken.append(2)):
+            assert scope.cancel()
+            assert not scope.cancel()
 
     within(scope, wait)
     assert woken == [1, 2]
@@ -42,19 +49,19 @@ def test_who_waits_no_more_is_not_woken() -> None:
     scope = CancelScope()
 
     def wait() -> None:
-        with on_leave(pytest.fail):
+        with on_cancel(pytest.fail):
             pass
 
     within(scope, wait)
-    assert not scope.leave()
+    assert not scope.cancel()
 
 
 def test_who_begins_to_wait_too_late_does_not_wait() -> None:
     scope = CancelScope()
-    scope.leave()
+    scope.cancel()
 
     def wait() -> None:
-        with pytest.raises(StreamCancelled), on_leave(pytest.fail):
+        with pytest.raises(StreamCancelled), on_cancel(pytest.fail):
             pytest.fail("waits for nobody")
 
     within(scope, wait)
@@ -62,20 +69,20 @@ def test_who_begins_to_wait_too_late_does_not_wait() -> None:
 
 def test_scopes_within_are_left_along() -> None:
     outer, inner = CancelScope(), CancelScope()
-    with outer.watching(inner.leave):
-        assert not outer.leave()  # nothing waited in either
-    assert inner.gone
+    with outer.on_cancel(inner.cancel):
+        assert not outer.cancel()  # nothing waited in either
+    assert inner.cancelled
 
 
 def test_without_a_scope_leaving_means_nothing() -> None:
-    with on_leave(pytest.fail):
+    with on_cancel(pytest.fail):
         assert current_scope() is None
 
 
 def test_what_was_said_goes_on_from_what_was_given_up_and_not_from_what_failed() -> None:
     outer, inner, failed = StreamCancelled(), StreamCancelled(), ValueError()
     outer.steps, inner.steps, inner.partial, failed.message = 1, 2, "so far", "no"  # type: ignore[attr-defined]
-    learn(outer, failed, None, inner)
+    merge_partial(outer, failed, None, inner)
     assert vars(outer) == {"steps": 1, "partial": "so far"}
 
 
@@ -94,13 +101,13 @@ async def _forever(begun: Callable[[], object]) -> None:
 def test_a_coroutine_that_is_waited_for_is_cancelled_and_its_word_comes_out() -> None:
     scope = CancelScope()
     with pytest.raises(StreamCancelled) as caught:
-        within(scope, lambda: block_on(_forever(scope.leave)))
+        within(scope, lambda: block_on(_forever(scope.cancel)))
     assert vars(caught.value) == {"partial": "so far"}
 
 
 def test_a_coroutine_is_not_begun_for_who_has_left() -> None:
     scope = CancelScope()
-    scope.leave()
+    scope.cancel()
     with pytest.raises(StreamCancelled):
         within(scope, lambda: block_on(_forever(lambda: pytest.fail("begun"))))
 
@@ -112,7 +119,7 @@ def test_a_loop_of_the_callers_own_is_left_along_and_its_word_comes_out() -> Non
         def run(self) -> Any: ...
 
         async def arun(self) -> None:
-            await _forever(scope.leave)
+            await _forever(scope.cancel)
 
     def waits() -> Steps[None]:
         try:
@@ -141,12 +148,12 @@ def test_who_is_being_cancelled_puts_away_undisturbed_what_they_hold() -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            scope.leave()
+            scope.cancel()
             await asyncio.sleep(0)
             log.append("put away")
 
     async def main() -> None:
-        task = asyncio.ensure_future(leavable(scope, farewell()))
+        task = asyncio.ensure_future(run_cancellable(scope, farewell()))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -158,10 +165,10 @@ def test_who_is_being_cancelled_puts_away_undisturbed_what_they_hold() -> None:
 
 def test_a_loop_that_was_closed_is_left_in_peace() -> None:
     scope, loop = CancelScope(), asyncio.new_event_loop()
-    task = loop.create_task(leavable(scope, _forever(loop.stop)))
+    task = loop.create_task(run_cancellable(scope, _forever(loop.stop)))
     loop.run_forever()
     loop.close()
-    assert scope.leave()
+    assert scope.cancel()
     task.cancelled()  # still referred to until here
 
 
@@ -176,7 +183,7 @@ def test_a_coroutine_that_cancels_itself_is_no_leaving() -> None:
 
 def _wait_until_woken(begun: Callable[[], object]) -> None:
     woken = threading.Event()
-    with on_leave(woken.set):
+    with on_cancel(woken.set):
         begun()
         assert woken.wait(5)
     gone = StreamCancelled()
@@ -186,7 +193,7 @@ def _wait_until_woken(begun: Callable[[], object]) -> None:
 
 async def test_cancelling_wakes_what_waits_in_a_thread_and_its_word_comes_out() -> None:
     loop, waiting = asyncio.get_running_loop(), asyncio.Event()
-    task = asyncio.ensure_future(off_loop(_wait_until_woken, lambda: loop.call_soon_threadsafe(waiting.set)))
+    task = asyncio.ensure_future(to_thread(_wait_until_woken, lambda: loop.call_soon_threadsafe(waiting.set)))
     await waiting.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError) as caught:
@@ -202,7 +209,7 @@ async def test_cancelling_does_not_wait_for_a_thread_that_nothing_can_wake() -> 
         go_on.wait(5)
         ended.set()
 
-    task = asyncio.ensure_future(off_loop(work))
+    task = asyncio.ensure_future(to_thread(work))
     await running.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -260,7 +267,7 @@ async def test_leaving_a_gathering_reaches_all_that_run_in_it_and_begins_no_othe
 
     task = within(scope, lambda: asyncio.ensure_future(arun(many())))
     await both.wait()
-    scope.leave()
+    scope.cancel()
     with pytest.raises(StreamCancelled):
         await task
     assert (begun, told) == ([0, 1], [asyncio.CancelledError] * 2)

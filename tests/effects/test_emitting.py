@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.effects.cancellation import StreamCancelled, on_leave
-from sigwire.effects.emitting import Emit, Returned, astream, listening, stream
-from sigwire.effects.steps import Gather, Steps, arun, block_on, off_loop, run
+from sigwire.effects.cancellation import StreamCancelled, on_cancel
+from sigwire.effects.emitting import Emit, Returned, astream, in_stream, stream
+from sigwire.effects.steps import Gather, Steps, arun, block_on, run, to_thread
 
 
 class Give:
@@ -55,7 +55,7 @@ class Calls(Give):
     async def arun(self) -> Any:
         if inspect.iscoroutinefunction(self.value):
             return await self.value()
-        return await off_loop(self.value)
+        return await to_thread(self.value)
 
 
 def pieces_of(program: Steps[Any]) -> tuple[list[Any], Any]:
@@ -153,7 +153,7 @@ def test_whatever_is_told_comes_out_as_it_is(items: list[Any]) -> None:
 
 def inner() -> Steps[str]:
     """Listens as an effect of a module does: it emits only where somebody hears it."""
-    if listening():
+    if in_stream():
         yield Emit("heard")
     return "inner"
 
@@ -178,7 +178,7 @@ def test_so_does_what_an_awaited_one_tells() -> None:
 
 def test_also_across_the_bridges_between_blocking_and_awaiting() -> None:
     async def deep() -> str:
-        return await off_loop(lambda: run(inner()))
+        return await to_thread(lambda: run(inner()))
 
     def program() -> Steps[str]:
         return (yield Calls(lambda: block_on(deep())))
@@ -322,13 +322,13 @@ class Waits(Give):
         self.waiting, self.woken = threading.Event(), threading.Event()
 
     def run(self) -> None:
-        with on_leave(self.woken.set):
+        with on_cancel(self.woken.set):
             self.waiting.set()
             self.woken.wait(5)
         raise StreamCancelled
 
     async def arun(self) -> None:
-        await off_loop(self.run)
+        await to_thread(self.run)
 
 
 def waiting_for(effect: Waits) -> Steps[None]:
@@ -431,7 +431,7 @@ def test_leaving_minds_no_loop_that_was_closed_before_its_turn_came() -> None:
 
     class Tells:
         async def arun(self) -> None:
-            with on_leave(lambda: closed.wait(5)):  # who leaves comes first to the loop, then here, then to who tells
+            with on_cancel(lambda: closed.wait(5)):  # who leaves comes first to the loop, then here, then to who tells
                 await Emit("told").arun()
 
         def run(self) -> None:
@@ -601,5 +601,5 @@ def test_a_stream_that_is_forgotten_is_put_away() -> None:
 
 
 def test_outside_of_streams_leaving_means_nothing() -> None:
-    with on_leave(pytest.fail):
-        assert not listening()
+    with on_cancel(pytest.fail):
+        assert not in_stream()

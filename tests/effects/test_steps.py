@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from sigwire.effects import steps
-from sigwire.effects.steps import Gather, OwnerLoop, Steps, arun, block_on, off_loop, run
+from sigwire.effects.steps import Gather, OwnerLoop, Steps, arun, block_on, run, to_thread
 from sigwire.errors import EventLoopError
 
 Driver = Callable[[Steps[Any]], Awaitable[Any]]
@@ -55,7 +55,7 @@ class Call:
         return self.function()
 
     async def arun(self) -> Any:
-        return await off_loop(self.function)
+        return await to_thread(self.function)
 
 
 async def blocking(program: Steps[Any]) -> Any:
@@ -490,7 +490,7 @@ async def test_what_a_program_begins_elsewhere_sees_the_programs_own_context() -
         async def arun(self) -> list[str]:
             loop, called = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
             loop.call_soon(lambda: called.set_result(colour.get()))
-            return [await seen(), await asyncio.create_task(seen()), await called, await off_loop(colour.get)]
+            return [await seen(), await asyncio.create_task(seen()), await called, await to_thread(colour.get)]
 
         def run(self) -> list[str]:
             raise AssertionError("only for the awaiting driver")
@@ -726,7 +726,7 @@ def test_many_threads_block_at_once() -> None:
 
 async def test_off_loop_leaves_the_loop_free() -> None:
     released = threading.Event()
-    waiting = asyncio.ensure_future(off_loop(released.wait, 5))
+    waiting = asyncio.ensure_future(to_thread(released.wait, 5))
     await asyncio.sleep(0.01)  # the loop goes on while the thread waits
     released.set()
     assert await waiting is True
@@ -738,18 +738,18 @@ async def test_off_loop_shows_the_callers_context_and_keeps_its_own_changes() ->
         return colour.get() + mark
 
     colour.set("red")
-    assert await off_loop(work, "dish", mark="!") == "reddish!"
+    assert await to_thread(work, "dish", mark="!") == "reddish!"
     assert colour.get() == "red"
 
 
 async def test_off_loop_raises_what_the_function_raises() -> None:
     with pytest.raises(ZeroDivisionError):
-        await off_loop(lambda: 1 // 0)
+        await to_thread(lambda: 1 // 0)
 
 
 async def test_off_loop_does_not_wait_forever_for_stop_iteration() -> None:
     with pytest.raises(RuntimeError, match="StopIteration"):
-        await asyncio.wait_for(off_loop(lambda: next(iter(()))), 5)
+        await asyncio.wait_for(to_thread(lambda: next(iter(()))), 5)
 
 
 async def test_blocking_work_that_waits_for_blocking_work_never_runs_out_of_threads() -> None:
@@ -761,9 +761,9 @@ async def test_blocking_work_that_waits_for_blocking_work_never_runs_out_of_thre
         return block_on(inner(), timeout=10)
 
     async def inner() -> int:
-        return await off_loop(lambda: 1)
+        return await to_thread(lambda: 1)
 
-    assert sum(await asyncio.gather(*(off_loop(work) for _ in range(outer)))) == outer
+    assert sum(await asyncio.gather(*(to_thread(work) for _ in range(outer)))) == outer
 
 
 # --- forks -------------------------------------------------------------------------------------------
@@ -788,7 +788,7 @@ def test_a_forked_child_starts_its_own_loop_and_pool(held: bool) -> None:
 
 
 async def _both() -> tuple[str, str]:
-    return await answer("ok"), await off_loop(lambda: "ok")
+    return await answer("ok"), await to_thread(lambda: "ok")
 
 
 def _exit_with(check: Callable[[], bool]) -> None:

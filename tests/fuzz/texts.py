@@ -15,14 +15,14 @@ import pydantic
 import sigwire
 from sigwire.adapters.base import Adapter, Plan
 from sigwire.adapters.streaming.partial_json import PartialJsonParser
-from sigwire.adapters.text_tools import Grammar, Offer, ScanResult, TextReader, dialects, read_calls
+from sigwire.adapters.text_tools import Grammar, ScanResult, TextReader, ToolCatalog, dialects, read_calls
 from sigwire.adapters.text_tools.grammars.literals import LiteralError, read_arguments, read_bare_object, read_literal
 from sigwire.adapters.text_tools.grammars.parameter_text import read_value
 from sigwire.adapters.values.json_text import JsonKind, read_json
 from sigwire.core.json import dumps, loads
 from sigwire.core.response import Repair
 from sigwire.errors import JsonReadError, SignatureError
-from sigwire.signatures.parser import Names, parse_signature
+from sigwire.signatures.parser import TypeScope, parse_signature
 from tests.adapters.streaming.emitting import Told, read_whole, tell
 from tests.adapters.text_tools.test_dialects import FORMS
 from tests.adapters.text_tools.test_streams import MARKS, PAYLOADS
@@ -109,7 +109,7 @@ def calls(grammars: tuple[Grammar, ...] | None, fragments: Sequence[str], source
     options: dict[str, Any] = {
         "thinking": source.choose(THINKING), "whole_message": source.below(4) == 3, "grammars": grammars, "taken": ["call_0"],
     }  # fmt: skip
-    offer = Offer.of(TOOLS, strict=source.below(4) == 3, output="calls")
+    offer = ToolCatalog.of(TOOLS, strict=source.below(4) == 3, output="calls")
     cuts = source.cuts()
     text = some_text(source, fragments)
     whole = read_calls(text, offer, **options)
@@ -123,7 +123,7 @@ def calls(grammars: tuple[Grammar, ...] | None, fragments: Sequence[str], source
     assert len(whole.text) + len(whole.reasoning) <= len(text)
 
 
-def _scanned(pieces: Sequence[str], offer: Offer, options: Mapping[str, Any]) -> ScanResult:
+def _scanned(pieces: Sequence[str], offer: ToolCatalog, options: Mapping[str, Any]) -> ScanResult:
     reader = TextReader(offer, **options)
     for piece in pieces:
         reader.feed(piece)
@@ -289,7 +289,7 @@ def signature(source: Source) -> None:
     """A signature's text: fields, or the one error of its own."""
     text = some_text(source, [*_SIGNATURE_BITS, " ", "\n"])
     try:
-        inputs, outputs = parse_signature(text, Names())
+        inputs, outputs = parse_signature(text, TypeScope())
     except SignatureError:
         return
     assert all(name.isidentifier() for name, _ in (*inputs, *outputs))

@@ -35,7 +35,7 @@ from sigwire.errors import (
 )
 from sigwire.lm.client import LM
 from sigwire.lm.http.transport import HttpReply, HttpRequest
-from sigwire.lm.providers.registry import Key, Provider, register
+from sigwire.lm.providers.registry import ApiKey, Provider, register
 from sigwire.testing import Answer, FakeProvider, Fault, Raw
 from tests.lm.calls import HELLO, HOWS, KEY, TOOL, Clock, ask, forget_keys, patient
 
@@ -529,7 +529,7 @@ def test_row_57_a_blocked_prompt_is_told_apart_from_a_broken_answer() -> None:
 @HOWS
 async def test_a_row_of_three_lines_is_asked_with_its_own_key(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeProvider(["Hi"], key=KEY) as provider:
-        register(Provider(prefix="acme", base_url=provider.url("openai"), keys=(Key("ACME_API_KEY"),)))
+        register(Provider(prefix="acme", base_url=provider.url("openai"), keys=(ApiKey("ACME_API_KEY"),)))
         lm = LM("acme/some-model")
         with pytest.raises(LMAuthenticationError, match="Set ACME_API_KEY in the environment"):
             await ask(how, lm)

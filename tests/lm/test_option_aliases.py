@@ -12,7 +12,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.errors import InputError
 from sigwire.lm.client import LM
-from sigwire.lm.option_aliases import by_common_names
+from sigwire.lm.option_aliases import canonical_options
 from sigwire.testing import FakeProvider
 
 SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
@@ -29,12 +29,12 @@ SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("given_names", "common"), SAME)
 def test_another_name_means_the_common_one(given_names: dict[str, Any], common: dict[str, Any]) -> None:
-    assert by_common_names(given_names) == common
+    assert canonical_options(given_names) == common
 
 
 @given(st.dictionaries(st.sampled_from(["max_tokens", "reasoning", "seed", "stop", "extra_body"]), st.integers()))
 def test_common_names_stay_what_they_are(options: dict[str, Any]) -> None:
-    assert by_common_names(options) == options
+    assert canonical_options(options) == options
 
 
 @pytest.mark.parametrize(
@@ -47,14 +47,14 @@ def test_common_names_stay_what_they_are(options: dict[str, Any]) -> None:
 )
 def test_an_option_given_by_two_of_its_names_is_refused_and_both_are_named(options: dict[str, Any]) -> None:
     with pytest.raises(InputError) as refused:
-        by_common_names(options)
+        canonical_options(options)
     assert all(name in str(refused.value) for name in options)
 
 
 @pytest.mark.parametrize("thinking", [True, "high", {}, {"type": "enabled"}, {"type": "adaptive"}])
 def test_a_thinking_that_says_nothing_is_refused(thinking: Any) -> None:
     with pytest.raises(InputError, match="budget_tokens"):
-        by_common_names({"thinking": thinking})
+        canonical_options({"thinking": thinking})
 
 
 @pytest.mark.parametrize("model", ["openai/gpt-5-mini", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.lm.secrets import is_secret, masked, public
+from sigwire.lm.secrets import is_secret, mask_secrets, storable_options
 
 SECRET = """api_key apiKey API-KEY headers extra_headers Authorization azure_ad_token aws_secret_access_key password
 cookie""".split()
@@ -37,17 +37,17 @@ def test_open_names(name: str) -> None:
     ],
 )
 def test_a_value_can_give_itself_away(value: str) -> None:
-    assert public({"custom": value}) == {}
-    assert masked({"custom": value}) == {"custom": "***"}
-    assert public({"custom": ["a", [value]]}) == {"custom": ["a", []]}
-    assert masked({"custom": ["a", (value,)]}) == {"custom": ["a", ["***"]]}
+    assert storable_options({"custom": value}) == {}
+    assert mask_secrets({"custom": value}) == {"custom": "***"}
+    assert storable_options({"custom": ["a", [value]]}) == {"custom": ["a", []]}
+    assert mask_secrets({"custom": ["a", (value,)]}) == {"custom": ["a", ["***"]]}
 
 
 @pytest.mark.parametrize(
     "value", ["https://host/v1?monkey", "Answer with key = value", "a token", "https://host/?key="]
 )
 def test_a_value_that_only_speaks_of_keys_is_kept(value: str) -> None:
-    assert public({"custom": value}) == masked({"custom": value}) == {"custom": value}
+    assert storable_options({"custom": value}) == mask_secrets({"custom": value}) == {"custom": value}
 
 
 nested = st.recursive(
@@ -59,5 +59,5 @@ nested = st.recursive(
 @given(st.sampled_from(SECRET), nested, st.sampled_from(["options", "extra_body"]))
 def test_nothing_secret_is_public_or_shown(name: str, value: object, outer: str) -> None:
     options = {outer: {"inner": {name: value}, "list": [{name: value}]}, name: value}
-    assert "CANARY" not in json.dumps(public(options))
-    assert "CANARY" not in repr(masked(options))
+    assert "CANARY" not in json.dumps(storable_options(options))
+    assert "CANARY" not in repr(mask_secrets(options))

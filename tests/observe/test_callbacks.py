@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sigwire.core.tools.tool import Tool
-from sigwire.observe.callbacks import ACTIVE_CALL_ID, BaseCallback, call, listen_to
+from sigwire.observe.callbacks import ACTIVE_CALL_ID, BaseCallback, listen_to, watched_call
 from sigwire.settings import bind, context
 
 
@@ -38,7 +38,7 @@ def recorder() -> Iterator[Recorder]:
 
 
 def test_start_and_end_share_an_id_and_end_has_the_outputs(recorder: Recorder) -> None:
-    with call("lm", "model", {"q": 1}) as end:
+    with watched_call("lm", "model", {"q": 1}) as end:
         end("answer")
     start, done = recorder.events
     assert start[3:] == ("model", {"q": 1})
@@ -55,7 +55,7 @@ def test_handlers_get_everything_by_name() -> None:
         def on_lm_end(self, outputs: Any, **rest: Any) -> None:
             heard.append(rest)
 
-    with context(callbacks=[Loose()]), call("lm", "model", {"q": 1}) as end:
+    with context(callbacks=[Loose()]), watched_call("lm", "model", {"q": 1}) as end:
         end("answer")
     assert [sorted(facts) for facts in heard] == [["call_id", "inputs", "instance"], ["call_id", "exception"]]
 
@@ -64,28 +64,28 @@ def test_nobody_listening_means_one_shared_object_and_no_inputs_made() -> None:
     def inputs() -> dict[str, Any]:
         raise AssertionError("made for nobody")
 
-    assert call("lm", "model", inputs) is call("tool", object(), inputs)
-    with call("lm", "model", inputs) as end:
+    assert watched_call("lm", "model", inputs) is watched_call("tool", object(), inputs)
+    with watched_call("lm", "model", inputs) as end:
         end("ignored")
 
 
 def test_inputs_may_be_made_on_demand(recorder: Recorder) -> None:
-    with call("lm", "model", lambda: {"q": 2}):
+    with watched_call("lm", "model", lambda: {"q": 2}):
         pass
     assert recorder.events[0][4] == {"q": 2}
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt(), asyncio.CancelledError()])
 def test_an_exception_is_reported_and_raised_again(recorder: Recorder, error: BaseException) -> None:
-    with pytest.raises(type(error)), call("lm", "model", {}):
+    with pytest.raises(type(error)), watched_call("lm", "model", {}):
         raise error
     assert recorder.events[1][2:] == (None, error)
 
 
 def test_the_start_handler_sees_its_parent_and_the_body_sees_itself(recorder: Recorder) -> None:
-    with call("lm", "outer", {}):
+    with watched_call("lm", "outer", {}):
         outer = ACTIVE_CALL_ID.get()
-        with call("lm", "inner", {}):
+        with watched_call("lm", "inner", {}):
             inner = ACTIVE_CALL_ID.get()
         assert ACTIVE_CALL_ID.get() == outer
     assert ACTIVE_CALL_ID.get() is None
@@ -102,7 +102,7 @@ def test_common_listeners_come_before_the_instances_own() -> None:
         def on_tool_start(self, call_id: str, instance: Any, inputs: Any) -> None:
             order.append(self.name)
 
-    with context(callbacks=[Named("common")]), call("tool", Watched(Named("own")), {}):
+    with context(callbacks=[Named("common")]), watched_call("tool", Watched(Named("own")), {}):
         pass
     assert order == ["common", "own"]
 
@@ -149,7 +149,7 @@ def test_any_object_with_a_method_of_the_right_name_listens() -> None:
             self.ended = outputs
 
     bare = Bare()
-    with call("evaluate", Watched(bare), {}) as end:
+    with watched_call("evaluate", Watched(bare), {}) as end:
         end(3)
     assert bare.ended == 3
 
@@ -163,7 +163,7 @@ def test_a_failing_listener_warns_and_the_others_still_hear() -> None:
     with (
         context(callbacks=[Broken(), good]),
         pytest.warns(RuntimeWarning, match=r"Broken\.on_lm_start failed .* broken listener"),
-        call("lm", "model", {}) as end,
+        watched_call("lm", "model", {}) as end,
     ):
         end(1)
     assert [event[0] for event in good.events] == ["start", "end"]
@@ -175,7 +175,7 @@ async def test_parents_follow_tasks_and_bound_threads(recorder: Recorder) -> Non
     async def child() -> None:
         seen.append(ACTIVE_CALL_ID.get())
 
-    with call("lm", "parent", {}):
+    with watched_call("lm", "parent", {}):
         parent = ACTIVE_CALL_ID.get()
         await asyncio.gather(child(), asyncio.to_thread(lambda: seen.append(ACTIVE_CALL_ID.get())))
         thread = threading.Thread(target=bind(lambda: seen.append(ACTIVE_CALL_ID.get())))
@@ -189,10 +189,10 @@ def test_the_source_of_listeners_can_be_put_back() -> None:
     recorder = Recorder()
     before = listen_to(lambda: [recorder])
     try:
-        with call("lm", "model", {}):
+        with watched_call("lm", "model", {}):
             pass
     finally:
         listen_to(before)
-    with call("lm", "model", {}):
+    with watched_call("lm", "model", {}):
         pass
     assert len(recorder.events) == 2

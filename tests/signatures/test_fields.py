@@ -20,7 +20,7 @@ from sigwire.signatures.fields import (
     OutputField,
     compile_bare,
     compile_field,
-    declaration,
+    declare,
     direction_of,
     infer_prefix,
 )
@@ -43,7 +43,7 @@ CONSTRAINTS: list[tuple[dict[str, Any], Any, str, Any, Any]] = [
     ("given", "kind", "words", "good", "bad"), CONSTRAINTS, ids=[str(case[0]) for case in CONSTRAINTS]
 )
 def test_constraints_are_said_and_enforced(given: dict[str, Any], kind: Any, words: str, good: Any, bad: Any) -> None:
-    spec = compile_field("x", kind, declaration("output", **given))
+    spec = compile_field("x", kind, declare("output", **given))
     assert spec.constraints == words
     assert spec.info.json_schema_extra["constraints"] == words  # type: ignore[index, call-overload]
     assert spec.adapter.validate_python(good) == good
@@ -123,7 +123,7 @@ def test_one_declaration_serves_many_fields() -> None:
 )
 @pytest.mark.parametrize("name", ["answer", "isValid", "k2", "_", "désolé"])
 def test_a_field_with_only_a_type_is_as_if_it_were_declared(kind: Any, direction: Direction, name: str) -> None:
-    bare, declared = compile_bare(name, kind, direction), compile_field(name, kind, declaration(direction))
+    bare, declared = compile_bare(name, kind, direction), compile_field(name, kind, declare(direction))
     for field in dataclasses.fields(bare):
         if not field.name.startswith("_"):
             assert getattr(bare, field.name) == getattr(declared, field.name)

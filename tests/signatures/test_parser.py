@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sigwire.errors import SignatureError
 from sigwire.signatures.fields import InputField, OutputField
-from sigwire.signatures.parser import Names, caller_scope, parse_signature
+from sigwire.signatures.parser import TypeScope, caller_scope, parse_signature
 from sigwire.signatures.signature import Signature, ensure_signature, make_signature
 from sigwire.signatures.types import Audio, Code, History, Image, Reasoning, Tool, ToolCalls
 
@@ -73,19 +73,19 @@ TYPES: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("text", "kind"), TYPES, ids=[text for text, _ in TYPES])
 def test_a_type_in_text_is_the_type_in_python(text: str, kind: Any) -> None:
-    inputs, outputs = parse_signature(f"a: {text}, b -> c: {text}", Names(scope=globals()))
+    inputs, outputs = parse_signature(f"a: {text}, b -> c: {text}", TypeScope(scope=globals()))
     assert inputs == [("a", kind), ("b", str)]
     assert outputs == [("c", kind)]
 
 
 def test_white_space_and_line_breaks_are_free() -> None:
     tight, loose = "a:list[int],b->c:int|None", "\n  a : list [ int ]\n, b\n ->  c : int\n | None  "
-    assert parse_signature(tight, Names()) == parse_signature(loose, Names())
+    assert parse_signature(tight, TypeScope()) == parse_signature(loose, TypeScope())
 
 
 def test_either_side_may_be_empty_and_end_in_a_comma() -> None:
-    assert parse_signature("-> b,", Names()) == ([], [("b", str)])
-    assert parse_signature("a, ->", Names()) == ([("a", str)], [])
+    assert parse_signature("-> b,", TypeScope()) == ([], [("b", str)])
+    assert parse_signature("a, ->", TypeScope()) == ([("a", str)], [])
 
 
 FAULTS = [
@@ -130,7 +130,7 @@ a_value = 3
 @pytest.mark.parametrize(("text", "message", "column"), FAULTS, ids=[text for text, *_ in FAULTS])
 def test_a_fault_names_itself_and_its_place(text: str, message: str, column: int) -> None:
     with pytest.raises(SignatureError) as caught:
-        parse_signature(text, Names(scope=globals()))
+        parse_signature(text, TypeScope(scope=globals()))
     said, line, caret = str(caught.value).split("\n")
     assert message in said
     assert (line[4:], caret) == (text, " " * (4 + column) + "^")
@@ -145,7 +145,7 @@ def test_a_fault_in_a_text_of_several_lines_shows_its_line() -> None:
 @given(st.text(max_size=40))
 def test_any_text_is_a_signature_or_a_signature_error(text: str) -> None:
     try:
-        inputs, outputs = parse_signature(text, Names())
+        inputs, outputs = parse_signature(text, TypeScope())
     except SignatureError:
         return
     assert text.count("->") >= 1
@@ -159,7 +159,7 @@ def test_any_text_is_a_signature_or_a_signature_error(text: str) -> None:
 )
 def test_literal_members_may_hold_anything(values: list[Any]) -> None:
     shown = ", ".join(map(repr, values))
-    _, ((_, kind),) = parse_signature(f"a -> b: Literal[{shown}]", Names())
+    _, ((_, kind),) = parse_signature(f"a -> b: Literal[{shown}]", TypeScope())
     assert kind == Literal[tuple(values)]  # type: ignore[valid-type]
     assert [type(value) for value in typing.get_args(kind)] == [
         type(v) for v in typing.get_args(Literal[tuple(values)])

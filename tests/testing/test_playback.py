@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sigwire.core.request import Request
 from sigwire.testing import Events, FakeProvider, Fault, Gate, Raw, Streamed
-from sigwire.testing.framing import JsonArrayFraming, JsonLines, SSEFraming
+from sigwire.testing.framing import JsonArrayFraming, NdjsonFraming, SSEFraming
 from sigwire.testing.playback import ClientDisconnected, StreamPlayback
 
 HI: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
@@ -24,7 +24,7 @@ EVENTS: list[Any] = [{"a": 1}, {"b": "é"}, {"c": [1, 2]}]
 NDJSON = '{"a":1}\n{"b":"é"}\n{"c":[1,2]}\n'.encode()
 
 
-LINES = JsonLines()
+LINES = NdjsonFraming()
 
 
 class Taker:
@@ -90,7 +90,7 @@ def test_a_gate_gets_what_is_held_back_before_it() -> None:
         (SSEFraming(done="[DONE]"), b": keep-alive\n\n", b"data: [DONE]\n\n"),
         (SSEFraming(newline="\r\n"), b": keep-alive\r\n\r\n", b""),
         (SSEFraming(alive={"type": "ping"}, named=False), b'data: {"type":"ping"}\n\n', b""),
-        (JsonLines(), b"\n", b""),
+        (NdjsonFraming(), b"\n", b""),
         (JsonArrayFraming(), b"\n", b"]"),
     ],
     ids=str,
@@ -134,7 +134,7 @@ def test_a_stream_ends_as_the_script_says(how: Streamed, fault: Any, body: bytes
 
 
 def test_a_client_that_leaves_ends_it() -> None:
-    taker, performance = Taker(2), StreamPlayback(EVENTS, JsonLines(), Streamed())
+    taker, performance = Taker(2), StreamPlayback(EVENTS, NdjsonFraming(), Streamed())
     assert not performance.play(taker)
     assert (performance.progress.sent, performance.progress.ended) == (2, "client left")
     assert repr(performance.progress) == "Progress(2 of 3 events, client left)"

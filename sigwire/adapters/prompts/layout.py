@@ -20,9 +20,9 @@ from sigwire.core.response import Repair
 from sigwire.signatures.fields import FieldSpec
 
 if TYPE_CHECKING:
-    from sigwire.adapters.field_events import Pieces, Told
+    from sigwire.adapters.field_events import FieldEvents, OutputReader
 
-__all__ = ["ABSENT", "Layout", "Reading", "TypeStyle", "VisibleFields"]
+__all__ = ["ABSENT", "FieldReadings", "Layout", "TypeStyle", "VisibleFields"]
 
 TypeStyle: TypeAlias = Literal["compact", "schema"]
 ABSENT = "the field is missing from the answer"
@@ -43,7 +43,7 @@ class VisibleFields:
 
 
 @dataclass(slots=True)
-class Reading:
+class FieldReadings:
     """What was read from a text: values by field, what was repaired, what is wrong by field."""
 
     values: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -73,11 +73,11 @@ class Layout(ABC):
     # --- what a subclass decides -------------------------------------------------------------------
 
     @abstractmethod
-    def teach(self) -> str:
+    def format_instructions(self) -> str:
         """The part of the system message that shows the form of inputs and outputs."""
 
     @abstractmethod
-    def remind(self) -> str:
+    def format_reminder(self) -> str:
         """The last line of the last user message: which outputs, in which order."""
 
     @abstractmethod
@@ -85,14 +85,14 @@ class Layout(ABC):
         """The outputs that ``values`` has, as the model should write them."""
 
     @abstractmethod
-    def read(self, text: str, strict: bool) -> Reading:
+    def read(self, text: str, strict: bool) -> FieldReadings:
         """The outputs in what the model wrote. Raises nothing: what is wrong stands in the reading's problems."""
 
-    def begins(self, text: str) -> bool:
+    def starts_outputs(self, text: str) -> bool:
         """Whether a text begins as outputs do, so that nothing can stand before them."""
         return False
 
-    def pieces(self, told: Told) -> Pieces | None:
+    def output_reader(self, told: FieldEvents) -> OutputReader | None:
         """What reads an answer in pieces; ``None``: its outputs are told at its end."""
         return None
 
@@ -155,13 +155,13 @@ class Layout(ABC):
 
     # --- reading ---------------------------------------------------------------------------------------
 
-    def read_values(self, texts: Mapping[str, str], strict: bool, reading: Reading) -> Reading:
+    def read_values(self, texts: Mapping[str, str], strict: bool, reading: FieldReadings) -> FieldReadings:
         """Read each output from its text; the ones without a text get their default or a problem."""
         off = self.guard.off
         for name, codec in self.outputs:
             text = texts.get(name)
             if text is None:
-                self.fill(name, reading)
+                self.missing_fields(name, reading)
                 continue
             try:
                 value = codec.read(off(text), strict=strict)
@@ -173,7 +173,7 @@ class Layout(ABC):
                     reading.repairs.extend(value.repairs)
         return reading
 
-    def fill(self, name: str, reading: Reading) -> None:
+    def missing_fields(self, name: str, reading: FieldReadings) -> None:
         """Give an output that the answer does not have its default, or say that it is missing."""
         spec = self.codecs[name].field
         if spec.required:

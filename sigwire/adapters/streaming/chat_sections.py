@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from sigwire.adapters.field_events import FieldSink, Told
+from sigwire.adapters.field_events import FieldEvents, FieldSink
 from sigwire.adapters.prompts.escaping import HEADER_STEPS, AnyEscaper, MarkPattern
 from sigwire.adapters.streaming.lookahead import Lookahead
-from sigwire.adapters.streaming.sinks import sink_of
+from sigwire.adapters.streaming.sinks import make_sink
 from sigwire.adapters.streaming.unescape import Unescaper
 from sigwire.adapters.values.codecs import FieldCodec
 
@@ -28,7 +28,9 @@ class ChatSectionReader:
 
     __slots__ = ("_done", "_end", "_guard", "_held", "_sink", "_told", "_untold")
 
-    def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], end: str, guard: AnyEscaper, told: Told) -> None:
+    def __init__(
+        self, outputs: Iterable[tuple[str, FieldCodec]], end: str, guard: AnyEscaper, told: FieldEvents
+    ) -> None:
         self._untold, self._end, self._guard, self._told = dict(outputs), end, guard, told
         self._sink: FieldSink | None = None
         self._held = Lookahead("\n")  # the answer begins as a line does
@@ -80,7 +82,7 @@ class ChatSectionReader:
     def _begin_section(self, name: str) -> None:
         codec = self._untold.pop(name, None)
         if codec is not None:
-            self._sink = Unescaper.by(self._guard, sink_of(codec, self._told))
+            self._sink = Unescaper.by(self._guard, make_sink(codec, self._told))
         self._done = codec is None and name == self._end
 
     def _end_section(self) -> None:

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from sigwire.adapters.field_events import Told
-from sigwire.adapters.plan import Parsed, ran_a_tool
+from sigwire.adapters.field_events import FieldEvents
+from sigwire.adapters.plan import ParsedChoice, ran_a_tool
 from sigwire.adapters.streaming.free_text import FreeTextReader
 from sigwire.adapters.streaming.lead_in import LeadInReader
-from sigwire.adapters.streaming.text_fields import tell
+from sigwire.adapters.streaming.text_fields import emit_value
 from sigwire.core.events import (
     ChoiceEnd,
     PartEnd,
@@ -67,8 +67,10 @@ class FieldReader:
         taken: Iterable[str] = (),
     ) -> None:
         self._plan, self._path, self._turn = plan, path, turn
-        self._choices: dict[int, _Choice] = {}
-        self._make: Callable[[int], _Choice] = lambda number: _Choice(plan, tools, Told(path, turn, number), taken)
+        self._choices: dict[int, _ChoiceReader] = {}
+        self._make: Callable[[int], _ChoiceReader] = lambda number: _ChoiceReader(
+            plan, tools, FieldEvents(path, turn, number), taken
+        )
 
     def feed(self, event: StreamEvent) -> Iterable[ProgramEvent]:
         """What an event of the response means for the fields."""
@@ -85,26 +87,26 @@ class FieldReader:
         """What is left to say at the response's end."""
         return [event for choice in self._choices.values() for event in choice.end(ChoiceEnd())]
 
-    def parse(self, number: int, choice: Choice) -> Parsed:
+    def parse(self, number: int, choice: Choice) -> ParsedChoice:
         """``Plan.parse`` of a choice of the response; not again where outputs were told of it: validators run once."""
         made = self._choices.get(number)
         known = made.parsed if made is not None else None
         return known.as_of(choice) if known is not None and known.is_of(choice) else self._plan.parse(choice)
 
 
-class _Parsed(NamedTuple):
+class _FinalParse(NamedTuple):
     """What a choice was read as."""
 
     choice: Choice
-    outcome: Parsed | ModelError
+    outcome: ParsedChoice | ModelError
 
     def is_of(self, choice: Choice) -> bool:
         """Whether it was the same choice, as far as reading goes."""
         return _read_of(self.choice) == _read_of(choice)
 
-    def as_of(self, choice: Choice) -> Parsed:
+    def as_of(self, choice: Choice) -> ParsedChoice:
         """The fields, or the error, which is about this choice then."""
-        if isinstance(self.outcome, Parsed):
+        if isinstance(self.outcome, ParsedChoice):
             return self.outcome
         self.outcome.choice = choice
         raise self.outcome
@@ -113,18 +115,18 @@ class _Parsed(NamedTuple):
 _read_of = attrgetter("text", "tool_calls", "reasoning", "refusal", "finish_reason")
 
 
-class _Choice:
+class _ChoiceReader:
     """One choice of a response. ``parsed`` is its reading, where one was needed to tell its outputs."""
 
     __slots__ = (
         "_calls", "_ended", "_free", "_opening", "_plan", "_scan", "_start_scan", "_text", "_thought", "parsed", "told",
     )  # fmt: skip
 
-    def __init__(self, plan: Plan, tools: tuple[Tool, ...], told: Told, taken: Iterable[str]) -> None:
+    def __init__(self, plan: Plan, tools: tuple[Tool, ...], told: FieldEvents, taken: Iterable[str]) -> None:
         self._plan, self.told = plan, told
         free = plan.layout.free or not plan.layout.outputs
         self._free = FreeTextReader(plan.thoughts, told) if free else None
-        pieces = None if free else plan.layout.pieces(told)
+        pieces = None if free else plan.layout.output_reader(told)
         self._opening = LeadInReader(pieces, plan.thoughts) if pieces is not None else None
         self._scan: TextReader | None = None
         self._start_scan: Callable[[], TextReader | None] | None = lambda: plan.text_reader(
@@ -134,7 +136,7 @@ class _Choice:
         self._thought: list[str] = []
         self._calls: list[ToolCall] = []
         self._ended = False
-        self.parsed: _Parsed | None = None
+        self.parsed: _FinalParse | None = None
 
     def feed(self, event: object) -> list[ProgramEvent]:
         """An event of this choice."""
@@ -246,16 +248,16 @@ class _Choice:
         try:
             parsed = self._plan.parse(choice)
         except ModelError as fault:
-            self.parsed = _Parsed(choice, fault)
+            self.parsed = _FinalParse(choice, fault)
             return
-        self.parsed, fields = _Parsed(choice, parsed), parsed.fields
+        self.parsed, fields = _FinalParse(choice, parsed), parsed.fields
         for name, codec in self._plan.layout.outputs:
             if (
                 name in fields
                 and name not in self.told.ended
                 and not (codec.form == "text" and name in self.told.begun)
             ):
-                tell(codec, fields[name], self.told)
+                emit_value(codec, fields[name], self.told)
 
     _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
         ChoiceEnd: _end,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sigwire.adapters.field_events import Told
+from sigwire.adapters.field_events import FieldEvents
 
 __all__ = ["FreeTextReader"]
 
@@ -22,7 +22,7 @@ class FreeTextReader:
 
     __slots__ = ("_closing", "_held", "_reads", "_thoughts", "_told")
 
-    def __init__(self, thoughts: Sequence[tuple[str, str]], told: Told) -> None:
+    def __init__(self, thoughts: Sequence[tuple[str, str]], told: FieldEvents) -> None:
         self._thoughts, self._told = thoughts, told
         self._held: list[str] = []  # not put together while it may grow long: blanks
         self._closing = ""

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, Protocol
 
-from sigwire.adapters.field_events import Told
+from sigwire.adapters.field_events import FieldEvents
 from sigwire.adapters.streaming.object_fields import PartialEmitter
 from sigwire.adapters.streaming.partial_json import PartialJsonParser, PartialString
-from sigwire.adapters.streaming.text_fields import tell, text_grows
+from sigwire.adapters.streaming.text_fields import emit_value, is_streamable_text
 from sigwire.adapters.values.codecs import FieldCodec, ValueReadError
 from sigwire.adapters.values.type_shape import compiled
 
@@ -28,12 +28,12 @@ class JsonMemberReader:
 
     __slots__ = ("_expects", "_name", "_names", "_outputs", "_reading", "_told")
 
-    def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], told: Told) -> None:
+    def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], told: FieldEvents) -> None:
         self._outputs, self._told = dict(outputs), told
         self._names = frozenset(self._outputs)
         self._expects = "object"
         self._name = ""
-        self._reading: _Reading | None = None
+        self._reading: _MemberReader | None = None
 
     def opens(self, text: str) -> bool | None:
         """Whether a text begins with an object."""
@@ -54,13 +54,13 @@ class JsonMemberReader:
     def close(self) -> None:
         """The end of the answer. An object that was not closed is no answer."""
 
-    def _read_on(self, reading: _Reading, text: str, at: int) -> int:
+    def _read_on(self, reading: _MemberReader, text: str, at: int) -> int:
         at = reading.read(text, at)
         if reading.failed:
             self._expects = "nothing"
         elif reading.done:
             self._reading = None
-            if isinstance(reading, _Name):
+            if isinstance(reading, _NameReader):
                 self._named(reading.text)
             else:
                 self._expects = "separator"
@@ -79,7 +79,7 @@ class JsonMemberReader:
 
     def _member(self, text: str, at: int) -> int:
         if text[at] == '"':
-            self._reading = _Name()
+            self._reading = _NameReader()
         else:
             self._expects = "nothing"
         return at + 1
@@ -97,13 +97,13 @@ class JsonMemberReader:
         codec = self._outputs.pop(self._name, None)
         if codec is None:
             self._reading = PartialJsonParser()
-        elif text[at] == '"' and text_grows(codec):
-            self._reading = _Text(codec, self._told)
+        elif text[at] == '"' and is_streamable_text(codec):
+            self._reading = _TextReader(codec, self._told)
             return at + 1
         elif text[at] in "{[" and codec.form in ("json", "mixed"):
-            self._reading = _Growing(codec, self._told)
+            self._reading = _PartialReader(codec, self._told)
         else:
-            self._reading = _Whole(codec, self._told)
+            self._reading = _WholeReader(codec, self._told)
         return at
 
     _EXPECTED: ClassVar[Mapping[str, Callable[[Any, str, int], int]]] = {
@@ -111,7 +111,7 @@ class JsonMemberReader:
     }  # fmt: skip
 
 
-class _Reading(Protocol):
+class _MemberReader(Protocol):
     """A name or a value that is being read, from position to position."""
 
     @property
@@ -123,7 +123,7 @@ class _Reading(Protocol):
     def read(self, text: str, at: int) -> int: ...
 
 
-class _Name:
+class _NameReader:
     """The name of a member."""
 
     __slots__ = ("_pieces", "_string")
@@ -147,13 +147,13 @@ class _Name:
         return "".join(self._pieces)
 
 
-class _Text:
+class _TextReader:
     """A string that is told as it grows."""
 
     __slots__ = ("_field", "_string", "_told")
     failed = False
 
-    def __init__(self, codec: FieldCodec, told: Told) -> None:
+    def __init__(self, codec: FieldCodec, told: FieldEvents) -> None:
         self._field, self._told, self._string = codec.field.name, told, PartialString()
         told.begun.add(self._field)
 
@@ -170,7 +170,7 @@ class _Text:
         return at
 
 
-class _Growing(PartialEmitter):
+class _PartialReader(PartialEmitter):
     """An object or a list that is told as it grows."""
 
     __slots__ = ()
@@ -190,12 +190,12 @@ class _Growing(PartialEmitter):
         return at
 
 
-class _Whole(PartialJsonParser):
+class _WholeReader(PartialJsonParser):
     """A value that is told when it is there; by the reader of the whole answer, where a user's validators check it."""
 
     __slots__ = ("_codec", "_told")
 
-    def __init__(self, codec: FieldCodec, told: Told) -> None:
+    def __init__(self, codec: FieldCodec, told: FieldEvents) -> None:
         super().__init__()
         self._codec, self._told = codec, told
 
@@ -203,5 +203,5 @@ class _Whole(PartialJsonParser):
         at = super().read(text, at)
         if self.done and not compiled(self._codec.field).runs_users_code:
             with suppress(ValueReadError):  # the reader of the whole answer says what is wrong
-                tell(self._codec, self._codec.load(self.so_far()).value, self._told)
+                emit_value(self._codec, self._codec.load(self.so_far()).value, self._told)
         return at

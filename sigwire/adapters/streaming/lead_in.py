@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sigwire.adapters.field_events import Pieces
+from sigwire.adapters.field_events import OutputReader
 from sigwire.adapters.streaming.lookahead import Lookahead
 
 __all__ = ["LeadInReader"]
@@ -19,7 +19,7 @@ class LeadInReader:
 
     __slots__ = ("_closing", "_held", "_lost", "_open", "_pieces", "_thoughts")
 
-    def __init__(self, pieces: Pieces, thoughts: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, pieces: OutputReader, thoughts: Sequence[tuple[str, str]]) -> None:
         self._pieces, self._thoughts = pieces, thoughts
         self._held = Lookahead()
         self._closing = ""

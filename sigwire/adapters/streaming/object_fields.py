@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from sigwire.adapters.field_events import Told
+from sigwire.adapters.field_events import FieldEvents
 from sigwire.adapters.streaming.partial_json import PartialJsonParser
-from sigwire.adapters.streaming.text_fields import tell_text
+from sigwire.adapters.streaming.text_fields import emit_text
 from sigwire.adapters.values.codecs import FieldCodec
 from sigwire.adapters.values.type_shape import compiled
 
@@ -29,7 +29,7 @@ class PartialEmitter:
 
     __slots__ = ("_known", "_name", "_told", "_upto", "value")
 
-    def __init__(self, codec: FieldCodec, told: Told) -> None:
+    def __init__(self, codec: FieldCodec, told: FieldEvents) -> None:
         shape = compiled(codec.field).shape
         self._known = shape.resolve(shape.schema).get("properties")
         self._name, self._told = codec.field.name, told
@@ -64,7 +64,7 @@ class JsonFieldReader:
 
     __slots__ = ("_codec", "_head", "_kinds", "_partials", "_pieces", "_told", "_whole")
 
-    def __init__(self, codec: FieldCodec, told: Told) -> None:
+    def __init__(self, codec: FieldCodec, told: FieldEvents) -> None:
         self._codec, self._told = codec, told
         self._kinds = compiled(codec.field).shape.kinds
         self._pieces: list[str] = []
@@ -85,7 +85,7 @@ class JsonFieldReader:
         if self._partials is not None and self._partials.complete and self._stands_alone():
             self._told.end(self._codec.field.name)
         else:
-            tell_text(self._codec, "".join(self._pieces), self._told)
+            emit_text(self._codec, "".join(self._pieces), self._told)
 
     def _begin(self, text: str) -> None:
         start = _START.match(text)

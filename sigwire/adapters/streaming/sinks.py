@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from sigwire.adapters.field_events import FieldSink, Told
+from sigwire.adapters.field_events import FieldEvents, FieldSink
 from sigwire.adapters.streaming.object_fields import JsonFieldReader
-from sigwire.adapters.streaming.text_fields import TextFieldReader, WholeFieldReader, text_grows
+from sigwire.adapters.streaming.text_fields import TextFieldReader, WholeFieldReader, is_streamable_text
 from sigwire.adapters.values.codecs import FieldCodec
 
-__all__ = ["sink_of"]
+__all__ = ["make_sink"]
 
 
-def sink_of(codec: FieldCodec, told: Told) -> FieldSink:
+def make_sink(codec: FieldCodec, told: FieldEvents) -> FieldSink:
     """What takes the text of an output."""
     if codec.form == "json":
         return JsonFieldReader(codec, told)
-    return TextFieldReader(codec, told) if text_grows(codec) else WholeFieldReader(codec, told)
+    return TextFieldReader(codec, told) if is_streamable_text(codec) else WholeFieldReader(codec, told)

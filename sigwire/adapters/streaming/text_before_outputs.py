@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sigwire.adapters.field_events import Told
+from sigwire.adapters.field_events import FieldEvents
 from sigwire.adapters.prompts.layout import Layout
 from sigwire.adapters.streaming.lookahead import Lookahead
 
@@ -31,7 +31,7 @@ class LeadingTextReader:
     __slots__ = ("_held", "_kept", "_marks", "_opens", "_reads")
 
     def __init__(self, layout: Layout) -> None:
-        pieces = layout.pieces(Told())
+        pieces = layout.output_reader(FieldEvents())
         self._opens = pieces.opens if pieces is not None else None
         self._marks = tuple(layout.opening(name).strip() for name in layout.codecs)
         self._held = Lookahead()

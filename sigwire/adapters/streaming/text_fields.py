@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from sigwire.adapters.field_events import Told
+from sigwire.adapters.field_events import FieldEvents
 from sigwire.adapters.values.codecs import FieldCodec, ValueReadError
-from sigwire.adapters.values.edges import EDGES, unguarded
+from sigwire.adapters.values.edges import EDGES, restore_edges
 from sigwire.adapters.values.type_shape import compiled
 
-__all__ = ["TextFieldReader", "WholeFieldReader", "tell", "tell_text", "text_grows"]
+__all__ = ["TextFieldReader", "WholeFieldReader", "emit_text", "emit_value", "is_streamable_text"]
 
 
 _EDGE = "".join(sorted(EDGES))
@@ -26,7 +26,7 @@ _UNDECIDED: Mapping[bool, re.Pattern[str]] = {  # by whether the field may be No
 }
 
 
-def text_grows(codec: FieldCodec) -> bool:
+def is_streamable_text(codec: FieldCodec) -> bool:
     """Whether the beginning of an output's text is the beginning of its value: no constraint of it changes the text."""
     return codec.form == "text" and all(map(_only_checks, codec.field.metadata))
 
@@ -55,7 +55,7 @@ class TextFieldReader:
 
     __slots__ = ("_codec", "_head", "_held", "_name", "_nullable", "_started", "_told", "_waits")
 
-    def __init__(self, codec: FieldCodec, told: Told) -> None:
+    def __init__(self, codec: FieldCodec, told: FieldEvents) -> None:
         self._codec, self._told = codec, told
         self._name, self._nullable = codec.field.name, codec.field.nullable
         self._started = self._waits = False
@@ -77,11 +77,11 @@ class TextFieldReader:
     def close(self) -> None:
         """The end of it."""
         if not self._started:
-            tell_text(self._codec, "".join(self._head), self._told)
+            emit_text(self._codec, "".join(self._head), self._told)
             return
         if self._held:
             # What is held begins with a blank, so that a guard at its end is seen as one.
-            rest = unguarded("." + "".join(self._held).rstrip())[1:]
+            rest = restore_edges("." + "".join(self._held).rstrip())[1:]
             if rest:
                 self._told.text(self._name, rest)
         self._told.end(self._name)
@@ -120,7 +120,7 @@ class WholeFieldReader:
 
     __slots__ = ("_codec", "_pieces", "_told")
 
-    def __init__(self, codec: FieldCodec, told: Told) -> None:
+    def __init__(self, codec: FieldCodec, told: FieldEvents) -> None:
         self._codec, self._told = codec, told
         self._pieces: list[str] = []
 
@@ -130,10 +130,10 @@ class WholeFieldReader:
 
     def close(self) -> None:
         """The end of it."""
-        tell_text(self._codec, "".join(self._pieces), self._told)
+        emit_text(self._codec, "".join(self._pieces), self._told)
 
 
-def tell_text(codec: FieldCodec, text: str, told: Told) -> None:
+def emit_text(codec: FieldCodec, text: str, told: FieldEvents) -> None:
     """Tell what a field's whole text says. What cannot be read is told by nobody: the answer's reader says what is wrong.
 
     A user's validators run once for an answer, when it is read; so what they check is told then.
@@ -144,10 +144,10 @@ def tell_text(codec: FieldCodec, text: str, told: Told) -> None:
         value = codec.read(text).value
     except ValueReadError:
         return
-    tell(codec, value, told)
+    emit_value(codec, value, told)
 
 
-def tell(codec: FieldCodec, value: object, told: Told) -> None:
+def emit_value(codec: FieldCodec, value: object, told: FieldEvents) -> None:
     """Tell a value that is whole: text as text, anything else as JSON."""
     name = codec.field.name
     if codec.form != "text":

@@ -11,17 +11,17 @@ import re
 from collections.abc import Callable, Iterable
 from typing import ClassVar
 
-from sigwire.adapters.field_events import FieldSink, Told
+from sigwire.adapters.field_events import FieldEvents, FieldSink
 from sigwire.adapters.prompts.escaping import AnyEscaper, MarkPattern
 from sigwire.adapters.streaming.lookahead import Lookahead
-from sigwire.adapters.streaming.sinks import sink_of
+from sigwire.adapters.streaming.sinks import make_sink
 from sigwire.adapters.streaming.unescape import Unescaper
 from sigwire.adapters.values.codecs import FieldCodec
 
-__all__ = ["Tags"]
+__all__ = ["XmlTagReader"]
 
 
-class Tags:
+class XmlTagReader:
     """Tags of one answer. A value is "open" before any tag, "closed" after its own closing one, "doubtful" after another
     output's opening tag: that may stand in the value, or the closing tag may be missing.
     """
@@ -40,7 +40,7 @@ class Tags:
         "_unsure",
     )
 
-    def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], guard: AnyEscaper, told: Told) -> None:
+    def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], guard: AnyEscaper, told: FieldEvents) -> None:
         self._outputs, self._guard, self._told = dict(outputs), guard, told
         openers = [MarkPattern.of("<", *map(re.escape, name), r"\s*", ">") for name in self._outputs]
         closers = [MarkPattern.literal(f"</{name}>") for name in self._outputs]
@@ -104,7 +104,7 @@ class Tags:
         """A value begins; the second one of a name is passed over."""
         self._name = tag[1:-1].rstrip()
         codec = self._outputs.pop(self._name, None)
-        self._sink = None if codec is None else Unescaper.by(self._guard, sink_of(codec, self._told))
+        self._sink = None if codec is None else Unescaper.by(self._guard, make_sink(codec, self._told))
         self._enter("open")
 
     def _next(self, tag: str) -> None:
@@ -150,7 +150,7 @@ class Tags:
         self._tag = re.compile(expression)
 
     _STEPS: ClassVar[
-        dict[tuple[str, bool], Callable[[Tags, str], None]]
+        dict[tuple[str, bool], Callable[[XmlTagReader, str], None]]
     ] = {  # by state, and whether it is an opening tag
         ("outside", True): _begin,
         ("open", True): _doubt,

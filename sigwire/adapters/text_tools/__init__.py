@@ -17,15 +17,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigwire.core.lazy import late
+from sigwire.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer
+    from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog
     from sigwire.adapters.text_tools.reader import ScanResult, TextReader, read_calls
     from sigwire.adapters.text_tools.registry import dialects, register
 
-__all__ = ["Block", "Grammar", "Offer", "ScanResult", "TextReader", "dialects", "read_calls", "register"]
+__all__ = ["CallBlock", "Grammar", "ScanResult", "TextReader", "ToolCatalog", "dialects", "read_calls", "register"]
 
-__getattr__ = late(
+__getattr__ = lazy_names(
     __name__, grammar="Block Grammar Offer", reader="ScanResult TextReader read_calls", registry="dialects register"
 )

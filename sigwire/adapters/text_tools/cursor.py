@@ -16,7 +16,7 @@ from typing import TypeAlias, TypeVar
 
 from sigwire.core.events import ReasoningDelta, TextDelta
 
-__all__ = ["Cursor", "Finder", "Wait", "now"]
+__all__ = ["Cursor", "Finder", "Wait", "run_complete"]
 
 T = TypeVar("T")
 Wait: TypeAlias = Generator[TextDelta | ReasoningDelta | None, None, T]
@@ -25,7 +25,7 @@ _SPACE = re.compile(r"\s*")
 _BLANKS = re.compile(r"[ \t]*")
 
 
-def now(waiting: Wait[T]) -> T:
+def run_complete(waiting: Wait[T]) -> T:
     """The result of steps through a text that is all there.
 
     >>> now(Cursor("abc", closed=True).takes("ab"))

@@ -1,4 +1,4 @@
-"""What a dialect is: a ``Grammar``, the ``Offer`` it reads for, and the ``Block`` it gives.
+"""What a dialect is: a ``Grammar``, the ``OfferedTools`` it reads for, and the ``CallBlock`` it gives.
 
 A grammar is small: the literals that open a call, and a reader of what follows one. The reader gives ``None`` when this is
 only prose about the markup: it must see so from the next few characters, and once it has gone further it answers for the
@@ -19,7 +19,7 @@ from sigwire.core.json import dumps
 from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.tool import CallError, CallErrorKind, ToolCall
 
-__all__ = ["END_TOKENS", "Block", "Grammar", "Offer", "Reader", "broken", "closes_fence", "unknown"]
+__all__ = ["END_TOKENS", "CallBlock", "Grammar", "Reader", "ToolCatalog", "broken", "closes_fence", "unknown"]
 
 END_TOKENS = frozenset(
     {
@@ -34,7 +34,7 @@ _PREFIXES = ("functions.", "default_api.")
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ToolCatalog:
     """The tools that may be called: parameter schemas by name. ``strict`` forgives nothing.
 
     ``initials`` are the characters that a name may begin with where it stands alone. ``output`` is the name of the output that
@@ -47,10 +47,10 @@ class Offer:
     output: str = ""
 
     @classmethod
-    def of(cls, tools: Mapping[str, Any] | Collection[str], *, strict: bool = False, output: str = "") -> Offer:
+    def of(cls, tools: Mapping[str, Any] | Collection[str], *, strict: bool = False, output: str = "") -> ToolCatalog:
         """An offer from schemas by name, or from names alone.
 
-        >>> Offer.of(["ping"]).declared("functions.ping")
+        >>> OfferedTools.of(["ping"]).declared("functions.ping")
         'ping'
         """
         given: Mapping[str, Any] = tools if is_mapping(tools) else dict.fromkeys(tools)
@@ -76,7 +76,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class CallBlock:
     """What was read at an opener, up to where the cursor now stands: calls, in part with errors, and what was forgiven.
 
     A block without calls is markup all the same, and not part of the text. ``sure``: a weak form was followed by a marker,
@@ -88,7 +88,7 @@ class Block:
     sure: bool = False
 
 
-Reader: TypeAlias = Callable[[Cursor, str, Offer], Wait[Block | None]]
+Reader: TypeAlias = Callable[[Cursor, str, ToolCatalog], Wait[CallBlock | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def broken(
     return ToolCall(id, name or _NAMELESS, None, raw, CallError(code, f"{what}. Write the whole call again."))
 
 
-def unknown(name: str, arguments: object, offer: Offer, id: str = "") -> ToolCall:
+def unknown(name: str, arguments: object, offer: ToolCatalog, id: str = "") -> ToolCall:
     """A call of a tool that is not on offer."""
     names = ", ".join(sorted(offer.tools))
     error = CallError("unknown_tool", f"There is no tool {name!r}. The tools are: {names}.")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
-from sigwire.adapters.text_tools.grammar import Offer, broken, unknown
+from sigwire.adapters.text_tools.grammar import ToolCatalog, broken, unknown
 from sigwire.adapters.text_tools.scan.brackets import JSON, BracketSpan, skim
 from sigwire.adapters.values.json_text import read_json
 from sigwire.core.json import JsonValue, dumps, loads_once
@@ -161,12 +161,12 @@ def _members_or(read: JsonPayload, cursor: Cursor, extent: BracketSpan) -> JsonP
 # --- what it says ------------------------------------------------------------------------------------------
 
 
-def calls_in(read: JsonPayload, offer: Offer) -> tuple[ToolCall, ...]:
+def calls_in(read: JsonPayload, offer: ToolCatalog) -> tuple[ToolCall, ...]:
     """The calls of what was read behind a marker: everything there is a call, well written or not."""
     return tuple(_calls_in(read, offer))
 
 
-def _calls_in(read: JsonPayload, offer: Offer) -> Iterator[ToolCall]:
+def _calls_in(read: JsonPayload, offer: ToolCatalog) -> Iterator[ToolCall]:
     if read.items:
         for part in read.items:
             yield from _calls_in(part, offer)
@@ -179,7 +179,7 @@ def _calls_in(read: JsonPayload, offer: Offer) -> Iterator[ToolCall]:
         yield from _calls_of(read.value, offer)
 
 
-def _calls_of(value: JsonValue, offer: Offer) -> Iterator[ToolCall]:
+def _calls_of(value: JsonValue, offer: ToolCatalog) -> Iterator[ToolCall]:
     inner = _wrapped(value)
     if inner is not None:
         for item in inner:
@@ -211,12 +211,12 @@ def _unnested(value: Any) -> Any:
     return {**{key: value[key] for key in _IDS if key in value}, **inner}
 
 
-def make_call(name: str, arguments: object, offer: Offer, id: str = "") -> ToolCall:
+def make_call(name: str, arguments: object, offer: ToolCatalog, id: str = "") -> ToolCall:
     """A call of a declared tool with arguments as they came: an object, a text that holds one, or nothing.
 
-    >>> make_call("add", '{"a": 1}', Offer.of(["add"])).arguments
+    >>> make_call("add", '{"a": 1}', OfferedTools.of(["add"])).arguments
     {'a': 1}
-    >>> make_call("add", [1], Offer.of(["add"])).error.code
+    >>> make_call("add", [1], OfferedTools.of(["add"])).error.code
     'not_an_object'
     """
     declared = offer.declared(name)
@@ -236,7 +236,7 @@ def make_call(name: str, arguments: object, offer: Offer, id: str = "") -> ToolC
     return ToolCall(id, declared, dict(arguments), raw)
 
 
-def _name_in(raw: str, offer: Offer) -> str | None:
+def _name_in(raw: str, offer: ToolCatalog) -> str | None:
     """The declared name in a text that is otherwise not readable."""
     match = _NAME.search(raw)
     return offer.declared(match[1]) if match else None
@@ -256,10 +256,10 @@ def call_name(value: object) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def is_call(value: object, offer: Offer) -> bool:
+def is_call(value: object, offer: ToolCatalog) -> bool:
     """Whether a value is a call of a declared tool, and neither an answer nor a tool's definition.
 
-    >>> offer = Offer.of(["ping"])
+    >>> offer = OfferedTools.of(["ping"])
     >>> is_call({"name": "ping", "arguments": {}}, offer), is_call({"name": "ping", "status": "old"}, offer)
     (True, False)
     """

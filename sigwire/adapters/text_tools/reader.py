@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sigwire.adapters.text_tools.grammar import Grammar, Offer
+from sigwire.adapters.text_tools.grammar import Grammar, ToolCatalog
 from sigwire.adapters.text_tools.registry import current_scanner
 from sigwire.adapters.text_tools.scan.compiled import CompiledGrammars
 from sigwire.adapters.text_tools.scan.output_buffer import TextEvent
@@ -59,7 +59,7 @@ class TextReader:
 
     def __init__(
         self,
-        tools: Offer | Mapping[str, Any] | Collection[str],
+        tools: ToolCatalog | Mapping[str, Any] | Collection[str],
         *,
         strict: bool = False,
         thinking: ThinkingParameters = "unknown",
@@ -67,7 +67,7 @@ class TextReader:
         taken: Iterable[str] = (),
         grammars: Sequence[Grammar] | None = None,
     ) -> None:
-        offer = tools if isinstance(tools, Offer) else Offer.of(tools, strict=strict)
+        offer = tools if isinstance(tools, ToolCatalog) else ToolCatalog.of(tools, strict=strict)
         self._scanning = CallScanner(_scanner(grammars), offer, thinking=thinking, whole_message=whole_message)
         self._program = self._scanning.program() if offer.tools else None
         self._taken = set(taken)
@@ -128,7 +128,7 @@ class TextReader:
 
 def read_calls(
     text: str,
-    tools: Offer | Mapping[str, Any] | Collection[str],
+    tools: ToolCatalog | Mapping[str, Any] | Collection[str],
     *,
     strict: bool = False,
     thinking: ThinkingParameters = "unknown",
@@ -142,7 +142,7 @@ def read_calls(
     >>> found.text, found.calls[0].name, found.dialect
     ('Sure.', 'ping', 'seed')
     """
-    offer = tools if isinstance(tools, Offer) else Offer.of(tools, strict=strict)
+    offer = tools if isinstance(tools, ToolCatalog) else ToolCatalog.of(tools, strict=strict)
     # Most texts have nothing in them that could begin a call, or that is left out beside one.
     if not offer.tools or _scanner(grammars).pattern(offer).search("\n" + text) is None:
         return ScanResult(text)

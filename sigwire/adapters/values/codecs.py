@@ -22,11 +22,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from json.encoder import encode_basestring_ascii
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
-from sigwire.adapters.values.edges import EDGES, guarded, null_guarded, null_unguarded, unguarded
+from sigwire.adapters.values.edges import EDGES, null_guarded, null_unguarded, protect_edges, restore_edges
 from sigwire.adapters.values.json_text import read_json
 from sigwire.adapters.values.media_json import json_with_media
 from sigwire.adapters.values.type_shape import compiled, is_array
-from sigwire.adapters.values.typed_json import Read, TypedJson, problem_of, shown, untyped_json, validated
+from sigwire.adapters.values.typed_json import (
+    ReadValue,
+    TypedJson,
+    describe_problem,
+    shorten_repr,
+    untyped_json,
+    validated,
+)
 from sigwire.core.json import JsonValue, dumps, loads
 from sigwire.core.messages import Part
 from sigwire.core.response import Repair
@@ -35,7 +42,7 @@ from sigwire.errors import FieldDefinitionError, InputError, ValueReadError
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.types import Code, Reasoning
 
-__all__ = ["FieldCodec", "Form", "Read", "ValueReadError"]
+__all__ = ["FieldCodec", "Form", "ReadValue", "ValueReadError"]
 
 
 Form: TypeAlias = Literal["json", "mixed", "text", "whole"]
@@ -72,23 +79,23 @@ class FieldCodec:
     def render(self, value: Any) -> str:
         """The text of a value, or of what ``dump`` made of it, as it stands in a prompt."""
         text = untyped_json(value, self.field.name)
-        return guarded(loads(text)) if text.startswith('"') else text
+        return protect_edges(loads(text)) if text.startswith('"') else text
 
     def render_input(self, value: Any) -> str:
         """The text of a value among the inputs; media are replaced by their name."""
         return self.render(value)
 
-    def read(self, text: str, *, strict: bool = False) -> Read:
+    def read(self, text: str, *, strict: bool = False) -> ReadValue:
         """The value in a text."""
-        return Read(unguarded(text.strip()))
+        return ReadValue(restore_edges(text.strip()))
 
     def dump(self, value: Any) -> JsonValue:
         """The value as plain JSON."""
         return self._untyped(value)
 
-    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
+    def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         """The value in JSON that ``dump`` or a model made."""
-        return Read(value)
+        return ReadValue(value)
 
     def parts(self, value: Any) -> tuple[str | Part, ...]:
         """The value among the inputs as texts and media, in order."""
@@ -140,22 +147,22 @@ class _TextCodec(FieldCodec):
             value = self._text(value)
         if self._nullable:
             value = null_guarded(value)
-        return value if value and value[0] not in EDGES and value[-1] not in EDGES else guarded(value)
+        return value if value and value[0] not in EDGES and value[-1] not in EDGES else protect_edges(value)
 
-    def read(self, text: str, *, strict: bool = False) -> Read:
+    def read(self, text: str, *, strict: bool = False) -> ReadValue:
         text = text.strip()
         if self._nullable and text in ("null", "None"):
             return self._none(text, strict)
         if text and (text[0] == "\\" or text[-1] == "\\"):
-            text = unguarded(null_unguarded(text) if self._nullable else text)
+            text = restore_edges(null_unguarded(text) if self._nullable else text)
         return self._read_text(text, strict)
 
-    def _none(self, text: str, strict: bool) -> Read:
+    def _none(self, text: str, strict: bool) -> ReadValue:
         if text == "null":
-            return Read(None)
+            return ReadValue(None)
         if strict:
             raise ValueReadError("None is written null")
-        return Read(None, self._repair("None was read as null"))
+        return ReadValue(None, self._repair("None was read as null"))
 
     def _text(self, value: Any) -> str:
         return str.__str__(value) if isinstance(value, str) else untyped_json(value, self.field.name)
@@ -163,8 +170,8 @@ class _TextCodec(FieldCodec):
     def dump(self, value: Any) -> JsonValue:
         return str.__str__(value) if isinstance(value, str) else self._untyped(value)
 
-    def _read_text(self, text: str, strict: bool) -> Read:
-        return Read(text)
+    def _read_text(self, text: str, strict: bool) -> ReadValue:
+        return ReadValue(text)
 
 
 class _StringCodec(_TextCodec):
@@ -181,27 +188,27 @@ class _StringCodec(_TextCodec):
     def settled(self) -> bool:
         return True
 
-    def read(self, text: str, *, strict: bool = False) -> Read:
+    def read(self, text: str, *, strict: bool = False) -> ReadValue:
         text = text.strip()
         if self._nullable or self._validate or not text or text[0] == "\\" or text[-1] == "\\":
             return super().read(text, strict=strict)
-        return Read(text)
+        return ReadValue(text)
 
     def render_input(self, value: Any) -> str:
-        return guarded(_numbered(value)) if is_array(value) else self.render(value)
+        return protect_edges(_numbered(value)) if is_array(value) else self.render(value)
 
-    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
+    def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         if isinstance(value, str):
             return self._read_text(value, strict)
         if value is None and self._nullable:
-            return Read(None)
+            return ReadValue(None)
         if type(value) is int and not strict:
             read = self._read_text(str(value), strict)
-            return Read(read.value, (*self._repair("a number was read as text"), *read.repairs))
-        raise ValueReadError(f"this should be a string, not {shown(value)}")
+            return ReadValue(read.value, (*self._repair("a number was read as text"), *read.repairs))
+        raise ValueReadError(f"this should be a string, not {shorten_repr(value)}")
 
-    def _read_text(self, text: str, strict: bool) -> Read:
-        return Read(validated(self.field.adapter.validate_python, text) if self._validate else text)
+    def _read_text(self, text: str, strict: bool) -> ReadValue:
+        return ReadValue(validated(self.field.adapter.validate_python, text) if self._validate else text)
 
 
 def _numbered(items: Sequence[Any]) -> str:
@@ -224,11 +231,11 @@ class _ReasoningCodec(_TextCodec):
     __slots__ = ()
     form = "text"
 
-    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
-        return Read(None) if value is None and self._nullable else Read(validated(Reasoning.read, value))
+    def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
+        return ReadValue(None) if value is None and self._nullable else ReadValue(validated(Reasoning.read, value))
 
-    def _read_text(self, text: str, strict: bool) -> Read:
-        return Read(validated(self.field.adapter.validate_python, text))
+    def _read_text(self, text: str, strict: bool) -> ReadValue:
+        return ReadValue(validated(self.field.adapter.validate_python, text))
 
 
 class _CodeCodec(_TextCodec):
@@ -249,20 +256,20 @@ class _CodeCodec(_TextCodec):
     def dump(self, value: Any) -> JsonValue:
         return value.to_json() if isinstance(value, Code) else self._untyped(value)
 
-    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
+    def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         if value is None and self._nullable:
-            return Read(None)
+            return ReadValue(None)
         return self._read_text(value, strict) if isinstance(value, str) else self._made(value)
 
-    def _read_text(self, text: str, strict: bool) -> Read:
+    def _read_text(self, text: str, strict: bool) -> ReadValue:
         read = self._made(text)
         outside = _outside_fences(text, read.value.code)
         if outside and strict:
             raise ValueReadError("there is text around the code; give only the code")
-        return Read(read.value, self._repair("text around the code was left out")) if outside else read
+        return ReadValue(read.value, self._repair("text around the code was left out")) if outside else read
 
-    def _made(self, value: Any) -> Read:
-        return Read(validated(self.field.adapter.validate_python, value))
+    def _made(self, value: Any) -> ReadValue:
+        return ReadValue(validated(self.field.adapter.validate_python, value))
 
 
 def _plain_code(value: Any) -> Any:
@@ -298,11 +305,11 @@ class _TextValueCodec(_TextCodec):
             return text
         return text[1:-1] if "\\" not in text else str(loads(text))
 
-    def _read_text(self, text: str, strict: bool) -> Read:
+    def _read_text(self, text: str, strict: bool) -> ReadValue:
         try:
-            return Read(self.typed.exactly(encode_basestring_ascii(text)))
+            return ReadValue(self.typed.exactly(encode_basestring_ascii(text)))
         except ValueError as fault:
-            problem = problem_of(fault)
+            problem = describe_problem(fault)
         for candidate, change in _unquoted(text):
             try:
                 made, changes, _ = self.typed.accept(candidate)
@@ -310,13 +317,13 @@ class _TextValueCodec(_TextCodec):
                 continue
             if strict and (change or changes):
                 break
-            return Read(made, self.typed.repairs([*filter(None, [change]), *changes]))
+            return ReadValue(made, self.typed.repairs([*filter(None, [change]), *changes]))
         raise ValueReadError(problem)
 
     def dump(self, value: Any) -> JsonValue:
         return self.typed.dump(value)
 
-    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
+    def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         return self.typed.load(value, strict)
 
 
@@ -349,7 +356,7 @@ class _TypedCodec(FieldCodec):
     def dump(self, value: Any) -> JsonValue:
         return self.typed.dump(value)
 
-    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
+    def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         return self.typed.load(value, strict)
 
 
@@ -366,7 +373,7 @@ class _JsonCodec(_TypedCodec):
     def render(self, value: Any) -> str:
         return self.typed.to_json(value)
 
-    def read(self, text: str, *, strict: bool = False) -> Read:
+    def read(self, text: str, *, strict: bool = False) -> ReadValue:
         return self.typed.read(text, strict)
 
 
@@ -383,14 +390,14 @@ class _MixedCodec(_JsonCodec):
         string = text[1:-1] if "\\" not in text else str(loads(text))
         return string if string and string == string.strip() and not _is_json(string) else text
 
-    def read(self, text: str, *, strict: bool = False) -> Read:
+    def read(self, text: str, *, strict: bool = False) -> ReadValue:
         text = text.strip()
         is_json = _is_json(text)
         if is_json and (read := self._read_exactly(text, strict)):
             return read
         # Not JSON, or not of the declared types: the text itself may be the string that is declared.
         if not (strict and is_json) and (read := self._read_exactly(encode_basestring_ascii(text), strict)):
-            return Read(read.value, (*self._repair("JSON was read as text"), *read.repairs)) if is_json else read
+            return ReadValue(read.value, (*self._repair("JSON was read as text"), *read.repairs)) if is_json else read
         if not is_json:
             try:
                 return self.typed.load(text, strict)
@@ -398,12 +405,12 @@ class _MixedCodec(_JsonCodec):
                 pass
         return super().read(text, strict=strict)
 
-    def _read_exactly(self, text: str, strict: bool) -> Read | None:
+    def _read_exactly(self, text: str, strict: bool) -> ReadValue | None:
         try:
             value = self.typed.exactly(text)
         except ValueError:
             return None
-        return Read(value, self.typed.repairs(self.typed.doubts(value, text, strict)))
+        return ReadValue(value, self.typed.repairs(self.typed.doubts(value, text, strict)))
 
 
 def _is_json(text: str) -> bool:
@@ -430,21 +437,21 @@ class _CallsCodec(FieldCodec):
     def render(self, value: Any) -> str:
         return dumps(self.dump(value))
 
-    def read(self, text: str, *, strict: bool = False) -> Read:
+    def read(self, text: str, *, strict: bool = False) -> ReadValue:
         found, repairs = read_json(text, strict)
-        return Read(self.load(found, strict=strict).value, tuple(Repair(self.field.name, r.what) for r in repairs))
+        return ReadValue(self.load(found, strict=strict).value, tuple(Repair(self.field.name, r.what) for r in repairs))
 
     def dump(self, value: Any) -> JsonValue:
         return value.to_json() if isinstance(value, ToolCalls) else self._untyped(value)
 
-    def load(self, value: JsonValue, *, strict: bool = False) -> Read:
+    def load(self, value: JsonValue, *, strict: bool = False) -> ReadValue:
         if value is None and self.field.nullable:
-            return Read(None)
+            return ReadValue(None)
         calls: Any = [value] if isinstance(value, dict) else value  # of any form: what is none of calls is said below
         try:
             if isinstance(value, dict) and "tool_calls" in value:
-                return Read(ToolCalls.from_json(value))
-            return Read(ToolCalls.from_dict_list(calls))
+                return ReadValue(ToolCalls.from_json(value))
+            return ReadValue(ToolCalls.from_dict_list(calls))
         except (ValueError, TypeError, AttributeError) as fault:
             raise ValueReadError(f"these are no tool calls: {fault}") from None
 
@@ -473,7 +480,7 @@ class _MediaCodec(_TypedCodec):
         except ValueError:
             return value
 
-    def read(self, text: str, *, strict: bool = False) -> Read:
+    def read(self, text: str, *, strict: bool = False) -> ReadValue:
         return self.load(read_json(text, strict)[0], strict=strict)
 
 

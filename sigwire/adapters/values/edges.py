@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["EDGES", "guarded", "null_guarded", "null_unguarded", "unguarded"]
+__all__ = ["EDGES", "null_guarded", "null_unguarded", "protect_edges", "restore_edges"]
 
 EDGES = frozenset(
     "\\\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029"
@@ -22,7 +22,7 @@ _CLOSE, _CLOSED = re.compile(r"\s\\*\Z"), re.compile(r"\s\\+\Z")
 _NULL, _NULLED = re.compile(r"\\*(?:null|None)\Z"), re.compile(r"\\+(?:null|None)\Z")
 
 
-def guarded(text: str) -> str:
+def protect_edges(text: str) -> str:
     r"""The text with its ends protected.
 
     >>> guarded("plain"), guarded(" x"), guarded("")
@@ -35,7 +35,7 @@ def guarded(text: str) -> str:
     return f"{before}{text}{after}"
 
 
-def unguarded(text: str) -> str:
+def restore_edges(text: str) -> str:
     """The stripped text as it was before ``guarded``."""
     if text and text[0] == "\\" and _OPENED.match(text):
         text = text[1:]

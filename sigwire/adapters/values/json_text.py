@@ -21,7 +21,7 @@ from sigwire.core.json import JsonValue, loads
 from sigwire.core.response import Repair
 from sigwire.errors import JsonReadError
 
-__all__ = ["MAX_DEPTH", "JsonKind", "read_json", "unwrapped"]
+__all__ = ["MAX_DEPTH", "JsonKind", "read_json", "unwrap_candidates"]
 
 JsonKind: TypeAlias = Literal["object", "array"]
 
@@ -90,7 +90,7 @@ def read_json(text: str, strict: bool = False, *, kind: JsonKind | None = None) 
 def _read_tolerantly(text: str, kind: JsonKind | None) -> tuple[JsonValue, tuple[Repair, ...]]:
     first: JsonReadError | None = None
     for start in _starts(text, kind):
-        reader = _Reader(text, start)
+        reader = _JsonParser(text, start)
         try:
             value = reader.read()
         except JsonReadError as fault:
@@ -120,7 +120,7 @@ def _starts(text: str, kind: JsonKind | None) -> Iterator[int]:
     yield from dict.fromkeys(found)
 
 
-def _around(text: str, start: int, reader: _Reader, kind: JsonKind | None) -> tuple[Repair, ...]:
+def _around(text: str, start: int, reader: _JsonParser, kind: JsonKind | None) -> tuple[Repair, ...]:
     """The repairs of a reading, with what was left out around it."""
     before, after = text[:start].replace("\ufeff", "").strip(), text[reader.position :].strip()
     if fenced := _FENCE.fullmatch(text[:start].lstrip()) is not None:
@@ -144,7 +144,7 @@ def _refuse_a_second(after: str, value: JsonValue, kind: JsonKind | None) -> Non
     match = _OPENERS[kind].search(after)
     if match is None:
         return
-    reader = _Reader(after, match.start())
+    reader = _JsonParser(after, match.start())
     try:
         second = reader.read()
     except JsonReadError:
@@ -161,7 +161,7 @@ def _after_space(text: str, position: int) -> int:
 # --- reading it ----------------------------------------------------------------------------------------
 
 
-class _Reader:
+class _JsonParser:
     """One walk through one JSON value. Remembers where it is and which repairs it made."""
 
     __slots__ = ("_depth", "_made", "position", "text", "value")
@@ -359,7 +359,7 @@ class _Reader:
 # --- one level down ------------------------------------------------------------------------------------
 
 
-def unwrapped(value: JsonValue) -> Iterator[tuple[JsonValue, str]]:
+def unwrap_candidates(value: JsonValue) -> Iterator[tuple[JsonValue, str]]:
     """What an answer may hold one level down, with what was taken off; the likeliest first.
 
     >>> [inner for inner, _ in unwrapped({"type": "function", "name": "answer", "parameters": {"a": 1}})]

@@ -14,9 +14,9 @@ from functools import partial
 from typing import Annotated, Any, NotRequired, cast
 
 from sigwire.adapters.values.codecs import FieldCodec
-from sigwire.adapters.values.json_text import read_json, unwrapped
+from sigwire.adapters.values.json_text import read_json, unwrap_candidates
 from sigwire.adapters.values.type_shape import compiled, finite_validator
-from sigwire.adapters.values.typed_json import Read, has_constants, shown
+from sigwire.adapters.values.typed_json import ReadValue, has_constants, shorten_repr
 from sigwire.core.json import JsonValue
 from sigwire.core.response import Repair
 from sigwire.errors import JsonReadError, ValueReadError
@@ -113,8 +113,8 @@ class ObjectCodec:
                 made += read.repairs
         strays = [name for name in members if name not in self._codecs]
         if strays and strict:
-            problems[""] = f"members that are not asked for: {', '.join(map(shown, strays))}"
-        made += [Repair(None, f"the member {shown(name)} is not an output; it was left out") for name in strays]
+            problems[""] = f"members that are not asked for: {', '.join(map(shorten_repr, strays))}"
+        made += [Repair(None, f"the member {shorten_repr(name)} is not an output; it was left out") for name in strays]
         return ObjectRead(values, tuple(made), problems)
 
     def _members(self, value: JsonValue, strict: bool) -> tuple[dict[str, JsonValue] | None, tuple[Repair, ...]]:
@@ -124,7 +124,7 @@ class ObjectCodec:
             found.append((value, ()))
         if strict or (found and (not value or self._is_whole(found[0][0]))):
             return found[0] if found else (None, ())
-        found += [(inner, (Repair(None, what),)) for inner, what in unwrapped(value) if isinstance(inner, dict)]
+        found += [(inner, (Repair(None, what),)) for inner, what in unwrap_candidates(value) if isinstance(inner, dict)]
         whole = [members for members in found if self._is_whole(members[0])]
         some = [members for members in found if members[0].keys() & self._codecs.keys()]
         return next(iter(whole or some), None) or self._bare(value)
@@ -169,13 +169,13 @@ def _without_constants(read: Callable[[str], dict[str, Any]], text: str) -> dict
     return read(text)
 
 
-def _member(codec: FieldCodec, members: Mapping[str, JsonValue], strict: bool) -> Read:
+def _member(codec: FieldCodec, members: Mapping[str, JsonValue], strict: bool) -> ReadValue:
     name = codec.field.name
     if name in members:
         return codec.load(members[name], strict=strict)
     if codec.field.required:
         raise ValueReadError("the field is missing from the answer")
-    return Read(_default(codec))
+    return ReadValue(_default(codec))
 
 
 def _default(codec: FieldCodec) -> Any:

@@ -19,7 +19,7 @@ from sigwire.adapters.values.json_text import read_json
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.errors import JsonReadError
 from sigwire.signatures.fields import FieldSpec
-from sigwire.signatures.roles import members_of
+from sigwire.signatures.roles import nested_types
 from sigwire.signatures.types import Audio, File, Image
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def _adapter(spec: FieldSpec) -> TypeAdapter[Any] | _Scalar:
     from pydantic import ConfigDict, TypeAdapter
     from pydantic.errors import PydanticUserError
 
-    if bytes not in members_of(spec.annotation):
+    if bytes not in nested_types(spec.annotation):
         return spec.adapter
     # JSON has no bytes: they travel as base64. Models inside have a configuration of their own, which rules them.
     config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")

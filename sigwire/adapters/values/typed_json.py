@@ -13,21 +13,30 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from sigwire.adapters.values.json_text import JsonKind, read_json, unwrapped
+from sigwire.adapters.values.json_text import JsonKind, read_json, unwrap_candidates
 from sigwire.adapters.values.type_shape import CompiledType, compiled, fit, is_array, is_object
 from sigwire.core.json import JsonValue, dumps, loads
 from sigwire.core.response import Repair
-from sigwire.core.set_order import in_order
+from sigwire.core.set_order import sort_sets
 from sigwire.errors import InputError, JsonReadError, ValueReadError
 from sigwire.signatures.fields import FieldSpec
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-__all__ = ["AcceptedValue", "Read", "TypedJson", "has_constants", "problem_of", "shown", "untyped_json", "validated"]
+__all__ = [
+    "AcceptedValue",
+    "ReadValue",
+    "TypedJson",
+    "describe_problem",
+    "has_constants",
+    "shorten_repr",
+    "untyped_json",
+    "validated",
+]
 
 
-class Read(NamedTuple):
+class ReadValue(NamedTuple):
     """A value that was read, and what had to be repaired for it."""
 
     value: Any
@@ -65,12 +74,12 @@ class TypedJson:
         """The value of a JSON text that fits without any conversion; else pydantic's error."""
         return self._validator.validate_json(text, strict=True, **self._options)
 
-    def read(self, text: str, strict: bool) -> Read:
+    def read(self, text: str, strict: bool) -> ReadValue:
         """The value in a text that is, or holds, JSON."""
         try:
             if self.compiled.finite or not has_constants(text):
                 value = self.exactly(text)
-                return Read(value) if self.settled else self._settle(value, text, strict)
+                return ReadValue(value) if self.settled else self._settle(value, text, strict)
         except ValueReadError:
             raise
         except ValueError:  # of pydantic, or of a text that is no Unicode
@@ -80,14 +89,14 @@ class TypedJson:
         except JsonReadError as fault:
             return self._read_bare(text, fault, strict)
         read = self.load(found, strict)
-        return Read(read.value, (*self.repairs([repair.what for repair in repairs]), *read.repairs))
+        return ReadValue(read.value, (*self.repairs([repair.what for repair in repairs]), *read.repairs))
 
-    def _settle(self, value: Any, text: str, strict: bool) -> Read:
+    def _settle(self, value: Any, text: str, strict: bool) -> ReadValue:
         if self.compiled.forgiving is not None:
             return self.load(loads(text), strict)
-        return Read(value, self.repairs(self.doubts(value, text, strict)))
+        return ReadValue(value, self.repairs(self.doubts(value, text, strict)))
 
-    def _read_bare(self, text: str, fault: JsonReadError, strict: bool) -> Read:
+    def _read_bare(self, text: str, fault: JsonReadError, strict: bool) -> ReadValue:
         """A text that is no JSON: a word or a number in a spelling that the type's own table knows, or nothing."""
         if strict or fault.code not in ("not_json", "malformed") or len(text) > _LONGEST_BARE:
             raise fault
@@ -102,7 +111,7 @@ class TypedJson:
         kinds = self.compiled.shape.kinds & {"object", "array", "any"}
         return cast(JsonKind, next(iter(kinds))) if len(kinds) == 1 and "any" not in kinds else None
 
-    def load(self, value: JsonValue, strict: bool) -> Read:
+    def load(self, value: JsonValue, strict: bool) -> ReadValue:
         """The value in JSON, mended or unwrapped where that makes it fit."""
         try:
             accepted = self.accept(value)
@@ -118,24 +127,24 @@ class TypedJson:
             return self._foreign(value, accepted, strict)
         return self._done(accepted, [], strict)
 
-    def _foreign(self, value: dict[str, JsonValue], accepted: AcceptedValue, strict: bool) -> Read:
+    def _foreign(self, value: dict[str, JsonValue], accepted: AcceptedValue, strict: bool) -> ReadValue:
         """An object without a single known member fits a type that requires none: what it holds may be meant instead."""
         what = f"none of the members {', '.join(map(repr, list(value)[:5]))} is known"
         if strict:
             raise ValueReadError(what)
         return self._unwrapped(value) or self._done(accepted, [f"{what}; they were left out"], strict)
 
-    def _unwrapped(self, value: JsonValue) -> Read | None:
-        for inner, what in unwrapped(value):
+    def _unwrapped(self, value: JsonValue) -> ReadValue | None:
+        for inner, what in unwrap_candidates(value):
             try:
                 return self._done(self.accept(inner), [what], strict=False)
             except ValueReadError:
                 continue
         return None
 
-    def _done(self, accepted: AcceptedValue, before: list[str], strict: bool) -> Read:
+    def _done(self, accepted: AcceptedValue, before: list[str], strict: bool) -> ReadValue:
         doubts = self.doubts(accepted.value, dumps(accepted.json), strict) if self.compiled.forked else []
-        return Read(accepted.value, self.repairs([*before, *accepted.changes, *doubts]))
+        return ReadValue(accepted.value, self.repairs([*before, *accepted.changes, *doubts]))
 
     def accept(self, value: JsonValue) -> AcceptedValue:
         """The value as it is, or mended, or converted. Raises ``ValueReadError``."""
@@ -149,7 +158,7 @@ class TypedJson:
         except RecursionError:
             raise ValueReadError("the JSON is nested too deeply") from None
         except ValueError as fault:
-            raise ValueReadError(problem_of(fault)) from None
+            raise ValueReadError(describe_problem(fault)) from None
 
     def _accept_fitted(self, value: JsonValue, changes: list[str], misfit: bool) -> AcceptedValue:
         if changes:
@@ -205,7 +214,7 @@ class TypedJson:
         """Compact JSON text of a value, or of its dump. Raises ``InputError`` where JSON has no place for it."""
         try:
             text = self._writer.to_json(
-                value, by_alias=self.compiled.by_alias, warnings=False, fallback=in_words
+                value, by_alias=self.compiled.by_alias, warnings=False, fallback=str_of
             ).decode()
         except ValueError:
             text = _written_slowly(partial(self._plain, value), self.field.name)
@@ -221,14 +230,14 @@ class TypedJson:
 
     def _plain(self, value: Any) -> Any:
         by_alias = self.compiled.by_alias
-        return self._writer.to_python(value, mode="json", by_alias=by_alias, warnings=False, fallback=in_words)
+        return self._writer.to_python(value, mode="json", by_alias=by_alias, warnings=False, fallback=str_of)
 
 
-def in_words(value: Any) -> str:
+def str_of(value: Any) -> str:
     """The text of a value that has no JSON: its ``str``. One that shows where in memory it lies means nothing to a model
     and differs in every run: that is a ``ValueError``.
 
-    >>> in_words(complex(1, 2))
+    >>> str_of(complex(1, 2))
     '(1+2j)'
     """
     text = str(value)
@@ -245,7 +254,7 @@ def _ordered(value: Any, text: str) -> str:
     if "[" not in text or has_constants(text):
         return text
     written: JsonValue = loads(text)
-    ordered = in_order(value, written)
+    ordered = sort_sets(value, written)
     return text if ordered == written else _escaped(dumps(ordered))
 
 
@@ -274,7 +283,7 @@ def _written_slowly(plain: Callable[[], Any], field: str | None) -> str:
 def _refuse_not_numbers(value: Any, field: str | None) -> None:
     from pydantic_core import to_jsonable_python
 
-    pending: list[Any] = [to_jsonable_python(value, fallback=in_words, inf_nan_mode="constants", bytes_mode="base64")]
+    pending: list[Any] = [to_jsonable_python(value, fallback=str_of, inf_nan_mode="constants", bytes_mode="base64")]
     while pending:
         current = pending.pop()
         if isinstance(current, float) and not math.isfinite(current):
@@ -298,9 +307,9 @@ def untyped_json(value: Any, field: str | None = None) -> str:
 
     base64: Literal["base64"] = "base64"
     try:
-        text = to_json(value, fallback=in_words, inf_nan_mode="null", bytes_mode=base64).decode()
+        text = to_json(value, fallback=str_of, inf_nan_mode="null", bytes_mode=base64).decode()
     except ValueError:
-        text = _written_slowly(partial(to_jsonable_python, value, fallback=in_words, bytes_mode=base64), field)
+        text = _written_slowly(partial(to_jsonable_python, value, fallback=str_of, bytes_mode=base64), field)
     text = _ordered(value, text)
     if "null" in text or has_constants(text):
         _refuse_not_numbers(value, field)
@@ -317,10 +326,10 @@ def validated(validate: Callable[[Any], Any], value: Any) -> Any:
     try:
         return validate(value)
     except ValueError as fault:
-        raise ValueReadError(problem_of(fault)) from None
+        raise ValueReadError(describe_problem(fault)) from None
 
 
-def problem_of(fault: ValueError) -> str:
+def describe_problem(fault: ValueError) -> str:
     """A fault in one line; of pydantic's: where, what was expected, what was there."""
     if not hasattr(fault, "errors"):
         return str(fault)
@@ -335,11 +344,11 @@ def _line(error: Mapping[str, Any]) -> str:
     said: str = error["msg"].removeprefix("Value error, ")
     if said.startswith("Input "):
         said = said.removeprefix("Input ")
-    present = "" if error["type"] in ("missing", "json_invalid") else f", not {shown(error['input'])}"
+    present = "" if error["type"] in ("missing", "json_invalid") else f", not {shorten_repr(error['input'])}"
     return f"{where + ': ' if where else ''}{said}{present}"
 
 
-def shown(value: object) -> str:
+def shorten_repr(value: object) -> str:
     """A value in a message: its repr, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else text[:56] + " ..."

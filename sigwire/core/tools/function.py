@@ -26,9 +26,9 @@ from inspect import Parameter
 from typing import Annotated, Any, NamedTuple, Protocol, cast
 
 from sigwire.core.json import JsonObject
-from sigwire.core.schema import inline_refs, schema_of, short, untitled
+from sigwire.core.schema import inline_refs, schema_of, shorten, untitled_generator
 from sigwire.core.tools.docstring import ParsedDocstring, read_docstring
-from sigwire.core.typed_dict import members_of, portable
+from sigwire.core.typed_dict import to_typing_extensions, typed_dict_members
 from sigwire.errors import InputError, ToolDefinitionError
 
 __all__ = [
@@ -159,7 +159,7 @@ class FunctionArguments:
         return self._schema
 
     def _make_schema(self) -> JsonObject:
-        made: JsonObject = self._compiled().json_schema(schema_generator=untitled())
+        made: JsonObject = self._compiled().json_schema(schema_generator=untitled_generator())
         properties = cast("dict[str, Any]", made.get("properties", {}))
         for argument in self._arguments.values():
             _annotate(properties[argument.offered_as], argument)
@@ -278,12 +278,12 @@ def argument_faults(fault: ValueError, known: Iterable[str] = ()) -> str:
     """
     errors: list[Any] = cast(Any, fault).errors(include_url=False) if hasattr(fault, "errors") else []
     if not errors:
-        return short(str(fault))
+        return shorten(str(fault))
     lines = [_fault_line(error) for error in errors[:_MOST_FAULTS]]
     if len(errors) > _MOST_FAULTS:
         lines.append(f"and {len(errors) - _MOST_FAULTS} more faults")
     if any(error["type"] == "extra_forbidden" and len(error["loc"]) == 1 for error in errors):
-        names = short(", ".join(known), _LONGEST_LIST)
+        names = shorten(", ".join(known), _LONGEST_LIST)
         lines.append(f"the arguments are: {names}" if names else "this tool takes no arguments")
     return "; ".join(lines)
 
@@ -315,9 +315,10 @@ _LONGEST_LIST = 600
 
 
 def _fault_line(error: Mapping[str, Any]) -> str:
-    place = ".".join(short(str(step)) for step in error["loc"])
+    place = ".".join(shorten(str(step)) for step in error["loc"])
     said = (
-        _SAYINGS.get(error["type"]) or f"{short(error['msg'])} (got {short(repr(error.get('input')), _LONGEST_ECHO)})"
+        _SAYINGS.get(error["type"])
+        or f"{shorten(error['msg'])} (got {shorten(repr(error.get('input')), _LONGEST_ECHO)})"
     )
     return f"{place}: {said}" if place else said
 
@@ -407,7 +408,7 @@ def _read_arguments(
         if parameter.kind is Parameter.VAR_KEYWORD and _is_unpacked(hint):
             yield from _keywords_of(typing.get_args(hint)[0], descriptions)
         else:
-            hint = Any if hint is Parameter.empty else portable(hint)
+            hint = Any if hint is Parameter.empty else to_typing_extensions(hint)
             yield _argument(parameter, hint, descriptions.get(parameter.name))
 
 
@@ -485,11 +486,13 @@ def _is_unpacked(hint: Any) -> bool:
 
 def _keywords_of(record: Any, descriptions: Mapping[str, str]) -> Iterator[FunctionParameter]:
     """``**options: Unpack[Options]``: the keywords of a TypedDict, each a parameter."""
-    for name, hint, required in members_of(record):
+    for name, hint, required in typed_dict_members(record):
         offered_as, described = _read_metadata(hint, name)
         default = Parameter.empty if required else _ABSENT
         description = described or descriptions.get(name)
-        yield FunctionParameter(name, offered_as, portable(hint), default, description, Parameter.KEYWORD_ONLY)
+        yield FunctionParameter(
+            name, offered_as, to_typing_extensions(hint), default, description, Parameter.KEYWORD_ONLY
+        )
 
 
 _ABSENT = object()  # a default that is no value: the keyword may simply be left out

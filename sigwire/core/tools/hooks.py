@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias
 
-__all__ = ["Watch", "watch_tools_with", "watched"]
+__all__ = ["Watch", "set_tool_call_hook", "tool_call_hook"]
 
 Watch: TypeAlias = Callable[[Any, Mapping[str, Any]], AbstractContextManager[Callable[[Any], None]]]
 """A tool and its arguments in; out comes what surrounds the call, and takes its value."""
@@ -23,13 +23,13 @@ def _unwatched(tool: Any, arguments: Mapping[str, Any]) -> AbstractContextManage
 _watch: Watch = _unwatched
 
 
-def watch_tools_with(watch: Watch) -> None:
+def set_tool_call_hook(watch: Watch) -> None:
     """Have calls watched from now on."""
     global _watch
     _watch = watch
 
 
-def watched(tool: Any, arguments: Mapping[str, Any]) -> AbstractContextManager[Callable[[Any], None]]:
+def tool_call_hook(tool: Any, arguments: Mapping[str, Any]) -> AbstractContextManager[Callable[[Any], None]]:
     """What surrounds a call of a tool; hand it the value.
 
     >>> with watched("a tool", {"n": 1}) as end:

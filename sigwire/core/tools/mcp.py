@@ -20,10 +20,10 @@ from typing import Any, Literal, TypeAlias, TypeGuard, cast, get_args
 
 from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart
-from sigwire.core.schema import inline_refs, untitled, validator
+from sigwire.core.schema import inline_refs, untitled_generator, validator
 from sigwire.core.tools.function import BoundArguments, argument_faults
 from sigwire.core.tools.tool import Tool
-from sigwire.effects.steps import OwnerLoop, is_blocking, off_loop
+from sigwire.effects.steps import OwnerLoop, started_by_block_on, to_thread
 from sigwire.errors import EventLoopError, InputError, RetryTool, ToolDefinitionError, ToolFailed
 
 __all__ = ["ResultMode", "langchain_tool", "mcp_tool"]
@@ -81,7 +81,7 @@ def _mcp_handler(session: Any, name: str, home: OwnerLoop, mode: ResultMode) -> 
     bound_to_loop = type(session).__module__.partition(".")[0] in _BOUND_TO_A_LOOP
 
     async def call(**arguments: Any) -> Any:
-        if not home and bound_to_loop and is_blocking():
+        if not home and bound_to_loop and started_by_block_on():
             raise EventLoopError(
                 f"The MCP tool {name!r} was called by blocking code, and nobody knows on which event loop its session lives. "
                 "Make the tool where the session was opened, or pass the loop: Tool.from_mcp_tool(session, tool, loop=loop)."
@@ -241,7 +241,7 @@ class _LangChainArguments:
         made: JsonObject = (
             self._tool.tool_call_schema.schema()
             if model is None
-            else model.model_json_schema(schema_generator=untitled())
+            else model.model_json_schema(schema_generator=untitled_generator())
         )
         return inline_refs({name: value for name, value in made.items() if name not in ("title", "description")})
 
@@ -332,8 +332,8 @@ class _LangChainCall:
 
     async def acall(self, /, **arguments: Any) -> Any:
         """Awaited; where somebody blocks anyway, a tool that has a blocking form as well is called in that."""
-        if self._blocks and is_blocking():
-            return await off_loop(self.call, **arguments)
+        if self._blocks and started_by_block_on():
+            return await to_thread(self.call, **arguments)
         try:
             answer = await self._tool.ainvoke(self._asked(arguments))
         except Exception as error:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, 
 
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads_once
 from sigwire.core.parts import MediaPart
-from sigwire.core.tools.hooks import watched
-from sigwire.effects.steps import block_on, off_loop
+from sigwire.core.tools.hooks import tool_call_hook
+from sigwire.effects.steps import block_on, to_thread
 from sigwire.errors import InputError, ToolDefinitionError
 
 if TYPE_CHECKING:
@@ -537,21 +537,21 @@ class Tool:
 
     def __call__(self, /, **arguments: Any) -> Any:
         """Call the handler yourself, with checked arguments. An async handler is waited for."""
-        with watched(self, arguments) as end:
+        with tool_call_hook(self, arguments) as end:
             result = self._handler()(*(bound := self.bind(arguments)).args, **bound.kwargs)
             end(result := block_on(_wait_for(result)) if inspect.isawaitable(result) else result)
         return result
 
     async def acall(self, /, **arguments: Any) -> Any:
         """``tool(...)``, awaited; a handler that blocks runs in a thread."""
-        with watched(self, arguments) as end:
+        with tool_call_hook(self, arguments) as end:
             end(result := await self._called(self.bind(arguments)))
         return result
 
     async def _called(self, bound: BoundArguments) -> Any:
         if self.is_async:
             return await self._handler()(*bound.args, **bound.kwargs)
-        result = await off_loop(self._handler(), *bound.args, **bound.kwargs)
+        result = await to_thread(self._handler(), *bound.args, **bound.kwargs)
         return await result if inspect.isawaitable(result) else result
 
     def _handler(self) -> Callable[..., Any]:

@@ -13,13 +13,13 @@ import aiohttp
 from aiohttp.http import HttpProcessingError
 
 from sigwire.errors import LMError
-from sigwire.lm.http.exchange import ProtocolError, Trip, explained
+from sigwire.lm.http.exchange import HttpExchange, ProtocolError, describe_os_error
 from sigwire.lm.http.urls import Proxy
 
-__all__ = ["tell"]
+__all__ = ["raise_transport_error"]
 
 
-def tell(error: BaseException, trip: Trip) -> NoReturn:
+def raise_transport_error(error: BaseException, trip: HttpExchange) -> NoReturn:
     """Raise what went wrong in sigwire's words; what is not the network's business, as it is."""
     told = _told(error, trip)
     if told is None:
@@ -27,21 +27,21 @@ def tell(error: BaseException, trip: Trip) -> NoReturn:
     raise told from getattr(error, "os_error", None)
 
 
-def _told(error: BaseException, trip: Trip) -> LMError | None:
+def _told(error: BaseException, trip: HttpExchange) -> LMError | None:
     if isinstance(error, TimeoutError):
-        return trip.too_late()
+        return trip.timed_out()
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return trip.broken(_no_tunnel(trip.proxy, error.status))
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return trip.broken(*explained(cast(OSError, error.certificate_error)))
+        return trip.broken(*describe_os_error(cast(OSError, error.certificate_error)))
     if isinstance(error, aiohttp.ClientConnectorError):
-        return trip.broken(*explained(error.os_error))
+        return trip.broken(*describe_os_error(error.os_error))
     if isinstance(error, aiohttp.ServerDisconnectedError):
         begun = not isinstance(error.message, str)  # aiohttp puts there what has come of the head
         where = "in the middle of the reply's head" if begun else "without a reply"
         return trip.broken(f"the server closed the connection {where}")
     if isinstance(error, OSError):
-        return trip.broken(*explained(error))
+        return trip.broken(*describe_os_error(error))
     if isinstance(error, aiohttp.ClientPayloadError):
         cut = "Not enough data" in str(error)
         what = "the server closed the connection in the middle of" if cut else "there is a fault in the framing of"

@@ -40,8 +40,15 @@ from aiohttp.http import StreamWriter
 from yarl import URL
 
 from sigwire.errors import ConfigurationError
-from sigwire.lm.http.aiohttp_errors import tell
-from sigwire.lm.http.exchange import BodyDecompressor, Trip, configured, has_news, read_head, time_left
+from sigwire.lm.http.aiohttp_errors import raise_transport_error
+from sigwire.lm.http.exchange import (
+    BodyDecompressor,
+    HttpExchange,
+    configure_socket,
+    has_pending_data,
+    read_head,
+    seconds_until,
+)
 from sigwire.lm.http.urls import Origin, Proxy
 
 __all__ = ["AsyncConnectionPool", "AsyncReply"]
@@ -69,7 +76,7 @@ class AsyncConnectionPool:
         self._lock = threading.Lock()
         _all_homes.add(self)
 
-    async def open(self, trip: Trip) -> AsyncReply:
+    async def open(self, trip: HttpExchange) -> AsyncReply:
         """Send the request and read the reply's head."""
         socks = trip.proxy if trip.proxy is not None and trip.proxy.is_socks else None
         home = self._homes.get((asyncio.get_running_loop(), socks)) or await self._new_home(socks)
@@ -181,11 +188,11 @@ class _LoopPool:
         return made
 
     def _new_socket(self, info: Any) -> socket.socket:
-        opened = configured(socket.socket(*info[:3]))
+        opened = configure_socket(socket.socket(*info[:3]))
         self._sockets.add(opened)
         return opened
 
-    async def connection(self, trip: Trip) -> Connection:
+    async def connection(self, trip: HttpExchange) -> Connection:
         """A new one, or one that was kept and is still good.
 
         aiohttp would find out that the server has closed it when the request is lost, and would take whatever the server has
@@ -201,11 +208,11 @@ class _LoopPool:
             if transport not in self._transports:
                 self._transports.add(transport)
                 return connection
-            if not (connection.protocol.should_close or has_news(transport.get_extra_info("socket").fileno())):
+            if not (connection.protocol.should_close or has_pending_data(transport.get_extra_info("socket").fileno())):
                 return connection
             _abort(connection)  # and look at the next one; sooner or later there is no other
 
-    def _way(self, trip: Trip) -> aiohttp.ClientRequest:
+    def _way(self, trip: HttpExchange) -> aiohttp.ClientRequest:
         """Where a connection goes, as aiohttp's connector wants to be told: as a request, which nobody sends."""
         proxy = None if self.socks is not None else trip.proxy
         if proxy is not None:  # aiohttp notes things in these
@@ -215,7 +222,7 @@ class _LoopPool:
             way = self._ways[trip.endpoint.origin] = self._new_way(trip)
         return way
 
-    def _new_way(self, trip: Trip, **proxy: Any) -> aiohttp.ClientRequest:
+    def _new_way(self, trip: HttpExchange, **proxy: Any) -> aiohttp.ClientRequest:
         url = URL(f"{trip.endpoint.scheme}://{trip.endpoint.authority}", encoded=True)
         tls = self._context() if trip.needs_tls else True
         return aiohttp.ClientRequest("POST", url, loop=self.loop, ssl=tls, **proxy)
@@ -316,7 +323,7 @@ class DeadlineTimer:
         self._rings, now = math.inf, time.monotonic()
         for reply in [reply for reply, deadline in self._waiting.items() if deadline <= now]:
             self.remove(reply)
-            reply.be_late()
+            reply.expire()
         if self._waiting:
             self._set(min(self._waiting.values()))
 
@@ -374,7 +381,7 @@ class AsyncReply:
     status: int
     headers: dict[str, str]
 
-    def __init__(self, home: _LoopPool, trip: Trip) -> None:
+    def __init__(self, home: _LoopPool, trip: HttpExchange) -> None:
         self._home, self._trip = home, trip
         self._connection: Connection | None = None
         self._sending: asyncio.Task[None] | None = None
@@ -389,13 +396,13 @@ class AsyncReply:
         trip = self._trip
         try:
             self._connection = connection = await self._home.connection(trip)
-            time_left(trip.deadline)
+            seconds_until(trip.deadline)
             self._send(connection)
             await self._read_head(connection)
         except BaseException as error:
             self._fail(error)
 
-    def be_late(self) -> None:
+    def expire(self) -> None:
         """Its deadline has passed."""
         self._late = True
         if self._connection is not None and self._connection.transport is not None:
@@ -459,8 +466,8 @@ class AsyncReply:
 
     def _begin(self) -> BodyDecompressor:
         if self._done and not self._body.is_eof():
-            raise self._trip.let_go()
-        time_left(self._trip.deadline)
+            raise self._trip.closed_early()
+        seconds_until(self._trip.deadline)
         if self._unpacker is None:
             self._unpacker = BodyDecompressor(self.headers.get("content-encoding", ""), self._trip.max_reply)
         return self._unpacker
@@ -472,7 +479,7 @@ class AsyncReply:
 
     def _fail(self, error: BaseException) -> NoReturn:
         self.finish()
-        tell(TimeoutError() if self._late and isinstance(error, Exception) else error, self._trip)
+        raise_transport_error(TimeoutError() if self._late and isinstance(error, Exception) else error, self._trip)
 
     def finish(self) -> None:
         """Give the connection back where it may be used again, else close it. May be called twice."""

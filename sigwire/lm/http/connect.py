@@ -16,14 +16,14 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from sigwire.effects.cancellation import StreamCancelled, current_scope, on_leave
-from sigwire.lm.http.exchange import configured, time_left
-from sigwire.lm.http.urls import Endpoint
+from sigwire.effects.cancellation import StreamCancelled, current_scope, on_cancel
+from sigwire.lm.http.exchange import configure_socket, seconds_until
+from sigwire.lm.http.urls import ServerUrl
 
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["dial"]
+__all__ = ["open_socket"]
 
 # For one socket or two; without poll, Windows' select takes any number.
 _Selector: type[selectors.PollSelector | selectors.SelectSelector] = getattr(
@@ -31,7 +31,7 @@ _Selector: type[selectors.PollSelector | selectors.SelectSelector] = getattr(
 )
 
 
-def dial(end: Endpoint, deadline: float | None, context: Callable[[], ssl.SSLContext]) -> socket.socket:
+def open_socket(end: ServerUrl, deadline: float | None, context: Callable[[], ssl.SSLContext]) -> socket.socket:
     """TCP, and TLS where the address wants it. ``context`` gives the TLS context.
 
     Raises ``TimeoutError`` past the deadline, ``StreamCancelled`` when nobody waits any more, else the ``OSError`` it was.
@@ -61,7 +61,7 @@ def _bell() -> Generator[socket.socket | None]:
         with suppress(OSError):  # closed: it has gone on
             rope.send(b"!")
 
-    with bell, rope, on_leave(ring):
+    with bell, rope, on_cancel(ring):
         yield bell
 
 
@@ -71,7 +71,7 @@ def _first_that_takes_it(host: str, port: int, deadline: float | None, bell: soc
     infos = socket.getaddrinfo(host.encode() if host.isascii() else host, port, type=socket.SOCK_STREAM)
     failure: OSError | None = None
     for untried, info in zip(range(len(infos), 0, -1), infos, strict=True):
-        left = time_left(deadline)
+        left = seconds_until(deadline)
         try:
             return _connected(info, None if left is None else left / untried, bell)
         except OSError as error:
@@ -80,7 +80,7 @@ def _first_that_takes_it(host: str, port: int, deadline: float | None, bell: soc
 
 
 def _connected(info: tuple[Any, ...], limit: float | None, bell: socket.socket | None) -> socket.socket:
-    opened = configured(socket.socket(*info[:3]))
+    opened = configure_socket(socket.socket(*info[:3]))
     try:
         opened.setblocking(False)
         with suppress(BlockingIOError):
@@ -105,7 +105,7 @@ def _shake_hands(opened: ssl.SSLSocket, deadline: float | None, bell: socket.soc
             wanted = selectors.EVENT_READ
         except ssl.SSLWantWriteError:
             wanted = selectors.EVENT_WRITE
-        _wait(opened, wanted, time_left(deadline), bell)
+        _wait(opened, wanted, seconds_until(deadline), bell)
 
 
 def _wait(opened: socket.socket, wanted: int, limit: float | None, bell: socket.socket | None) -> None:

@@ -1,7 +1,7 @@
 """One request on its way: its deadline, how far it got, and sigwire's errors for what became of it.
 
     trip = Trip(request, endpoint, headers, proxy, limit, connect_limit)
-    trip.too_late(), trip.broken(what, hint)      the errors; they name the address without its query
+    trip.timed_out(), trip.broken(what, hint)      the errors; they name the address without its query
     has_news(descriptor)                          whether an idle connection may not be used again
     explained(error)                              what an error of the system means: (what, hint, whether trying again can help)
     sendable(method, target, headers)             the head of a request, or an error that names what cannot be sent
@@ -24,22 +24,22 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urljoin
 
 from sigwire.errors import ConfigurationError, LMTimeoutError, LMTransportError
-from sigwire.lm.http.urls import Endpoint, Proxy, shown
+from sigwire.lm.http.urls import Proxy, ServerUrl, shown
 
 if TYPE_CHECKING:
     from sigwire.lm.http.transport import HttpRequest
 
 __all__ = [
     "BodyDecompressor",
+    "HttpExchange",
     "ProtocolError",
     "TooLongError",
-    "Trip",
-    "configured",
-    "explained",
-    "has_news",
+    "configure_socket",
+    "describe_os_error",
+    "encode_head",
+    "has_pending_data",
     "read_head",
-    "sendable",
-    "time_left",
+    "seconds_until",
 ]
 
 
@@ -60,7 +60,7 @@ class TooLongError(ProtocolError):
     retryable = False
 
 
-def time_left(deadline: float | None) -> float | None:
+def seconds_until(deadline: float | None) -> float | None:
     """Seconds until a deadline. Raises ``TimeoutError`` when it has passed."""
     if deadline is None:
         return None
@@ -76,7 +76,7 @@ def _shorter(one: float | None, other: float | None) -> float | None:
     return one if one < other else other
 
 
-class Trip:
+class HttpExchange:
     """A request, where it goes, its deadlines (``time.monotonic()``), and how far it got (``phase``).
 
     ``head`` is what ``sendable`` made: all of the head but the length of the body. ``max_reply``: how many bytes of the reply's
@@ -88,7 +88,7 @@ class Trip:
     def __init__(
         self,
         request: HttpRequest,
-        endpoint: Endpoint,
+        endpoint: ServerUrl,
         head: bytes,
         proxy: Proxy | None,
         limits: tuple[float | None, float | None],
@@ -110,7 +110,7 @@ class Trip:
         """The request line and the headers, up to the body."""
         return b"%bcontent-length: %d\r\n\r\n" % (self.head, len(self.request.body))
 
-    def too_late(self) -> LMTimeoutError:
+    def timed_out(self) -> LMTimeoutError:
         """The error for a deadline that has passed."""
         limit = self.connect_limit if self.phase == "connecting" else self.limit
         within = "in time" if limit is None else f"within {limit:g} s"  # the system has limits too
@@ -129,7 +129,7 @@ class Trip:
         made.retryable = retryable
         return made
 
-    def let_go(self) -> LMTransportError:
+    def closed_early(self) -> LMTransportError:
         """The error for reading on in a reply that was left, or had failed, before its end."""
         return self.broken("the reply was let go of before its end", "Read it inside its block.", retryable=False)
 
@@ -154,7 +154,7 @@ _REFUSED_HINT = "Check that the server is running and that the address is right.
 _NAME_HINT = "Check the host's name and the network."
 
 
-def explained(error: OSError) -> tuple[str, str, bool]:
+def describe_os_error(error: OSError) -> tuple[str, str, bool]:
     """What happened, what to do about it, and whether trying again can help."""
     import ssl  # a trip that goes well over plain HTTP does without
 
@@ -178,7 +178,7 @@ _KEEP_ALIVE = [
 ]
 
 
-def configured(opened: socket.socket) -> socket.socket:
+def configure_socket(opened: socket.socket) -> socket.socket:
     """The socket, set up for a connection that may be silent for long."""
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -187,7 +187,7 @@ def configured(opened: socket.socket) -> socket.socket:
     return opened
 
 
-def has_news(descriptor: int) -> bool:
+def has_pending_data(descriptor: int) -> bool:
     """Whether something can be read from a socket, the end included. An idle connection on which there is may not be used."""
     if not hasattr(select, "poll"):  # Windows, where select takes any number
         return bool(select.select([descriptor], [], [], 0)[0])
@@ -221,7 +221,7 @@ _VALUE = re.compile(r"[\x01-\t\v\f\x0e-\xff]*")
 _BREAK = re.compile(r"[\r\n\0]")
 
 
-def sendable(method: str, target: str, headers: Mapping[str, str], shown: str) -> bytes:
+def encode_head(method: str, target: str, headers: Mapping[str, str], shown: str) -> bytes:
     """The head of a request, but for the length of its body and the line that ends it.
 
     Raises ``ConfigurationError`` for what cannot be sent; the value of a header is not shown.

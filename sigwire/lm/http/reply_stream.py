@@ -19,10 +19,10 @@ from sigwire.effects.steps import FunctionEffect, Steps
 if TYPE_CHECKING:
     from sigwire.lm.http.transport import AsyncReplyStream, HttpRequest, ReplyStream, Transport
 
-__all__ = ["Pieces"]
+__all__ = ["ReplyReader"]
 
 
-class Pieces:
+class ReplyReader:
     """One reply that is read as it comes."""
 
     def __init__(self, transport: Transport, request: HttpRequest) -> None:
@@ -43,9 +43,9 @@ class Pieces:
         """The next piece of the body; ``None`` at its end."""
         return self._next
 
-    def shut(self) -> FunctionEffect[None]:
+    def close(self) -> FunctionEffect[None]:
         """Put the connection back, or close it if the body was not read to its end."""
-        return FunctionEffect(self.drop, self._ashut)
+        return FunctionEffect(self.abort, self._ashut)
 
     def rest(self) -> Steps[bytes]:
         """The whole rest of the body."""
@@ -54,7 +54,7 @@ class Pieces:
             body += piece
         return bytes(body)
 
-    def drop(self) -> None:
+    def abort(self) -> None:
         """Put a blocking reply away, without waiting."""
         manager, self._blocking = self._blocking, None
         if manager is not None:

@@ -7,7 +7,7 @@
 
 httptools (llhttp, strict as it comes) parses; it does no I/O. Ours is the rest: every wait ends at the request's deadline
 (``_SyncConnection``, and ``dialing``, which connects), a reply has one end and nothing after it (``_ReplyParser``), and idle connections are
-looked at before use (``Lines``).
+looked at before use (``ConnectionPool``).
 """
 
 from __future__ import annotations
@@ -26,16 +26,23 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from sigwire.effects.cancellation import StreamCancelled, current_scope, on_leave
+from sigwire.effects.cancellation import StreamCancelled, current_scope, on_cancel
 from sigwire.errors import LMError
-from sigwire.lm.http.connect import dial
-from sigwire.lm.http.exchange import BodyDecompressor, ProtocolError, Trip, explained, read_head, time_left
+from sigwire.lm.http.connect import open_socket
+from sigwire.lm.http.exchange import (
+    BodyDecompressor,
+    HttpExchange,
+    ProtocolError,
+    describe_os_error,
+    read_head,
+    seconds_until,
+)
 from sigwire.lm.http.urls import Origin
 
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["Lines", "SyncReply"]
+__all__ = ["ConnectionPool", "SyncReply"]
 
 _PIECE = 64 * 1024
 _LONGEST_HEAD = 128 * 1024
@@ -100,7 +107,7 @@ class _SyncConnection:
     def waiting(self) -> Generator[None]:
         """Inside, those for whom this is done end all waiting when they leave. Raises ``StreamCancelled`` then."""
         try:
-            with on_leave(self._leave):
+            with on_cancel(self._leave):
                 yield
         except Exception:
             if not self.left:
@@ -132,7 +139,7 @@ class _SyncConnection:
 
     def _now(self, waits_for: int, attempt: Callable[[A], R], argument: A) -> R:
         """Do it, as soon as it can be done."""
-        left = time_left(self.deadline)
+        left = seconds_until(self.deadline)
         while True:
             try:
                 return attempt(argument)
@@ -142,7 +149,7 @@ class _SyncConnection:
                 wanted = _wanted(error)
             if not self._ready.wait(wanted, left):
                 raise TimeoutError
-            left = time_left(self.deadline)
+            left = seconds_until(self.deadline)
 
     def is_quiet(self) -> bool:
         """Whether nothing has come and the other side has not closed: what an idle connection must be to be used again."""
@@ -245,7 +252,7 @@ class _ReplyParser:
 # --- connections that are kept -------------------------------------------------------------------------
 
 
-class Lines:
+class ConnectionPool:
     """Opens connections, and keeps those that may be used again, the last used first.
 
     ``context`` gives the TLS context. ``close`` closes the idle ones; those in use are closed when they come back.
@@ -258,7 +265,7 @@ class Lines:
         self._lock = threading.Lock()
         _all_lines.add(self)
 
-    def open(self, trip: Trip) -> SyncReply:
+    def open(self, trip: HttpExchange) -> SyncReply:
         """Send the request and read the reply's head."""
         line = self._take(trip.endpoint.origin)
         try:
@@ -276,10 +283,10 @@ class Lines:
             _tell(error, trip)
         return SyncReply(self, line, reply, trip)
 
-    def _connect(self, trip: Trip) -> _SyncConnection:
+    def _connect(self, trip: HttpExchange) -> _SyncConnection:
         deadline = None if trip.connect_limit is None else time.monotonic() + trip.connect_limit
         generation = self._generation
-        return _SyncConnection(dial(trip.endpoint, deadline, self._context), trip.endpoint.origin, generation)
+        return _SyncConnection(open_socket(trip.endpoint, deadline, self._context), trip.endpoint.origin, generation)
 
     def _take(self, origin: Origin) -> _SyncConnection | None:
         """A connection that is still good, if there is one."""
@@ -322,7 +329,7 @@ class Lines:
         self.close()  # this process's copies of the file descriptors; nothing is sent
 
 
-_all_lines: weakref.WeakSet[Lines] = weakref.WeakSet()
+_all_lines: weakref.WeakSet[ConnectionPool] = weakref.WeakSet()
 
 
 def _start_anew() -> None:
@@ -337,7 +344,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which does not fork
 # --- one exchange --------------------------------------------------------------------------------------
 
 
-def _exchange(line: _SyncConnection, trip: Trip) -> _ReplyParser:
+def _exchange(line: _SyncConnection, trip: HttpExchange) -> _ReplyParser:
     """Send the request and read the reply's head."""
     trip.phase = "sending the request"
     refusal = line.send(trip.whole_head(), trip.request.body)
@@ -358,7 +365,7 @@ class SyncReply:
 
     __slots__ = ("_done", "_line", "_lines", "_reply", "_trip", "_unpacker", "headers", "status")
 
-    def __init__(self, lines: Lines, line: _SyncConnection, reply: _ReplyParser, trip: Trip) -> None:
+    def __init__(self, lines: ConnectionPool, line: _SyncConnection, reply: _ReplyParser, trip: HttpExchange) -> None:
         self._lines, self._line, self._reply, self._trip = lines, line, reply, trip
         self.status = reply.status
         self.headers = reply.headers
@@ -373,7 +380,7 @@ class SyncReply:
     def next(self) -> bytes:
         """The next piece of the body, ``b""`` after the last."""
         if self._done and not self._reply.is_whole:
-            raise self._trip.let_go()
+            raise self._trip.closed_early()
         try:
             if self._unpacker is None:
                 self._unpacker = BodyDecompressor(self.headers.get("content-encoding", ""), self._trip.max_reply)
@@ -412,7 +419,7 @@ class SyncReply:
             self._line.close()
 
 
-def _tell(error: BaseException, trip: Trip) -> NoReturn:
+def _tell(error: BaseException, trip: HttpExchange) -> NoReturn:
     """Raise what went wrong in sigwire's words; what is not the network's business, as it is."""
     told = _told(error, trip)
     if told is None:
@@ -420,9 +427,9 @@ def _tell(error: BaseException, trip: Trip) -> NoReturn:
     raise told from error
 
 
-def _told(error: BaseException, trip: Trip) -> LMError | None:
+def _told(error: BaseException, trip: HttpExchange) -> LMError | None:
     if isinstance(error, TimeoutError):
-        return trip.too_late()
+        return trip.timed_out()
     if isinstance(error, OSError):
-        return trip.broken(*explained(error))
+        return trip.broken(*describe_os_error(error))
     return trip.broken(str(error), error.hint, error.retryable) if isinstance(error, ProtocolError) else None

@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from sigwire.effects.steps import block_on
 from sigwire.errors import ConfigurationError
-from sigwire.lm.http.exchange import Trip, sendable
-from sigwire.lm.http.sync_client import Lines, SyncReply
-from sigwire.lm.http.urls import Certificate, Endpoint, Origin, Proxy, endpoint, proxy_from_env, shown, tls_context
+from sigwire.lm.http.exchange import HttpExchange, encode_head
+from sigwire.lm.http.sync_client import ConnectionPool, SyncReply
+from sigwire.lm.http.urls import Certificate, Origin, Proxy, ServerUrl, endpoint, proxy_from_env, shown, tls_context
 
 if TYPE_CHECKING:
     import ssl
@@ -261,13 +261,13 @@ class HttpTransport:
         proxy = f", proxy={self._proxy}" if self._proxy else ""
         return f"HttpTransport(timeout={self.timeout}, connect_timeout={self.connect_timeout}{proxy})"
 
-    def _trip(self, request: HttpRequest) -> Trip:
+    def _trip(self, request: HttpRequest) -> HttpExchange:
         limit = self.timeout if request.timeout is None else _checked_timeout("timeout", request.timeout)
         end = endpoint(request.url)
         limits = (limit, self.connect_timeout)
-        return Trip(request, end, self._head(request, end), self._way(end), limits, self._max_reply)
+        return HttpExchange(request, end, self._head(request, end), self._way(end), limits, self._max_reply)
 
-    def _head(self, request: HttpRequest, end: Endpoint) -> bytes:
+    def _head(self, request: HttpRequest, end: ServerUrl) -> bytes:
         """All but the length. Between two requests to a model it is the same, so it is made and checked once."""
         known = (request.url, request.method, *request.headers.items())
         head = self._known_heads.get(known)
@@ -277,16 +277,16 @@ class HttpTransport:
             head = self._known_heads[known] = self._new_head(request, end)
         return head
 
-    def _new_head(self, request: HttpRequest, end: Endpoint) -> bytes:
+    def _new_head(self, request: HttpRequest, end: ServerUrl) -> bytes:
         headers = {"host": end.authority, **end.authorization, **self._headers, **_lower(request.headers)}
         for framing in ("content-length", "transfer-encoding"):
             headers.pop(framing, None)
         proxy, target = self._way(end), end.target
         if proxy is not None and proxy.forwards(end):
             headers, target = headers | proxy.authorization, end.absolute
-        return sendable(request.method, target, headers, end.shown)
+        return encode_head(request.method, target, headers, end.shown)
 
-    def _way(self, end: Endpoint) -> Proxy | None:
+    def _way(self, end: ServerUrl) -> Proxy | None:
         """The proxy to an origin, settled at the first request to it."""
         if end.origin not in self._ways:
             from_env = proxy_from_env(end) if self._trust_env and self._proxy is None else None
@@ -334,15 +334,15 @@ class _Clients:
 
     def __init__(self, keep_alive: float, trust: _TlsContexts) -> None:
         self._keep_alive, self._trust = keep_alive, trust
-        self._blocking = Lines(keep_alive, trust)
+        self._blocking = ConnectionPool(keep_alive, trust)
         self._homes: AsyncConnectionPool | None = None
         self._lock = threading.Lock()
 
-    def open(self, trip: Trip) -> SyncReply | _BridgedReply:
+    def open(self, trip: HttpExchange) -> SyncReply | _BridgedReply:
         """Send the request and read the reply's head. What goes through a proxy is left to aiohttp, which knows them all."""
         return self._blocking.open(trip) if trip.proxy is None else _BridgedReply(block_on(self.aopen(trip)))
 
-    def aopen(self, trip: Trip) -> Coroutine[Any, Any, AsyncReply]:
+    def aopen(self, trip: HttpExchange) -> Coroutine[Any, Any, AsyncReply]:
         """The same, awaited."""
         if self._homes is None:
             from sigwire.lm.http.async_client import AsyncConnectionPool

@@ -25,7 +25,7 @@ from sigwire.errors import ConfigurationError
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["Certificate", "Endpoint", "Origin", "Proxy", "endpoint", "proxy_from_env", "shown", "tls_context"]
+__all__ = ["Certificate", "Origin", "Proxy", "ServerUrl", "endpoint", "proxy_from_env", "shown", "tls_context"]
 
 Certificate: TypeAlias = "str | os.PathLike[str] | tuple[str | os.PathLike[str], ...]"
 Origin: TypeAlias = "tuple[str, str, int]"
@@ -33,7 +33,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class ServerUrl:
     """A URL, taken apart once. ``shown`` is what errors may say of it: no user, no query."""
 
     origin: Origin
@@ -64,7 +64,7 @@ class Endpoint:
 
 
 @lru_cache(maxsize=256)
-def endpoint(url: str) -> Endpoint:
+def endpoint(url: str) -> ServerUrl:
     """Take a URL apart. Raises ``ConfigurationError`` where it is none for HTTP.
 
     >>> endpoint("http://me:secret@LocalHost:8080/v1/models?key=k").shown
@@ -82,7 +82,7 @@ def endpoint(url: str) -> Endpoint:
     authority = bracketed if port in (None, default) else f"{bracketed}:{port}"
     path = quote(parts.path or "/", safe=_PATH)
     query = f"?{quote(parts.query, safe=_QUERY)}" if parts.query else ""
-    return Endpoint(
+    return ServerUrl(
         origin=(parts.scheme, host, port or default),
         authority=authority,
         target=path + query,
@@ -170,7 +170,7 @@ class Proxy:
         """Whether it carries any bytes, and not HTTP requests."""
         return self.scheme.startswith("socks")
 
-    def forwards(self, end: Endpoint) -> bool:
+    def forwards(self, end: ServerUrl) -> bool:
         """Whether it reads the request itself, as HTTP proxies do without TLS, and is no mere line."""
         return end.scheme == "http" and not self.is_socks
 
@@ -183,7 +183,7 @@ class Proxy:
 # --- the environment -----------------------------------------------------------------------------------
 
 
-def proxy_from_env(end: Endpoint) -> Proxy | None:
+def proxy_from_env(end: ServerUrl) -> Proxy | None:
     """As curl reads the variables: the lower-case name first, and no HTTP_PROXY in a CGI program, where a client can set it."""
     if _is_here(end.host) or _is_excepted(end, _env("no_proxy")):
         return None
@@ -205,11 +205,11 @@ def _is_here(host: str) -> bool:
         return False
 
 
-def _is_excepted(end: Endpoint, exceptions: str) -> bool:
+def _is_excepted(end: ServerUrl, exceptions: str) -> bool:
     return any(_excepts(entry, end) for entry in exceptions.replace(",", " ").lower().split())
 
 
-def _excepts(entry: str, end: Endpoint) -> bool:
+def _excepts(entry: str, end: ServerUrl) -> bool:
     """Whether one entry of NO_PROXY means this host: ``*``, a domain, an address or network, any with a port."""
     if entry == "*":
         return True

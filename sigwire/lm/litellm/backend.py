@@ -31,14 +31,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.events import explode
+from sigwire.core.events import events_of
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import ImagePart, OpaquePart, Part, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Response, Usage
 from sigwire.core.tools.tool import ToolCall
 from sigwire.effects.emitting import Emit
-from sigwire.effects.steps import Gather, Steps, arun, off_loop, run
+from sigwire.effects.steps import Gather, Steps, arun, run, to_thread
 from sigwire.errors import (
     ConfigurationError,
     ContextWindowExceededError,
@@ -57,14 +57,14 @@ from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.openai_chat.partial_calls import PartialCall
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile, ReasoningNames
 from sigwire.lm.codecs.openai_chat.stream_decoder import ChatDecoder
-from sigwire.lm.codecs.shared.choices import joined, usage_of
+from sigwire.lm.codecs.shared.choices import join_responses, usage_of
 from sigwire.lm.codecs.shared.errors import CONTEXT_TEXTS, ErrorRule, lm_error, read_fault
 from sigwire.lm.codecs.shared.interface import EncodedRequest, ModelFacts, Target
 from sigwire.lm.codecs.shared.media import split_data_url
-from sigwire.lm.codecs.shared.options import Drop, Option, Place, supports
+from sigwire.lm.codecs.shared.options import Drop, Option, Place, require_feature
 from sigwire.lm.codecs.shared.tools import provider_data
-from sigwire.lm.litellm.effects import Chunks, CompletionEffect, plain, tell
-from sigwire.lm.secrets import hidden
+from sigwire.lm.litellm.effects import CompletionEffect, LiteLLMStream, emit_stream, to_json_value
+from sigwire.lm.secrets import redact_key
 
 if TYPE_CHECKING:
     from sigwire.lm.providers.connection import ConnectionOptions
@@ -259,7 +259,7 @@ class LiteLLM:
         several: list[Response] = yield Gather(
             [_ask(litellm, whole, sent, target) for _ in range(sent.repeat)], limit=_AT_ONCE
         )
-        return joined(several)
+        return join_responses(several)
 
     def _prepare(
         self, request: Request, *, stream: bool = False
@@ -276,9 +276,9 @@ class LiteLLM:
         if sent.repeat == 1:
             key = arguments.get("api_key")
             failed = partial(failure, target=target, key=key)
-            return (yield from tell(Chunks(litellm, arguments), LiteLLMDecoder(sent, target), failed))
+            return (yield from emit_stream(LiteLLMStream(litellm, arguments), LiteLLMDecoder(sent, target), failed))
         response = yield from self._steps(request)
-        yield Emit(*explode(response))
+        yield Emit(*events_of(response))
         return response
 
     def _way(self, sent: EncodedRequest) -> dict[str, Any]:
@@ -314,7 +314,7 @@ def _ask(
         answer = yield CompletionEffect(litellm, arguments)
     except Exception as error:  # whatever LiteLLM and the packages below it raise
         raise failure(error, target, arguments.get("api_key")) from error
-    return decode_answer(plain(answer), sent, target)
+    return decode_answer(to_json_value(answer), sent, target)
 
 
 # --- the package -------------------------------------------------------------------------------------------
@@ -347,7 +347,7 @@ class _ImportEffect:
     async def arun(self) -> Any:
         if _load.cache_info().currsize:
             return _load()
-        return await off_loop(_load)
+        return await to_thread(_load)
 
 
 _QUIET = "LITELLM_LOCAL_MODEL_COST_MAP"
@@ -455,11 +455,11 @@ def _search_apart(
     searches = [tool for tool in request.tools if tool.get("type") == "web_search"]
     if not searches:
         return request, {}, ()
-    supports(target.dialect.web_search, "a built-in web search", target, "Use a function tool of your own.")
+    require_feature(target.dialect.web_search, "a built-in web search", target, "Use a function tool of your own.")
     settings = searches[0].get("web_search")
     settings = settings if isinstance(settings, dict) else {}
     for limit in ("allowed_domains", "blocked_domains"):
-        supports(not settings.get(limit), f"{limit} of a web search", target, "Name them in the question.")
+        require_feature(not settings.get(limit), f"{limit} of a web search", target, "Name them in the question.")
     options: JsonObject = {}
     if isinstance(place := settings.get("user_location"), dict):
         near: JsonObject = {name: value for name, value in place.items() if name != "type"}
@@ -576,7 +576,7 @@ def failure(error: Exception, target: Target[LiteLLMProfile], key: str | None = 
     )
     classes = [cls.__name__ for cls in type(error).__mro__ if cls.__module__.partition(".")[0] in ("litellm", "openai")]
     said = _PREFIXES.sub("", str(error)) if classes else f"LiteLLM failed with {type(error).__name__}: {error}"
-    said = hidden(said, key)
+    said = redact_key(said, key)
     codes = tuple(dict.fromkeys((*fault.codes, *(name.lower() for name in classes))))
     result = lm_error(replace(fault, message=said.strip() or fault.message, codes=codes), ERRORS, target)
     result.provider_code = fault.codes[0] if fault.codes else None

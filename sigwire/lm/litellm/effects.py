@@ -1,6 +1,6 @@
 """LiteLLM's answers as effects: whole, or as a stream of chunks, and the program that reads that to its end.
 
-LiteLLM gives an iterator, or an asynchronous one, of its own objects. ``Chunks`` opens it, reads it and puts it away;
+LiteLLM gives an iterator, or an asynchronous one, of its own objects. ``LiteLLMStream`` opens it, reads it and puts it away;
 ``tell(chunks, decoder, failed)`` emits what a decoder makes of the chunks. ``CompletionEffect`` is the answer in one piece.
 
 The caller's timeout is for the whole answer: LiteLLM's own starts anew with every byte that arrives.
@@ -23,18 +23,18 @@ from typing import Any, TypeVar, cast
 from sigwire.core.events import StreamEvent, collect
 from sigwire.core.json import JsonValue
 from sigwire.core.response import Response
-from sigwire.effects.cancellation import current_scope, on_leave
+from sigwire.effects.cancellation import current_scope, on_cancel
 from sigwire.effects.emitting import Emit
-from sigwire.effects.steps import Effect, FunctionEffect, Steps, block_on, is_blocking
+from sigwire.effects.steps import Effect, FunctionEffect, Steps, block_on, started_by_block_on
 from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.interface import Decoder
 
-__all__ = ["Chunks", "CompletionEffect", "plain", "tell"]
+__all__ = ["CompletionEffect", "LiteLLMStream", "emit_stream", "to_json_value"]
 
 T = TypeVar("T")
 
 
-def plain(answer: Any) -> JsonValue:
+def to_json_value(answer: Any) -> JsonValue:
     """What LiteLLM gives as JSON; of what says itself in no such way only the type.
 
     >>> plain({"choices": []}), plain(b"data")
@@ -55,7 +55,7 @@ def _may_be_left(litellm: Any, arguments: dict[str, Any]) -> bool:
 
     Not on our own loop, where it would wait for itself; nor for a provider of the user's own, who may have written one half.
     """
-    if current_scope() is None or is_blocking():
+    if current_scope() is None or started_by_block_on():
         return False
     prefix = str(arguments.get("model")).partition("/")[0]
     return all(row.get("provider") != prefix for row in getattr(litellm, "custom_provider_map", None) or ())
@@ -117,7 +117,7 @@ def _layers(stream: Any) -> list[Any]:
 _HELD = ("completion_stream", "streaming_response", "response_iterator", "stream_iterator", "response", "http_response")
 
 
-class Chunks:
+class LiteLLMStream:
     """One answer of LiteLLM's that is read as it comes; ``arguments`` are those of ``litellm.completion``."""
 
     def __init__(self, litellm: Any, arguments: dict[str, Any]) -> None:
@@ -165,13 +165,13 @@ class Chunks:
             return block_on(self._anext())
         chunk = next(self._came, None)
         self._left()
-        return plain(chunk)
+        return to_json_value(chunk)
 
     async def _anext(self) -> JsonValue:
         import asyncio
 
         async with asyncio.timeout(self._left()):
-            return plain(await _closing(anext(self._came, None)))
+            return to_json_value(await _closing(anext(self._came, None)))
 
     def _shut(self) -> None:
         if self._is_awaited:
@@ -195,13 +195,13 @@ class Chunks:
         return left
 
 
-def tell(chunks: Chunks, decoder: Decoder, failed: Callable[[Exception], LMError]) -> Steps[Response]:
+def emit_stream(chunks: LiteLLMStream, decoder: Decoder, failed: Callable[[Exception], LMError]) -> Steps[Response]:
     """Emit the events of an answer as they come. ``failed`` makes LiteLLM's exceptions ours.
 
     An error that comes after something was told has the answer so far as its ``partial``.
     """
     told: list[StreamEvent] = []
-    with on_leave(chunks.abort):
+    with on_cancel(chunks.abort):
         try:
             yield from _try(chunks.open(), told, failed)
             while (chunk := (yield from _try(chunks.next(), told, failed))) is not None:

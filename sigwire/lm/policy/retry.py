@@ -20,7 +20,7 @@ from sigwire.core.response import Attempt
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError
 
-__all__ = ["CLOCK", "Clock", "RetryPolicy", "Sleep", "retrying"]
+__all__ = ["CLOCK", "Clock", "RetryPolicy", "Sleep", "retry_exchange"]
 
 T = TypeVar("T")
 
@@ -110,7 +110,7 @@ class RetryPolicy:
         return min(self.retries, 1) if empty else self.retries
 
 
-def retrying(
+def retry_exchange(
     trip: Callable[[], Steps[T]], policy: RetryPolicy, attempts: list[Attempt], model: str | None = None
 ) -> Steps[T]:
     """Make the trip until it succeeds or ``policy`` ends it; failures are added to ``attempts``, as ``model``'s.

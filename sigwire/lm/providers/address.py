@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 
 from sigwire.errors import ConfigurationError, LMAuthenticationError
 from sigwire.lm.providers.connection import ConnectionOptions
-from sigwire.lm.providers.registry import Key, Provider
+from sigwire.lm.providers.registry import ApiKey, Provider
 
 __all__ = ["EndpointResolver", "ServiceEndpoint"]
 
@@ -39,7 +39,7 @@ class _ResolvedKey(NamedTuple):
     about: str = ""
 
 
-def _found(place: Key, key: str, origin: str) -> _ResolvedKey:
+def _found(place: ApiKey, key: str, origin: str) -> _ResolvedKey:
     return _ResolvedKey(key, place.headers(key), f"It was {origin}.")
 
 
@@ -121,7 +121,7 @@ class EndpointResolver:
         if not connection.base_url:
             named = [name for variable in row.variables.values() for name in variable.variables]
             return (*row.base_variables, *named, *row.header_variables.values(), *keys)
-        at_home = self.is_home(row.tidy(connection.base_url))
+        at_home = self.is_own_host(row.tidy(connection.base_url))
         return (*(row.header_variables.values() if at_home else ()), *keys)
 
     def _way(self, headers: Mapping[str, str]) -> ServiceEndpoint:
@@ -134,7 +134,7 @@ class EndpointResolver:
 
     def _named_headers(self, base: str, given: bool) -> dict[str, str]:
         """Headers from the environment that say whose account it is; they go where the key goes."""
-        if given and not self.is_home(base):
+        if given and not self.is_own_host(base):
             return {}
         named = self._provider.header_variables
         return {header: value for header, variable in named.items() if (value := os.environ.get(variable))}
@@ -145,7 +145,7 @@ class EndpointResolver:
         if own and any(place.header in own for place in row.keys):
             return _ResolvedKey(about="It was sent in a header of yours.")
         if explicit is not None:
-            place = row.keys[0] if row.keys else Key("")
+            place = row.keys[0] if row.keys else ApiKey("")
             return _found(place, self._checked(explicit() if callable(explicit) else explicit), "given as api_key")
         there = {place: key for place in row.keys if (key := os.environ.get(place.variable, "").strip())}
         for place, key in there.items():
@@ -156,7 +156,7 @@ class EndpointResolver:
             return _ResolvedKey(
                 about=f"The key in {variable} was not sent, as it is not {_place(base)}'s. Pass api_key=... for that host."
             )
-        if row.key == "needed" and (row.own_host or self.is_home(base)):
+        if row.key == "needed" and (row.own_host or self.is_own_host(base)):
             raise self._no_key()
         return _ResolvedKey(about="No key was sent; pass api_key=... if the host wants one.")
 
@@ -178,14 +178,14 @@ class EndpointResolver:
             model=self._name,
         )
 
-    def _belongs(self, key: Key, base: str, given: bool) -> bool:
+    def _belongs(self, key: ApiKey, base: str, given: bool) -> bool:
         if key.host is not None:
             return _is_host(base, key.host)
-        return self._provider.own_host or not given or self.is_home(base)
+        return self._provider.own_host or not given or self.is_own_host(base)
 
-    def is_home(self, base: str) -> bool:
+    def is_own_host(self, base: str) -> bool:
         """Whether a URL is at the row's own host, as safely as the row's."""
-        return any(_is_host(base, host) for host in self._provider.homes)
+        return any(_is_host(base, host) for host in self._provider.own_hosts)
 
 
 @functools.lru_cache(maxsize=256)

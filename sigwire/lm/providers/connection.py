@@ -17,7 +17,7 @@ from sigwire.lm.secrets import is_secret, without_secrets
 if TYPE_CHECKING:
     from sigwire.lm.http.transport import Transport
 
-__all__ = ["ELSEWHERE", "ConnectionOptions", "shown"]
+__all__ = ["HOST_BOUND_OPTIONS", "ConnectionOptions", "shown"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -68,7 +68,7 @@ class ConnectionOptions:
             headers=without_secrets(self.headers),
         )
 
-    def elsewhere(self) -> ConnectionOptions:
+    def foreign_host(self) -> ConnectionOptions:
         """For another provider, which this one's key, headers and address are no business of."""
         return ConnectionOptions(transport=self.transport, timeout=self.timeout)
 
@@ -84,7 +84,7 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 }
 
 
-ELSEWHERE = frozenset({"api_key", "base_url", "headers", "wire"})
+HOST_BOUND_OPTIONS = frozenset({"api_key", "base_url", "headers", "wire"})
 """What is not kept for another provider (nor are the variables)."""
 
 

@@ -15,20 +15,20 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from sigwire.errors import ConfigurationError
-from sigwire.lm.providers.row import Key, ModelRule, Provider, SimpleBackend, UrlVariable, Wire
+from sigwire.lm.providers.row import ApiKey, ModelRule, Provider, SimpleBackend, UrlVariable, Wire
 from sigwire.lm.providers.rows import ROWS
 
 __all__ = [
     "PROVIDERS",
-    "Key",
+    "ApiKey",
     "ModelRule",
     "Provider",
     "SimpleBackend",
     "UrlVariable",
     "Wire",
     "find_provider",
-    "nearest",
     "register",
+    "suggest_provider",
 ]
 
 _rows: dict[str, Provider] = {}
@@ -89,7 +89,7 @@ def find_provider(model: str) -> tuple[Provider, str]:
     return row, name
 
 
-def nearest(model: str) -> str:
+def suggest_provider(model: str) -> str:
     """A sentence for who may have mistyped a provider's name; "" where no name is near. For error messages.
 
     >>> nearest("opnai/gpt-5"), nearest("bedrock/some-model")

@@ -28,7 +28,7 @@ from sigwire.lm.codecs.shared.interface import Codec, ModelFacts, WireProfile
 if TYPE_CHECKING:
     from sigwire.lm.providers.connection import ConnectionOptions
 
-__all__ = ["Key", "ModelRule", "Provider", "SimpleBackend", "UrlVariable", "Wire", "without_slash"]
+__all__ = ["ApiKey", "ModelRule", "Provider", "SimpleBackend", "UrlVariable", "Wire", "without_slash"]
 
 
 class SimpleBackend(Protocol):
@@ -40,7 +40,7 @@ class SimpleBackend(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ApiKey:
     """A key: the environment variable that holds it, the header that carries it, and how it stands there.
 
     ``host``: whose key it is, where that is not the row's own host.
@@ -164,7 +164,7 @@ class Provider:
     base_variables: tuple[str, ...] = ()
     tidy: Callable[[str], str] = without_slash
     variables: Mapping[str, UrlVariable] = field(default_factory=dict[str, UrlVariable])
-    keys: tuple[Key, ...] = ()
+    keys: tuple[ApiKey, ...] = ()
     key: Literal["needed", "optional"] = "needed"
     own_host: bool = False
     hosts: tuple[str, ...] = ()
@@ -183,7 +183,7 @@ class Provider:
     models: Mapping[str, Capabilities] = field(default_factory=dict[str, Capabilities])
 
     @property
-    def homes(self) -> tuple[str, ...]:
+    def own_hosts(self) -> tuple[str, ...]:
         """The hosts that are the row's own; those below them are too.
 
         >>> from sigwire.lm.providers.registry import PROVIDERS
@@ -198,7 +198,7 @@ class Provider:
         """The rule that counts for a model."""
         return next((rule for rule in self.rules if rule.fits(model)), _OTHERWISE)
 
-    def knows(self, model: str) -> bool:
+    def lists_model(self, model: str) -> bool:
         """Whether a rule names the model.
 
         >>> from sigwire.lm.providers.registry import PROVIDERS

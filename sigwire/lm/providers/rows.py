@@ -14,7 +14,7 @@ from typing import Any
 from sigwire.core.capabilities import Capabilities
 from sigwire.errors import LMAuthenticationError, LMTransportError
 from sigwire.lm.codecs.shared.interface import ModelFacts
-from sigwire.lm.providers.row import Key, ModelRule, Provider, UrlVariable, Wire, without_slash
+from sigwire.lm.providers.row import ApiKey, ModelRule, Provider, UrlVariable, Wire, without_slash
 
 __all__ = ["ROWS"]
 
@@ -93,7 +93,7 @@ _OPENAI = Provider(
     prefix="openai",
     base_url="https://api.openai.com/v1",
     base_variables=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-    keys=(Key("OPENAI_API_KEY"),),
+    keys=(ApiKey("OPENAI_API_KEY"),),
     header_variables={"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"},
     wires={
         # ``LM("openai/some-model", base_url=...)`` is how hosts without a row are asked; a gateway has OpenAI's own models.
@@ -109,9 +109,9 @@ _AZURE = Provider(
     base_variables=("AZURE_OPENAI_ENDPOINT", "AZURE_API_BASE"),
     variables={"api_version": UrlVariable(("OPENAI_API_VERSION", "AZURE_API_VERSION"), "2024-10-21")},
     keys=(
-        Key("AZURE_OPENAI_API_KEY", "api-key", "{}"),
-        Key("AZURE_API_KEY", "api-key", "{}"),
-        Key("AZURE_OPENAI_AD_TOKEN"),
+        ApiKey("AZURE_OPENAI_API_KEY", "api-key", "{}"),
+        ApiKey("AZURE_API_KEY", "api-key", "{}"),
+        ApiKey("AZURE_OPENAI_AD_TOKEN"),
     ),
     own_host=True,
     wires={
@@ -181,7 +181,7 @@ _ANTHROPIC = Provider(
     base_url="https://api.anthropic.com",
     base_variables=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"),
     tidy=_without_v1,
-    keys=(Key("ANTHROPIC_API_KEY", "x-api-key", "{}"), Key("ANTHROPIC_AUTH_TOKEN")),
+    keys=(ApiKey("ANTHROPIC_API_KEY", "x-api-key", "{}"), ApiKey("ANTHROPIC_AUTH_TOKEN")),
     wires={"messages": Wire("anthropic", "anthropic:ANTHROPIC")},
     capabilities=Capabilities(
         native_tools=True, parallel_tool_calls=True, tool_choice=True, json_schema=True, tools_with_json_schema=True,
@@ -234,7 +234,7 @@ _GEMINI = Provider(
     prefix="gemini",
     base_url="https://generativelanguage.googleapis.com",
     base_variables=("GOOGLE_GEMINI_BASE_URL",),
-    keys=(Key("GOOGLE_API_KEY", "x-goog-api-key", "{}"), Key("GEMINI_API_KEY", "x-goog-api-key", "{}")),
+    keys=(ApiKey("GOOGLE_API_KEY", "x-goog-api-key", "{}"), ApiKey("GEMINI_API_KEY", "x-goog-api-key", "{}")),
     wires={"generate": Wire("gemini", "gemini:GEMINI")},
     capabilities=_GEMINI_ABILITIES,
     rules=_GEMINI_RULES,
@@ -254,7 +254,7 @@ _VERTEX = Provider(
         "project": UrlVariable(("GOOGLE_CLOUD_PROJECT",)),
         "location": UrlVariable(("GOOGLE_CLOUD_LOCATION",), "global"),
     },
-    keys=(Key("GOOGLE_OAUTH_ACCESS_TOKEN"), Key("CLOUDSDK_AUTH_ACCESS_TOKEN")),
+    keys=(ApiKey("GOOGLE_OAUTH_ACCESS_TOKEN"), ApiKey("CLOUDSDK_AUTH_ACCESS_TOKEN")),
     hosts=("aiplatform.googleapis.com", "*-aiplatform.googleapis.com"),
     wires={"generate": Wire("gemini", "gemini:VERTEX")},
     capabilities=_GEMINI_ABILITIES,
@@ -321,7 +321,7 @@ _OLLAMA = Provider(
     base_url="http://127.0.0.1:11434",
     base_variables=("OLLAMA_HOST", "OLLAMA_API_BASE"),
     tidy=_ollama_base,
-    keys=(Key("OLLAMA_API_KEY", host="ollama.com"),),
+    keys=(ApiKey("OLLAMA_API_KEY", host="ollama.com"),),
     key="optional",
     wires={"chat": Wire("ollama", "ollama:OLLAMA")},
     capabilities=Capabilities(native_tools=True, parallel_tool_calls=True, json_schema=True, json_object=True),
@@ -338,7 +338,7 @@ _OLLAMA_CLOUD = replace(
     prefix="ollama-cloud",
     base_url="https://ollama.com",
     base_variables=(),
-    keys=(Key("OLLAMA_API_KEY"),),
+    keys=(ApiKey("OLLAMA_API_KEY"),),
     key="needed",
     wires={"chat": Wire("ollama", "ollama:OLLAMA_CLOUD")},
     capabilities=Capabilities(native_tools=True, parallel_tool_calls=True),
@@ -352,7 +352,7 @@ _FOREMAN = replace(
     prefix="foreman",
     base_url="",
     base_variables=("FOREMAN_HOST",),
-    keys=(Key("FOREMAN_API_KEY"),),
+    keys=(ApiKey("FOREMAN_API_KEY"),),
     own_host=True,
     hints={LMTransportError: "Is Foreman running where FOREMAN_HOST or base_url says?"},
     aliases=(),
@@ -389,7 +389,7 @@ _GROQ = Provider(
     prefix="groq",
     base_url="https://api.groq.com/openai/v1",
     base_variables=("GROQ_API_BASE",),
-    keys=(Key("GROQ_API_KEY"),),
+    keys=(ApiKey("GROQ_API_KEY"),),
     wires=_chat("GROQ"),
     capabilities=replace(_USUAL, json_schema=False, tools_with_json_schema=False, images=False),
     rules=(
@@ -410,7 +410,7 @@ _MISTRAL = Provider(
     prefix="mistral",
     base_url="https://api.mistral.ai/v1",
     base_variables=("MISTRAL_API_BASE",),
-    keys=(Key("MISTRAL_API_KEY"),),
+    keys=(ApiKey("MISTRAL_API_KEY"),),
     wires=_chat("MISTRAL"),
     rules=(
         ModelRule(
@@ -424,7 +424,7 @@ _DEEPSEEK = Provider(
     prefix="deepseek",
     base_url="https://api.deepseek.com",
     base_variables=("DEEPSEEK_API_BASE",),
-    keys=(Key("DEEPSEEK_API_KEY"),),
+    keys=(ApiKey("DEEPSEEK_API_KEY"),),
     wires=_chat("DEEPSEEK"),
     capabilities=replace(_USUAL, json_schema=False, tools_with_json_schema=False, images=False, reasoning=True),
     rules=(
@@ -436,7 +436,7 @@ _OPENROUTER = Provider(
     prefix="openrouter",
     base_url="https://openrouter.ai/api/v1",
     base_variables=("OPENROUTER_API_BASE",),
-    keys=(Key("OPENROUTER_API_KEY"),),
+    keys=(ApiKey("OPENROUTER_API_KEY"),),
     wires=_chat("OPENROUTER"),
     capabilities=replace(_USUAL, files=True, reasoning=True),
     rules=(ModelRule(names=("anthropic/*",), facts=ModelFacts(cache_breakpoints=True)),),
@@ -445,7 +445,7 @@ _TOGETHER = Provider(
     prefix="together",
     base_url="https://api.together.xyz/v1",
     base_variables=("TOGETHER_API_BASE", "TOGETHERAI_API_BASE"),
-    keys=(Key("TOGETHER_API_KEY"), Key("TOGETHERAI_API_KEY")),
+    keys=(ApiKey("TOGETHER_API_KEY"), ApiKey("TOGETHERAI_API_KEY")),
     wires=_chat("TOGETHER"),
     rules=_OPEN_MODELS,
     aliases=("together_ai",),
@@ -454,7 +454,7 @@ _FIREWORKS = Provider(
     prefix="fireworks",
     base_url="https://api.fireworks.ai/inference/v1",
     base_variables=("FIREWORKS_API_BASE",),
-    keys=(Key("FIREWORKS_API_KEY"), Key("FIREWORKS_AI_API_KEY")),
+    keys=(ApiKey("FIREWORKS_API_KEY"), ApiKey("FIREWORKS_AI_API_KEY")),
     wires=_chat("FIREWORKS"),
     rules=_OPEN_MODELS,
     aliases=("fireworks_ai",),
@@ -463,7 +463,7 @@ _XAI = Provider(
     prefix="xai",
     base_url="https://api.x.ai/v1",
     base_variables=("XAI_API_BASE",),
-    keys=(Key("XAI_API_KEY"),),
+    keys=(ApiKey("XAI_API_KEY"),),
     wires=_chat("XAI"),
     rules=(
         ModelRule(
@@ -484,7 +484,7 @@ _CEREBRAS = Provider(
     prefix="cerebras",
     base_url="https://api.cerebras.ai/v1",
     base_variables=("CEREBRAS_API_BASE",),
-    keys=(Key("CEREBRAS_API_KEY"),),
+    keys=(ApiKey("CEREBRAS_API_KEY"),),
     wires=_chat("CEREBRAS"),
     capabilities=replace(_USUAL, tools_with_json_schema=False, images=False),
     rules=_OPEN_MODELS,
@@ -501,7 +501,7 @@ def _local(
         prefix=prefix,
         base_url=f"http://localhost:{port}/v1",
         base_variables=(base,),
-        keys=(Key(key),),
+        keys=(ApiKey(key),),
         key="optional",
         own_host=True,
         wires=_chat(dialect),

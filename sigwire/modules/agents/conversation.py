@@ -19,14 +19,14 @@ from sigwire.signatures.types.history import AnyTurn, History, Turn
 
 __all__ = [
     "INTERRUPTED",
+    "answer_open_calls",
     "answer_text",
     "as_text",
+    "assistant_message",
     "call_ids",
-    "completed",
-    "interrupted",
+    "interrupted_result",
     "latest_inputs",
-    "said",
-    "shortened",
+    "shorten_history",
     "with_fresh_ids",
     "without_outputs",
 ]
@@ -67,7 +67,7 @@ def with_fresh_ids(calls: Sequence[ToolCall], taken: Set[str]) -> tuple[ToolCall
     return number_calls(kept, used)
 
 
-def said(choice: Choice, calls: Sequence[ToolCall]) -> Message:
+def assistant_message(choice: Choice, calls: Sequence[ToolCall]) -> Message:
     """A choice as a message of the conversation, with these calls in place of its own."""
     if tuple(calls) == choice.tool_calls:
         return choice.message()
@@ -79,7 +79,7 @@ def said(choice: Choice, calls: Sequence[ToolCall]) -> Message:
 # --- completing -----------------------------------------------------------------------------------------
 
 
-def completed(history: History) -> History:
+def answer_open_calls(history: History) -> History:
     """The history with a result for every call and no result without a call; the same object if there is nothing to do.
 
     A history may have been cut anywhere, by an interrupt or by its owner. What is added says that it was.
@@ -108,12 +108,12 @@ def _completed(turns: Sequence[AnyTurn]) -> Iterator[AnyTurn]:
 def _answered(calls: tuple[ToolCall, ...], message: Message) -> Message:
     """The message with exactly one result for each call, in call order."""
     given = {result.id: result for result in message.tool_results}
-    results = tuple(given.get(call.id) or interrupted(call) for call in calls)
+    results = tuple(given.get(call.id) or interrupted_result(call) for call in calls)
     others: tuple[Part, ...] = tuple(part for part in message.parts if not isinstance(part, ToolResult))
     return message if results == message.parts else Message("tool", (*results, *others))
 
 
-def interrupted(call: ToolCall) -> ToolResult:
+def interrupted_result(call: ToolCall) -> ToolResult:
     """The result of a call that nobody answered."""
     return ToolResult(call.id, call.name, INTERRUPTED, is_error=True)
 
@@ -121,7 +121,7 @@ def interrupted(call: ToolCall) -> ToolResult:
 # --- shortening ---------------------------------------------------------------------------------------
 
 
-def shortened(history: History) -> History | None:
+def shorten_history(history: History) -> History | None:
     """The history with the older half of its large tool results taken out, or ``None`` if none is left to take.
 
     The task, what the model said and the latest results always stay.

@@ -59,7 +59,7 @@ from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.inputs import InputReader
 from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import Predict, attempts_of, default_adapter
-from sigwire.modules.program_stream import Place, hear_beside, is_streamed, on_turn, place_of
+from sigwire.modules.program_stream import EventPath, event_path_of, is_streamed, set_submit_listener, set_turn
 from sigwire.settings import current
 from sigwire.signatures.fields import InputField, OutputField, SignatureSpec
 from sigwire.signatures.parser import caller_scope
@@ -223,7 +223,7 @@ class ReAct(StepsModule, Generic[P, S]):
         )
         spec = self.signature.spec
         _check(spec)
-        self._names = _Names.free_in(spec)
+        self._names = _FieldNames.free_in(spec)
         self._asked_alone = _without_history(self.signature)
         self._reader = InputReader(self._asked_alone.spec)
         self._output_names = tuple(output.name for output in spec.outputs)
@@ -231,12 +231,14 @@ class ReAct(StepsModule, Generic[P, S]):
         self._offered = (*self.toolbox.tools.values(), self._submit.tool)
         asks_tools = bool(self.toolbox.tools)
         asked = (
-            _acting(self.signature, self._names, self._submit)
+            _turn_signature(self.signature, self._names, self._submit)
             if asks_tools
-            else _conversing(self.signature, self._names)
+            else _with_history(self.signature, self._names)
         )
         self.react: Predict[..., Any] = Predict(asked, **config)
-        self.extract: ChainOfThought[..., Any] = ChainOfThought(_extracting(self.signature, self._names), **config)
+        self.extract: ChainOfThought[..., Any] = ChainOfThought(
+            _extraction_signature(self.signature, self._names), **config
+        )
 
     @property
     def tools(self) -> dict[str, Tool]:
@@ -278,7 +280,7 @@ class ReAct(StepsModule, Generic[P, S]):
 
     def _begin(self, inputs: dict[str, Any], before: Any) -> _RunState:
         """The conversation at its start: what was before, completed, and the task."""
-        history = conversation.completed(History.read(before)) if before is not None else History()
+        history = conversation.answer_open_calls(History.read(before)) if before is not None else History()
         history = conversation.without_outputs(history, self._output_names)
         if not inputs and len(history):
             inputs = conversation.latest_inputs(history, self._reader.names)
@@ -297,31 +299,31 @@ class ReAct(StepsModule, Generic[P, S]):
             return self._prediction(talk, end.reason, outputs)
         except BaseException as error:  # interrupts too: whatever ends a run, it can go on from here
             talk.close()
-            _tell(error, talk)
+            _emit_runs(error, talk)
             raise
 
     def _loop(self, talk: _RunState, limit: int) -> Steps[_Termination]:
-        before = on_turn(None)
+        before = set_turn(None)
         try:
             for number in range(limit):
-                on_turn(number)
-                end = yield from self._told_turn(talk) if is_streamed() else self._turn(talk)
+                set_turn(number)
+                end = yield from self._streamed_turn(talk) if is_streamed() else self._turn(talk)
                 if end is not None:
                     return end
         finally:
-            on_turn(before)
+            set_turn(before)
         return _Termination("limit", why=f"{limit} turns were used up")
 
-    def _told_turn(self, talk: _RunState) -> Steps[_Termination | None]:
+    def _streamed_turn(self, talk: _RunState) -> Steps[_Termination | None]:
         """A turn in a stream: the outputs that it hands in are told like any fields."""
         from sigwire.modules.agents.submit_stream import SubmitStream
 
-        handed = SubmitStream(self._submit, self._plain_plan().layout, place_of(self.react))
-        hear_beside(self.react, handed)
+        handed = SubmitStream(self._submit, self._plain_plan().layout, event_path_of(self.react))
+        set_submit_listener(self.react, handed)
         try:
             end = yield from self._turn(talk)
         finally:
-            hear_beside(self.react, None)
+            set_submit_listener(self.react, None)
         outputs = end.outputs if end is not None else None
         if rest := handed.unread() if outputs is None else handed.rest(outputs):
             yield Emit(*rest)
@@ -343,7 +345,7 @@ class ReAct(StepsModule, Generic[P, S]):
         if not calls:
             talk.step(choice, time.perf_counter() - began)
             return self._plain_end(choice)
-        place = place_of(self) if is_streamed() else None
+        place = event_path_of(self) if is_streamed() else None
         record = talk.record if place is None else _EmittingRecorder(talk.record, place)
         runs = yield from self.toolbox.run(self._to_run(calls), record=record)
         end, results = self._settle(calls, runs)
@@ -361,7 +363,7 @@ class ReAct(StepsModule, Generic[P, S]):
                 prediction = yield from asking
             except ContextWindowExceededError as error:
                 talk.attempts.append(Attempt("ask", error.model, error=error.code))
-                shorter = conversation.shortened(talk.history)
+                shorter = conversation.shorten_history(talk.history)
                 if shorter is None:
                     raise
                 talk.history = shorter
@@ -451,7 +453,7 @@ class ReAct(StepsModule, Generic[P, S]):
                 prediction = yield from self.extract.call_steps(**talk.inputs, **trajectory)
                 break
             except ContextWindowExceededError as error:
-                shorter = conversation.shortened(talk.history)
+                shorter = conversation.shorten_history(talk.history)
                 if shorter is None:
                     raise self._too_long(talk, error) from error
                 talk.history = shorter
@@ -517,7 +519,7 @@ class ReAct(StepsModule, Generic[P, S]):
 def _is_laid_out(layout: Layout, text: str) -> bool:
     """Whether a text holds outputs in the form that an adapter teaches, anywhere in it."""
     marks = (layout.opening(name).strip() for name in layout.codecs)
-    return layout.begins(text.lstrip()) or any(mark in text for mark in marks)
+    return layout.starts_outputs(text.lstrip()) or any(mark in text for mark in marks)
 
 
 def _parsed(plan: Plan, choice: Choice) -> dict[str, Any] | None:
@@ -547,7 +549,7 @@ def _is_text_loop(state: Any) -> bool:
 class _EmittingRecorder:
     """A record of tool runs that tells a stream of each as it is done."""
 
-    def __init__(self, record: list[ToolRun], place: Place) -> None:
+    def __init__(self, record: list[ToolRun], place: EventPath) -> None:
         self._record, self._place = record, place
 
     def append(self, done: ToolRun, /) -> None:
@@ -555,11 +557,11 @@ class _EmittingRecorder:
         Emit(_told(done, self._place)).run()
 
 
-def _told(done: ToolRun, place: Place) -> ToolDone:
+def _told(done: ToolRun, place: EventPath) -> ToolDone:
     return ToolDone(done.shown, path=place.path, turn=place.turn)
 
 
-def _tell(error: BaseException, talk: _RunState) -> None:
+def _emit_runs(error: BaseException, talk: _RunState) -> None:
     """Put what was done on an error that ends a run."""
     reason = talk.end and talk.end.reason
     failed = error.attempts if isinstance(error, LMError) else ()  # a ModelError's were counted when it was caught
@@ -611,7 +613,7 @@ class _RunState:
         """Take in what the model said."""
         self.record, self._heard, self._waiting = [], choice, calls
         self.taken.update(call.id for call in calls)
-        message = conversation.said(choice, calls)
+        message = conversation.assistant_message(choice, calls)
         if message.parts:
             self.add(message)
 
@@ -664,7 +666,7 @@ class _RunState:
         if not calls:
             return
         done = {run.call.id: run for run in self.record}
-        lost = {call.id: conversation.interrupted(call) for call in calls if call.id not in done}
+        lost = {call.id: conversation.interrupted_result(call) for call in calls if call.id not in done}
         self.answer([lost[call.id] if call.id in lost else done[call.id].shown for call in calls])
         results = tuple(lost[call.id] if call.id in lost else done[call.id].result for call in calls)
         self.step(self._heard, 0.0, calls, results, error="interrupted")
@@ -681,7 +683,7 @@ _PROBLEMS: Mapping[type[ModelError], str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
+class _FieldNames:
     """Names for our own fields that the signature has no other use for."""
 
     tools: str
@@ -690,7 +692,7 @@ class _Names:
     trajectory: str
 
     @classmethod
-    def free_in(cls, spec: SignatureSpec) -> _Names:
+    def free_in(cls, spec: SignatureSpec) -> _FieldNames:
         def free(name: str) -> str:
             while name in spec.by_name:
                 name += "_"
@@ -711,16 +713,16 @@ def _check(spec: SignatureSpec) -> None:
         raise SignatureError(f"{spec.name} has no outputs, so a run of ReAct could not end. Declare at least one.")
 
 
-def _conversing(signature: Any, names: _Names) -> Any:
+def _with_history(signature: Any, names: _FieldNames) -> Any:
     """The signature with a history."""
     if signature.spec.history_field:
         return signature
     return signature.append(names.history, InputField(), History)
 
 
-def _acting(signature: Any, names: _Names, submit: Submit) -> Any:
+def _turn_signature(signature: Any, names: _FieldNames, submit: Submit) -> Any:
     """Inputs, tools and history to tool calls: what each turn asks."""
-    acting = _conversing(signature, names)
+    acting = _with_history(signature, names)
     for spec in signature.spec.outputs:
         acting = acting.delete(spec.name)
     acting = acting.append(names.tools, InputField(), list[Tool]).append(names.calls, OutputField(), ToolCalls)
@@ -738,7 +740,7 @@ def _without_history(signature: Any) -> Any:
     return signature if field is None else signature.delete(field.name)
 
 
-def _extracting(signature: Any, names: _Names) -> Any:
+def _extraction_signature(signature: Any, names: _FieldNames) -> Any:
     """Inputs and what was found to the outputs: what is asked where a run ends without them."""
     described = InputField(desc="what was done with tools so far, and what came back")
     return (

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sigwire.adapters.field_events import Told
+from sigwire.adapters.field_events import FieldEvents
 from sigwire.adapters.prompts.layout import Layout
 from sigwire.adapters.streaming.json_members import JsonMemberReader
 from sigwire.adapters.streaming.text_before_outputs import LeadingTextReader
-from sigwire.adapters.streaming.text_fields import tell
+from sigwire.adapters.streaming.text_fields import emit_value
 from sigwire.core.events import ProgramEvent, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.ask import EventReader
-from sigwire.modules.program_stream import Place
+from sigwire.modules.program_stream import EventPath
 
 __all__ = ["SubmitStream"]
 
@@ -28,16 +28,16 @@ __all__ = ["SubmitStream"]
 class SubmitStream:
     """What is told of the outputs in one turn. ``layout``: the form in which a model may write them instead."""
 
-    def __init__(self, submit: Submit, layout: Layout, place: Place) -> None:
+    def __init__(self, submit: Submit, layout: Layout, place: EventPath) -> None:
         self._submit, self._layout, self._place = submit, layout, place
-        self._told = Told(*place)
+        self._told = FieldEvents(*place)
         self._text: LeadingTextReader | None = None
 
     def beside(self, reader: EventReader) -> EventReader:
         """The reader, and beside the arguments that it tells the outputs in them."""
-        self._told = Told(*self._place)
+        self._told = FieldEvents(*self._place)
         self._text = LeadingTextReader(self._layout)
-        return _Beside(reader, self._submit, self._told, self._text)
+        return _SubmitReader(reader, self._submit, self._told, self._text)
 
     def unread(self) -> list[ProgramEvent]:
         """The text that was taken for outputs, where it turned out to be none."""
@@ -50,14 +50,14 @@ class SubmitStream:
         told = self._told
         for name, codec in self._submit.codecs.items():
             if name in outputs and name not in told.ended and name not in told.begun:
-                tell(codec, outputs[name], told)
+                emit_value(codec, outputs[name], told)
         return told.take()
 
 
-class _Beside:
+class _SubmitReader:
     """Reads the first submission of an answer while another reader tells its calls."""
 
-    def __init__(self, reader: EventReader, submit: Submit, told: Told, text: LeadingTextReader) -> None:
+    def __init__(self, reader: EventReader, submit: Submit, told: FieldEvents, text: LeadingTextReader) -> None:
         self._reader, self._name, self._told, self._text = reader, submit.name, told, text
         self._members = JsonMemberReader(submit.codecs.items(), told)
         self._index: int | None = None

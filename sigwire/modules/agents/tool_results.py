@@ -14,9 +14,9 @@ from sigwire.core.json import JsonValue, Value, dumps, loads
 from sigwire.core.messages import AudioPart, FilePart, ImagePart
 from sigwire.core.parts import MediaPart
 from sigwire.core.record import Record
-from sigwire.core.set_order import in_order
+from sigwire.core.set_order import sort_sets
 
-__all__ = ["encode", "limit", "short_message"]
+__all__ = ["encode", "short_message", "shorten"]
 
 _MEDIA_PARTS = (ImagePart, AudioPart, FilePart)
 _SCALARS = frozenset({bool, int, str, type(None)})  # most of what a result is made of
@@ -42,7 +42,7 @@ def encode(value: Any) -> tuple[JsonValue, tuple[MediaPart, ...]]:
         return _scalar(value), ()
     if (part := _media_part(value)) is not None:
         return "", (part,)
-    reading = _Reading()
+    reading = _MediaExtractor()
     try:
         content = reading.read(value)
         return content if reading.is_json else _jsonable(content), tuple(reading.media)
@@ -69,7 +69,7 @@ def _media_part(value: Any) -> MediaPart | None:
     return cast("MediaPart", make()) if callable(make) else None
 
 
-class _Reading:
+class _MediaExtractor:
     """A copy of a value without its media. ``is_json``: nothing was met that JSON cannot hold as it stands."""
 
     __slots__ = ("is_json", "media")
@@ -123,7 +123,7 @@ def _jsonable(value: Any) -> JsonValue:
 
     try:
         text = to_json(value, bytes_mode="base64", inf_nan_mode="strings", fallback=own_form).decode()
-        made = in_order(value, loads(text))
+        made = sort_sets(value, loads(text))
     except (PydanticSerializationError, ValueError) as fault:
         raise ValueError(f"a value of the type {without_form[-1]} has no JSON form") from fault
     return made
@@ -151,7 +151,7 @@ _FORMS: Sequence[_Form] = (
 )
 
 
-def limit(content: JsonValue, characters: int | None) -> JsonValue:
+def shorten(content: JsonValue, characters: int | None) -> JsonValue:
     """The content, or where its text is longer than that many characters, its beginning and end around a note.
 
     >>> limit("abcdefghij" * 3, 10)

@@ -30,10 +30,10 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast, 
 from sigwire.core.json import Value
 from sigwire.core.tools.function import BoundArguments
 from sigwire.core.tools.tool import Tool, ToolCall, ToolResult
-from sigwire.effects.steps import Gather, Steps, arun, block_on, off_loop, run
+from sigwire.effects.steps import Gather, Steps, arun, block_on, run, to_thread
 from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal
-from sigwire.modules.agents.tool_results import encode, limit, short_message
-from sigwire.observe.callbacks import call as watch
+from sigwire.modules.agents.tool_results import encode, short_message, shorten
+from sigwire.observe.callbacks import watched_call as watch
 
 __all__ = ["OnError", "ToolRun", "Toolbox", "as_tools"]
 
@@ -132,7 +132,7 @@ class Toolbox:
         """Run calls, awaited."""
         return [done.shown for done in await arun(self.run(calls))]
 
-    def run(self, calls: Iterable[ToolCall], *, record: Record | None = None) -> Steps[tuple[ToolRun, ...]]:
+    def run(self, calls: Iterable[ToolCall], *, record: RunRecorder | None = None) -> Steps[tuple[ToolRun, ...]]:
         """The program that runs calls. ``record`` gets each as it is done: an interrupted run leaves what it has there."""
         items = [self._prepare(call, record) for call in calls]
         if len(items) == 1:
@@ -147,24 +147,24 @@ class Toolbox:
                 done[at] = finished
         return tuple(cast("list[ToolRun]", done))
 
-    def _prepare(self, call: ToolCall, record: Record | None) -> _ToolRunEffect | _Refused:
+    def _prepare(self, call: ToolCall, record: RunRecorder | None) -> _ToolRunEffect | _RejectedRun:
         tool = self.tools.get(call.name)
         if call.error is not None and call.error.code != "unknown_tool":
-            return _Refused(self, call, tool, call.error.message, record)
+            return _RejectedRun(self, call, tool, call.error.message, record)
         if tool is None:
             names = ", ".join(self.tools) or "none"
-            return _Refused(self, call, tool, f"There is no tool {call.name!r}. The tools are: {names}.", record)
+            return _RejectedRun(self, call, tool, f"There is no tool {call.name!r}. The tools are: {names}.", record)
         if call.arguments is None:
-            return _Refused(self, call, tool, "The arguments must be a JSON object.", record)
+            return _RejectedRun(self, call, tool, "The arguments must be a JSON object.", record)
         if tool.handler is None:
-            return _Refused(self, call, tool, f"{tool.name} is run by the provider, not here.", record)
+            return _RejectedRun(self, call, tool, f"{tool.name} is run by the provider, not here.", record)
         try:
             return _ToolRunEffect(self, call, tool, tool.handler, tool.bind(call.arguments), record)
         except Exception as fault:  # validators of users' types are users' code
             message = str(fault) if isinstance(fault, ValueError) and str(fault) else short_message(fault)
-            return _Refused(self, call, tool, message, record)
+            return _RejectedRun(self, call, tool, message, record)
 
-    def _groups(self, items: Sequence[_ToolRunEffect | _Refused]) -> Sequence[list[int]]:
+    def _groups(self, items: Sequence[_ToolRunEffect | _RejectedRun]) -> Sequence[list[int]]:
         """Which calls run together: neighbours whose tools allow it. A tool with ``parallel=False`` runs alone."""
         groups: list[list[int]] = []
         together: list[int] = []
@@ -179,13 +179,13 @@ class Toolbox:
         return [*groups, together] if together else groups
 
 
-class Record(Protocol):
+class RunRecorder(Protocol):
     """Who is told of each call as it is done: a list will do. It may be told from several threads at once."""
 
     def append(self, done: ToolRun, /) -> None: ...
 
 
-def _performed(item: _ToolRunEffect | _Refused) -> Steps[ToolRun]:
+def _performed(item: _ToolRunEffect | _RejectedRun) -> Steps[ToolRun]:
     done: ToolRun = yield item
     return done
 
@@ -202,7 +202,7 @@ def _answer(
     """What a call gave, and what the model sees of it."""
     result = shown = ToolResult(call.id, call.name, content, is_error, media)
     most = box.max_output if tool is None or tool.max_output is None else tool.max_output
-    if most is not None and (cut := limit(content, most)) is not content:
+    if most is not None and (cut := shorten(content, most)) is not content:
         shown = ToolResult(call.id, call.name, cut, is_error, media)
     return ToolRun(call, result, shown, seconds)
 
@@ -211,14 +211,14 @@ class _ToolTimeout(Exception):
     """A tool took longer than it may."""
 
 
-class _Refused:
+class _RejectedRun:
     """The effect of a call that cannot be run: it is answered at once."""
 
     __slots__ = ("_box", "_call", "_fault", "_record", "tool")
 
     nests = True  # its record may tell a stream of it
 
-    def __init__(self, box: Toolbox, call: ToolCall, tool: Tool | None, fault: str, record: Record | None) -> None:
+    def __init__(self, box: Toolbox, call: ToolCall, tool: Tool | None, fault: str, record: RunRecorder | None) -> None:
         self._box, self._call, self.tool, self._fault, self._record = box, call, tool, fault, record
 
     def run(self) -> ToolRun:
@@ -245,7 +245,7 @@ class _ToolRunEffect:
         tool: Tool,
         handler: Callable[..., Any],
         bound: BoundArguments,
-        record: Record | None,
+        record: RunRecorder | None,
     ) -> None:
         self._box, self._call, self.tool, self._record = box, call, tool, record
         self._handler, self._bound = handler, bound
@@ -291,7 +291,7 @@ class _ToolRunEffect:
         if self.tool.is_async:
             return await self._finished(self._handler(*self._bound.args, **self._bound.kwargs), began)
         # A thread cannot be stopped: past its time the handler goes on, and its value is dropped.
-        value, done = (await off_loop(_captured, partial(self._work, began)))()
+        value, done = (await to_thread(_captured, partial(self._work, began)))()
         return (value, done) if done is not None else await self._finished(value, began)
 
     def _work(self, began: float) -> tuple[Any, ToolRun | None]:

@@ -1,6 +1,6 @@
 """Where a module's parts are: one walker for everything that looks for modules inside modules.
 
-A path is a tuple of steps: an attribute name (``Attribute``), a list or tuple index (``int``) or a dict key (``Key``).
+A path is a tuple of steps: an attribute name (``AttributeStep``), a list or tuple index (``int``) or a dict key (``Key``).
 Lists, tuples and dicts are searched at any depth, attributes of other objects are not. A module or parameter that is
 found is not entered here; whoever walks decides that.
 """
@@ -11,24 +11,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-__all__ = ["Attribute", "Key", "Parameter", "Path", "Walkable", "contained", "name_of", "put"]
+__all__ = ["AttributeStep", "ItemStep", "Parameter", "Path", "Walkable", "contained", "name_of", "put"]
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class AttributeStep:
     """A step to an attribute."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class ItemStep:
     """A step to a dict's value."""
 
     key: Any
 
 
-Path: TypeAlias = tuple[Attribute | Key | int, ...]
+Path: TypeAlias = tuple[AttributeStep | ItemStep | int, ...]
 
 
 class Walkable:
@@ -42,7 +42,7 @@ class Parameter(Walkable):
 def contained(owner: object) -> Iterator[tuple[Path, Walkable]]:
     """The modules and parameters that an object's attributes hold, directly or in containers, in order."""
     seen: set[int] = set()
-    waiting: list[tuple[Path, Any]] = [((Attribute(name),), value) for name, value in _reversed(vars(owner))]
+    waiting: list[tuple[Path, Any]] = [((AttributeStep(name),), value) for name, value in _reversed(vars(owner))]
     while waiting:
         path, value = waiting.pop()
         if isinstance(value, Walkable):
@@ -56,24 +56,24 @@ def _reversed(attributes: dict[str, Any]) -> list[tuple[str, Any]]:
     return list(attributes.items())[::-1]
 
 
-def _entries(container: Any) -> Sequence[tuple[Key | int, Any]]:
+def _entries(container: Any) -> Sequence[tuple[ItemStep | int, Any]]:
     """A container's items, last first: the stack gives them back in order."""
     if issubclass(type(container), dict):
-        return [(Key(key), item) for key, item in reversed(container.items())]
+        return [(ItemStep(key), item) for key, item in reversed(container.items())]
     return [(index, container[index]) for index in reversed(range(len(container)))]
 
 
 def name_of(path: Path, *, quoted: bool = True) -> str:
     """A path as text; ``quoted`` writes string keys with quotes.
 
-    >>> name_of((Attribute("steps"), 0, Attribute("predict"), Key("k")))
+    >>> name_of((AttributeStep("steps"), 0, AttributeStep("predict"), Key("k")))
     "steps[0].predict['k']"
     """
     text = ""
     for step in path:
-        if isinstance(step, Attribute):
+        if isinstance(step, AttributeStep):
             text += f".{step.name}" if text else step.name
-        elif isinstance(step, Key):
+        elif isinstance(step, ItemStep):
             text += f"[{step.key!r}]" if quoted else f"[{step.key}]"
         else:
             text += f"[{step}]"
@@ -87,10 +87,10 @@ def put(owner: Any, path: Path, value: Any) -> Any:
     {'k': (1, 3)}
     """
     step, rest = path[0], path[1:]
-    if isinstance(step, Attribute):
+    if isinstance(step, AttributeStep):
         setattr(owner, step.name, put(getattr(owner, step.name), rest, value) if rest else value)
         return owner
-    index = step.key if isinstance(step, Key) else step
+    index = step.key if isinstance(step, ItemStep) else step
     item = put(owner[index], rest, value) if rest else value
     if not issubclass(type(owner), tuple):
         owner[index] = item

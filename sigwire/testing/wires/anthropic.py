@@ -24,12 +24,12 @@ from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import SSEFraming
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import (
-    Exchange,
+    FakeWire,
     IdSequence,
     ParsedRequest,
+    ReceivedRequest,
     Rejected,
     Status,
-    Wire,
     arguments_of,
     bearer,
     counted,
@@ -67,7 +67,7 @@ STOP_REASONS: Mapping[str, str] = {
 }  # fmt: skip
 
 
-class Anthropic(Wire):
+class Anthropic(FakeWire):
     """``POST /v1/messages``."""
 
     name = "anthropic"
@@ -93,7 +93,7 @@ class Anthropic(Wire):
         "overloaded": "Overloaded",
     }
 
-    def key(self, exchange: Exchange) -> str | None:
+    def key(self, exchange: ReceivedRequest) -> str | None:
         if (key := exchange.headers.get("x-api-key") or bearer(exchange)) is None:
             raise Rejected(Fault("auth", "x-api-key header is required"))
         version = exchange.headers.get("anthropic-version")
@@ -103,7 +103,7 @@ class Anthropic(Wire):
             raise Rejected(Fault("bad_request", f'anthropic-version: "{version}" is not a valid version'))
         return key
 
-    def read(self, body: RequestNode, exchange: Exchange) -> ParsedRequest:
+    def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         body.fields(FIELDS)
         model = body["model"].text()
         limit = body["max_tokens"].integer(0)

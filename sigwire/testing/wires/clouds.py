@@ -14,7 +14,7 @@ from sigwire.core.json import JsonObject
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.chunking import Cutter
 from sigwire.testing.request_node import RequestNode
-from sigwire.testing.wire import Exchange, ParsedRequest, Rejected, Status, bearer
+from sigwire.testing.wire import ParsedRequest, ReceivedRequest, Rejected, Status, bearer
 from sigwire.testing.wires.gemini import Gemini
 from sigwire.testing.wires.openai import OpenAIWire
 from sigwire.testing.wires.openai_chat import OpenAIChat
@@ -53,7 +53,7 @@ class _Azure(OpenAIWire):
         "content_filter": "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
     }
 
-    def key(self, exchange: Exchange) -> str | None:
+    def key(self, exchange: ReceivedRequest) -> str | None:
         if (key := exchange.headers.get("api-key") or bearer(exchange)) is None:
             raise Rejected(Fault("auth", _DENIED))
         return key
@@ -71,7 +71,7 @@ class AzureChat(_Azure, OpenAIChat):
     name = "azure"
     route = re.compile(r"/openai/(?:deployments/(?P<deployment>[^/]+)|v1)/chat/completions")
 
-    def read(self, body: RequestNode, exchange: Exchange) -> ParsedRequest:
+    def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         place = self.route.fullmatch(exchange.path)
         assert place is not None, "the server routes by this pattern"
         if place["deployment"]:
@@ -110,7 +110,7 @@ class Vertex(Gemini):
         "auth": (401, "UNAUTHENTICATED", "ACCESS_TOKEN_TYPE_UNSUPPORTED"),
     }
 
-    def key(self, exchange: Exchange) -> str | None:
+    def key(self, exchange: ReceivedRequest) -> str | None:
         if (key := bearer(exchange)) is None:
             text = "Request is missing required authentication credential. Expected OAuth 2 access token."
             raise Rejected(Fault("auth", text, code="CREDENTIALS_MISSING"))

@@ -14,7 +14,7 @@ from typing import Any
 
 from sigwire.core.json import JsonObject
 from sigwire.testing.request_node import RequestNode
-from sigwire.testing.wire import Exchange, ParsedRequest, bearer
+from sigwire.testing.wire import ParsedRequest, ReceivedRequest, bearer
 from sigwire.testing.wires.openai_chat import FIELDS, OpenAIChat
 
 __all__ = ["CompatibleChat"]
@@ -30,10 +30,10 @@ class CompatibleChat(OpenAIChat):
     base = "/compatible/v1"
     route = re.compile(r"/compatible/v1/chat/completions")
 
-    def key(self, exchange: Exchange) -> str | None:
+    def key(self, exchange: ReceivedRequest) -> str | None:
         return bearer(exchange)  # a server of one's own asks for none
 
-    def read(self, body: RequestNode, exchange: Exchange) -> ParsedRequest:
+    def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         asked = super().read(RequestNode(_in_openais_words(body)), exchange)
         return replace(asked, usage=True, padded=False)
 

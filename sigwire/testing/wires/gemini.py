@@ -25,12 +25,12 @@ from sigwire.testing.framing import Framing, JsonArrayFraming, SSEFraming
 from sigwire.testing.gemini_models import check_model
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import (
-    Exchange,
+    FakeWire,
     IdSequence,
     ParsedRequest,
+    ReceivedRequest,
     Rejected,
     Status,
-    Wire,
     arguments_of,
     bearer,
     counted,
@@ -67,7 +67,7 @@ FINISH: Mapping[str, str] = {
 SNAKE = re.compile(r"_([a-z])")
 
 
-class Gemini(Wire):
+class Gemini(FakeWire):
     """``POST /v1/models/{model}:generateContent``, also below ``/v1beta`` and ``/v1alpha``."""
 
     name = "gemini"
@@ -96,14 +96,14 @@ class Gemini(Wire):
         "overloaded": "The model is overloaded. Please try again later.",
     }
 
-    def key(self, exchange: Exchange) -> str | None:
+    def key(self, exchange: ReceivedRequest) -> str | None:
         key = exchange.headers.get("x-goog-api-key") or exchange.query.get("key") or bearer(exchange)
         if key is None:
             text = "Method doesn't allow unregistered callers (callers without established identity)."
             raise Rejected(Fault("permission", text))
         return key
 
-    def read(self, body: RequestNode, exchange: Exchange) -> ParsedRequest:
+    def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         place = self.route.fullmatch(exchange.path)
         assert place is not None, "the server routes by this pattern"
         model = place["model"]
@@ -179,7 +179,7 @@ class Gemini(Wire):
         return {}  # how long to wait stands in the body
 
 
-def _framing(exchange: Exchange) -> Framing:
+def _framing(exchange: ReceivedRequest) -> Framing:
     return SSEFraming(newline="\r\n") if exchange.query.get("alt") == "sse" else JsonArrayFraming()
 
 

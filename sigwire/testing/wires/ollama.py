@@ -20,15 +20,15 @@ from sigwire.core.response import Response
 from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.chunking import Cutter
-from sigwire.testing.framing import JsonLines
+from sigwire.testing.framing import NdjsonFraming
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import (
     USUAL_STATUSES,
-    Exchange,
+    FakeWire,
     IdSequence,
     ParsedRequest,
+    ReceivedRequest,
     Status,
-    Wire,
     arguments_of,
     bearer,
     counted,
@@ -44,7 +44,7 @@ LEVELS = frozenset({"low", "medium", "high", "max"})
 _ROLE: Mapping[str, Any] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
 
-class Ollama(Wire):
+class Ollama(FakeWire):
     """``POST /api/chat``."""
 
     name = "ollama"
@@ -59,16 +59,16 @@ class Ollama(Wire):
         "server": "llama runner process has terminated: exit status 2",
     }
 
-    def key(self, exchange: Exchange) -> str | None:
+    def key(self, exchange: ReceivedRequest) -> str | None:
         return bearer(exchange)  # a server of one's own asks for none
 
-    def read(self, body: RequestNode, exchange: Exchange) -> ParsedRequest:
+    def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         model = body["model"].text()
         tools = tuple(_tool(tool) for tool in body["tools"].items()) if body.has("tools") else ()
         messages = _messages(body["messages"].items()) if body.has("messages") else ()
         request = Request(messages, tools, None, None, _format(body.get("format")), _options(body))
         stream = body.get("stream")
-        return ParsedRequest(model, request, JsonLines() if stream is None or stream.flag() else None)
+        return ParsedRequest(model, request, NdjsonFraming() if stream is None or stream.flag() else None)
 
     def write(self, response: Response, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
         usage, choice = counted(response, asked), response.choices[0]

@@ -10,7 +10,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.parts import ImagePart
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.request_node import InvalidValue, Path, RequestNode
-from sigwire.testing.wire import Exchange, Rejected, Status, Wire, bearer, tool_names
+from sigwire.testing.wire import FakeWire, ReceivedRequest, Rejected, Status, bearer, tool_names
 
 __all__ = ["EFFORTS", "OpenAIWire", "check_name", "check_schema", "image", "offered", "padding", "stream_options"]
 
@@ -24,7 +24,7 @@ NOT_STRICT = frozenset(
 )
 
 
-class OpenAIWire(Wire):
+class OpenAIWire(FakeWire):
     """The half of an OpenAI wire that does not depend on the endpoint."""
 
     base = "/v1"
@@ -52,7 +52,7 @@ class OpenAIWire(Wire):
         "context_length": "This model's maximum context length is 128000 tokens. Your messages resulted in 130000 tokens.",
     }
 
-    def key(self, exchange: Exchange) -> str | None:
+    def key(self, exchange: ReceivedRequest) -> str | None:
         if (key := bearer(exchange)) is None:
             raise Rejected(
                 Fault(

@@ -22,7 +22,7 @@ from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import SSEFraming
 from sigwire.testing.openai_models import check_chat_model
 from sigwire.testing.request_node import InvalidValue, RequestNode
-from sigwire.testing.wire import Exchange, IdSequence, ParsedRequest, counted, parts_of, spec, tokens_of
+from sigwire.testing.wire import IdSequence, ParsedRequest, ReceivedRequest, counted, parts_of, spec, tokens_of
 from sigwire.testing.wires.openai import EFFORTS, OpenAIWire, check_name, check_schema, image, offered, stream_options
 from sigwire.testing.wires.openai_chat_stream import chunks
 
@@ -50,7 +50,7 @@ class OpenAIChat(OpenAIWire):
     name = "openai"
     route = re.compile(r"/v1/chat/completions")
 
-    def read(self, body: RequestNode, exchange: Exchange) -> ParsedRequest:
+    def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         body.fields(FIELDS)
         model = body["model"].text()
         check_chat_model(body, model)

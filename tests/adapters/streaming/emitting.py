@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from sigwire.adapters.plan import Parsed, Plan
+from sigwire.adapters.plan import ParsedChoice, Plan
 from sigwire.adapters.streaming import FieldReader
 from sigwire.core.events import (
     ChoiceEnd,
@@ -83,7 +83,7 @@ def tell(plan: Plan, pieces: Sequence[str], tools: tuple[Tool, ...] = (), finish
     return read(FieldReader(plan, tools), [*map(TextDelta, pieces), ChoiceEnd(finish)])
 
 
-def read_whole(plan: Plan, text: str, tools: tuple[Tool, ...] = ()) -> tuple[Parsed | None, Choice]:
+def read_whole(plan: Plan, text: str, tools: tuple[Tool, ...] = ()) -> tuple[ParsedChoice | None, Choice]:
     """What the plan reads of the same answer, and the choice it reads; no fields where it cannot be used."""
     (choice,) = plan.normalize(Response((Choice(text),)), tools).choices
     try:

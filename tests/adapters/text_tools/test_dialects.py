@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sigwire.adapters.text_tools import Block, Grammar, Offer, dialects, read_calls, register, registry
+from sigwire.adapters.text_tools import CallBlock, Grammar, ToolCatalog, dialects, read_calls, register, registry
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, tagged_json
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers
@@ -240,7 +240,7 @@ def clean_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_registered", registry._registered)
 
 
-def at_sign(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def at_sign(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     """``@@NAME {...}``."""
     for name in offer.tools:
         if (yield from cursor.takes(name)):

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.adapters.text_tools import read_calls
-from sigwire.adapters.text_tools.cursor import Cursor, now
-from sigwire.adapters.text_tools.grammar import Offer
+from sigwire.adapters.text_tools.cursor import Cursor, run_complete
+from sigwire.adapters.text_tools.grammar import ToolCatalog
 from sigwire.adapters.text_tools.grammars.literals import LiteralError, read_arguments, read_bare_object, read_literal
 from sigwire.adapters.text_tools.grammars.parameter_text import read_value
 from sigwire.adapters.text_tools.grammars.pythonic import read_call
@@ -42,7 +42,7 @@ def test_any_text_is_a_literal_or_an_error_of_ours(text: str) -> None:
 def test_keyword_arguments_are_read_back(arguments: dict[str, Any]) -> None:
     text = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
     assert read_arguments(text) == arguments
-    call = read_call(f"add({text})", Offer.of(["add"]))
+    call = read_call(f"add({text})", ToolCatalog.of(["add"]))
     assert call is not None
     assert call.arguments == arguments
 
@@ -127,7 +127,7 @@ def test_schemas_that_point_at_themselves_end() -> None:
 def test_a_bracketed_value_ends_where_its_brackets_do(
     text: str, notation: Any, end: int, missing: str, cut: bool
 ) -> None:
-    extent = now(skim(Cursor(text, closed=True), notation))
+    extent = run_complete(skim(Cursor(text, closed=True), notation))
     assert (extent.end, extent.missing, extent.cut) == (end, missing, cut)
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, HttpUrl, field_validator, model_validator
 from typing_extensions import TypedDict
 
-from sigwire.adapters.values.codecs import FieldCodec, Read, ValueReadError
+from sigwire.adapters.values.codecs import FieldCodec, ReadValue, ValueReadError
 from sigwire.adapters.values.edges import EDGES
 from sigwire.core.parts import AudioPart, ImagePart
 from sigwire.core.tools.tool import ToolCall, ToolCalls
@@ -136,7 +136,7 @@ def codec(kind: t.Any, direction: str = "output", **options: t.Any) -> FieldCode
     return FieldCodec(field(kind, direction, **options))
 
 
-def whats(read: Read) -> list[str]:
+def whats(read: ReadValue) -> list[str]:
     return [repair.what for repair in read.repairs]
 
 
@@ -243,10 +243,10 @@ def test_every_value_survives_text_and_json(name: str) -> None:
     def survives(value: t.Any) -> None:
         text = codec_.render(value)
         assert text == text.strip()
-        assert same(codec_.read(text, strict=True), Read(value))
-        assert same(codec_.read(f"\n {text}\n\n", strict=True), Read(value))
+        assert same(codec_.read(text, strict=True), ReadValue(value))
+        assert same(codec_.read(f"\n {text}\n\n", strict=True), ReadValue(value))
         dumped = codec_.dump(value)
-        assert same(codec_.load(dumped, strict=True), Read(value))
+        assert same(codec_.load(dumped, strict=True), ReadValue(value))
         assert codec_.render(dumped) == text
 
     survives()
@@ -272,7 +272,7 @@ def test_none_empty_and_absent_are_different() -> None:
 
 def test_text_is_never_decoded_for_text_fields() -> None:
     for text in ('{"value": "x"}', '"quoted"', "null", "5", "```\nx\n```"):
-        assert codec(str).read(text) == Read(text)
+        assert codec(str).read(text) == ReadValue(text)
 
 
 # --- reading what models write -------------------------------------------------------------------------
@@ -326,7 +326,7 @@ def test_what_models_write_is_repaired_and_the_repair_is_listed(
     kind: t.Any, text: str, value: t.Any, what: str
 ) -> None:
     read = codec(kind).read(text)
-    assert same(read, Read(value, read.repairs))
+    assert same(read, ReadValue(value, read.repairs))
     assert what in whats(read)
     assert all(repair.field == "value" for repair in read.repairs)
 
@@ -364,8 +364,8 @@ EXACT: list[tuple[t.Any, str, t.Any]] = [
 
 @pytest.mark.parametrize(("kind", "text", "value"), EXACT)
 def test_what_fits_is_read_without_repairs_also_strictly(kind: t.Any, text: str, value: t.Any) -> None:
-    assert same(codec(kind).read(text, strict=True), Read(value))
-    assert same(codec(kind).read(text), Read(value))
+    assert same(codec(kind).read(text, strict=True), ReadValue(value))
+    assert same(codec(kind).read(text), ReadValue(value))
 
 
 REFUSED: list[tuple[t.Any, str, str]] = [

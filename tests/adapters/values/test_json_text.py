@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.adapters.values.json_text import MAX_DEPTH, read_json, unwrapped
+from sigwire.adapters.values.json_text import MAX_DEPTH, read_json, unwrap_candidates
 from sigwire.core.json import JsonValue
 from sigwire.errors import JsonReadError
 
@@ -256,5 +256,5 @@ WRAPPERS: list[tuple[JsonValue, list[JsonValue]]] = [
 
 @pytest.mark.parametrize(("value", "inner"), WRAPPERS)
 def test_wrappers_come_off_one_level(value: JsonValue, inner: list[JsonValue]) -> None:
-    assert [found for found, _ in unwrapped(value)] == inner
-    assert all(what for _, what in unwrapped(value))
+    assert [found for found, _ in unwrap_candidates(value)] == inner
+    assert all(what for _, what in unwrap_candidates(value))

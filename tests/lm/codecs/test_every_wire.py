@@ -25,7 +25,7 @@ from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, Target
 from sigwire.lm.providers.registry import find_provider
 from sigwire.testing.fake_provider import WIRES
 from sigwire.testing.request_node import RequestNode
-from sigwire.testing.wire import Exchange, IdSequence, ParsedRequest, Wire
+from sigwire.testing.wire import FakeWire, IdSequence, ParsedRequest, ReceivedRequest
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,7 +34,7 @@ class Pair:
 
     codec: Codec[Any]
     target: Target[Any]
-    provider: Wire
+    provider: FakeWire
     thinks: bool
 
     @classmethod
@@ -50,7 +50,7 @@ class Pair:
     def read(self, sent: EncodedRequest) -> ParsedRequest:
         """What the provider reads, through bytes."""
         body = json.loads(json.dumps(sent.body).encode())
-        exchange = Exchange("POST", self.provider.base + sent.path, sent.query, sent.headers)
+        exchange = ReceivedRequest("POST", self.provider.base + sent.path, sent.query, sent.headers)
         return self.provider.read(RequestNode(body), exchange)
 
 

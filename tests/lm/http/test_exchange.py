@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.errors import ConfigurationError
-from sigwire.lm.http.exchange import BodyDecompressor, ProtocolError, TooLongError, read_head, sendable
+from sigwire.lm.http.exchange import BodyDecompressor, ProtocolError, TooLongError, encode_head, read_head
 
 BODIES = st.binary(max_size=300)
 
@@ -75,7 +75,7 @@ def test_a_coding_that_was_not_asked_for_is_refused() -> None:
 @given(st.dictionaries(st.text(min_size=1, max_size=10), st.text(max_size=20), max_size=4))
 def test_no_header_can_add_a_line(headers: dict[str, str]) -> None:
     try:
-        sendable("POST", "/", headers, "http://model.test/")
+        encode_head("POST", "/", headers, "http://model.test/")
     except ConfigurationError:
         return
     sent = "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode("latin-1")

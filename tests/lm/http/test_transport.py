@@ -29,7 +29,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from sigwire.effects.emitting import Emit, stream
-from sigwire.effects.steps import Gather, Steps, arun, off_loop
+from sigwire.effects.steps import Gather, Steps, arun, to_thread
 from sigwire.errors import ConfigurationError, LMError, LMTimeoutError, LMTransportError
 from sigwire.lm.http.transport import HttpReply, HttpRequest, HttpTransport
 from sigwire.lm.http.urls import endpoint, proxy_from_env
@@ -1628,7 +1628,7 @@ class Fetch:
             return b"".join(reply)
 
     async def arun(self) -> bytes:
-        return await off_loop(self.run)
+        return await to_thread(self.run)
 
 
 def fetched(effect: Fetch) -> Steps[bytes]:

@@ -16,14 +16,14 @@ from sigwire.core.messages import ImagePart, Message, OpaquePart, TextPart, Thin
 from sigwire.core.request import Request
 from sigwire.core.response import Response, Usage
 from sigwire.core.tools.tool import ToolCall
-from sigwire.effects.cancellation import CancelScope, enter
+from sigwire.effects.cancellation import CancelScope, set_scope
 from sigwire.effects.emitting import Returned, astream, stream
 from sigwire.effects.steps import Steps, run
 from sigwire.errors import ConfigurationError, LMError, LMRateLimitError, LMTimeoutError, LMTransportError
 from sigwire.lm.client import LM
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.litellm import backend as bridge
-from sigwire.lm.litellm.effects import Chunks, CompletionEffect, tell
+from sigwire.lm.litellm.effects import CompletionEffect, LiteLLMStream, emit_stream
 
 # litellm's own models, built when they are first used.
 pytestmark = pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning")
@@ -86,7 +86,9 @@ class Package:
 
 def program(package: Package, to: Target[bridge.LiteLLMProfile] = CLAUDE, **arguments: Any) -> Steps[Response]:
     sent = bridge.encode_call(ASKED, to, stream=True)[1]
-    return tell(Chunks(package, arguments), bridge.LiteLLMDecoder(sent, to), lambda error: bridge.failure(error, to))
+    return emit_stream(
+        LiteLLMStream(package, arguments), bridge.LiteLLMDecoder(sent, to), lambda error: bridge.failure(error, to)
+    )
 
 
 async def told(how: str, of: Steps[Response]) -> list[StreamEvent]:
@@ -238,7 +240,7 @@ def test_where_it_may_be_left_the_awaited_call_is_made_unless_the_provider_is_th
 
     def ask() -> None:
         if left:
-            enter(CancelScope())
+            set_scope(CancelScope())
         if whole:
             CompletionEffect(package, {"model": "mine/m"}).run()
         else:
@@ -275,12 +277,12 @@ async def test_a_cancelled_call_closes_the_reply_that_litellm_was_reading() -> N
             return await asyncio.sleep(30)
 
     async def chunks() -> None:
-        reading = Chunks(Busy([]), {"at": "chunks"})
+        reading = LiteLLMStream(Busy([]), {"at": "chunks"})
         await reading.open().arun()
         await reading.next().arun()
 
     async def left_before_the_first_chunk() -> None:
-        reading = Chunks(Busy([]), {"at": "chunks"})
+        reading = LiteLLMStream(Busy([]), {"at": "chunks"})
         await reading.open().arun()
         try:
             await asyncio.sleep(30)
@@ -289,7 +291,7 @@ async def test_a_cancelled_call_closes_the_reply_that_litellm_was_reading() -> N
 
     for ask in (
         CompletionEffect(Busy([]), {}).arun,
-        Chunks(Busy([]), {}).open().arun,
+        LiteLLMStream(Busy([]), {}).open().arun,
         chunks,
         left_before_the_first_chunk,
     ):

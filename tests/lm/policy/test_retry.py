@@ -23,7 +23,7 @@ from sigwire.errors import (
     LMTransportError,
     LMUnexpectedError,
 )
-from sigwire.lm.policy.retry import RetryPolicy, Sleep, retrying
+from sigwire.lm.policy.retry import RetryPolicy, Sleep, retry_exchange
 
 
 @dataclass
@@ -68,7 +68,7 @@ HOWS = pytest.mark.parametrize("how", ["blocking", "awaited"])
 async def test_what_passes_is_tried_again_after_waits_that_double(how: str) -> None:
     clock, attempts = Clock(), list[Attempt]()
     trip = trips(LMServerError("busy"), LMTimeoutError("slow"), LMTransportError("reset"), "done")
-    assert await drive(how, retrying(trip, policy(clock), attempts, "openai/m")) == "done"
+    assert await drive(how, retry_exchange(trip, policy(clock), attempts, "openai/m")) == "done"
     assert clock.slept == [0.5, 1.0, 2.0]
     assert attempts == [
         Attempt("ask", "openai/m", error="server"),
@@ -92,7 +92,7 @@ async def test_what_passes_is_tried_again_after_waits_that_double(how: str) -> N
 async def test_what_does_not_pass_is_raised_at_once_with_its_attempt(how: str, error: LMError) -> None:
     clock = Clock()
     with pytest.raises(LMError) as caught:
-        await drive(how, retrying(trips(error), policy(clock), [], "m"))
+        await drive(how, retry_exchange(trips(error), policy(clock), [], "m"))
     assert caught.value is error
     assert error.attempts == (Attempt("ask", "m", error=error.code),)
     assert clock.slept == []
@@ -102,7 +102,7 @@ async def test_what_does_not_pass_is_raised_at_once_with_its_attempt(how: str, e
 async def test_the_number_of_retries_is_bounded_and_the_last_error_tells_of_all(how: str) -> None:
     errors = [LMServerError(str(number)) for number in range(4)]
     with pytest.raises(LMServerError, match="2") as caught:
-        await drive(how, retrying(trips(*errors), policy(retries=2), []))
+        await drive(how, retry_exchange(trips(*errors), policy(retries=2), []))
     assert [attempt.purpose for attempt in caught.value.attempts] == ["ask", "retry", "retry"]
 
 
@@ -124,7 +124,7 @@ def test_the_providers_word_on_waiting_counts_up_to_two_minutes(error: LMError, 
 def test_an_error_that_says_of_itself_that_it_passes_is_tried_again() -> None:
     error = LMInvalidRequestError("the model wrote a broken call")
     error.retryable = True
-    assert run(retrying(trips(error, "done"), policy(), [])) == "done"
+    assert run(retry_exchange(trips(error, "done"), policy(), [])) == "done"
 
 
 @pytest.mark.parametrize("retries", [0, 1, 5])
@@ -132,7 +132,7 @@ def test_a_success_without_an_answer_in_it_is_tried_again_once_at_most(retries: 
     errors = [LMServerError("no choices", status=200) for _ in range(3)]
     attempts = list[Attempt]()
     with pytest.raises(LMServerError):
-        run(retrying(trips(*errors), policy(retries=retries), attempts))
+        run(retry_exchange(trips(*errors), policy(retries=retries), attempts))
     assert len(attempts) == min(retries, 1) + 1
 
 
@@ -140,7 +140,7 @@ def test_an_error_that_a_success_names_is_tried_again_as_often_as_any() -> None:
     errors = [LMServerError("slow down", status=200, provider_code="rate_limit_exceeded") for _ in range(3)]
     attempts = list[Attempt]()
     with pytest.raises(LMServerError):
-        run(retrying(trips(*errors), policy(retries=2), attempts))
+        run(retry_exchange(trips(*errors), policy(retries=2), attempts))
     assert len(attempts) == 3
 
 
@@ -151,7 +151,7 @@ def test_anything_but_an_lm_error_passes_untouched() -> None:
 
     attempts = list[Attempt]()
     with pytest.raises(ZeroDivisionError):
-        run(retrying(trip, policy(), attempts))
+        run(retry_exchange(trip, policy(), attempts))
     assert attempts == []
 
 

@@ -20,7 +20,7 @@ from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.reasoning import EFFORTS
 from sigwire.lm.providers import registry as providers
-from sigwire.lm.providers.registry import PROVIDERS, Key, ModelRule, Provider, Wire, find_provider, register
+from sigwire.lm.providers.registry import PROVIDERS, ApiKey, ModelRule, Provider, Wire, find_provider, register
 
 ROOT = Path(__file__).resolve().parents[3]
 OVER_HTTP = [row for row in PROVIDERS.values() if not row.backend]
@@ -200,7 +200,7 @@ def test_what_ollama_host_means(host: str, base: str) -> None:
 
 
 def test_a_row_of_ones_own_takes_three_lines() -> None:
-    register(Provider(prefix="acme", base_url="https://llm.acme.example/v1", keys=(Key("ACME_API_KEY"),)))
+    register(Provider(prefix="acme", base_url="https://llm.acme.example/v1", keys=(ApiKey("ACME_API_KEY"),)))
     row, name = find_provider("acme/some-model")
     _, dialect = row.wires["chat"].load()
     assert (row.prefix, name, dialect) == ("acme", "some-model", COMPATIBLE)
@@ -312,7 +312,7 @@ def test_the_pages_show_what_the_table_says() -> None:
 
 
 def test_a_row_of_ones_own_is_in_the_tables_and_makes_the_pages_stale(capsys: pytest.CaptureFixture[str]) -> None:
-    register(Provider(prefix="acme", base_url="https://llm.acme.example/v1", keys=(Key("ACME_API_KEY"),)))
+    register(Provider(prefix="acme", base_url="https://llm.acme.example/v1", keys=(ApiKey("ACME_API_KEY"),)))
     tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
     assert '| `LM("acme/...")` | `ACME_API_KEY` | `https://llm.acme.example/v1` |' in tables["models"]()
     assert (

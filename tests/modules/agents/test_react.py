@@ -562,9 +562,9 @@ def test_completing_a_history_is_idempotent_and_says_what_it_did() -> None:
     call = ToolCall("call_0", "add", {})
     cut = History([{"question": "?"}, Message.assistant("", [call, ToolCall("call_1", "add", {})])])
     cut = cut.append(Message.tool(ToolResult("call_1", "add", 2), ToolResult("stray", "add", 3)), Message.tool())
-    done = conversation.completed(cut)
+    done = conversation.answer_open_calls(cut)
     assert [result.content for result in done.messages[-1].tool_results] == [conversation.INTERRUPTED, 2]  # type: ignore[union-attr]
-    assert conversation.completed(done) is done
+    assert conversation.answer_open_calls(done) is done
 
 
 async def test_a_dspy_style_history_keeps_its_answers() -> None:

@@ -25,7 +25,7 @@ from sigwire.core.messages import ImagePart
 from sigwire.core.tools.tool import Tool, ToolCall, ToolResult, WebSearch
 from sigwire.effects.steps import arun, run
 from sigwire.errors import ConfigurationError, RetryTool, ToolDefinitionError, ToolFailed
-from sigwire.modules.agents.tool_results import encode, limit, short_message
+from sigwire.modules.agents.tool_results import encode, short_message, shorten
 from sigwire.modules.agents.toolbox import Toolbox, ToolRun
 from sigwire.observe.callbacks import BaseCallback
 from sigwire.settings import context
@@ -318,7 +318,7 @@ def test_a_tool_may_answer_with_a_result_of_its_own() -> None:
 
 @given(st.text(), st.integers(0, 50))
 def test_a_long_text_keeps_its_ends_and_says_what_is_missing(text: str, most: int) -> None:
-    shown = limit(text, most)
+    shown = shorten(text, most)
     assert isinstance(shown, str)
     if len(text) <= most:
         assert shown is text

@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog
 from sigwire.adapters.text_tools.grammars.pythonic import PYTHON_LISTS
 from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block
-from sigwire.adapters.text_tools.grammars.tagged_values import glm_pairs
+from sigwire.adapters.text_tools.grammars.tagged_values import read_glm_pairs
 from sigwire.adapters.text_tools.json_calls import (
     ARGUMENTS,
     NAMES,
@@ -39,7 +39,7 @@ _TEXT = re.compile(r"""[^"'\\\n]*""")
 _HAS_ARGUMENTS = re.compile(r"""["']?(?:arguments|parameters|args)["']?\s*:""")
 
 
-def _json(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _json(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     if not (yield from _may_be_call(cursor, offer)):
         return None
     read = yield from payload(cursor, _NONE)
@@ -51,10 +51,10 @@ def _json(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
     sure = (yield from cursor.takes_any(_LEFT_CLOSERS)) is not None
     cursor.position = cursor.position if sure else start
     notes = ("the opening marker of a call was missing",) if sure else ()
-    return Block(block.calls, (*block.notes, *notes), sure)
+    return CallBlock(block.calls, (*block.notes, *notes), sure)
 
 
-def _may_be_call(cursor: Cursor, offer: Offer) -> Wait[bool]:
+def _may_be_call(cursor: Cursor, offer: ToolCatalog) -> Wait[bool]:
     """Whether the first key can be a call's, and its name a tool's; passes nothing."""
     start = cursor.position
     yield from cursor.takes("[")
@@ -64,7 +64,7 @@ def _may_be_call(cursor: Cursor, offer: Offer) -> Wait[bool]:
     return found
 
 
-def _first_member(cursor: Cursor, offer: Offer) -> Wait[bool]:
+def _first_member(cursor: Cursor, offer: ToolCatalog) -> Wait[bool]:
     yield from cursor.space()
     quote = yield from cursor.takes_any(('"', "'"))
     key = yield from cursor.run(_WORD)
@@ -81,14 +81,14 @@ def _first_member(cursor: Cursor, offer: Offer) -> Wait[bool]:
     return offer.declared((yield from cursor.run(_TEXT))) is not None
 
 
-def _weak_calls(read: JsonPayload, offer: Offer) -> Block | None:
+def _weak_calls(read: JsonPayload, offer: ToolCatalog) -> CallBlock | None:
     """The calls of a value that is nothing else. One that was cut off is an error once it is clear what it would have been."""
     items = read.items or (read,)
     values = [value for item in items if item.fault is None for value in _values(item)]
     faults = [item for item in items if item.fault is not None]
     if any(not _is_call_of_any(value) for value in values) or not _says_what_it_is(values, faults, offer):
         return None
-    return Block(calls_in(read, offer), read.notes)
+    return CallBlock(calls_in(read, offer), read.notes)
 
 
 def _values(item: JsonPayload) -> list[object]:
@@ -101,10 +101,10 @@ def _values(item: JsonPayload) -> list[object]:
 def _is_call_of_any(value: object) -> bool:
     """Whether a value is a call, of whichever tool."""
     name = call_name(value)
-    return name is not None and is_call(value, Offer.of([name]))
+    return name is not None and is_call(value, ToolCatalog.of([name]))
 
 
-def _says_what_it_is(values: list[object], faults: list[JsonPayload], offer: Offer) -> bool:
+def _says_what_it_is(values: list[object], faults: list[JsonPayload], offer: ToolCatalog) -> bool:
     if any(is_call(value, offer) for value in values):
         return True
     return not values and any(
@@ -115,10 +115,10 @@ def _says_what_it_is(values: list[object], faults: list[JsonPayload], offer: Off
 # --- a name, then JSON ---------------------------------------------------------------------------------------
 
 
-def _named(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _named(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     """``NAME`` on a line of its own or before ``[ARGS]``, then its arguments; further ones after ``>>>``."""
     yield from cursor.takes(">>>")
-    blocks: list[Block] = []
+    blocks: list[CallBlock] = []
     while True:
         block = yield from _one_named(cursor, offer)
         if block is None:
@@ -127,10 +127,10 @@ def _named(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
         if block.sure or not (yield from cursor.takes(">>>")):
             break
     calls = tuple(call for block in blocks for call in block.calls)
-    return Block(calls, tuple(note for block in blocks for note in block.notes), blocks[-1].sure)
+    return CallBlock(calls, tuple(note for block in blocks for note in block.notes), blocks[-1].sure)
 
 
-def _one_named(cursor: Cursor, offer: Offer) -> Wait[Block | None]:
+def _one_named(cursor: Cursor, offer: ToolCatalog) -> Wait[CallBlock | None]:
     yield from cursor.takes_any(("functions.",))
     name = yield from cursor.takes_any(tuple(offer.tools))
     if name is None:
@@ -143,23 +143,23 @@ def _one_named(cursor: Cursor, offer: Offer) -> Wait[Block | None]:
     if marked is None or not (yield from opens_object(cursor, lists=False)):
         return None
     block = yield from arguments_block(cursor, name, offer, _NONE)
-    return Block(block.calls, block.notes)
+    return CallBlock(block.calls, block.notes)
 
 
-def _pairs(cursor: Cursor, name: str, offer: Offer) -> Wait[Block | None]:
+def _pairs(cursor: Cursor, name: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     """GLM's pairs after a name whose opening tag the prompt had written."""
     start = cursor.position
-    block = yield from glm_pairs(cursor, name, offer, bare=True)
+    block = yield from read_glm_pairs(cursor, name, offer, bare=True)
     if block is None:
         cursor.position = start
         return None
-    return Block(block.calls, (*block.notes, "the opening marker of a call was missing"), sure=True)
+    return CallBlock(block.calls, (*block.notes, "the opening marker of a call was missing"), sure=True)
 
 
-def _to_all(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _to_all(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     """The header of a message to the user, which is text."""
     yield from cursor.blanks()
-    return Block() if (yield from cursor.peek()) in ("", "\n", "\r") else None
+    return CallBlock() if (yield from cursor.peek()) in ("", "\n", "\r") else None
 
 
 PLAIN: tuple[Grammar, ...] = (

@@ -13,7 +13,7 @@ import re
 from dataclasses import replace
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, broken
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog, broken
 from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, closing
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, opens_object
 from sigwire.adapters.text_tools.markers import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
@@ -26,14 +26,14 @@ _ENDS = ClosingMarkers("```", *CALL_END, *SECTION_END)
 _CLOSING = ClosingMarkers(*CALL_END, *SECTION_END)
 
 
-def _deepseek(cursor: Cursor, offer: Offer, *, typed: bool) -> Wait[Block | None]:
+def _deepseek(cursor: Cursor, offer: ToolCatalog, *, typed: bool) -> Wait[CallBlock | None]:
     """One call; the next one has an opener of its own."""
     yield from cursor.passes(CALL)
     block = yield from _deepseek_call(cursor, offer, typed)
     return block and replace(block, notes=(*block.notes, *(yield from closing(cursor, _CLOSING))))
 
 
-def _deepseek_call(cursor: Cursor, offer: Offer, typed: bool) -> Wait[Block | None]:
+def _deepseek_call(cursor: Cursor, offer: ToolCatalog, typed: bool) -> Wait[CallBlock | None]:
     yield from cursor.space()
     if typed and (not (yield from cursor.takes("function")) or (yield from cursor.takes_any(SEPARATOR)) is None):
         return None
@@ -43,7 +43,7 @@ def _deepseek_call(cursor: Cursor, offer: Offer, typed: bool) -> Wait[Block | No
     yield from cursor.space()
     fence = yield from cursor.takes_any(("```json", "```"))
     if not (yield from opens_object(cursor, lists=False)):
-        return None if (yield from cursor.has(1)) else Block((broken(name, _CUT, offer.declared(name)),))
+        return None if (yield from cursor.has(1)) else CallBlock((broken(name, _CUT, offer.declared(name)),))
     block = yield from arguments_block(cursor, name, offer, _ENDS)
     if fence is not None:
         yield from cursor.space()
@@ -51,11 +51,11 @@ def _deepseek_call(cursor: Cursor, offer: Offer, typed: bool) -> Wait[Block | No
     return block
 
 
-def _deepseek_v3(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _deepseek_v3(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     return (yield from _deepseek(cursor, offer, typed=True))
 
 
-def _deepseek_v31(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _deepseek_v31(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     return (yield from _deepseek(cursor, offer, typed=False))
 
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, closes_fence
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog, closes_fence
 from sigwire.adapters.text_tools.markers import CALL_FENCE, FENCE, RESULT_FENCE
 from sigwire.core.json import dumps, loads
 from sigwire.core.narrow import is_mapping
@@ -32,7 +32,7 @@ _FORM = '{"name": "...", "arguments": {...}}'
 _KEYS = frozenset({"name", "arguments", "id", "type"})
 
 
-def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     rest = yield from cursor.run(_LINE)
     if rest.strip(" \t\r"):
         return None
@@ -43,7 +43,7 @@ def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
         line = (yield from cursor.run(_LINE)).rstrip(" \t\r")
         if closes_fence(line, opener[:3]):
             cursor.position = begin + 3
-            return Block((read_block(cursor.text[start:begin]),))
+            return CallBlock((read_block(cursor.text[start:begin]),))
         if line in _OPENERS or line in _RESULTS:
             cursor.position = begin
             return _unclosed(cursor.text[start:begin])
@@ -51,13 +51,13 @@ def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
             return _unclosed(cursor.text[start : cursor.position])
 
 
-def _unclosed(body: str) -> Block:
+def _unclosed(body: str) -> CallBlock:
     # The fence is missing, as a stop sequence leaves it. Complete JSON on a finished line says that the model was done;
     # anything less may be half of another command.
     call = read_block(body)
     if call.error is None and body.endswith("\n"):
-        return Block((call,), ("the closing fence of a tool_call block was missing",))
-    return Block((_broken(body, "malformed_json", "The tool_call block was not closed", call.name),))
+        return CallBlock((call,), ("the closing fence of a tool_call block was missing",))
+    return CallBlock((_broken(body, "malformed_json", "The tool_call block was not closed", call.name),))
 
 
 def read_block(body: str) -> ToolCall:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader, broken
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, Reader, ToolCatalog, broken
 from sigwire.adapters.text_tools.grammars.literals import LiteralError, read_bare_object
 from sigwire.adapters.text_tools.grammars.tagged_json import closing
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, make_call
@@ -22,7 +22,7 @@ _NAME = re.compile(r"[\w.\-]*")
 
 
 def _reader(closers: ClosingMarkers) -> Reader:
-    def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+    def read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
         yield from cursor.space()
         if not (yield from cursor.takes("call:")):
             return None
@@ -34,12 +34,12 @@ def _reader(closers: ClosingMarkers) -> Reader:
         call = _call(cursor, extent, name, offer)
         if not extent.complete and closers.finder and (match := (yield from cursor.find(closers.finder, extent.start))):
             cursor.position = match.start()
-        return Block((call,), (yield from closing(cursor, closers)))
+        return CallBlock((call,), (yield from closing(cursor, closers)))
 
     return read
 
 
-def _call(cursor: Cursor, extent: BracketSpan, name: str, offer: Offer) -> ToolCall:
+def _call(cursor: Cursor, extent: BracketSpan, name: str, offer: ToolCatalog) -> ToolCall:
     text = cursor.text[extent.start : extent.end]
     if not extent.complete:
         return broken(text, "The text ended inside the call", offer.declared(name))

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 
 from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
-from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, broken, unknown
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog, broken, unknown
 from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, opens_object
 from sigwire.core.events import ReasoningDelta, TextDelta
@@ -35,7 +35,7 @@ _TERMINATORS = Finder([*_ENDS, *_BEGINS])
 _CLOSERS = ClosingMarkers(*_ENDS, *_BEGINS)
 
 
-def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     header = yield from _header(cursor, opener if opener == _STRIPPED else "")
     if header is None:
         return None
@@ -49,10 +49,10 @@ def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
     if not whole or not channels:
         return None
     yield from _body(cursor, ReasoningDelta if channels[-1] == "analysis" else TextDelta)
-    return Block()
+    return CallBlock()
 
 
-def _is_cut(text: str, offer: Offer) -> bool:
+def _is_cut(text: str, offer: ToolCatalog) -> bool:
     """Whether what is left of a header ended before its message: a tool's name, and no words of prose behind it."""
     recipient, *words = text.removeprefix("to=").split()
     return offer.declared(recipient) is not None and _WORDS.issuperset(words)
@@ -97,10 +97,10 @@ def _safe(cursor: Cursor) -> int:
     return len(cursor.text) if mark < 0 else mark
 
 
-def _call(cursor: Cursor, recipient: str, offer: Offer, whole: bool) -> Wait[Block]:
+def _call(cursor: Cursor, recipient: str, offer: ToolCatalog, whole: bool) -> Wait[CallBlock]:
     name = offer.declared(recipient)
     if not whole:
-        return Block((broken(recipient, "The text ended inside the call", name),))
+        return CallBlock((broken(recipient, "The text ended inside the call", name),))
     if (yield from opens_object(cursor, lists=False)):
         block = yield from arguments_block(cursor, recipient, offer, _CLOSERS)
         yield from cursor.space()
@@ -111,10 +111,10 @@ def _call(cursor: Cursor, recipient: str, offer: Offer, whole: bool) -> Wait[Blo
     cursor.position = match.end() if match and match[0] in _ENDS else match.start() if match else len(cursor.text)
     raw = cursor.text[start : match.start() if match else len(cursor.text)]
     if name and match and match[0] == "<|call|>" and not raw.strip():
-        return Block((ToolCall("", name, {}),))
+        return CallBlock((ToolCall("", name, {}),))
     if name is None:
-        return Block((unknown(recipient, raw, offer),))
-    return Block((broken(raw, "The message to the tool is not a JSON object", name),))
+        return CallBlock((unknown(recipient, raw, offer),))
+    return CallBlock((broken(raw, "The message to the tool is not a JSON object", name),))
 
 
 HARMONY = Grammar("harmony", ("<|channel|>", "<|start|>assistant", _STRIPPED), _read)

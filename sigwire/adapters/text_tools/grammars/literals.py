@@ -58,7 +58,7 @@ def read_literal(text: str) -> JsonValue:
     >>> read_literal("('a', 1.5, True)")
     ['a', 1.5, True]
     """
-    reader = _Reader(text)
+    reader = _LiteralParser(text)
     value: JsonValue = reader.value()
     reader.end()
     return value
@@ -70,7 +70,7 @@ def read_arguments(text: str) -> JsonObject:
     >>> read_arguments('city="Bern", days=2,')
     {'city': 'Bern', 'days': 2}
     """
-    reader = _Reader(text)
+    reader = _LiteralParser(text)
     arguments: JsonObject = {}
     while reader.here():
         key = reader.keyword()
@@ -94,7 +94,7 @@ def read_bare_object(text: str) -> JsonObject:
     return value
 
 
-class _Reader:
+class _LiteralParser:
     """One walk through a text; remembers where it is and how deep."""
 
     __slots__ = ("_depth", "position", "text")
@@ -129,7 +129,7 @@ class _Reader:
 
     # --- containers ------------------------------------------------------------------------------------
 
-    def _inside(self, read: Callable[[_Reader], Any]) -> Any:
+    def _inside(self, read: Callable[[_LiteralParser], Any]) -> Any:
         self.position += 1
         self._depth += 1
         if self._depth > MAX_DEPTH:

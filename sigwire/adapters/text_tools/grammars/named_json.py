@@ -13,7 +13,7 @@ import re
 from dataclasses import replace
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, broken
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog, broken
 from sigwire.adapters.text_tools.grammars.deepseek import DEEPSEEK
 from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, closing, tagged_json
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, opens_object
@@ -34,7 +34,7 @@ _MISTRAL = ("[TOOL_CALLS]", "TOOL_CALLS]")
 _NEXT = ClosingMarkers("[TOOL_CALLS]", "[/TOOL_CALLS]")
 
 
-def _mistral(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _mistral(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     yield from cursor.space()
     name = yield from cursor.run(_NAME)
     if not name:
@@ -48,7 +48,7 @@ def _mistral(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
     if (yield from opens_object(cursor, lists=False)):
         return (yield from arguments_block(cursor, name, offer, _NEXT, id))
     cut = marked and not (yield from cursor.has(1))
-    return Block((broken(name, _CUT, offer.declared(name)),)) if cut else None
+    return CallBlock((broken(name, _CUT, offer.declared(name)),)) if cut else None
 
 
 # --- Kimi ------------------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ _KIMI_ENDS = ClosingMarkers(_KIMI_CALL_END, *_KIMI_SECTION_END, _KIMI_CALL)
 _KIMI_CLOSING = ClosingMarkers(_KIMI_CALL_END, *_KIMI_SECTION_END)
 
 
-def _kimi(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _kimi(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     """One call; the next one has an opener of its own."""
     yield from cursor.space()
     if opener != _KIMI_CALL and not (yield from cursor.takes(_KIMI_CALL)):
@@ -69,7 +69,7 @@ def _kimi(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
     return block and replace(block, notes=(*block.notes, *(yield from closing(cursor, _KIMI_CLOSING))))
 
 
-def _kimi_call(cursor: Cursor, offer: Offer) -> Wait[Block | None]:
+def _kimi_call(cursor: Cursor, offer: ToolCatalog) -> Wait[CallBlock | None]:
     yield from cursor.space()
     id = yield from cursor.run(_ID)
     yield from cursor.space()
@@ -78,12 +78,12 @@ def _kimi_call(cursor: Cursor, offer: Offer) -> Wait[Block | None]:
     name = id.partition(":")[0]
     yield from cursor.space()
     if not (yield from opens_object(cursor, lists=False)):
-        return None if (yield from cursor.has(1)) else Block((broken(id, _CUT, offer.declared(name)),))
+        return None if (yield from cursor.has(1)) else CallBlock((broken(id, _CUT, offer.declared(name)),))
     block = yield from arguments_block(cursor, name, offer, _KIMI_ENDS, id)
     return _with_guessed_name(block, offer) if name.isdigit() else block
 
 
-def _with_guessed_name(block: Block, offer: Offer) -> Block:
+def _with_guessed_name(block: CallBlock, offer: ToolCatalog) -> CallBlock:
     """A bare counter in the name's place: it says which tool only where a single one can take these arguments."""
     read = block.calls[0]
     if read.error is not None and read.error.code != "unknown_tool":
@@ -93,8 +93,8 @@ def _with_guessed_name(block: Block, offer: Offer) -> Block:
     if len(offer.tools) == 1:
         fitting = list(offer.tools)
     if len(fitting) != 1:
-        return Block((broken(read.raw_arguments or "", "The call does not say which tool it means"),), block.notes)
-    return Block((ToolCall(read.id, fitting[0], arguments),), (*block.notes, "the name of the tool was missing"))
+        return CallBlock((broken(read.raw_arguments or "", "The call does not say which tool it means"),), block.notes)
+    return CallBlock((ToolCall(read.id, fitting[0], arguments),), (*block.notes, "the name of the tool was missing"))
 
 
 # --- Functionary -----------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def _with_guessed_name(block: Block, offer: Offer) -> Block:
 _FUNCTION_ENDS = ClosingMarkers("</function>")
 
 
-def _functionary(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _functionary(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     name = (yield from cursor.run(_TAG_NAME)).strip().strip("\"'")
     if not name or not (yield from cursor.takes(">")) or not (yield from opens_object(cursor, lists=False)):
         return None

@@ -3,7 +3,7 @@
     [[ ## calls ## ]]
     [{"name": NAME, "arguments": OBJ}, ...]
 
-The header names the output that calls fill (``Offer.output``); nothing asks for such a section, so it is a marker like any
+The header names the output that calls fill (``OfferedTools.output``); nothing asks for such a section, so it is a marker like any
 other. What stands below is JSON, Python's notation, or either in a code fence. Any other form is read where it stands, and
 the header stays for the layout to leave out.
 """
@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer
-from sigwire.adapters.text_tools.grammars.pythonic import behind
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog
+from sigwire.adapters.text_tools.grammars.pythonic import after_token
 from sigwire.adapters.text_tools.grammars.tagged_json import NO_CLOSER
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers
 
@@ -23,10 +23,10 @@ __all__ = ["SECTION"]
 _OPENERS = ("[[ ## ", "[[##")
 _DONE = ("[[ ## completed ## ]]", "[[ ## end_of_answer ## ]]")
 _FENCES = ("```json", "```python", "```")
-_calls = behind(ClosingMarkers(*_DONE))
+_calls = after_token(ClosingMarkers(*_DONE))
 
 
-def _read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     if not offer.output or not (yield from _names(cursor, offer.output)):
         return None
     yield from cursor.space()

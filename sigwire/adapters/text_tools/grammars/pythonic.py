@@ -15,15 +15,15 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from sigwire.adapters.text_tools.cursor import Cursor, Wait, now
-from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader, broken, closes_fence, unknown
+from sigwire.adapters.text_tools.cursor import Cursor, Wait, run_complete
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, Reader, ToolCatalog, broken, closes_fence, unknown
 from sigwire.adapters.text_tools.grammars.literals import LiteralError, MissingKeywords, read_arguments
-from sigwire.adapters.text_tools.grammars.tagged_json import closing, passing
+from sigwire.adapters.text_tools.grammars.tagged_json import closing, skip_literal
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, calls_in, opens_object, payload
 from sigwire.adapters.text_tools.scan.brackets import PYTHON, BracketSpan, skim
 from sigwire.core.tools.tool import ToolCall
 
-__all__ = ["PYTHONIC", "PYTHON_LISTS", "behind", "read_call"]
+__all__ = ["PYTHONIC", "PYTHON_LISTS", "after_token", "read_call"]
 
 _PREFIXES = ("default_api.", "functions.")
 _NAME = re.compile(r"[\w.\-]*")
@@ -32,12 +32,12 @@ _SEPARATORS = re.compile(r"[\s,;]*")
 _CUT = "The text ended inside the call"
 
 
-def read_call(text: str, offer: Offer) -> ToolCall | None:
+def read_call(text: str, offer: ToolCatalog) -> ToolCall | None:
     """The call that a text is; ``None`` where it is no call that can be read.
 
-    >>> read_call("add(a=1)", Offer.of(["add"])).arguments
+    >>> read_call("add(a=1)", OfferedTools.of(["add"])).arguments
     {'a': 1}
-    >>> read_call("add(1)", Offer.of(["add"])) is None
+    >>> read_call("add(1)", OfferedTools.of(["add"])) is None
     True
     """
     cursor = Cursor(text.strip(), closed=True)
@@ -51,7 +51,7 @@ def read_call(text: str, offer: Offer) -> ToolCall | None:
     return _made(name, inside, offer)
 
 
-def _made(name: str, inside: str, offer: Offer) -> ToolCall | None:
+def _made(name: str, inside: str, offer: ToolCatalog) -> ToolCall | None:
     declared = offer.declared(name) or offer.declared(name.removesuffix(".call"))
     try:
         arguments = read_arguments(inside)
@@ -62,11 +62,11 @@ def _made(name: str, inside: str, offer: Offer) -> ToolCall | None:
     return ToolCall("", declared, arguments) if declared else unknown(name, arguments, offer)
 
 
-def _names(offer: Offer) -> tuple[str, ...]:
+def _names(offer: ToolCatalog) -> tuple[str, ...]:
     return tuple(sorted(offer.tools, key=len, reverse=True))
 
 
-def _name(cursor: Cursor, offer: Offer) -> Wait[str | None]:
+def _name(cursor: Cursor, offer: ToolCatalog) -> Wait[str | None]:
     """Pass a name that a parenthesis follows, and stand before that."""
     start = cursor.position
     yield from cursor.takes_any(_PREFIXES)
@@ -84,21 +84,21 @@ def _name(cursor: Cursor, offer: Offer) -> Wait[str | None]:
     return None
 
 
-def _now_name(cursor: Cursor, offer: Offer) -> str | None:
-    return now(_name(cursor, offer))
+def _now_name(cursor: Cursor, offer: ToolCatalog) -> str | None:
+    return run_complete(_name(cursor, offer))
 
 
 def _skimmed(cursor: Cursor) -> BracketSpan:
-    return now(skim(cursor, PYTHON))
+    return run_complete(skim(cursor, PYTHON))
 
 
 # --- behind a token ------------------------------------------------------------------------------------------
 
 
-def behind(closers: ClosingMarkers, *, brackets: bool = False) -> Reader:
+def after_token(closers: ClosingMarkers, *, brackets: bool = False) -> Reader:
     """A reader of what a token opens: a list of calls, calls without brackets, or JSON."""
 
-    def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+    def read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
         if (yield from opens_object(cursor)):
             return (yield from _json(cursor, closers, offer))
         if (yield from _opens_list(cursor, offer)):
@@ -114,7 +114,7 @@ def behind(closers: ClosingMarkers, *, brackets: bool = False) -> Reader:
     return read
 
 
-def _json(cursor: Cursor, closers: ClosingMarkers, offer: Offer) -> Wait[Block]:
+def _json(cursor: Cursor, closers: ClosingMarkers, offer: ToolCatalog) -> Wait[CallBlock]:
     calls: list[ToolCall] = []
     notes: list[str] = []
     start = cursor.position
@@ -126,10 +126,10 @@ def _json(cursor: Cursor, closers: ClosingMarkers, offer: Offer) -> Wait[Block]:
         yield from cursor.run(_SEPARATORS)
     cursor.position = start
     ended = yield from closing(cursor, closers)
-    return Block(tuple(calls), (*notes, *ended))
+    return CallBlock(tuple(calls), (*notes, *ended))
 
 
-def _row(cursor: Cursor, offer: Offer) -> Wait[Block | None]:
+def _row(cursor: Cursor, offer: ToolCatalog) -> Wait[CallBlock | None]:
     """Calls one after the other, without brackets."""
     calls: list[ToolCall] = []
     while True:
@@ -139,16 +139,16 @@ def _row(cursor: Cursor, offer: Offer) -> Wait[Block | None]:
         name = yield from _name(cursor, offer)
         if name is None:
             cursor.position = start
-            return Block(tuple(calls)) if calls else None
+            return CallBlock(tuple(calls)) if calls else None
         extent = yield from skim(cursor, PYTHON)
         call = read_call(cursor.text[begin : extent.end], offer) if extent.complete or extent.cut else None
         if call is None:
             cursor.position = start
-            return Block(tuple(calls)) if calls else None
+            return CallBlock(tuple(calls)) if calls else None
         calls.append(call)
 
 
-def _opens_list(cursor: Cursor, offer: Offer) -> Wait[bool]:
+def _opens_list(cursor: Cursor, offer: ToolCatalog) -> Wait[bool]:
     """Whether a bracket and the name of a tool with a parenthesis stand here; passes nothing but space."""
     yield from cursor.space()
     start = cursor.position
@@ -160,7 +160,7 @@ def _opens_list(cursor: Cursor, offer: Offer) -> Wait[bool]:
     return found
 
 
-def _list(cursor: Cursor, offer: Offer, *, weak: bool) -> Wait[Block | None]:
+def _list(cursor: Cursor, offer: ToolCatalog, *, weak: bool) -> Wait[CallBlock | None]:
     """The bracketed list of calls here. Without a marker every member must have the form of a call, one of a known tool."""
     extent = yield from skim(cursor, PYTHON)
     members = [cursor.text[start:end] for start, end in extent.members]
@@ -175,25 +175,25 @@ def _list(cursor: Cursor, offer: Offer, *, weak: bool) -> Wait[Block | None]:
     known = any(offer.declared(call.name) for call in read)
     if len(read) < len(calls) or not read or (weak and not known):
         return None
-    return Block(tuple(read), () if extent.complete else ("the closing bracket of a list was missing",))
+    return CallBlock(tuple(read), () if extent.complete else ("the closing bracket of a list was missing",))
 
 
 # --- without a token ------------------------------------------------------------------------------------------
 
 
-def _weak_list(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _weak_list(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     if not (yield from _opens_list(cursor, offer)):
         return None
     block = yield from _list(cursor, offer, weak=True)
-    if block is None or not (yield from passing(cursor, _LEFT_CLOSER)):
+    if block is None or not (yield from skip_literal(cursor, _LEFT_CLOSER)):
         return block
-    return Block(block.calls, (*block.notes, "the opening marker of a call was missing"), sure=True)
+    return CallBlock(block.calls, (*block.notes, "the opening marker of a call was missing"), sure=True)
 
 
 # --- a fence of its own ------------------------------------------------------------------------------------------
 
 
-def _tool_code(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _tool_code(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     """A fence labelled ``tool_code``: calls only, or it is just code."""
     rest = yield from cursor.run(_LINE)
     if rest.strip() or not (yield from cursor.takes("\n")):
@@ -212,10 +212,10 @@ def _tool_code(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
         cursor.position = begin + (line.index("`") + 3 if closed else 0)
     calls = _code_calls(Cursor(cursor.text[start : begin if fence else cursor.position], closed=True), offer)
     notes = () if closed else ("the closing fence was missing",)
-    return Block(tuple(calls), notes) if calls else None
+    return CallBlock(tuple(calls), notes) if calls else None
 
 
-def _begins_call(cursor: Cursor, offer: Offer) -> Wait[bool]:
+def _begins_call(cursor: Cursor, offer: ToolCatalog) -> Wait[bool]:
     """Whether code begins with a call of a tool, alone, printed or in a list; passes nothing but space."""
     yield from cursor.space()
     start = cursor.position
@@ -225,21 +225,21 @@ def _begins_call(cursor: Cursor, offer: Offer) -> Wait[bool]:
     return found
 
 
-def _code_calls(body: Cursor, offer: Offer) -> list[ToolCall] | None:
+def _code_calls(body: Cursor, offer: ToolCatalog) -> list[ToolCall] | None:
     """The calls of some lines of code that are nothing else."""
     calls: list[ToolCall] = []
     while True:
-        now(body.run(_SEPARATORS))
+        run_complete(body.run(_SEPARATORS))
         if body.position >= len(body.text):
             return calls
         start = body.position
-        if now(_opens_list(body, offer)):
-            block = now(_list(body, offer, weak=False))
+        if run_complete(_opens_list(body, offer)):
+            block = run_complete(_list(body, offer, weak=False))
             calls += block.calls if block else ()
             if block is None:
                 return None
             continue
-        printed = now(body.takes("print"))
+        printed = run_complete(body.takes("print"))
         if not printed and _now_name(body, offer) is None:
             return None
         extent = _skimmed(body)
@@ -254,11 +254,17 @@ _LEFT_CLOSER = "<|python_end|>"
 PYTHON_LISTS = Grammar("pythonic", ("[",), _weak_list, weak=True)
 PYTHONIC: tuple[Grammar, ...] = (
     Grammar(
-        "llama4_pythonic", ("<|python_start|>",), behind(ClosingMarkers("<|python_end|>")), closers=("<|python_end|>",)
+        "llama4_pythonic",
+        ("<|python_start|>",),
+        after_token(ClosingMarkers("<|python_end|>")),
+        closers=("<|python_end|>",),
     ),
     Grammar(
-        "lfm2", ("<|tool_call_start|>",), behind(ClosingMarkers("<|tool_call_end|>")), closers=("<|tool_call_end|>",)
+        "lfm2",
+        ("<|tool_call_start|>",),
+        after_token(ClosingMarkers("<|tool_call_end|>")),
+        closers=("<|tool_call_end|>",),
     ),
-    Grammar("llama3_json", ("<|python_tag|>",), behind(ClosingMarkers("<|eom_id|>", "<|eot_id|>"))),
+    Grammar("llama3_json", ("<|python_tag|>",), after_token(ClosingMarkers("<|eom_id|>", "<|eot_id|>"))),
     Grammar("gemma", ("```tool_code",), _tool_code, own_line=True),
 )

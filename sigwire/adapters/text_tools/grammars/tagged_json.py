@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, Reader, ToolCatalog
 from sigwire.adapters.text_tools.json_calls import (
     ClosingMarkers,
     JsonPayload,
@@ -25,7 +25,7 @@ from sigwire.adapters.text_tools.json_calls import (
 from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.tool import ToolCall
 
-__all__ = ["NO_CLOSER", "TAGGED_JSON", "arguments_block", "closing", "in_tool_calls", "passing", "tagged_json"]
+__all__ = ["NO_CLOSER", "TAGGED_JSON", "arguments_block", "closing", "in_tool_calls", "skip_literal", "tagged_json"]
 
 _FENCES = ("```json", "```JSON", "```")
 NO_CLOSER = "the closing marker of a call was missing"
@@ -58,7 +58,7 @@ def tagged_json(
 
 
 def _reader(markers: tuple[str, ...], closers: ClosingMarkers, open_ended: bool) -> Reader:
-    def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+    def read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
         yield from cursor.passes(markers)
         fence = yield from cursor.takes_any(_FENCES)
         if not (yield from opens_object(cursor)):
@@ -66,22 +66,22 @@ def _reader(markers: tuple[str, ...], closers: ClosingMarkers, open_ended: bool)
         read, notes = yield from _values(cursor, closers)
         calls = tuple(call for one in read for call in calls_in(one, offer))
         if fence is not None:
-            yield from passing(cursor, "```")
+            yield from skip_literal(cursor, "```")
         unclosed = yield from closing(cursor, closers)
         ends_itself = open_ended or read[-1].raw.startswith("[")  # a list that stands in a tag needs no closing one
-        return Block(calls, (*notes, *(() if ends_itself else unclosed)))
+        return CallBlock(calls, (*notes, *(() if ends_itself else unclosed)))
 
     return read
 
 
-def _empty_list(cursor: Cursor, closers: ClosingMarkers) -> Wait[Block | None]:
+def _empty_list(cursor: Cursor, closers: ClosingMarkers) -> Wait[CallBlock | None]:
     """``[]`` between markers: markup, but no call."""
     if closers.literals and (yield from cursor.takes("[")):
         yield from cursor.space()
         if (yield from cursor.takes("]")):
             yield from cursor.space()
             if (yield from cursor.takes_any(closers.literals)) is not None:
-                return Block()
+                return CallBlock()
     return None
 
 
@@ -98,7 +98,7 @@ def _values(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[list[JsonPayl
             return found, [note for one in found for note in one.notes]
 
 
-def passing(cursor: Cursor, literal: str) -> Wait[bool]:
+def skip_literal(cursor: Cursor, literal: str) -> Wait[bool]:
     """Pass space and a literal, or nothing."""
     start = cursor.position
     yield from cursor.space()
@@ -121,13 +121,15 @@ def closing(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[str, ...]]:
     return (NO_CLOSER,)
 
 
-def arguments_block(cursor: Cursor, name: str, offer: Offer, closers: ClosingMarkers, id: str = "") -> Wait[Block]:
+def arguments_block(
+    cursor: Cursor, name: str, offer: ToolCatalog, closers: ClosingMarkers, id: str = ""
+) -> Wait[CallBlock]:
     """The JSON object here as the arguments of a named call."""
     read = yield from payload(cursor, closers)
     call = make_call(name, read.value, offer, id)
     if read.fault is not None:
         call = replace(calls_in(read, offer)[0], id=id, name=offer.declared(name) or name)
-    return Block((call,), read.notes)
+    return CallBlock((call,), read.notes)
 
 
 def in_tool_calls(grammar: Grammar) -> Grammar:
@@ -136,7 +138,7 @@ def in_tool_calls(grammar: Grammar) -> Grammar:
     Each further call has an opener of its own, and the end of the outer tag is one of the closers.
     """
 
-    def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+    def read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
         yield from cursor.space()
         return (yield from grammar.read(cursor, _INNER, offer)) if (yield from cursor.takes(_INNER)) else None
 
@@ -148,16 +150,16 @@ _INNER = "<tool_call>"
 # --- Apertus and Command-R have habits of their own --------------------------------------------------------
 
 
-def _by_name(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _by_name(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     """Apertus: ``[{NAME: OBJ}, ...]``."""
     if not (yield from opens_object(cursor)):
         return None
     read = yield from payload(cursor, _APERTUS)
     named = tuple(_named_calls(read, offer))
-    return Block(named or calls_in(read, offer), (*read.notes, *(yield from closing(cursor, _APERTUS))))
+    return CallBlock(named or calls_in(read, offer), (*read.notes, *(yield from closing(cursor, _APERTUS))))
 
 
-def _named_calls(read: JsonPayload, offer: Offer) -> Iterator[ToolCall]:
+def _named_calls(read: JsonPayload, offer: ToolCatalog) -> Iterator[ToolCall]:
     items = read.value if isinstance(read.value, list) else [read.value]
     for item in items if read.fault is None else ():
         if is_mapping(item) and not ("name" in item and "arguments" in item):
@@ -172,7 +174,7 @@ _NO_TOOL = "directly_answer"
 def _command(reader: Reader) -> Reader:
     """Command-R's calls without the pseudo tool that says that no tool is needed."""
 
-    def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+    def read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
         block = yield from reader(cursor, opener, offer)
         if block is None or _NO_TOOL in offer.tools:
             return block
@@ -181,10 +183,10 @@ def _command(reader: Reader) -> Reader:
     return read
 
 
-def _drop(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _drop(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     """A marker that encloses the answer."""
     yield from cursor.has(0)
-    return Block()
+    return CallBlock()
 
 
 _HERMES = tagged_json("hermes", [_INNER], ["</tool_call>"], stops=["<tool_response>"])

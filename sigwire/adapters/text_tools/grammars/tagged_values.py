@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 
 from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
-from sigwire.adapters.text_tools.grammar import Block, Grammar, Offer, Reader, broken, unknown
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, Reader, ToolCatalog, broken, unknown
 from sigwire.adapters.text_tools.grammars.parameter_text import read_value
 from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, in_tool_calls
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, opens_object
@@ -23,7 +23,7 @@ from sigwire.adapters.text_tools.markers import CALL, CALL_END, OUTPUTS, SECTION
 from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.tools.tool import ToolCall
 
-__all__ = ["TAGGED_VALUES", "glm_pairs"]
+__all__ = ["TAGGED_VALUES", "read_glm_pairs"]
 
 _HEADER = re.compile(r"[^<>\n]*")
 _NAME = re.compile(r"[\w.\-]*")
@@ -31,7 +31,7 @@ _ATTRIBUTE = re.compile(r"""\s*["']?([^"'\s]+)["']?(?:\s+string=["'](true|false)
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 
 
-class _Tags:
+class _TagSet:
     """The tags of one dialect. ``lines``: one line break on each side of a value belongs to the markup.
 
     ``between``: what stands between a wrapper and its call, one of each group of spellings.
@@ -53,7 +53,7 @@ class _Tags:
 
 
 @dataclass(slots=True)
-class _Growing:
+class _PartialCallBlock:
     """A call that is being read."""
 
     name: str
@@ -62,8 +62,8 @@ class _Growing:
     notes: list[str]
 
 
-def _tagged(tags: _Tags) -> Reader:
-    def read(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _tagged(tags: _TagSet) -> Reader:
+    def read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
         if opener != tags.call:
             yield from cursor.passes(tags.wrappers)
             for spellings in (*tags.between, (tags.call,)):
@@ -78,30 +78,30 @@ def _tagged(tags: _Tags) -> Reader:
     return read
 
 
-def _row(cursor: Cursor, tags: _Tags, offer: Offer, first: Block) -> Wait[Block]:
+def _row(cursor: Cursor, tags: _TagSet, offer: ToolCatalog, first: CallBlock) -> Wait[CallBlock]:
     """The calls that follow, and the end of the wrapper."""
     calls, notes = list(first.calls), list(first.notes)
     while True:
         start = cursor.position
         yield from cursor.space()
         if (yield from cursor.takes_any(tags.wrapper_ends)) is not None:
-            return Block(tuple(calls), tuple(notes))
+            return CallBlock(tuple(calls), tuple(notes))
         more = (yield from _call(cursor, tags, offer)) if (yield from cursor.takes(tags.call)) else None
         if more is None:
             cursor.position = start
-            return Block(tuple(calls), tuple(notes))
+            return CallBlock(tuple(calls), tuple(notes))
         calls += more.calls
         notes += more.notes
 
 
-def _call(cursor: Cursor, tags: _Tags, offer: Offer) -> Wait[Block | None]:
+def _call(cursor: Cursor, tags: _TagSet, offer: ToolCatalog) -> Wait[CallBlock | None]:
     """One call, from after its opening tag on; ``None`` where what follows is no such tag."""
     header = yield from cursor.run(_HEADER)
     match = _ATTRIBUTE.fullmatch(header)
     if match is None or not (yield from cursor.takes(">")):
         cut = match is not None and cursor.closed and cursor.position >= len(cursor.text) and offer.declared(match[1])
-        return Block((broken(header, "The text ended inside the call", cut),)) if cut else None
-    growing = _Growing(match[1], cursor.position, {}, [])
+        return CallBlock((broken(header, "The text ended inside the call", cut),)) if cut else None
+    growing = _PartialCallBlock(match[1], cursor.position, {}, [])
     if (yield from opens_object(cursor, lists=False)):
         block = yield from arguments_block(cursor, growing.name, offer, tags.ends)
         yield from _passed_end(cursor, tags)
@@ -109,10 +109,10 @@ def _call(cursor: Cursor, tags: _Tags, offer: Offer) -> Wait[Block | None]:
     if not (yield from _begins(cursor, tags, declared=offer.declared(growing.name) is not None)):
         return None
     whole = yield from _parameters(cursor, tags, offer, growing)
-    return Block((_made(cursor, growing, offer, whole),), tuple(growing.notes))
+    return CallBlock((_made(cursor, growing, offer, whole),), tuple(growing.notes))
 
 
-def _begins(cursor: Cursor, tags: _Tags, *, declared: bool) -> Wait[bool]:
+def _begins(cursor: Cursor, tags: _TagSet, *, declared: bool) -> Wait[bool]:
     """Whether a parameter or the call's end follows, or, after the name of a tool, the end of the text."""
     yield from cursor.space()
     start = cursor.position
@@ -122,7 +122,7 @@ def _begins(cursor: Cursor, tags: _Tags, *, declared: bool) -> Wait[bool]:
     return found is not None or at_end
 
 
-def _parameters(cursor: Cursor, tags: _Tags, offer: Offer, growing: _Growing) -> Wait[bool]:
+def _parameters(cursor: Cursor, tags: _TagSet, offer: ToolCatalog, growing: _PartialCallBlock) -> Wait[bool]:
     """Pass parameters up to the end of the call; whether it was there."""
     while True:
         yield from cursor.space()
@@ -142,7 +142,7 @@ def _parameters(cursor: Cursor, tags: _Tags, offer: Offer, growing: _Growing) ->
         growing.arguments[match[1]] = _typed(text, match, growing, offer)
 
 
-def _passed_end(cursor: Cursor, tags: _Tags) -> Wait[bool]:
+def _passed_end(cursor: Cursor, tags: _TagSet) -> Wait[bool]:
     start = cursor.position
     yield from cursor.space()
     if (yield from cursor.takes(tags.call_end)):
@@ -153,7 +153,7 @@ def _passed_end(cursor: Cursor, tags: _Tags) -> Wait[bool]:
     return found
 
 
-def _value(cursor: Cursor, tags: _Tags, offer: Offer, growing: _Growing) -> Wait[str | None]:
+def _value(cursor: Cursor, tags: _TagSet, offer: ToolCatalog, growing: _PartialCallBlock) -> Wait[str | None]:
     """Pass a parameter's text; ``None`` where it does not end."""
     if (yield from cursor.takes("<![CDATA[")):
         return (yield from _verbatim(cursor, tags))
@@ -170,7 +170,7 @@ def _value(cursor: Cursor, tags: _Tags, offer: Offer, growing: _Growing) -> Wait
     return None
 
 
-def _verbatim(cursor: Cursor, tags: _Tags) -> Wait[str | None]:
+def _verbatim(cursor: Cursor, tags: _TagSet) -> Wait[str | None]:
     start = cursor.position
     match = yield from cursor.find(_CDATA_END)
     if match is None:
@@ -184,7 +184,7 @@ def _verbatim(cursor: Cursor, tags: _Tags) -> Wait[str | None]:
 _CDATA_END = Finder(["]]>"])
 
 
-def _declares(cursor: Cursor, tags: _Tags, offer: Offer, growing: _Growing) -> Wait[bool]:
+def _declares(cursor: Cursor, tags: _TagSet, offer: ToolCatalog, growing: _PartialCallBlock) -> Wait[bool]:
     """Whether a tag inside a value opens the next parameter: one that the tool has, or no one knows what it has."""
     start = cursor.position
     yield from cursor.takes(tags.parameter)
@@ -201,7 +201,7 @@ def _trimmed(text: str) -> str:
     return text.removeprefix("\n").removesuffix("\n")
 
 
-def _typed(text: str, match: re.Match[str], growing: _Growing, offer: Offer) -> JsonValue:
+def _typed(text: str, match: re.Match[str], growing: _PartialCallBlock, offer: ToolCatalog) -> JsonValue:
     """The value of a parameter: as its tag says, else as the schema does."""
     flag = match[2] if match.re.groups > 1 else None
     if flag == "true":
@@ -217,7 +217,7 @@ def _typed(text: str, match: re.Match[str], growing: _Growing, offer: Offer) -> 
     return read_value(text, offer.parameter(tool, match[1]), offer.tools.get(tool))
 
 
-def _made(cursor: Cursor, growing: _Growing, offer: Offer, whole: bool) -> ToolCall:
+def _made(cursor: Cursor, growing: _PartialCallBlock, offer: ToolCatalog, whole: bool) -> ToolCall:
     tool = offer.declared(growing.name)
     if not whole:
         raw = cursor.text[growing.start : cursor.position]
@@ -228,7 +228,7 @@ def _made(cursor: Cursor, growing: _Growing, offer: Offer, whole: bool) -> ToolC
 # --- the first form of Claude ------------------------------------------------------------------------------
 
 
-def _legacy(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _legacy(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     """``<invoke> <tool_name>NAME</tool_name> <parameters> <KEY>VALUE</KEY> </parameters> </invoke>``, repeated."""
     yield from cursor.space()
     if opener != "<invoke>" and not (yield from cursor.takes("<invoke>")):
@@ -241,10 +241,10 @@ def _legacy(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
         start = cursor.position
         yield from cursor.space()
         if (yield from cursor.takes("</function_calls>")):
-            return Block(tuple(calls))
+            return CallBlock(tuple(calls))
         if not (yield from _opens_invoke(cursor)):
             cursor.position = start
-            return Block(tuple(calls))
+            return CallBlock(tuple(calls))
         calls.append((yield from _legacy_call(cursor, offer)))
 
 
@@ -255,13 +255,13 @@ def _opens_invoke(cursor: Cursor) -> Wait[bool]:
     return (yield from cursor.takes("<tool_name>"))
 
 
-def _legacy_call(cursor: Cursor, offer: Offer) -> Wait[ToolCall]:
-    growing = _Growing((yield from cursor.run(_HEADER)).strip(), cursor.position, {}, [])
+def _legacy_call(cursor: Cursor, offer: ToolCatalog) -> Wait[ToolCall]:
+    growing = _PartialCallBlock((yield from cursor.run(_HEADER)).strip(), cursor.position, {}, [])
     whole = (yield from cursor.takes("</tool_name>")) and (yield from _legacy_parameters(cursor, offer, growing))
     return _made(cursor, growing, offer, whole)
 
 
-def _legacy_parameters(cursor: Cursor, offer: Offer, growing: _Growing) -> Wait[bool]:
+def _legacy_parameters(cursor: Cursor, offer: ToolCatalog, growing: _PartialCallBlock) -> Wait[bool]:
     yield from cursor.space()
     inside = yield from cursor.takes("<parameters>")
     while True:
@@ -274,7 +274,7 @@ def _legacy_parameters(cursor: Cursor, offer: Offer, growing: _Growing) -> Wait[
             return False
 
 
-def _legacy_parameter(cursor: Cursor, offer: Offer, growing: _Growing) -> Wait[bool]:
+def _legacy_parameter(cursor: Cursor, offer: ToolCatalog, growing: _PartialCallBlock) -> Wait[bool]:
     if not (yield from cursor.takes("<")):
         return False
     key = yield from cursor.run(_NAME)
@@ -293,17 +293,17 @@ def _legacy_parameter(cursor: Cursor, offer: Offer, growing: _Growing) -> Wait[b
 # --- GLM ------------------------------------------------------------------------------------------------------
 
 
-def _glm(cursor: Cursor, opener: str, offer: Offer) -> Wait[Block | None]:
+def _glm(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
     yield from cursor.space()
     name = yield from cursor.run(_NAME)
     if not name:
         return None
-    return (yield from glm_pairs(cursor, name, offer))
+    return (yield from read_glm_pairs(cursor, name, offer))
 
 
-def glm_pairs(cursor: Cursor, name: str, offer: Offer, *, bare: bool = False) -> Wait[Block | None]:
+def read_glm_pairs(cursor: Cursor, name: str, offer: ToolCatalog, *, bare: bool = False) -> Wait[CallBlock | None]:
     """What follows the name. ``bare``: no marker stood before it, so a first pair has to follow."""
-    growing = _Growing(name, cursor.position, {}, [])
+    growing = _PartialCallBlock(name, cursor.position, {}, [])
     yield from _line_break(cursor)
     yield from cursor.takes("<tool_sep>")
     yield from _line_break(cursor)
@@ -314,13 +314,13 @@ def glm_pairs(cursor: Cursor, name: str, offer: Offer, *, bare: bool = False) ->
         return block
     if (yield from cursor.takes("<arg_key>")):
         whole = yield from _pairs(cursor, offer, growing)
-        return Block((_made(cursor, growing, offer, whole),), tuple(growing.notes))
+        return CallBlock((_made(cursor, growing, offer, whole),), tuple(growing.notes))
     if bare or declared is None:
         return None
     if (yield from _glm_end(cursor)):
-        return Block((ToolCall("", declared, {}),))
+        return CallBlock((ToolCall("", declared, {}),))
     cut = not (yield from cursor.has(1))
-    return Block((broken(name, "The text ended inside the call", declared),)) if cut else None
+    return CallBlock((broken(name, "The text ended inside the call", declared),)) if cut else None
 
 
 def _line_break(cursor: Cursor) -> Wait[None]:
@@ -330,7 +330,7 @@ def _line_break(cursor: Cursor) -> Wait[None]:
         yield from cursor.space()
 
 
-def _pairs(cursor: Cursor, offer: Offer, growing: _Growing) -> Wait[bool]:
+def _pairs(cursor: Cursor, offer: ToolCatalog, growing: _PartialCallBlock) -> Wait[bool]:
     """Pass keys and values up to the closing tag; whether it was there."""
     tool = offer.declared(growing.name) or ""
     while True:
@@ -368,15 +368,15 @@ _GLM_ENDS = ClosingMarkers("</tool_call>")
 # --- the table ------------------------------------------------------------------------------------------------
 
 
-def _grammar(name: str, tags: _Tags, stops: tuple[str, ...] = ()) -> Grammar:
+def _grammar(name: str, tags: _TagSet, stops: tuple[str, ...] = ()) -> Grammar:
     return Grammar(name, tags.openers(), _tagged(tags), closers=(tags.call_end, *tags.wrapper_ends), stops=stops)
 
 
-_QWEN = _Tags(
+_QWEN = _TagSet(
     "<function=", "</function>", "<parameter=", "</parameter>", ("<tool_call>", "<seed:tool_call>"),
     ("</tool_call>", "</seed:tool_call>"), lines=True,
 )  # fmt: skip
-_MINIMAX = _Tags(
+_MINIMAX = _TagSet(
     "<invoke name=",
     "</invoke>",
     "<parameter name=",
@@ -384,20 +384,20 @@ _MINIMAX = _Tags(
     ("<minimax:tool_call>",),
     ("</minimax:tool_call>",),
 )
-_ANTHROPIC = _Tags(
+_ANTHROPIC = _TagSet(
     "<invoke name=", "</invoke>", "<parameter name=", "</parameter>", ("<function_calls>",), ("</function_calls>",)
 )
-_STEP = _Tags(
+_STEP = _TagSet(
     "<steptml:invoke name=", "</steptml:invoke>", "<steptml:parameter name=", "</steptml:parameter>", (*SECTION, *CALL),
     (*CALL_END, *SECTION_END), between=(("function",), SEPARATOR),
 )  # fmt: skip
-_MINICPM = _Tags("<function name=", "</function>", "<param name=", "</param>")
+_MINICPM = _TagSet("<function name=", "</function>", "<param name=", "</param>")
 
 
 def _dsml(bar: str) -> Grammar:
     start, end = f"<{bar}DSML{bar}", f"</{bar}DSML{bar}"
     wrappers = ("function_calls>", "tool_calls>")
-    tags = _Tags(
+    tags = _TagSet(
         f"{start}invoke name=", f"{end}invoke>", f"{start}parameter name=", f"{end}parameter>",
         tuple(start + name for name in wrappers), tuple(end + name for name in wrappers),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 
-__all__ = ["BARE", "JSON", "MAX_DEPTH", "PYTHON", "BracketNotation", "BracketSpan", "passing", "skim"]
+__all__ = ["BARE", "JSON", "MAX_DEPTH", "PYTHON", "BracketNotation", "BracketSpan", "skim", "skip_value"]
 
 MAX_DEPTH = 100
 
@@ -73,7 +73,7 @@ def skim(cursor: Cursor, notation: BracketNotation) -> Wait[BracketSpan]:
     return walk.extent()
 
 
-def passing(cursor: Cursor, notation: BracketNotation) -> Wait[None]:
+def skip_value(cursor: Cursor, notation: BracketNotation) -> Wait[None]:
     """Pass the value here without a look back: what was passed may be forgotten at every wait."""
     walk = _BracketWalk(cursor, notation, remembers=False)
     while (yield from walk.step()):

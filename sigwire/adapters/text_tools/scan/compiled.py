@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from sigwire.adapters.text_tools.grammar import END_TOKENS, Grammar, Offer
+from sigwire.adapters.text_tools.grammar import END_TOKENS, Grammar, ToolCatalog
 
 __all__ = ["CLOSERS", "THOUGHTS", "CompiledGrammars"]
 
@@ -57,7 +57,7 @@ class CompiledGrammars:
         """The literals at which a call may begin anywhere in a line, the longest first."""
         return tuple(token for token in self.tokens if token in self.by_opener)
 
-    def pattern(self, offer: Offer) -> re.Pattern[str]:
+    def pattern(self, offer: ToolCatalog) -> re.Pattern[str]:
         """Everything that may begin something, where these tools are on offer."""
         found = self._patterns.get(offer.initials)
         if found is None:

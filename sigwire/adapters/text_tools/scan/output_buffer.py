@@ -21,7 +21,7 @@ TextEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallEnd
 
 
 @dataclass(frozen=True, slots=True)
-class _Calls:
+class _PendingCalls:
     """Calls, and the text that they were read from; none for a mark that says no more than that they are over."""
 
     raw: str
@@ -53,7 +53,7 @@ class OutputBuffer:
         self.dialect: str | None = None
         self.made = 0
         self._whole = whole_message
-        self._held: list[_Calls | TextDelta | ReasoningDelta] | None = None
+        self._held: list[_PendingCalls | TextDelta | ReasoningDelta] | None = None
         self._prose = False
         self._space: list[str] = []
         self._before = ""
@@ -62,7 +62,7 @@ class OutputBuffer:
     @property
     def has_calls(self) -> bool:
         """Whether a call has been read, let out or not."""
-        return self.made > 0 or any(isinstance(item, _Calls) and item.calls for item in self._held or ())
+        return self.made > 0 or any(isinstance(item, _PendingCalls) and item.calls for item in self._held or ())
 
     @property
     def has_spoken(self) -> bool:
@@ -86,7 +86,7 @@ class OutputBuffer:
         """Let out calls; with ``wait`` they are held, and all that follows."""
         if self._held is None and (wait or self._whole):
             self._held = []
-        held = _Calls(raw, calls, notes, dialect)
+        held = _PendingCalls(raw, calls, notes, dialect)
         if self._held is not None:
             self._held.append(held)
         else:
@@ -95,7 +95,7 @@ class OutputBuffer:
     def drop(self, raw: str) -> None:
         """Leave a mark out, unless the calls before it turn out to be text."""
         if self._held is not None:
-            self._held.append(_Calls(raw, (), (), ""))
+            self._held.append(_PendingCalls(raw, (), (), ""))
 
     def note(self, what: str) -> None:
         """Remember what was forgiven or left out."""
@@ -123,7 +123,7 @@ class OutputBuffer:
     def _let_out(self, *, as_calls: bool) -> None:
         held, self._held = self._held or [], None
         for item in held:
-            if not isinstance(item, _Calls):
+            if not isinstance(item, _PendingCalls):
                 self._emit(item)
             elif not as_calls:
                 self._emit(TextDelta(item.raw))
@@ -132,7 +132,7 @@ class OutputBuffer:
 
     # --- what goes out ---------------------------------------------------------------------------------
 
-    def _emit_calls(self, held: _Calls) -> None:
+    def _emit_calls(self, held: _PendingCalls) -> None:
         if not self._called:
             self._before, self._called = "".join(self._space), True
         self._space = []

@@ -10,7 +10,7 @@ import re
 from typing import Literal, TypeAlias
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import END_TOKENS, Offer
+from sigwire.adapters.text_tools.grammar import END_TOKENS, ToolCatalog
 from sigwire.adapters.text_tools.scan.compiled import CompiledGrammars
 from sigwire.adapters.text_tools.scan.output_buffer import OutputBuffer
 from sigwire.core.events import TextDelta
@@ -32,7 +32,7 @@ class QuoteFilter:
     """A text on its way through, and what quotes in it."""
 
     def __init__(
-        self, scanner: CompiledGrammars, offer: Offer, thinking: ThinkingParameters, whole_message: bool
+        self, scanner: CompiledGrammars, offer: ToolCatalog, thinking: ThinkingParameters, whole_message: bool
     ) -> None:
         self.scanner, self.offer = scanner, offer
         self.pattern = scanner.pattern(offer)

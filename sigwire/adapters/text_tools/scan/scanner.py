@@ -18,9 +18,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from sigwire.adapters.text_tools.cursor import Cursor, Wait, now
-from sigwire.adapters.text_tools.grammar import END_TOKENS, Block, Grammar, Offer, broken
-from sigwire.adapters.text_tools.scan.brackets import JSON, passing
+from sigwire.adapters.text_tools.cursor import Cursor, Wait, run_complete
+from sigwire.adapters.text_tools.grammar import END_TOKENS, CallBlock, Grammar, ToolCatalog, broken
+from sigwire.adapters.text_tools.scan.brackets import JSON, skip_value
 from sigwire.adapters.text_tools.scan.compiled import CLOSERS, THOUGHTS, CompiledGrammars
 from sigwire.adapters.text_tools.scan.quotation import END_LITERALS, LINE_REST, MARKS, QuoteFilter, ThinkingParameters
 
@@ -35,7 +35,7 @@ _END_FIRSTS = frozenset(token[0] for token in END_TOKENS)
 class _Trial:
     """Blocks that were read on trial, with the grammar of each."""
 
-    found: list[tuple[Grammar, Block]]
+    found: list[tuple[Grammar, CallBlock]]
     notes: tuple[str, ...] = ()
 
 
@@ -45,7 +45,7 @@ class CallScanner(QuoteFilter):
     def __init__(
         self,
         scanner: CompiledGrammars,
-        offer: Offer,
+        offer: ToolCatalog,
         *,
         thinking: ThinkingParameters = "unknown",
         whole_message: bool = False,
@@ -146,13 +146,13 @@ class CallScanner(QuoteFilter):
         cursor.position = start
         return False
 
-    def _spoken(self, reading: Wait[Block | None]) -> Wait[Block | None]:
+    def _spoken(self, reading: Wait[CallBlock | None]) -> Wait[CallBlock | None]:
         """Let out what a reader says on its way."""
         while True:
             try:
                 said = next(reading)
             except StopIteration as end:
-                block: Block | None = end.value
+                block: CallBlock | None = end.value
                 return block
             if said is None:
                 yield None
@@ -161,7 +161,7 @@ class CallScanner(QuoteFilter):
                 self.out.say(said)
                 self._compact()
 
-    def _take(self, grammar: Grammar, block: Block, start: int, notes: tuple[str, ...] = ()) -> None:
+    def _take(self, grammar: Grammar, block: CallBlock, start: int, notes: tuple[str, ...] = ()) -> None:
         """Take a block out of the text."""
         cursor = self.cursor
         end, cursor.position = cursor.position, max(start, self.said)
@@ -273,7 +273,7 @@ class CallScanner(QuoteFilter):
             cursor.position = start
             return
         cursor.position = start
-        steps = passing(cursor, JSON)
+        steps = skip_value(cursor, JSON)
         while next(steps, self) is None:
             self._say()
             self._compact()
@@ -324,7 +324,7 @@ class CallScanner(QuoteFilter):
             if not one[0].weak:
                 return ending
 
-    def _weak_block(self, cursor: Cursor) -> Wait[tuple[Grammar, Block] | None]:
+    def _weak_block(self, cursor: Cursor) -> Wait[tuple[Grammar, CallBlock] | None]:
         """One block without a marker, or with the rest of one."""
         start, furthest = cursor.position, cursor.position
         here = yield from cursor.peek()
@@ -391,37 +391,37 @@ class CallScanner(QuoteFilter):
         here = yield from cursor.peek()
         return here in self.scanner.firsts or here in "~`" or self._may_begin(here)
 
-    def _only_calls(self, text: str) -> list[tuple[Grammar, Block]] | None:
+    def _only_calls(self, text: str) -> list[tuple[Grammar, CallBlock]] | None:
         """The calls of a text that holds nothing else."""
         inner = Cursor(text, closed=True)
-        found: list[tuple[Grammar, Block]] = []
+        found: list[tuple[Grammar, CallBlock]] = []
         openers = (*self.scanner.by_opener, *self.scanner.own_line)
-        while not now(self._at_end(inner)):
-            now(inner.run(_AFTER_CALLS))
+        while not run_complete(self._at_end(inner)):
+            run_complete(inner.run(_AFTER_CALLS))
             start = inner.position
-            opener = now(inner.takes_any(openers))
+            opener = run_complete(inner.takes_any(openers))
             if opener in self.scanner.own_line and text[text.rfind("\n", 0, start) + 1 : start].strip(" \t"):
                 return None  # a value is guarded at the start of a line, and other blanks are none of it
             one = self._block_at(inner, opener) if opener else None
             if one is None:
                 inner.position = start
-                one = now(self._weak_block(inner))
+                one = run_complete(self._weak_block(inner))
             if one is None or not one[1].calls:
                 return None
             found.append(one)
         return found
 
-    def _block_at(self, inner: Cursor, opener: str) -> tuple[Grammar, Block] | None:
+    def _block_at(self, inner: Cursor, opener: str) -> tuple[Grammar, CallBlock] | None:
         start = inner.position
         for grammar in self.scanner.by_opener.get(opener, ()):
             inner.position = start
-            block = now(grammar.read(inner, opener, self.offer))
+            block = run_complete(grammar.read(inner, opener, self.offer))
             if block is not None:
                 return grammar, block
         return None
 
 
-def _strictly(block: Block) -> Block:
+def _strictly(block: CallBlock) -> CallBlock:
     """The same block where nothing is forgiven."""
     if not block.notes:
         return block

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigwire.core.lazy import late
+from sigwire.core.lazy import lazy_names
 from sigwire.lm.codecs.anthropic.decoding import decode, decode_error, resume
 from sigwire.lm.codecs.anthropic.encoding import encode
 from sigwire.lm.codecs.anthropic.profiles import ANTHROPIC, COMPATIBLE_MESSAGES, OUTPUT_SCHEMA, MessagesProfile
@@ -56,4 +56,4 @@ __all__ = [
     "resume",
 ]
 
-__getattr__ = late(__name__, stream_decoder="FRAMING decoder")
+__getattr__ = lazy_names(__name__, stream_decoder="FRAMING decoder")

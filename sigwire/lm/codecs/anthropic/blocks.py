@@ -25,7 +25,7 @@ from sigwire.errors import InputError
 from sigwire.lm.codecs.anthropic.profiles import NAMES, MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.media import needs_media
-from sigwire.lm.codecs.shared.options import supports
+from sigwire.lm.codecs.shared.options import require_feature
 from sigwire.lm.codecs.shared.tools import provider_data
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
@@ -97,7 +97,7 @@ _PLACES: Mapping[Role, tuple[type, ...]] = {
 
 def _encode_part(part: Part, role: Role, names: NameMap, target: Target[MessagesProfile]) -> JsonObject:
     feature = f"a {type(part).__name__} in {'an' if role == 'assistant' else 'a'} {role} turn"
-    supports(isinstance(part, _PLACES[role]), feature, target, "Move it to a user turn.")
+    require_feature(isinstance(part, _PLACES[role]), feature, target, "Move it to a user turn.")
     match part:
         case ToolCall():
             return _encode_call(part, names, target.dialect)
@@ -106,7 +106,7 @@ def _encode_part(part: Part, role: Role, names: NameMap, target: Target[Messages
         case ThinkingPart():
             return _encode_thinking(part)
         case OpaquePart(data=data):
-            supports(isinstance(data, dict), "an opaque item that is no object", target, "Leave it out.")
+            require_feature(isinstance(data, dict), "an opaque item that is no object", target, "Leave it out.")
             return cast(JsonObject, data)
         case _:
             return _encode_media(part, target)
@@ -163,7 +163,7 @@ def _encode_media(part: MediaPart, target: Target[MessagesProfile]) -> JsonObjec
             titled: JsonObject = {} if part.filename is None else {"title": part.filename}
             return {"type": "document", "source": _document_source(part, target), **titled}
         case AudioPart():
-            supports(False, "audio input", target, "Transcribe it first, or use a provider that takes sound.")
+            require_feature(False, "audio input", target, "Transcribe it first, or use a provider that takes sound.")
             return {}
 
 
@@ -177,7 +177,7 @@ def _image_source(part: ImagePart, target: Target[MessagesProfile]) -> JsonObjec
     if not part.data:
         raise InputError("An image needs a url or data.")
     media_type = _SPELLINGS.get(part.media_type or "", part.media_type or "image/png")
-    supports(media_type in _IMAGE_TYPES, f"an image as {media_type!r}", target, "Convert it to PNG or JPEG.")
+    require_feature(media_type in _IMAGE_TYPES, f"an image as {media_type!r}", target, "Convert it to PNG or JPEG.")
     return {"type": "base64", "media_type": media_type, "data": part.data}
 
 
@@ -191,7 +191,9 @@ def _document_source(part: FilePart, target: Target[MessagesProfile]) -> JsonObj
     media_type = part.media_type or "application/pdf"
     if media_type.startswith("text/"):
         return {"type": "text", "media_type": "text/plain", "data": _text_of(part.data, part.filename)}
-    supports(media_type == "application/pdf", f"a document as {media_type!r}", target, "Send it as PDF or as text.")
+    require_feature(
+        media_type == "application/pdf", f"a document as {media_type!r}", target, "Send it as PDF or as text."
+    )
     return {"type": "base64", "media_type": media_type, "data": part.data}
 
 

@@ -14,12 +14,12 @@ from sigwire.errors import LMError, LMServerError, LMUnexpectedError
 from sigwire.lm.codecs.anthropic.blocks import ANSWER_READERS, blocks_of, read_block
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.anthropic.tables import ERRORS, FINISH_REASONS, PAUSED, STATUSES, USAGE
-from sigwire.lm.codecs.shared.choices import settle, usage_of
-from sigwire.lm.codecs.shared.errors import Fault, lm_error, read_body, read_fault
+from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
+from sigwire.lm.codecs.shared.errors import ErrorBody, lm_error, read_body, read_fault
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
-__all__ = ["decode", "decode_error", "decode_usage", "failed_inside", "resume"]
+__all__ = ["decode", "decode_error", "decode_usage", "error_in_success", "resume"]
 
 
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[MessagesProfile]) -> Response:
@@ -47,10 +47,10 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[MessagesProfile
 def _checked(body: JsonValue, target: Target[MessagesProfile]) -> JsonObject:
     if isinstance(body, dict) and isinstance(body.get("content"), list | str) and not body.get("error"):
         return body
-    raise failed_inside(body, target)
+    raise error_in_success(body, target)
 
 
-def failed_inside(body: JsonValue, target: Target[MessagesProfile]) -> LMError:
+def error_in_success(body: JsonValue, target: Target[MessagesProfile]) -> LMError:
     """The error that came under status 200: the one that is told of, or that of a reply that is no answer at all."""
     if isinstance(body, dict) and body.get("error"):
         fault = _fault(200, {}, body)
@@ -75,7 +75,7 @@ def _decode_choice(
     parts = [next(numbered) if isinstance(part, ToolCall) else part for part in parts]
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
     refusal = (string_of(last.get("stop_details"), "explanation") or "") if reason == "refusal" else None
-    finished, calls, lost = settle(reason, FINISH_REASONS, text=text, calls=calls, refusal=refusal)
+    finished, calls, lost = resolve_finish(reason, FINISH_REASONS, text=text, calls=calls, refusal=refusal)
     parts = [part for part in parts if not isinstance(part, ToolCall) or part in calls]
     rest: dict[str, Any] = {"refusal": refusal, "finish_reason": finished, "citations": tuple(_citations(blocks))}
     paused = (LMWarning("finish_reason", _WENT_NOT_ON),) if reason in PAUSED else ()
@@ -189,7 +189,7 @@ def decode_error(
     return lm_error(_fault(status, headers, read_body(body)), ERRORS, target)
 
 
-def _fault(status: int, headers: Mapping[str, str], body: JsonValue) -> Fault:
+def _fault(status: int, headers: Mapping[str, str], body: JsonValue) -> ErrorBody:
     """What the body says, its ``details.error_code`` among the codes."""
     fault = read_fault(status, headers, body)
     error = body.get("error") if isinstance(body, dict) else None

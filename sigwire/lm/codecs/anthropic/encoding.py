@@ -18,19 +18,19 @@ from sigwire.lm.codecs.anthropic.profiles import NO_SAMPLING_SINCE, MessagesProf
 from sigwire.lm.codecs.anthropic.tables import OPTIONS, SAMPLING
 from sigwire.lm.codecs.anthropic.thinking import encode_reasoning
 from sigwire.lm.codecs.anthropic.tools import encode_tools
-from sigwire.lm.codecs.shared.history import HistoryRules, repair
+from sigwire.lm.codecs.shared.history import HistoryRules, normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
     drop_options,
     finish,
     headers_for,
-    in_words,
     merge,
     place_options,
     repeat_warning,
-    supports,
-    wanted_choices,
+    requested_choices,
+    require_feature,
+    schema_instruction,
 )
 from sigwire.lm.codecs.shared.schema import compile_schema
 from sigwire.lm.codecs.shared.tools import name_map, offer
@@ -47,7 +47,7 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
     ('/v1/messages', {'model': 'm', 'max_tokens': 4096, 'messages': [{'role': 'user', 'content': 'q'}]})
     """
     dialect, notes = target.dialect, WarningList()
-    history = repair(request.messages, _repair_rules(target))
+    history = normalize_history(request.messages, _repair_rules(target))
     names = name_map(request.tools, history.called, dialect.names)
     notes.add(*history.warnings)
     tools = offer(request, names, target)
@@ -78,7 +78,7 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
         tuple(notes.warnings),
         names,
         history.call_ids,
-        wanted_choices(request),
+        requested_choices(request),
     )
 
 
@@ -130,7 +130,7 @@ def _encode_metadata(request: Request, target: Target[MessagesProfile]) -> JsonO
         raise InputError(f"metadata must be an object such as {{'user_id': ...}}, not {metadata!r:.80}.")
     facts: JsonObject = dict(metadata or {})
     for name in facts:
-        supports(name == "user_id", f"metadata {name!r}", target, "It takes user_id; leave the rest out.")
+        require_feature(name == "user_id", f"metadata {name!r}", target, "It takes user_id; leave the rest out.")
     if user is not None:
         facts["user_id"] = user
     return {"metadata": facts} if facts else {}
@@ -157,13 +157,13 @@ def _encode_output(
     able, schema = target.capabilities, wanted.schema
     if schema is None:
         notes.say("response_format", target, "has no JSON output without a schema; it was asked for in words.")
-        return {}, in_words(None)
-    words = in_words(schema)
+        return {}, schema_instruction(None)
+    words = schema_instruction(schema)
     if not able.json_schema or (tools and not able.tools_with_json_schema):
         notes.say("response_format", target, "has no structured output by schema here; it was asked for in words.")
         return {}, words
     try:
-        supports(not _is_open(schema), "an output object of any keys", target, "Declare its keys.")
+        require_feature(not _is_open(schema), "an output object of any keys", target, "Declare its keys.")
         compiled, warnings = compile_schema(
             schema, target.dialect.output_schema, f"the output {wanted.name!r}", target.shown
         )
@@ -239,7 +239,9 @@ def _encode_messages(
         notes.add(LMWarning("messages", "The conversation did not begin with a user turn; a short one was put first."))
         messages.insert(0, ("user", [{"type": "text", "text": "Go on."}]))
     if messages[-1][0] == "assistant":
-        supports(target.facts.prefill or not _is_begun(messages[-1][1]), "an answer to go on with", target, _SAY_SO)
+        require_feature(
+            target.facts.prefill or not _is_begun(messages[-1][1]), "an answer to go on with", target, _SAY_SO
+        )
         _strip_end(messages[-1][1])
     return [{"role": role, "content": plain_content(blocks)} for role, blocks in messages]
 

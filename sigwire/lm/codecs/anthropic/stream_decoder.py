@@ -14,17 +14,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias, cast
 
-from sigwire.core.events import StreamEvent, explode
+from sigwire.core.events import StreamEvent, events_of
 from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.messages import TextPart
 from sigwire.core.response import Usage
 from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs.anthropic.blocks import ANSWER_READERS, read_block
-from sigwire.lm.codecs.anthropic.decoding import decode, decode_usage, failed_inside
+from sigwire.lm.codecs.anthropic.decoding import decode, decode_usage, error_in_success
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
-from sigwire.lm.codecs.shared.stream_decoder import StreamDecoder, Told
+from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
 from sigwire.lm.codecs.shared.untrusted import object_of, string_of, without
 
 __all__ = ["FRAMING", "MessageDecoder", "decoder"]
@@ -51,7 +51,7 @@ def decoder(sent: EncodedRequest, target: Target[MessagesProfile]) -> MessageDec
 
 
 @dataclass(slots=True)
-class _Block:
+class _PartialBlock:
     """A block that is not over: as it began, and its texts in pieces, by field."""
 
     index: JsonValue
@@ -99,16 +99,16 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
 
     def __init__(self, sent: EncodedRequest, target: Target[MessagesProfile]) -> None:
         super().__init__(sent, target)
-        self._choice = Told(0)
+        self._choice = ChoiceEvents(0)
         self._before: list[JsonObject] = []  # the bodies of paused turns
         self._spent = Usage()
         self._whole: JsonObject | None = None
         self._message: JsonObject = {}
         self._blocks: list[JsonValue] = []
-        self._open: _Block | None = None
+        self._open: _PartialBlock | None = None
 
     def _failure(self, event: JsonValue) -> LMError:
-        return failed_inside(event, self.target)
+        return error_in_success(event, self.target)
 
     def _read(self, event: JsonObject) -> _Events:
         kind = string_of(event, "type")
@@ -116,7 +116,7 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         if handle is not None:
             yield from handle(self, event)
         elif kind == "error":
-            raise failed_inside({**event, "error": without(event, {"type"})}, self.target)
+            raise error_in_success({**event, "error": without(event, {"type"})}, self.target)
 
     # --- the message
 
@@ -155,7 +155,7 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
     def _open_block(self, index: JsonValue, data: JsonObject) -> _Events:
         yield from self._close_block()
         cited = data.get("citations")
-        block = self._open = _Block(index, data, citations=[*cited] if isinstance(cited, list) else [])
+        block = self._open = _PartialBlock(index, data, citations=[*cited] if isinstance(cited, list) else [])
         kind = string_of(data, "type")
         if kind == "tool_use":
             block.call_id = self._numbered(string_of(data, "id"))
@@ -199,31 +199,31 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
 
     # --- deltas
 
-    def _text(self, block: _Block, delta: JsonObject) -> _Events:
+    def _text(self, block: _PartialBlock, delta: JsonObject) -> _Events:
         piece = string_of(delta, "text") or ""
         block.add("text", piece)
         yield from self._choice.text(piece)
 
-    def _thinking(self, block: _Block, delta: JsonObject) -> _Events:
+    def _thinking(self, block: _PartialBlock, delta: JsonObject) -> _Events:
         piece = string_of(delta, "thinking") or ""
         block.add("thinking", piece)
         yield from self._choice.reasoning(piece)
 
-    def _signature(self, block: _Block, delta: JsonObject) -> _Events:
+    def _signature(self, block: _PartialBlock, delta: JsonObject) -> _Events:
         block.data = {**block.data, "signature": string_of(delta, "signature") or ""}
         yield from ()
 
-    def _input(self, block: _Block, delta: JsonObject) -> _Events:
+    def _input(self, block: _PartialBlock, delta: JsonObject) -> _Events:
         piece = string_of(delta, "partial_json") or ""
         block.add(_INPUT, piece)
         if string_of(block.data, "type") == "tool_use":
             yield from self._choice.arguments(piece)
 
-    def _citation(self, block: _Block, delta: JsonObject) -> _Events:
+    def _citation(self, block: _PartialBlock, delta: JsonObject) -> _Events:
         block.citations.append(delta.get("citation"))
         yield from ()
 
-    def _content(self, block: _Block, delta: JsonObject) -> _Events:
+    def _content(self, block: _PartialBlock, delta: JsonObject) -> _Events:
         """The summary of what was said before; a block of the provider's own."""
         block.data = {**block.data, **without(delta, {"type", "content"})}
         block.add("content", string_of(delta, "content") or "")
@@ -233,7 +233,7 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
 
     def _end(self) -> _Events:
         if self._whole is not None and not self._message and not self._blocks and self._open is None:
-            yield from explode(decode(self._whole, self.sent, self.target))
+            yield from events_of(decode(self._whole, self.sent, self.target))
             return
         yield from self._close_block()
         if not isinstance(self._message.get("stop_reason"), str):
@@ -254,7 +254,7 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         "message_delta": _message_delta,
         "message_start": _message_start,
     }
-    _DELTAS: ClassVar[Mapping[str, Callable[[Any, _Block, JsonObject], _Events]]] = {
+    _DELTAS: ClassVar[Mapping[str, Callable[[Any, _PartialBlock, JsonObject], _Events]]] = {
         "citations_delta": _citation,
         "compaction_delta": _content,
         "input_json_delta": _input,

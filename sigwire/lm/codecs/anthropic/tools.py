@@ -12,14 +12,18 @@ from sigwire.lm.codecs.anthropic.notes import WarningList
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.anthropic.thinking import ThinkingParameters, forces_call
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.codecs.shared.options import supports
-from sigwire.lm.codecs.shared.tools import Offer
+from sigwire.lm.codecs.shared.options import require_feature
+from sigwire.lm.codecs.shared.tools import OfferedTools
 
 __all__ = ["encode_tools"]
 
 
 def encode_tools(
-    tools: Offer, request: Request, thinking: ThinkingParameters, target: Target[MessagesProfile], notes: WarningList
+    tools: OfferedTools,
+    request: Request,
+    thinking: ThinkingParameters,
+    target: Target[MessagesProfile],
+    notes: WarningList,
 ) -> JsonObject:
     """``tools`` in the caller's order, so that a provider's cache knows them again, and ``tool_choice``."""
     if not tools.functions and not tools.builtin:
@@ -32,7 +36,7 @@ def encode_tools(
     return {"tools": cast(JsonValue, sent), **({} if choice is None else {"tool_choice": choice})}
 
 
-def _encode_offered(tools: Offer, request: Request, target: Target[MessagesProfile]) -> Iterator[JsonObject]:
+def _encode_offered(tools: OfferedTools, request: Request, target: Target[MessagesProfile]) -> Iterator[JsonObject]:
     functions, builtin = iter(tools.functions), iter(tools.builtin)
     for tool in request.tools:
         if tool.get("type", "function") != "function":
@@ -54,17 +58,17 @@ _OWN_TYPE = re.compile(r"\w+_\d{8}")  # code_execution_20260120
 def _encode_builtin(kind: str, settings: JsonObject, target: Target[MessagesProfile]) -> JsonObject:
     own = target.dialect.web_search
     if kind == "web_search":
-        supports(own is not None, "web search", target, "Use a function tool of your own.")
+        require_feature(own is not None, "web search", target, "Use a function tool of your own.")
         return _encode_web_search(cast(str, own), settings, target)
     instead = "It has web_search and its own dated types; otherwise use a function tool."
-    supports(_OWN_TYPE.fullmatch(kind) is not None, f"the built-in tool {kind!r}", target, instead)
+    require_feature(_OWN_TYPE.fullmatch(kind) is not None, f"the built-in tool {kind!r}", target, instead)
     return {"type": kind, **settings}
 
 
 def _encode_web_search(kind: str, settings: JsonObject, target: Target[MessagesProfile]) -> JsonObject:
     given: JsonObject = {name: value for name, value in settings.items() if value}
     both = "allowed_domains" in given and "blocked_domains" in given
-    supports(not both, "allowed_domains together with blocked_domains", target, "Give one of the two.")
+    require_feature(not both, "allowed_domains together with blocked_domains", target, "Give one of the two.")
     if isinstance(place := given.get("user_location"), dict):
         given["user_location"] = {"type": "approximate", **place}
     return {"type": kind, "name": "web_search", **given}
@@ -74,7 +78,7 @@ _CHOICES: Mapping[str, str] = {"auto": "auto", "required": "any", "none": "none"
 
 
 def _encode_choice(
-    tools: Offer, thinking: ThinkingParameters, target: Target[MessagesProfile], notes: WarningList
+    tools: OfferedTools, thinking: ThinkingParameters, target: Target[MessagesProfile], notes: WarningList
 ) -> tuple[JsonObject | None, bool]:
     """The choice's spelling, and whether the tools have to be narrowed to those it allows."""
     if tools.choice is None:

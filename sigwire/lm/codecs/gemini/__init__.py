@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigwire.core.lazy import late
+from sigwire.core.lazy import lazy_names
 from sigwire.lm.codecs.gemini.decoding import decode, decode_error, resume
 from sigwire.lm.codecs.gemini.encoding import encode, otherwise
 from sigwire.lm.codecs.gemini.profiles import GEMINI, VERTEX, GeminiProfile
@@ -58,4 +58,4 @@ __all__ = [
     "resume",
 ]
 
-__getattr__ = late(__name__, stream_decoder="FRAMING decoder")
+__getattr__ = lazy_names(__name__, stream_decoder="FRAMING decoder")

@@ -25,9 +25,9 @@ from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.lm.codecs.gemini.parts import encode_part, inline_data
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import SIGNATURE, UNSIGNED
-from sigwire.lm.codecs.shared.choices import is_invented
+from sigwire.lm.codecs.shared.choices import is_synthetic_id
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.codecs.shared.options import supports
+from sigwire.lm.codecs.shared.options import require_feature
 from sigwire.lm.codecs.shared.tools import provider_data
 
 __all__ = ["encode_contents", "encode_system"]
@@ -36,7 +36,9 @@ __all__ = ["encode_contents", "encode_system"]
 def encode_system(messages: Sequence[Message], instruction: str, target: Target[GeminiProfile]) -> JsonObject:
     parts: list[JsonValue] = []
     for part in (part for message in messages if message.role == "system" for part in message.parts):
-        supports(isinstance(part, TextPart | OpaquePart), f"a {type(part).__name__} in a system turn", target, _TO_USER)
+        require_feature(
+            isinstance(part, TextPart | OpaquePart), f"a {type(part).__name__} in a system turn", target, _TO_USER
+        )
         parts.append(encode_part(part))
     if instruction:
         parts.append({"text": instruction})
@@ -149,7 +151,7 @@ def _encode_call(call: ToolCall, names: NameMap, family: str) -> JsonObject:
 
 
 def _sent_id(call_id: str) -> JsonObject:
-    return {} if is_invented(call_id) else {"id": call_id}
+    return {} if is_synthetic_id(call_id) else {"id": call_id}
 
 
 def _encode_result(result: ToolResult, names: NameMap) -> JsonObject:

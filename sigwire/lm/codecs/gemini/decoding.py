@@ -14,16 +14,16 @@ from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usa
 from sigwire.core.tools.tool import ToolCall, number_calls
 from sigwire.errors import LMError, LMServerError, LMUnexpectedError
 from sigwire.lm.codecs.gemini.citations import decode_citations
-from sigwire.lm.codecs.gemini.merge import joined_body
+from sigwire.lm.codecs.gemini.merge import merge_bodies
 from sigwire.lm.codecs.gemini.parts import decode_part
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import CONTINUED, ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.shared.choices import settle
-from sigwire.lm.codecs.shared.errors import ErrorRule, Fault, lm_error, read_body, read_fault
+from sigwire.lm.codecs.shared.choices import resolve_finish
+from sigwire.lm.codecs.shared.errors import ErrorBody, ErrorRule, lm_error, read_body, read_fault
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import at, is_number, object_of, objects_of, string_of
 
-__all__ = ["candidate_index", "decode", "decode_error", "decode_usage", "failed_inside", "resume"]
+__all__ = ["candidate_index", "decode", "decode_error", "decode_usage", "error_in_success", "resume"]
 
 
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[GeminiProfile]) -> Response:
@@ -37,18 +37,18 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[GeminiProfile])
     usage = Usage()
     for one in body:
         usage += _decode_body(one, sent, target).usage
-    response = _decode_body(joined_body(objects_of(body)), sent, target)
+    response = _decode_body(merge_bodies(objects_of(body)), sent, target)
     choices = tuple(replace(choice, raw=body) for choice in response.choices)
     return replace(response, choices=choices, usage=usage, raw=body)
 
 
 def _decode_body(body: JsonValue, sent: EncodedRequest, target: Target[GeminiProfile]) -> Response:
     if not isinstance(body, dict) or body.get("error"):
-        raise failed_inside(body, target)
+        raise error_in_success(body, target)
     blocked = string_of(body.get("promptFeedback"), "blockReason")
     candidates = sorted(objects_of(body.get("candidates")), key=candidate_index)
     if not candidates and not blocked:
-        raise failed_inside(body, target)
+        raise error_in_success(body, target)
     decoded = [_decode_candidate(candidate, sent, target) for candidate in candidates] or [_blocked(body)]
     return Response(
         tuple(choice for choice, _ in decoded),
@@ -72,7 +72,7 @@ def _blocked(body: JsonObject) -> tuple[Choice, tuple[LMWarning, ...]]:
     return choice, (LMWarning("content_filter", f"The prompt was blocked ({said})."),)
 
 
-def failed_inside(body: JsonValue, target: Target[GeminiProfile]) -> LMError:
+def error_in_success(body: JsonValue, target: Target[GeminiProfile]) -> LMError:
     """An error that came with status 200: its own code stands in for the status; without one the server failed."""
     fault = _read_fault(200, {}, body)
     if isinstance(body, dict) and body.get("error"):
@@ -91,7 +91,7 @@ def _decode_candidate(
     parts = [part for wire in wires for part in decode_part(wire, sent.names, target.dialect.family)]
     found = number_calls((part for part in parts if isinstance(part, ToolCall)), sent.call_ids)
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
-    reason, calls, warnings = settle(candidate.get("finishReason"), FINISH_REASONS, text=text, calls=found)
+    reason, calls, warnings = resolve_finish(candidate.get("finishReason"), FINISH_REASONS, text=text, calls=found)
     numbered = iter(found)
     parts = [next(numbered) if isinstance(part, ToolCall) else part for part in parts]
     parts = [part for part in parts if not isinstance(part, ToolCall) or part in calls]
@@ -199,7 +199,7 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, tar
     return lm_error(_read_fault(status, headers, read_body(body)), ERRORS, target)
 
 
-def _read_fault(status: int, headers: Mapping[str, str], body: JsonValue) -> Fault:
+def _read_fault(status: int, headers: Mapping[str, str], body: JsonValue) -> ErrorBody:
     """The usual reading; then Google's reasons come first among the codes, and its words before its numbers."""
     fault = read_fault(status, headers, body)
     body = body[0] if isinstance(body, list) and body else body

@@ -14,21 +14,21 @@ from sigwire.errors import LMError, LMInvalidRequestError, UnsupportedFeature
 from sigwire.lm.codecs.gemini.contents import encode_contents, encode_system
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import BUILTIN, JSON_TYPE, MODES, OPTIONS, SAMPLING
-from sigwire.lm.codecs.shared.history import repair
+from sigwire.lm.codecs.shared.history import normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
     drop_options,
     finish,
     headers_for,
-    in_words,
     merge,
     place_options,
-    supports,
+    require_feature,
+    schema_instruction,
 )
 from sigwire.lm.codecs.shared.reasoning import asked_reasoning, budget_for, fit_effort
 from sigwire.lm.codecs.shared.schema import compile_schema
-from sigwire.lm.codecs.shared.tools import Offer, can_force, name_map, offer
+from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, name_map, offer
 
 __all__ = ["encode", "otherwise"]
 
@@ -42,7 +42,7 @@ def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = Fa
     >>> sent.path, sent.body
     ('/v1/models/gemini-x:generateContent', {'contents': [{'role': 'user', 'parts': [{'text': 'q'}]}]})
     """
-    history = repair(request.messages, target.repair)
+    history = normalize_history(request.messages, target.repair)
     names = name_map(request.tools, history.called, target.dialect.names)
     tools = offer(request, names, target)
     output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
@@ -153,23 +153,25 @@ def _encode_output(
             )
         except UnsupportedFeature as refusal:
             said = LMWarning("response_format", f"{refusal} It was asked for in words.")
-            return native, in_words(schema), (said,)
+            return native, schema_instruction(schema), (said,)
         return {"responseMimeType": JSON_TYPE, "responseJsonSchema": compiled}, "", lost
     why = "beside tools " if apart else ""
     detail = f"{target.shown} has no structured output by schema {why}here; it was asked for in words."
-    return native, in_words(schema), (LMWarning("response_format", detail),)
+    return native, schema_instruction(schema), (LMWarning("response_format", detail),)
 
 
 # --- tools
 
 
 def _encode_tools(
-    tools: Offer, parallel: bool | None, thinks: bool, target: Target[GeminiProfile]
+    tools: OfferedTools, parallel: bool | None, thinks: bool, target: Target[GeminiProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """``tools`` and ``toolConfig``. A choice speaks of functions only; where none may be called, nothing else may run."""
     builtin = () if tools.choice == "none" else tools.builtin
     both = bool(builtin and tools.functions)
-    supports(target.facts.builtin_with_functions or not both, "built-in tools beside functions", target, _NOT_BOTH)
+    require_feature(
+        target.facts.builtin_with_functions or not both, "built-in tools beside functions", target, _NOT_BOTH
+    )
     choice, narrowed, warnings = _encode_choice(tools, thinks, target)
     sent: list[JsonValue] = []
     for kind, settings in builtin:
@@ -192,7 +194,7 @@ _NOT_BOTH = "Offer one kind at a time, or use a newer model."
 
 
 def _encode_choice(
-    tools: Offer, thinks: bool, target: Target[GeminiProfile]
+    tools: OfferedTools, thinks: bool, target: Target[GeminiProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     """``functionCallingConfig``, and whether the tools have to be narrowed to those it allows."""
     mode = tools.choice
@@ -226,14 +228,14 @@ def _encode_builtin(
     kind: str, settings: JsonObject, target: Target[GeminiProfile]
 ) -> tuple[str, JsonObject, tuple[LMWarning, ...]]:
     key = BUILTIN.get(kind)
-    supports(key is not None, f"the built-in tool {kind!r}", target, f"It has {', '.join(sorted(BUILTIN))}.")
+    require_feature(key is not None, f"the built-in tool {kind!r}", target, f"It has {', '.join(sorted(BUILTIN))}.")
     if kind != "web_search":
         return cast(str, key), settings, ()
-    supports(
+    require_feature(
         not settings.get("allowed_domains"), "a web search limited to domains", target, "Name them in the question."
     )
     blocked = settings.get("blocked_domains")
-    supports(
+    require_feature(
         not blocked or target.dialect.exclude_domains, "a web search without some domains", target, "Vertex AI has one."
     )
     lost = [name for name in ("max_uses", "user_location") if settings.get(name)]

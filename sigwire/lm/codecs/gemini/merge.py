@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.lm.codecs.shared.untrusted import at, object_of, objects_of, without
 
-__all__ = ["join_beside", "joined_body"]
+__all__ = ["join_beside", "merge_bodies"]
 
 
-def joined_body(bodies: Sequence[JsonObject]) -> JsonObject:
+def merge_bodies(bodies: Sequence[JsonObject]) -> JsonObject:
     """The bodies of one answer of one candidate as one: all its parts, what came last of the rest.
 
     >>> first, last = ({"candidates": [{"content": {"parts": [{"text": text}]}}]} for text in ("Hi ", "you"))
-    >>> joined_body([first, {**last, "responseId": "r2"}])
+    >>> merge_bodies([first, {**last, "responseId": "r2"}])
     {'candidates': [{'content': {'parts': [{'text': 'Hi '}, {'text': 'you'}]}}], 'responseId': 'r2'}
     """
     candidates = [candidate for body in bodies for candidate in objects_of(body.get("candidates"))]

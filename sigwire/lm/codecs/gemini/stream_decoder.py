@@ -14,13 +14,13 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import TextPart
 from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import LMError
-from sigwire.lm.codecs.gemini.decoding import candidate_index, decode, decode_usage, failed_inside
+from sigwire.lm.codecs.gemini.decoding import candidate_index, decode, decode_usage, error_in_success
 from sigwire.lm.codecs.gemini.merge import join_beside
 from sigwire.lm.codecs.gemini.partial_calls import FragmentedCall, is_fragment
 from sigwire.lm.codecs.gemini.parts import decode_part
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
-from sigwire.lm.codecs.shared.stream_decoder import StreamDecoder, Told
+from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, without
 
 __all__ = ["FRAMING", "ContentDecoder", "decoder"]
@@ -43,11 +43,11 @@ def decoder(sent: EncodedRequest, target: Target[GeminiProfile]) -> ContentDecod
     return ContentDecoder(sent, target)
 
 
-class _Candidate:
+class _PartialCandidate:
     """One candidate: what was told of it, its parts so far, and what stands beside them."""
 
     def __init__(self, number: int) -> None:
-        self.told = Told(number)
+        self.told = ChoiceEvents(number)
         self.content: JsonObject = {}
         self.parts: list[JsonValue] = []
         self.beside: JsonObject = {}
@@ -69,23 +69,23 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
         super().__init__(sent, target)
         self._body: JsonObject = {}
         self._usage_counts: JsonObject = {}
-        self._candidates: dict[int, _Candidate] = {}
+        self._candidates: dict[int, _PartialCandidate] = {}
 
     def _failure(self, event: JsonValue) -> LMError:
-        return failed_inside(event, self.target)
+        return error_in_success(event, self.target)
 
     def _read(self, event: JsonObject) -> Iterator[StreamEvent]:
         self._body |= without(event, {"candidates", "usageMetadata"})
         yield from self._begins(string_of(event, "responseId"), string_of(event, "modelVersion"))
         for wire in objects_of(event.get("candidates")):
             index = candidate_index(wire)
-            candidate = self._candidates.setdefault(index, _Candidate(index))
+            candidate = self._candidates.setdefault(index, _PartialCandidate(index))
             yield from self._read_candidate(candidate, wire)
         if counts := without(object_of(event.get("usageMetadata")), ()):
             self._usage_counts |= counts
             yield from self._counts(decode_usage(self._usage_counts))
 
-    def _read_candidate(self, candidate: _Candidate, wire: JsonObject) -> Iterator[StreamEvent]:
+    def _read_candidate(self, candidate: _PartialCandidate, wire: JsonObject) -> Iterator[StreamEvent]:
         join_beside(candidate.beside, without(wire, {"content"}))
         content = object_of(wire.get("content"))
         candidate.content |= without(content, {"parts"})
@@ -94,7 +94,7 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
 
     # --- parts
 
-    def _read_part(self, candidate: _Candidate, wire: JsonObject) -> Iterator[StreamEvent]:
+    def _read_part(self, candidate: _PartialCandidate, wire: JsonObject) -> Iterator[StreamEvent]:
         function, text = wire.get("functionCall"), wire.get("text")
         if isinstance(function, dict):
             yield from self._read_call(candidate, wire, function)
@@ -104,7 +104,7 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
             yield from self._end_part(candidate)
             yield from self._whole_part(candidate, wire)
 
-    def _read_text(self, candidate: _Candidate, wire: JsonObject, text: str) -> Iterator[StreamEvent]:
+    def _read_text(self, candidate: _PartialCandidate, wire: JsonObject, text: str) -> Iterator[StreamEvent]:
         beside = without(wire, {"text"})
         plain = beside.keys() <= {"thought"}
         if not text and plain:
@@ -118,7 +118,7 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
         if not plain:
             yield from self._end_part(candidate)
 
-    def _end_part(self, candidate: _Candidate) -> Iterator[StreamEvent]:
+    def _end_part(self, candidate: _PartialCandidate) -> Iterator[StreamEvent]:
         """The text that may have gone on is over, and so is the call."""
         if candidate.call is not None:
             candidate.told.end_call(self._call_of(candidate, candidate.call.wire(), candidate.call.call_id))
@@ -128,7 +128,7 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
             candidate.open, candidate.pieces = None, []
             yield from self._whole_part(candidate, wire)
 
-    def _whole_part(self, candidate: _Candidate, wire: JsonObject) -> Iterator[StreamEvent]:
+    def _whole_part(self, candidate: _PartialCandidate, wire: JsonObject) -> Iterator[StreamEvent]:
         candidate.parts.append(wire)
         for part in decode_part(wire, self.sent.names, self.target.dialect.family):
             if isinstance(part, TextPart):
@@ -138,7 +138,7 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
 
     # --- calls
 
-    def _read_call(self, candidate: _Candidate, wire: JsonObject, function: JsonObject) -> Iterator[StreamEvent]:
+    def _read_call(self, candidate: _PartialCandidate, wire: JsonObject, function: JsonObject) -> Iterator[StreamEvent]:
         if candidate.call is not None and candidate.call.takes(function):
             yield from self._read_fragment(candidate, candidate.call, wire)
             return
@@ -157,13 +157,15 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
         yield from candidate.told.arguments(call.raw_arguments or dumps(call.arguments))
         candidate.told.end_call(call)
 
-    def _read_fragment(self, candidate: _Candidate, call: FragmentedCall, wire: JsonObject) -> Iterator[StreamEvent]:
+    def _read_fragment(
+        self, candidate: _PartialCandidate, call: FragmentedCall, wire: JsonObject
+    ) -> Iterator[StreamEvent]:
         call.add(wire)
         if not call.goes_on:
             yield from candidate.told.arguments(dumps(call.arguments))
             yield from self._end_part(candidate)
 
-    def _call_of(self, candidate: _Candidate, wire: JsonObject, call_id: str) -> ToolCall:
+    def _call_of(self, candidate: _PartialCandidate, wire: JsonObject, call_id: str) -> ToolCall:
         candidate.parts.append(wire)
         (part,) = decode_part(wire, self.sent.names, self.target.dialect.family)
         assert isinstance(part, ToolCall)
@@ -181,4 +183,4 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
         candidates: JsonObject = {"candidates": [candidate.body() for candidate in ordered]} if ordered else {}
         counts: JsonObject = {"usageMetadata": self._usage_counts} if self._usage_counts else {}
         response = decode({**self._body, **candidates, **counts}, self.sent, self.target)
-        yield from self._ends(response, [candidate.told for candidate in ordered] or [Told(0)])
+        yield from self._ends(response, [candidate.told for candidate in ordered] or [ChoiceEvents(0)])

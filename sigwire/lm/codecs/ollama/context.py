@@ -12,7 +12,7 @@ from sigwire.lm.codecs.ollama.tables import OllamaProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import at, objects_of, string_of
 
-__all__ = ["read_less", "window_for"]
+__all__ = ["truncation_warning", "window_for"]
 
 _USUAL_WINDOW = 4096
 _ROOM_FOR_AN_ANSWER = 2048
@@ -52,7 +52,7 @@ def _text_bytes(messages: tuple[JsonObject, ...]) -> int:
     return sum(len(text) if text.isascii() else len(text.encode("utf-8", "replace")) for text in texts)
 
 
-def read_less(body: JsonObject, sent: EncodedRequest) -> tuple[LMWarning, ...]:
+def truncation_warning(body: JsonObject, sent: EncodedRequest) -> tuple[LMWarning, ...]:
     """A warning where the count of what was read is too small for the prompt: older servers cut it and say nothing."""
     read, texts = body.get("prompt_eval_count"), _text_bytes(objects_of(sent.body.get("messages")))
     if not isinstance(read, int) or texts < _USUAL_WINDOW or read * _MOST_BYTES_PER_TOKEN >= texts:

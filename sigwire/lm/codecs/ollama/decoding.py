@@ -12,21 +12,21 @@ from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolCall, number_calls
 from sigwire.errors import LMError, LMTransportError
-from sigwire.lm.codecs.ollama.context import read_less
+from sigwire.lm.codecs.ollama.context import truncation_warning
 from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, USAGE, OllamaProfile
-from sigwire.lm.codecs.shared.choices import settle, usage_of
+from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
 from sigwire.lm.codecs.shared.errors import lm_error, read_fault
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
 
-__all__ = ["decode", "decode_beside", "decode_call", "decode_calls", "decode_error", "decode_said", "failed_inside"]
+__all__ = ["decode", "decode_call", "decode_calls", "decode_error", "decode_extras", "decode_text", "error_in_success"]
 
 
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[OllamaProfile]) -> Response:
     """The reply as a response. Raises an ``LMError`` for an error, half an answer or none inside status 200."""
     message = body.get("message") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(message, dict) or body.get("error"):
-        raise failed_inside(body, target)
+        raise error_in_success(body, target)
     if body.get("done") is False:
         raise LMTransportError(
             "The reply was cut off before its end.", model=target.model, provider=target.provider, status=200
@@ -37,12 +37,12 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[OllamaProfile])
         usage_of(body, USAGE),
         string_of(body, "model"),
         None,
-        (*sent.warnings, *warnings, *read_less(body, sent)),
+        (*sent.warnings, *warnings, *truncation_warning(body, sent)),
         raw=body,
     )
 
 
-def failed_inside(body: JsonValue, target: Target[OllamaProfile]) -> LMError:
+def error_in_success(body: JsonValue, target: Target[OllamaProfile]) -> LMError:
     fault = read_fault(200, {}, body)
     if isinstance(body, dict) and body.get("error"):
         return lm_error(fault, ERRORS, target)
@@ -53,10 +53,10 @@ def _decode_choice(
     body: JsonObject, message: JsonObject, sent: EncodedRequest, target: Target[OllamaProfile]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
     family = target.dialect.family
-    said, beside = decode_said(message, family), decode_beside(message, family)
+    said, beside = decode_text(message, family), decode_extras(message, family)
     text = string_of(message, "content") or ""
     found = number_calls(decode_calls(message, sent.names, family), sent.call_ids)
-    reason, calls, warnings = settle(body.get("done_reason"), FINISH_REASONS, text=text, calls=found)
+    reason, calls, warnings = resolve_finish(body.get("done_reason"), FINISH_REASONS, text=text, calls=found)
     logprobs = body.get("logprobs")
     rest: dict[str, Any] = {
         "finish_reason": reason,
@@ -71,14 +71,14 @@ def _decode_choice(
 _TURN_FIELDS = frozenset({"role", "content", "thinking", "images", "tool_calls"})
 
 
-def decode_said(message: JsonObject, family: str) -> tuple[Part, ...]:
+def decode_text(message: JsonObject, family: str) -> tuple[Part, ...]:
     """Thinking and text. An empty field says nothing."""
     thinking, text = string_of(message, "thinking"), string_of(message, "content")
     thought = (ThinkingPart(thinking, provider=family),) if thinking else ()
     return (*thought, *((TextPart(text),) if text else ()))
 
 
-def decode_beside(message: JsonObject, family: str) -> tuple[Part, ...]:
+def decode_extras(message: JsonObject, family: str) -> tuple[Part, ...]:
     """Pictures, and what we have no word for."""
     images = message.get("images")
     extra: JsonObject = {name: value for name, value in message.items() if name not in _TURN_FIELDS and value}

@@ -16,23 +16,23 @@ from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.lm.codecs.ollama.context import window_for
 from sigwire.lm.codecs.ollama.tables import OPTIONS, THINK, OllamaProfile
-from sigwire.lm.codecs.shared.choices import is_invented
-from sigwire.lm.codecs.shared.history import error_text, repair
+from sigwire.lm.codecs.shared.choices import is_synthetic_id
+from sigwire.lm.codecs.shared.history import error_text, normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.media import text_of_file
 from sigwire.lm.codecs.shared.options import (
     finish,
     headers_for,
-    in_words,
     merge,
     place_options,
     repeat_warning,
-    supports,
-    wanted_choices,
+    requested_choices,
+    require_feature,
+    schema_instruction,
 )
 from sigwire.lm.codecs.shared.reasoning import asked_reasoning, fit_effort
 from sigwire.lm.codecs.shared.schema import compile_schema
-from sigwire.lm.codecs.shared.tools import Offer, functions_only, name_map, offer, provider_data
+from sigwire.lm.codecs.shared.tools import OfferedTools, functions_only, name_map, offer, provider_data
 
 __all__ = ["encode"]
 
@@ -45,7 +45,7 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
     ('/api/chat', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}], 'stream': False})
     """
     dialect = target.dialect
-    history = repair(request.messages, dialect.repair)
+    history = normalize_history(request.messages, dialect.repair)
     names = name_map(request.tools, history.called, dialect.names)
     tools = offer(request, names, target)
     functions_only(tools, target)
@@ -75,7 +75,7 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
         (*itertools.chain(*lost, option_warnings), *repeat_warning(request, target)),
         names,
         history.call_ids,
-        wanted_choices(request),
+        requested_choices(request),
     )
 
 
@@ -101,7 +101,7 @@ def _encode_reasoning(request: Request, target: Target[OllamaProfile]) -> tuple[
 
 
 def _encode_tools(
-    tools: Offer, parallel: bool | None, target: Target[OllamaProfile]
+    tools: OfferedTools, parallel: bool | None, target: Target[OllamaProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """The tools that may be called; which of them is all that a choice can say here."""
     if not tools.functions or tools.choice == "none":
@@ -137,7 +137,7 @@ def _encode_output(
         lost = "has no structured output beside tools here" if tools else "has no structured output by schema here"
         native: JsonObject = {"format": "json"} if able.json_object and not tools else {}
         words = (_note("response_format", target, f"{lost}; it was asked for in words."),)
-        return native, in_words(wanted.schema), words
+        return native, schema_instruction(wanted.schema), words
     if wanted.schema is None:
         return {"format": "json"}, "", ()
     schema, warnings = compile_schema(
@@ -172,7 +172,7 @@ def _encode_message(message: Message, names: NameMap, target: Target[OllamaProfi
         wire["tool_calls"] = cast(JsonValue, calls)
     for part in message.parts:
         if isinstance(part, OpaquePart):
-            supports(isinstance(part.data, dict), "an opaque item that is no object", target, "Leave it out.")
+            require_feature(isinstance(part.data, dict), "an opaque item that is no object", target, "Leave it out.")
             wire |= cast(JsonObject, part.data)
     return [wire] if wire["content"] or len(wire) > 2 else []  # a turn in which nothing is said is not sent
 
@@ -191,9 +191,9 @@ def _encode_text(parts: Iterable[Part], target: Target[OllamaProfile]) -> str:
 
 
 def _encode_document(part: AudioPart | FilePart, target: Target[OllamaProfile]) -> str:
-    supports(isinstance(part, FilePart), "audio input", target, _ELSEWHERE)
+    require_feature(isinstance(part, FilePart), "audio input", target, _ELSEWHERE)
     text = text_of_file(cast(FilePart, part))
-    supports(text is not None, "documents that are not text", target, _ELSEWHERE)
+    require_feature(text is not None, "documents that are not text", target, _ELSEWHERE)
     return cast(str, text)
 
 
@@ -204,7 +204,7 @@ def _encode_image(part: ImagePart, target: Target[OllamaProfile]) -> str:
     if part.url is None and part.data is None:
         raise InputError("An image needs a url or data.")
     data = part.data if part.data is not None else _data_of(part.url or "")
-    supports(data is not None, "an image by URL", target, "Download it and pass its data.")
+    require_feature(data is not None, "an image by URL", target, "Download it and pass its data.")
     return cast(str, data)
 
 
@@ -226,4 +226,4 @@ def _encode_result(result: ToolResult, names: NameMap) -> JsonObject:
 
 def _id(name: str, call_id: str) -> JsonObject:
     """The id under this name, unless sigwire made it up: the server never saw it."""
-    return {} if is_invented(call_id) else {name: call_id}
+    return {} if is_synthetic_id(call_id) else {name: call_id}

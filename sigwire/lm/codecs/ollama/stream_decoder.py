@@ -11,13 +11,13 @@ from sigwire.core.events import StreamEvent
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import ThinkingPart
 from sigwire.errors import LMError
-from sigwire.lm.codecs.ollama.decoding import decode, decode_beside, decode_call, failed_inside
+from sigwire.lm.codecs.ollama.decoding import decode, decode_call, decode_extras, error_in_success
 from sigwire.lm.codecs.ollama.tables import OllamaProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
-from sigwire.lm.codecs.shared.stream_decoder import StreamDecoder, Told
+from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of
 
-__all__ = ["FRAMING", "ChatDecoder", "decoder"]
+__all__ = ["FRAMING", "OllamaDecoder", "decoder"]
 
 FRAMING: Framing = "ndjson"
 
@@ -25,7 +25,7 @@ _TEXTS = ("content", "thinking")
 _LISTS = ("tool_calls", "images")
 
 
-def decoder(sent: EncodedRequest, target: Target[OllamaProfile]) -> ChatDecoder:
+def decoder(sent: EncodedRequest, target: Target[OllamaProfile]) -> OllamaDecoder:
     """A decoder for one streamed reply.
 
     >>> from sigwire.core.messages import Message
@@ -38,15 +38,15 @@ def decoder(sent: EncodedRequest, target: Target[OllamaProfile]) -> ChatDecoder:
     >>> [type(event).__name__ for event in reading.feed({"done": True, "done_reason": "stop"}) + reading.close()]
     ['ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
     """
-    return ChatDecoder(sent, target)
+    return OllamaDecoder(sent, target)
 
 
-class ChatDecoder(StreamDecoder[OllamaProfile]):
+class OllamaDecoder(StreamDecoder[OllamaProfile]):
     """Lines of one answer -> events; raises ``LMError`` for an error on a line and for an end without ``done``."""
 
     def __init__(self, sent: EncodedRequest, target: Target[OllamaProfile]) -> None:
         super().__init__(sent, target)
-        self._choice = Told(0, calls_last=True)  # decode() puts them behind the text, wherever they came
+        self._choice = ChoiceEvents(0, calls_last=True)  # decode() puts them behind the text, wherever they came
         self._body: JsonObject = {}
         self._message: JsonObject = {}
         self._thought: list[str] = []  # not told as a part yet
@@ -95,7 +95,7 @@ class ChatDecoder(StreamDecoder[OllamaProfile]):
         yield from self._choice.arguments(call.raw_arguments or dumps(call.arguments))
 
     def _failure(self, event: JsonValue) -> LMError:
-        return failed_inside(event, self.target)
+        return error_in_success(event, self.target)
 
     def _end(self) -> Iterator[StreamEvent]:
         if self._body.get("done") is not True:
@@ -106,7 +106,7 @@ class ChatDecoder(StreamDecoder[OllamaProfile]):
         for call in response.choices[0].tool_calls:
             self._choice.end_call(call)
         yield from self._choice.end(len(response.choices[0].tool_calls))
-        for part in decode_beside(object_of(body["message"]), self.target.dialect.family):
+        for part in decode_extras(object_of(body["message"]), self.target.dialect.family):
             yield from self._choice.part(part)
         yield from self._ends(response, [self._choice])
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigwire.core.lazy import late
+from sigwire.core.lazy import lazy_names
 from sigwire.lm.codecs.openai_chat.decoding import decode, decode_error
 from sigwire.lm.codecs.openai_chat.encoding import encode
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, OPTIONS, USAGE
@@ -46,4 +46,4 @@ __all__ = [
     "recover",
 ]
 
-__getattr__ = late(__name__, rejected_call="recover", stream_decoder="FRAMING decoder")
+__getattr__ = lazy_names(__name__, rejected_call="recover", stream_decoder="FRAMING decoder")

@@ -24,8 +24,8 @@ from sigwire.errors import (
 )
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.shared.choices import settle, usage_of
-from sigwire.lm.codecs.shared.errors import ErrorRule, lm_error, no_answer, read_fault
+from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
+from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_fault
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
 
@@ -36,7 +36,7 @@ __all__ = [
     "decode_content",
     "decode_error",
     "decode_usage",
-    "failed_inside",
+    "error_in_success",
 ]
 
 
@@ -44,9 +44,9 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[ChatProfile]) -
     """The reply as a response. Raises an ``LMError`` for an error, or no answer at all, inside status 200."""
     choices = objects_of(body.get("choices")) if isinstance(body, dict) else ()
     if not isinstance(body, dict) or not choices or body.get("error"):
-        raise failed_inside(body, target)
+        raise error_in_success(body, target)
     if choices[0].get("error") and not choices[1:]:
-        raise failed_inside(choices[0], target)
+        raise error_in_success(choices[0], target)
     ordered = sorted(choices, key=choice_index) if len(choices) > 1 else choices
     decoded = [_decode_choice(choice, sent, target) for choice in ordered]
     warnings = sent.warnings
@@ -68,13 +68,13 @@ def choice_index(choice: JsonObject) -> int:
     return index if isinstance(index, int) else 0
 
 
-def failed_inside(body: JsonValue, target: Target[ChatProfile]) -> LMError:
+def error_in_success(body: JsonValue, target: Target[ChatProfile]) -> LMError:
     """An error that came with status 200: its own code stands in for the status; without one the server failed."""
     fault = read_fault(200, {}, body)
     if isinstance(body, dict) and body.get("error"):
         code = next((int(code) for code in fault.codes if code.isdigit() and len(code) == 3), 200)
         return lm_error(replace(fault, status=code), (*ERRORS, ErrorRule(LMServerError, frozenset({200}))), target)
-    return no_answer("choices", body, target)
+    return empty_reply_error("choices", body, target)
 
 
 def _decode_choice(
@@ -85,7 +85,7 @@ def _decode_choice(
     thinking, text = decode_content(message, target.dialect)
     refusal = string_of(message, "refusal")
     found = number_calls(_decode_calls(message, sent, target), sent.call_ids)
-    reason, calls, warnings = settle(
+    reason, calls, warnings = resolve_finish(
         choice.get("finish_reason"), FINISH_REASONS, text=text, calls=found, refusal=refusal
     )
     extras = _decode_extras(message, sent, target)

@@ -12,7 +12,7 @@ from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.openai_chat.messages import encode_message
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.tables import OPTIONS, SAMPLING
-from sigwire.lm.codecs.shared.history import repair
+from sigwire.lm.codecs.shared.history import normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
@@ -21,18 +21,18 @@ from sigwire.lm.codecs.shared.options import (
     drop_options,
     finish,
     headers_for,
-    in_words,
     merge,
     place_options,
-    put,
     repeat_warning,
-    supports,
-    wanted_choices,
+    requested_choices,
+    require_feature,
+    schema_instruction,
+    set_path,
     without_sampling,
 )
-from sigwire.lm.codecs.shared.reasoning import Reasoning, asked_reasoning, fit_effort
+from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, asked_reasoning, fit_effort
 from sigwire.lm.codecs.shared.schema import compile_schema
-from sigwire.lm.codecs.shared.tools import Offer, can_force, functions_only, name_map, offer
+from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, functions_only, name_map, offer
 from sigwire.lm.codecs.shared.untrusted import objects_of
 
 __all__ = ["encode"]
@@ -47,7 +47,7 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     ('/chat/completions', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}]})
     """
     dialect = target.dialect
-    history = repair(request.messages, dialect.repair)
+    history = normalize_history(request.messages, dialect.repair)
     names = name_map(request.tools, history.called, dialect.names)
     tools = offer(request, names, target)
     functions_only(tools, target)
@@ -75,7 +75,7 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
         lost if dialect.many else lost + repeat_warning(request, target),
         names,
         history.call_ids,
-        1 if dialect.many else wanted_choices(request),
+        1 if dialect.many else requested_choices(request),
     )
 
 
@@ -139,7 +139,7 @@ def _option_table(thinks: bool, request: Request, target: Target[ChatProfile]) -
     if not facts.stop:
         table |= drop_options(["stop"], "a model that reasons takes no stop sequences; they were left out.")
     if not dialect.many:
-        table["n"] = Skip() if wanted_choices(request) > 1 else Place("n")
+        table["n"] = Skip() if requested_choices(request) > 1 else Place("n")
     return {name: option for name, option in table.items() if option is not None}
 
 
@@ -159,23 +159,23 @@ def _encode_reasoning(
         return {}, False, ()  # it does not reason anyway
     if asked.budget is not None and words.budget:
         body: JsonObject = {}
-        put(body, words.budget, asked.budget)
+        set_path(body, words.budget, asked.budget)
         return merge(words.on, body), True, ()
     effort, warnings = fit_effort(asked, efforts, target)
     if effort == "off":
         return words.off, False, warnings
     body = {}
-    put(body, words.effort, effort)
+    set_path(body, words.effort, effort)
     return merge(words.on, body), True, warnings
 
 
 def _no_thinking_beside_tools(
-    asked: Reasoning | None, efforts: Sequence[str], target: Target[ChatProfile]
+    asked: ReasoningRequest | None, efforts: Sequence[str], target: Target[ChatProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     by_itself = target.facts.default_effort not in (None, "off")
     if not by_itself and (asked is None or asked.off):
         return {}, False, ()
-    supports(
+    require_feature(
         "off" in efforts, "tools together with reasoning on this wire", target, "OpenAI's Responses API takes both."
     )
     detail = f"{target.shown} takes tools here only without reasoning; it was switched off."
@@ -212,7 +212,7 @@ def _encode_output(
     if schema is None and native:
         return native, "", ()
     lost = f"{target.shown} has no structured output by schema here; it was asked for in words."
-    return native, in_words(schema), (LMWarning("response_format", lost),)
+    return native, schema_instruction(schema), (LMWarning("response_format", lost),)
 
 
 _NONE_LOST: tuple[LMWarning, ...] = ()
@@ -242,7 +242,7 @@ def _with_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]
 
 
 def _encode_tools(
-    tools: Offer, parallel: bool | None, thinks: bool, target: Target[ChatProfile]
+    tools: OfferedTools, parallel: bool | None, thinks: bool, target: Target[ChatProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """``tools``, ``tool_choice`` and ``parallel_tool_calls``; all three are left out where there is no tool to call."""
     dialect = target.dialect
@@ -267,7 +267,7 @@ def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> 
 
 
 def _encode_choice(
-    tools: Offer, thinks: bool, target: Target[ChatProfile]
+    tools: OfferedTools, thinks: bool, target: Target[ChatProfile]
 ) -> tuple[JsonValue, bool, tuple[LMWarning, ...]]:
     """The choice's spelling, and whether the tools have to be narrowed to those it allows."""
     dialect, mode = target.dialect, tools.choice

@@ -25,7 +25,7 @@ from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.media import data_url, encoded_by, needs_media, text_of_file
-from sigwire.lm.codecs.shared.options import supports
+from sigwire.lm.codecs.shared.options import require_feature
 from sigwire.lm.codecs.shared.tools import provider_data
 
 __all__ = ["encode_message", "encode_part"]
@@ -39,14 +39,14 @@ def encode_message(message: Message, names: NameMap, target: Target[ChatProfile]
     parts = message.parts
     if len(parts) == 1 and type(parts[0]) is TextPart and parts[0].text and message.role != "tool":
         return [{"role": message.role, "content": parts[0].text}]
-    kept = message.derived(_Kept)
+    kept = message.derived(_CachedTurn)
     last = kept.last
     if last is None or last[0] is not names or last[1] is not target:
         last = kept.last = (names, target, _encode(message, names, target))
     return last[2]
 
 
-class _Kept:
+class _CachedTurn:
     """A turn as it was written last, and for whom."""
 
     __slots__ = ("last",)
@@ -101,7 +101,7 @@ def _encode_image(part: ImagePart, target: Target[ChatProfile]) -> JsonObject:
 
 def _encode_audio(part: AudioPart, target: Target[ChatProfile]) -> JsonObject:
     needs_media("audio", target.dialect.media, target)
-    supports(part.format in ("wav", "mp3"), f"audio as {part.format!r}", target, "Convert it to wav or mp3.")
+    require_feature(part.format in ("wav", "mp3"), f"audio as {part.format!r}", target, "Convert it to wav or mp3.")
     return {"type": "input_audio", "input_audio": {"data": part.data, "format": part.format}}
 
 
@@ -111,7 +111,7 @@ def _encode_file(part: FilePart, target: Target[ChatProfile]) -> JsonObject:
     needs_media("file", target.dialect.media, target)
     if part.file_id is not None:
         return {"type": "file", "file": {"file_id": part.file_id}}
-    supports(part.data is not None, "a document by URL", target, "Download it and pass its data.")
+    require_feature(part.data is not None, "a document by URL", target, "Download it and pass its data.")
     file: JsonObject = {"file_data": data_url(part.data, part.media_type or "application/pdf")}
     if part.filename is not None:
         file["filename"] = part.filename
@@ -159,7 +159,7 @@ def _assistant_content(
 ) -> JsonValue:
     for part in message.parts:
         if isinstance(part, ImagePart | FilePart) or (isinstance(part, AudioPart) and "audio" not in fields):
-            supports(False, f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn.")
+            require_feature(False, f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn.")
     chunks = [_thinking_chunk(part) for part in message.parts if isinstance(part, ThinkingPart)]
     if chunks and target.dialect.replay == "chunk":
         text: list[JsonObject] = [{"type": "text", "text": message.text}] if message.text else []

@@ -32,7 +32,7 @@ class PartialChoice:
         self._fields: JsonObject = {}  # of the choice
         self._kept: JsonObject = {}  # of the message
         self._texts: dict[str, list[str]] = {}
-        self._lists = {name: _Pieces(grows) for name, grows in _GROWS.items()}
+        self._lists = {name: _DeltaMerger(grows) for name, grows in _GROWS.items()}
         self._audio: dict[str, list[str]] = {}
         self._voice = ""  # the field whose thinking is told: some hosts send it under two names
         self._listed = self._past_thought = False
@@ -225,7 +225,7 @@ _GROWS: Mapping[str, Mapping[str, str]] = {
 """Lists whose objects come in pieces: which field of which type grows."""
 
 
-class _Pieces:
+class _DeltaMerger:
     """Objects that come in pieces: neighbours that are pieces of one are put together."""
 
     def __init__(self, grows: Mapping[str, str]) -> None:

@@ -17,18 +17,18 @@ from sigwire.core.events import (
     ToolCallDelta,
     ToolCallEnd,
     ToolCallStart,
-    explode,
+    events_of,
 )
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.errors import LMError
-from sigwire.lm.codecs.openai_chat.decoding import choice_index, decode, decode_content, decode_usage, failed_inside
+from sigwire.lm.codecs.openai_chat.decoding import choice_index, decode, decode_content, decode_usage, error_in_success
 from sigwire.lm.codecs.openai_chat.partial_calls import PartialCall
 from sigwire.lm.codecs.openai_chat.partial_choice import PartialChoice
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.rejected_call import recovered
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
-from sigwire.lm.codecs.shared.stream_decoder import StreamDecoder, Told
+from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
 from sigwire.lm.codecs.shared.untrusted import at, object_of, objects_of, string_of
 
 __all__ = ["FRAMING", "ChatDecoder", "decoder"]
@@ -78,7 +78,7 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
     # --- reading
 
     def _failure(self, event: JsonValue) -> LMError:
-        return failed_inside(event, self.target)
+        return error_in_success(event, self.target)
 
     def feed(self, event: JsonValue) -> list[StreamEvent]:
         """What a chunk says. One that is nothing but more text, as most are, is told at once."""
@@ -145,7 +145,7 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
         if self._refused is not None:
             yield from self._end_refused(self._refused)
         elif self._whole is not None:
-            yield from explode(self._decode(self._whole))
+            yield from events_of(self._decode(self._whole))
         else:
             self._check_end()
             for number in sorted(self._choices):
@@ -153,7 +153,7 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
             whole: list[JsonValue] = [self._choices[number].whole() for number in sorted(self._choices)]
             response = self._decode({**self._body, "object": "chat.completion", "choices": whole})
             yield from self._end_calls(response)
-            yield from self._ends(response, map(Told, range(len(whole))))
+            yield from self._ends(response, map(ChoiceEvents, range(len(whole))))
 
     def _check_end(self) -> None:
         """Raise where the answer is not all there: a choice is missing, or has not said why it ended."""
@@ -183,4 +183,4 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
             choice = Choice.from_parts((*thinking, *choice.tool_calls), **rest)
         start = self._start or ResponseStart()
         whole = Response((choice,), response.usage, start.model, start.id, response.warnings, raw=response.raw)
-        yield from self._ends(whole, [Told(0)])
+        yield from self._ends(whole, [ChoiceEvents(0)])

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sigwire.core.lazy import late
+from sigwire.core.lazy import lazy_names
 from sigwire.lm.codecs.openai_responses.decoding import decode, decode_error
 from sigwire.lm.codecs.openai_responses.encoding import encode
 from sigwire.lm.codecs.openai_responses.profiles import AZURE, COMPATIBLE, DEEPSEEK, DIALECTS, OPENAI, ResponsesProfile
@@ -53,4 +53,4 @@ __all__ = [
     "encode",
 ]
 
-__getattr__ = late(__name__, stream_decoder="FRAMING decoder")
+__getattr__ = lazy_names(__name__, stream_decoder="FRAMING decoder")

@@ -19,18 +19,18 @@ from sigwire.lm.codecs.openai_responses.items import is_message, split_message
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.stops import stop_at
 from sigwire.lm.codecs.openai_responses.tables import CALL_FIELDS, ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.shared.choices import settle, usage_of
-from sigwire.lm.codecs.shared.errors import ErrorRule, lm_error, no_answer, read_fault
+from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
+from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_fault
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
-__all__ = ["decode", "decode_error", "decode_item", "failed_inside"]
+__all__ = ["decode", "decode_error", "decode_item", "error_in_success"]
 
 
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[ResponsesProfile]) -> Response:
     """The reply as a response. Raises an ``LMError`` for a failure, or no answer at all, inside status 200."""
     if not isinstance(body, dict) or "output" not in body or body.get("error") or body.get("status") == "failed":
-        raise failed_inside(body, target)
+        raise error_in_success(body, target)
     choice, warnings = _decode_choice(body, sent, target)
     return Response(
         (choice,),
@@ -42,11 +42,11 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[ResponsesProfil
     )
 
 
-def failed_inside(body: JsonValue, target: Target[ResponsesProfile]) -> LMError:
+def error_in_success(body: JsonValue, target: Target[ResponsesProfile]) -> LMError:
     """An error that came with status 200: its code tells which; without a known one the server failed."""
     if isinstance(body, dict) and (body.get("error") or body.get("status") == "failed"):
         return _error(200, {}, body, target)
-    return no_answer("output", body, target)
+    return empty_reply_error("output", body, target)
 
 
 def _decode_choice(
@@ -60,7 +60,7 @@ def _decode_choice(
     refusals = [text for part in _contents(items) if (text := string_of(part, "refusal"))]
     refusal = "".join(refusals) if refusals and not cut else None
     native = "completed" if cut else _reason(body)
-    reason, kept, warnings = settle(native, FINISH_REASONS, text="".join(texts), calls=calls, refusal=refusal)
+    reason, kept, warnings = resolve_finish(native, FINISH_REASONS, text="".join(texts), calls=calls, refusal=refusal)
     parts = [part for part in parts if not isinstance(part, ToolCall) or part in kept]
     choice = Choice.from_parts(
         parts,

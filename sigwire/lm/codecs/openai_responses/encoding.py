@@ -15,23 +15,23 @@ from sigwire.core.tools.tool import ToolResult
 from sigwire.lm.codecs.openai_responses.items import encode_messages, encode_result, is_text, marks_cache
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, JSON_MODE, LOGPROBS, MARK, OPTIONS, SAMPLING
-from sigwire.lm.codecs.shared.history import repair
+from sigwire.lm.codecs.shared.history import normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
     Skip,
     finish,
     headers_for,
-    in_words,
     place_options,
     repeat_warning,
-    supports,
-    wanted_choices,
+    requested_choices,
+    require_feature,
+    schema_instruction,
     without_sampling,
 )
 from sigwire.lm.codecs.shared.reasoning import asked_reasoning, fit_effort
 from sigwire.lm.codecs.shared.schema import compile_schema
-from sigwire.lm.codecs.shared.tools import Offer, can_force, name_map, offer
+from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, name_map, offer
 
 __all__ = ["encode"]
 
@@ -44,7 +44,7 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
     ('/responses', {'model': 'm', 'instructions': 'S', 'input': [{'role': 'user', 'content': 'q'}], 'store': False})
     """
     dialect = target.dialect
-    history = repair(_without_server_results(request, target), target.repair)
+    history = normalize_history(_without_server_results(request, target), target.repair)
     names = name_map(request.tools, history.called, dialect.names)
     tools = offer(request, names, target)
     output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
@@ -73,7 +73,7 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
         (*itertools.chain(*lost), *repeat_warning(request, target)),
         names,
         history.call_ids,
-        wanted_choices(request),
+        requested_choices(request),
         _stop_texts(request),
     )
 
@@ -164,7 +164,7 @@ def _encode_output(
     if schema is None and native:
         return native, "", ()
     lost = f"{target.shown} has no structured output by schema here; it was asked for in words."
-    return native, in_words(schema), (LMWarning("response_format", lost),)
+    return native, schema_instruction(schema), (LMWarning("response_format", lost),)
 
 
 def _output_modes(tools: bool, target: Target[ResponsesProfile]) -> tuple[str, ...]:
@@ -187,7 +187,7 @@ def _with_instruction(messages: tuple[Message, ...], text: str) -> tuple[Message
 
 
 def _encode_tools(
-    request: Request, tools: Offer, thinks: bool, target: Target[ResponsesProfile]
+    request: Request, tools: OfferedTools, thinks: bool, target: Target[ResponsesProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """``tools``, in their own order, and how they may be called; nothing of it where there is no tool to call."""
     if not tools.functions and not tools.builtin:
@@ -218,14 +218,16 @@ def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> 
 
 def _encode_builtin(kind: str, settings: JsonObject, target: Target[ResponsesProfile]) -> JsonObject:
     """A tool that the host runs: its settings stand flat beside its type."""
-    supports(kind in target.dialect.builtin, f"the built-in tool {kind!r}", target, "Use a function tool of your own.")
+    require_feature(
+        kind in target.dialect.builtin, f"the built-in tool {kind!r}", target, "Use a function tool of your own."
+    )
     return {"type": kind, **(_search_settings(settings, target) if kind == "web_search" else settings)}
 
 
 def _search_settings(settings: JsonObject, target: Target[ResponsesProfile]) -> JsonObject:
     named = ("allowed_domains", "blocked_domains", "max_uses", "user_location")
     fields: JsonObject = {name: value for name, value in settings.items() if name not in named}
-    supports(
+    require_feature(
         not settings.get("blocked_domains"), "blocked domains in web search", target, "Name the allowed ones instead."
     )
     if domains := settings.get("allowed_domains"):
@@ -235,7 +237,9 @@ def _search_settings(settings: JsonObject, target: Target[ResponsesProfile]) -> 
     return fields
 
 
-def _encode_use_limit(tools: Offer, target: Target[ResponsesProfile]) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+def _encode_use_limit(
+    tools: OfferedTools, target: Target[ResponsesProfile]
+) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """The wire's limit counts the calls of all built-in tools together: it is exact where there is one of them."""
     limits = [limit for _, settings in tools.builtin if (limit := settings.get("max_uses")) is not None]
     if not limits:
@@ -247,7 +251,7 @@ def _encode_use_limit(tools: Offer, target: Target[ResponsesProfile]) -> tuple[J
 
 
 def _encode_choice(
-    tools: Offer, thinks: bool, target: Target[ResponsesProfile]
+    tools: OfferedTools, thinks: bool, target: Target[ResponsesProfile]
 ) -> tuple[JsonValue, bool, tuple[LMWarning, ...]]:
     """The choice's spelling, and whether the tools have to be narrowed to those it allows."""
     mode = tools.choice

@@ -19,7 +19,7 @@ from sigwire.lm.codecs.openai_responses.tables import JSON_MODE, MARK
 from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.media import data_url, encoded_by, needs_media, text_of_file
-from sigwire.lm.codecs.shared.options import supports
+from sigwire.lm.codecs.shared.options import require_feature
 from sigwire.lm.codecs.shared.tools import provider_data
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
@@ -181,7 +181,9 @@ def _encode_turn(message: Message, names: NameMap, target: Target[ResponsesProfi
                 item, places = _open_message(data) if is_message(data) else (data, [])
                 items.append(item)
             case _:
-                supports(False, f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn.")
+                require_feature(
+                    False, f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn."
+                )
     return _finished(items, target)
 
 

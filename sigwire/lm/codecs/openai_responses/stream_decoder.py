@@ -25,12 +25,12 @@ from sigwire.core.messages import ThinkingPart
 from sigwire.core.response import Response
 from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import LMError
-from sigwire.lm.codecs.openai_responses.decoding import decode, decode_item, failed_inside
+from sigwire.lm.codecs.openai_responses.decoding import decode, decode_item, error_in_success
 from sigwire.lm.codecs.openai_responses.items import is_message
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.stops import StopCutter
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
-from sigwire.lm.codecs.shared.stream_decoder import StreamDecoder, Told
+from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of
 
 __all__ = ["FRAMING", "ResponsesDecoder", "decoder"]
@@ -55,7 +55,7 @@ def decoder(sent: EncodedRequest, target: Target[ResponsesProfile]) -> Responses
 
 
 @dataclass(slots=True)
-class _Growing:
+class _PartialItem:
     """An item as far as it has come. ``call`` is the call's place among the calls, and ``voice`` whose deltas are told."""
 
     item: JsonObject
@@ -85,7 +85,7 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
 
     def __init__(self, sent: EncodedRequest, target: Target[ResponsesProfile]) -> None:
         super().__init__(sent, target)
-        self._items: dict[JsonValue, _Growing] = {}
+        self._items: dict[JsonValue, _PartialItem] = {}
         self._begun: JsonObject = {}
         self._ended: JsonObject | None = None
         self._thought: str | None = None  # the reasoning item before a call
@@ -96,7 +96,7 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
     # --- reading
 
     def _failure(self, event: JsonValue) -> LMError:
-        return failed_inside(event, self.target)
+        return error_in_success(event, self.target)
 
     def _read(self, event: JsonObject) -> Iterator[StreamEvent]:
         handle = self._HANDLERS.get(string_of(event, "type") or "")
@@ -123,11 +123,11 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
 
     def _read_item(self, event: JsonObject) -> Iterator[StreamEvent]:
         item = object_of(event.get("item"))
-        growing = self._items[self._place(event)] = _Growing(item)
+        growing = self._items[self._place(event)] = _PartialItem(item)
         if item.get("type") in _CALLS:
             yield from self._begin_call(growing)
 
-    def _begin_call(self, growing: _Growing) -> Iterator[StreamEvent]:
+    def _begin_call(self, growing: _PartialItem) -> Iterator[StreamEvent]:
         if self._stop.found:
             return
         growing.call, self._calls = self._calls, self._calls + 1
@@ -175,7 +175,7 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
                 if isinstance(part, ThinkingPart) and not self._stop.found:
                     yield PartEnd(part)
 
-    def _end_call(self, growing: _Growing) -> Iterator[StreamEvent]:
+    def _end_call(self, growing: _PartialItem) -> Iterator[StreamEvent]:
         """The call, unless it is broken: whether it is left out then, the answer's end tells."""
         if growing.call is None:
             yield from self._begin_call(growing)
@@ -196,11 +196,11 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
             return index
         return string_of(event, "item_id") or string_of(event.get("item"), "id") or len(self._items)
 
-    def _growing(self, event: JsonObject, item: JsonObject) -> _Growing:
+    def _growing(self, event: JsonObject, item: JsonObject) -> _PartialItem:
         """The item that an event speaks of; it may never have been announced."""
         place = self._place(event)
         if place not in self._items:
-            self._items[place] = _Growing(item)
+            self._items[place] = _PartialItem(item)
         return self._items[place]
 
     def _tell_text(self, text: str) -> Iterator[StreamEvent]:
@@ -217,7 +217,7 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
         output = objects_of(self._ended.get("output")) or items
         response = decode({**self._ended, "output": list[JsonValue](output)}, self.sent, self.target)
         yield from self._end_calls(response)
-        yield from self._ends(response, [Told(0)])
+        yield from self._ends(response, [ChoiceEvents(0)])
 
     def _end_calls(self, response: Response) -> Iterator[StreamEvent]:
         for index, call in enumerate(response.choices[0].tool_calls):

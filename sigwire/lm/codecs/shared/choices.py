@@ -13,10 +13,10 @@ from sigwire.core.response import FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools.tool import ToolCall
 from sigwire.lm.codecs.shared.untrusted import at, is_number
 
-__all__ = ["is_invented", "joined", "settle", "usage_of"]
+__all__ = ["is_synthetic_id", "join_responses", "resolve_finish", "usage_of"]
 
 
-def settle(
+def resolve_finish(
     reason: object,
     table: Mapping[str, FinishReason],
     *,
@@ -81,16 +81,16 @@ def _taken_apart(path: str | tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 _INVENTED = re.compile(r"call_(0|[1-9]\d{0,4})")
 
 
-def is_invented(call_id: str) -> bool:
+def is_synthetic_id(call_id: str) -> bool:
     """Whether sigwire made this id up because the provider sent none.
 
-    >>> is_invented("call_0"), is_invented("call_x7Kq"), is_invented("call_3091305")
+    >>> is_synthetic_id("call_0"), is_synthetic_id("call_x7Kq"), is_synthetic_id("call_3091305")
     (True, False, False)
     """
     return _INVENTED.fullmatch(call_id) is not None
 
 
-def joined(responses: Sequence[Response]) -> Response:
+def join_responses(responses: Sequence[Response]) -> Response:
     """The choices of several answers to one request as one response; tokens are added up, a warning is given once."""
     usage = Usage()
     for response in responses:

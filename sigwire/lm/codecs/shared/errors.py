@@ -35,11 +35,20 @@ from sigwire.lm.codecs.shared.untrusted import string_of
 if TYPE_CHECKING:
     from sigwire.lm.codecs.shared.interface import Target, WireProfile
 
-__all__ = ["CONTEXT_TEXTS", "STATUS_RULES", "ErrorRule", "Fault", "lm_error", "no_answer", "read_body", "read_fault"]
+__all__ = [
+    "CONTEXT_TEXTS",
+    "STATUS_RULES",
+    "ErrorBody",
+    "ErrorRule",
+    "empty_reply_error",
+    "lm_error",
+    "read_body",
+    "read_fault",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ErrorBody:
     """What an error reply says. ``codes`` are its machine words in lower case: ``code``, ``type``, ``status``.
 
     ``retry`` is the server's own word on whether to try again; ``retry_after`` is in seconds.
@@ -67,7 +76,7 @@ class ErrorRule:
     hint: str = ""
     retry: bool | None = None
 
-    def fits(self, fault: Fault) -> bool:
+    def fits(self, fault: ErrorBody) -> bool:
         """Whether the fault is this rule's.
 
         >>> ErrorRule(LMServerError, frozenset({503})).fits(Fault(503, "overloaded"))
@@ -120,7 +129,7 @@ STATUS_RULES: tuple[ErrorRule, ...] = (
 """By status alone. A wire's own rules come before these."""
 
 
-def lm_error(fault: Fault, rules: Iterable[ErrorRule], target: Target[WireProfile]) -> LMError:
+def lm_error(fault: ErrorBody, rules: Iterable[ErrorRule], target: Target[WireProfile]) -> LMError:
     """The error of a fault, by the first rule that fits; an unknown status is ``LMUnexpectedError``."""
     rule = next((rule for rule in (*rules, *STATUS_RULES) if rule.fits(fault)), ErrorRule(LMUnexpectedError))
     said = fault.message.rstrip(". \n") or f"{target.provider} answered with status {fault.status} and no message"
@@ -140,7 +149,7 @@ def lm_error(fault: Fault, rules: Iterable[ErrorRule], target: Target[WireProfil
     return error
 
 
-def no_answer(what: str, body: JsonValue, target: Target[WireProfile]) -> LMError:
+def empty_reply_error(what: str, body: JsonValue, target: Target[WireProfile]) -> LMError:
     """The error of a reply that came with status 200 and is none: without ``what`` ("choices"), and without an error.
 
     A server that fails so is asked again; one that answers in plain words is not.
@@ -168,7 +177,7 @@ def read_body(body: bytes | str) -> JsonValue:
     return data
 
 
-def read_fault(status: int | None, headers: Mapping[str, str], body: bytes | str | JsonValue) -> Fault:
+def read_fault(status: int | None, headers: Mapping[str, str], body: bytes | str | JsonValue) -> ErrorBody:
     """What an error reply says, whichever of the usual shapes it has; of text without a shape the first 500 characters.
 
     >>> fault = read_fault(400, {}, '{"error": {"message": "Bad tool", "type": "invalid_request_error", "code": null}}')
@@ -180,7 +189,7 @@ def read_fault(status: int | None, headers: Mapping[str, str], body: bytes | str
     data = data[0] if isinstance(data, list) and data else data
     detail = _detail(data)
     message = _message(data, detail)
-    return Fault(
+    return ErrorBody(
         status,
         message,
         _codes(detail),

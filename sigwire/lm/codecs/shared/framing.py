@@ -24,7 +24,7 @@ from sigwire.core.json import JsonValue, loads
 from sigwire.errors import LMTransportError, LMUnexpectedError
 from sigwire.lm.codecs.shared.interface import Framing
 
-__all__ = ["LIMIT", "Lines", "SSEDecoder", "ServerSentEvent", "Splitter", "splitter_for"]
+__all__ = ["LIMIT", "FrameDecoder", "LineDecoder", "SSEDecoder", "ServerSentEvent", "splitter_for"]
 
 LIMIT = 64 * 1024 * 1024
 """Bytes of one event. The greatest that are sent hold an image."""
@@ -35,7 +35,7 @@ _FIELDS = b"deir:"  # data, event, id, retry and comments begin so, and no JSON 
 _EXCERPT = 500
 
 
-class Splitter(Protocol):
+class FrameDecoder(Protocol):
     """Pieces of a reply in, JSON of whole events out. ``close`` gives what the end of the reply completes.
 
     What they give is to be read before the next piece is fed. It ends with an ``LMTransportError`` at an event that is not
@@ -47,7 +47,7 @@ class Splitter(Protocol):
     def close(self) -> Iterator[JsonValue]: ...
 
 
-def splitter_for(framing: Framing, limit: int = LIMIT) -> Splitter:
+def splitter_for(framing: Framing, limit: int = LIMIT) -> FrameDecoder:
     """A splitter for one reply, of which ``framing`` is expected.
 
     >>> splitter = splitter_for("sse")
@@ -66,7 +66,7 @@ class _SniffingDecoder:
         self._framing: Framing = framing
         self._limit = limit
         self._start = b""
-        self._splitter: Splitter | None = None
+        self._splitter: FrameDecoder | None = None
 
     def feed(self, data: bytes) -> Iterator[JsonValue]:
         if self._splitter is None:
@@ -89,9 +89,9 @@ class _SniffingDecoder:
         return start
 
 
-def _json_of(first: int, framing: Framing, limit: int) -> Splitter:
+def _json_of(first: int, framing: Framing, limit: int) -> FrameDecoder:
     is_json = first in b"{[" or (framing == "ndjson" and first not in _FIELDS)
-    return _JsonLines(limit) if is_json else _SSEJsonDecoder(limit)
+    return NdjsonDecoder(limit) if is_json else _SSEJsonDecoder(limit)
 
 
 # --- server-sent events ----------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class SSEDecoder:
     """
 
     def __init__(self, limit: int = LIMIT) -> None:
-        self._lines = Lines(limit)
+        self._lines = LineDecoder(limit)
         self._limit, self._size = limit, 0
         self._data: list[bytes] = []
         self._name = b""
@@ -231,10 +231,10 @@ def _line_by_line(event: ServerSentEvent, fault: ValueError) -> Iterator[JsonVal
 # --- lines -----------------------------------------------------------------------------------------------------
 
 
-class Lines:
+class LineDecoder:
     """Bytes -> lines without their LF. ``close`` gives the last one if it has no LF.
 
-    >>> lines = Lines()
+    >>> lines = ConnectionPool()
     >>> lines.feed(b"a\\nb"), lines.feed(b"c\\n\\nd"), lines.close()
     ([b'a'], [b'bc', b''], [b'd'])
     """
@@ -264,11 +264,11 @@ class Lines:
         return [last] if last else []
 
 
-class _JsonLines:
+class NdjsonDecoder:
     """The JSON of lines. A first line that is none begins a document of many lines, which the end completes."""
 
     def __init__(self, limit: int) -> None:
-        self._lines = Lines(limit)
+        self._lines = LineDecoder(limit)
         self._limit, self._size = limit, 0
         self._document: list[bytes] = []
         self._spoke = False

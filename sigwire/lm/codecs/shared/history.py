@@ -45,9 +45,9 @@ __all__ = [
     "HistoryRules",
     "NormalizedHistory",
     "error_text",
+    "normalize_history",
     "read_error_text",
-    "repair",
-    "well_formed",
+    "replace_surrogates",
 ]
 
 NOT_EXECUTED = "tool was not executed"
@@ -125,7 +125,7 @@ class NormalizedHistory(NamedTuple):
     called: frozenset[str] = frozenset()
 
 
-def repair(messages: Sequence[Message], rules: HistoryRules) -> NormalizedHistory:
+def normalize_history(messages: Sequence[Message], rules: HistoryRules) -> NormalizedHistory:
     """Make a conversation fit for a wire.
 
     >>> call = ToolCall("call_0", "f", {})
@@ -287,21 +287,21 @@ def _clean(part: Part) -> Part:
         return part if _is_unicode(part.text) else TextPart(_as_unicode(part.text))
     if isinstance(part, ToolCall):
         arguments, raw = part.arguments, part.raw_arguments
-        whole = well_formed(arguments)
+        whole = replace_surrogates(arguments)
         if whole is arguments and (raw is None or _is_unicode(raw)):
             return part
         arguments = whole if isinstance(whole, dict) else None
         return replace(part, arguments=arguments, raw_arguments=None if raw is None else _as_unicode(raw))
     if isinstance(part, ToolResult):
-        whole = well_formed(part.content)
+        whole = replace_surrogates(part.content)
         return part if whole is part.content else replace(part, content=whole)
     return part
 
 
-def well_formed(value: JsonValue) -> JsonValue:
+def replace_surrogates(value: JsonValue) -> JsonValue:
     """The value with lone surrogates replaced, which no provider takes; the very same value where there are none.
 
-    >>> ascii(well_formed({"a": ["ok", "\\ud800"]}))
+    >>> ascii(replace_surrogates({"a": ["ok", "\\ud800"]}))
     "{'a': ['ok', '\\\\ufffd']}"
     """
     if _is_well_formed(value):
@@ -310,9 +310,9 @@ def well_formed(value: JsonValue) -> JsonValue:
         case str():
             return _as_unicode(value)
         case dict():
-            return {_as_unicode(key): well_formed(child) for key, child in value.items()}
+            return {_as_unicode(key): replace_surrogates(child) for key, child in value.items()}
         case list():
-            return [well_formed(child) for child in value]
+            return [replace_surrogates(child) for child in value]
         case _:
             return value
 

@@ -11,7 +11,7 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import AudioPart, FilePart, OpaquePart, Part, TextPart
 from sigwire.errors import InputError, UnsupportedFeature
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
-from sigwire.lm.codecs.shared.options import refusal, supports
+from sigwire.lm.codecs.shared.options import refusal, require_feature
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
 __all__ = ["data_url", "encoded_by", "needs_media", "read_content", "split_data_url", "text_of_file"]
@@ -42,7 +42,7 @@ def split_data_url(url: str) -> tuple[str | None, str | None]:
 
 def needs_media(kind: str, able: Collection[str], target: Target[WireProfile]) -> None:
     """Refuse a kind of input ("image") that is not among what the host takes."""
-    supports(kind in able, f"{kind} input", target, "Leave it out or use a provider that takes it.")
+    require_feature(kind in able, f"{kind} input", target, "Leave it out or use a provider that takes it.")
 
 
 def encoded_by(

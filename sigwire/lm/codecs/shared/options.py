@@ -30,14 +30,14 @@ __all__ = [
     "drop_options",
     "finish",
     "headers_for",
-    "in_words",
     "merge",
     "place_options",
-    "put",
     "refusal",
     "repeat_warning",
-    "supports",
-    "wanted_choices",
+    "requested_choices",
+    "require_feature",
+    "schema_instruction",
+    "set_path",
     "without_sampling",
 ]
 
@@ -95,11 +95,11 @@ def place_options(
             case None:
                 raise UnsupportedOption(provider=target.provider, option=name, known=sorted(table))
             case Place(path, convert):
-                put(body, path, convert(value) if convert else value)
+                set_path(body, path, convert(value) if convert else value)
             case Drop(detail):
                 warnings.append(LMWarning(name, f"{target.shown}: {detail}"))
             case Refuse(feature, instead):
-                supports(not value, feature, target, instead)
+                require_feature(not value, feature, target, instead)
             case Skip():
                 pass
     return body, tuple(warnings)
@@ -136,7 +136,7 @@ _LOGPROBS: OptionTable = dict.fromkeys(
 )
 
 
-def put(body: JsonObject, path: str, value: JsonValue) -> None:
+def set_path(body: JsonObject, path: str, value: JsonValue) -> None:
     """Set ``value`` at a dotted path, making the objects on the way."""
     *parents, last = path.split(".")
     for parent in parents:
@@ -185,7 +185,7 @@ def headers_for(request: Request, dialect: WireProfile) -> dict[str, str]:
     return {**dialect.headers, **{name: str(value) for name, value in extra.items()}}
 
 
-def supports(condition: bool, feature: str, target: Target[WireProfile], instead: str) -> None:
+def require_feature(condition: bool, feature: str, target: Target[WireProfile], instead: str) -> None:
     """Refuse a feature before anything is sent: ``supports(False, "audio input", target, "Transcribe it first.")``."""
     if not condition:
         raise refusal(feature, target, instead)
@@ -196,10 +196,10 @@ def refusal(feature: str, target: Target[WireProfile], instead: str) -> Unsuppor
     return UnsupportedFeature(f"{target.shown} has no place for {feature}. {instead}")
 
 
-def wanted_choices(request: Request) -> int:
+def requested_choices(request: Request) -> int:
     """How many answers the option ``n`` asks for.
 
-    >>> wanted_choices(Request(options={"n": 3})), wanted_choices(Request())
+    >>> requested_choices(Request(options={"n": 3})), requested_choices(Request())
     (3, 1)
     """
     n = request.options.get("n")
@@ -208,16 +208,16 @@ def wanted_choices(request: Request) -> int:
 
 def repeat_warning(request: Request, target: Target[WireProfile]) -> tuple[LMWarning, ...]:
     """That the request is sent several times, on a wire that gives one choice at a time."""
-    n = wanted_choices(request)
+    n = requested_choices(request)
     if n == 1:
         return ()
     return (LMWarning("n", f"{target.provider} gives one choice at a time; the request is sent {n} times."),)
 
 
-def in_words(schema: JsonObject | None) -> str:
+def schema_instruction(schema: JsonObject | None) -> str:
     """The instruction that stands in for structured output by schema.
 
-    >>> in_words(None)
+    >>> str_of(None)
     'Answer with one JSON object and nothing else.'
     """
     if schema is None:

@@ -9,9 +9,9 @@ from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
-from sigwire.lm.codecs.shared.options import supports
+from sigwire.lm.codecs.shared.options import require_feature
 
-__all__ = ["BUDGETS", "EFFORTS", "Reasoning", "asked_reasoning", "budget_for", "effort_for_budget", "fit_effort"]
+__all__ = ["BUDGETS", "EFFORTS", "ReasoningRequest", "asked_reasoning", "budget_for", "effort_for_budget", "fit_effort"]
 
 
 EFFORTS: tuple[str, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -22,7 +22,7 @@ BUDGETS: Mapping[str, int] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reasoning:
+class ReasoningRequest:
     """What the caller asked for: a word of ``EFFORTS`` or a budget in tokens; the other one is ``None``."""
 
     effort: str | None = None
@@ -33,7 +33,7 @@ class Reasoning:
         return self.effort == "off"
 
 
-def asked_reasoning(request: Request) -> Reasoning | None:
+def asked_reasoning(request: Request) -> ReasoningRequest | None:
     """The option ``reasoning``; ``None`` leaves it to the model. Raises ``InputError`` for what it cannot be.
 
     >>> asked_reasoning(Request(options={"reasoning": "high"}))
@@ -43,15 +43,15 @@ def asked_reasoning(request: Request) -> Reasoning | None:
     if asked is None:
         return None
     if isinstance(asked, str) and asked in EFFORTS:
-        return Reasoning(asked)
+        return ReasoningRequest(asked)
     budget = asked.get("budget") if isinstance(asked, dict) and len(asked) == 1 else None
     if isinstance(budget, int) and not isinstance(budget, bool) and budget >= 0:
-        return Reasoning(budget=budget) if budget else Reasoning("off")
+        return ReasoningRequest(budget=budget) if budget else ReasoningRequest("off")
     raise InputError(f"reasoning must be one of {', '.join(EFFORTS)} or {{'budget': tokens}}, not {asked!r:.80}.")
 
 
 def fit_effort(
-    asked: Reasoning, efforts: Sequence[str], target: Target[WireProfile]
+    asked: ReasoningRequest, efforts: Sequence[str], target: Target[WireProfile]
 ) -> tuple[str, tuple[LMWarning, ...]]:
     """The nearest of the efforts that the model takes, the stronger of two as near; a warning when it is another.
 
@@ -61,7 +61,7 @@ def fit_effort(
     wanted = asked.effort or effort_for_budget(asked.budget or 0)
     order = {name: number for number, name in enumerate(EFFORTS)}
     able = [effort for effort in efforts if effort != "off" or asked.off]
-    supports(
+    require_feature(
         bool(able), f"reasoning effort {wanted!r}", target, "Leave the option out or use a model that has efforts."
     )
     chosen = min(able, key=lambda effort: (abs(order[effort] - order[wanted]), -order[effort]))
@@ -87,7 +87,7 @@ def effort_for_budget(budget: int) -> str:
     return min((name for name in BUDGETS if name != "minimal"), key=lambda name: abs(BUDGETS[name] - budget))
 
 
-def budget_for(asked: Reasoning, target: Target[WireProfile]) -> tuple[int, tuple[LMWarning, ...]]:
+def budget_for(asked: ReasoningRequest, target: Target[WireProfile]) -> tuple[int, tuple[LMWarning, ...]]:
     """The thinking budget for what was asked, within what the model takes; a warning when a given one was changed."""
     least, greatest = target.facts.budgets
     if asked.budget is None:

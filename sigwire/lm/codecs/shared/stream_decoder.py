@@ -36,12 +36,12 @@ from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import LMError, LMTransportError
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target, WireProfile
 
-__all__ = ["StreamDecoder", "Told"]
+__all__ = ["ChoiceEvents", "StreamDecoder"]
 
 D = TypeVar("D", bound=WireProfile)
 
 
-class Told:
+class ChoiceEvents:
     """One choice, as far as it was told. With ``calls_last`` no call ends before the answer does."""
 
     def __init__(self, number: int, *, calls_last: bool = False) -> None:
@@ -170,7 +170,7 @@ class StreamDecoder(ABC, Generic[D]):
         self._taken.add(call_id)
         return call_id
 
-    def _ends(self, response: Response, told: Iterable[Told]) -> Iterator[StreamEvent]:
+    def _ends(self, response: Response, told: Iterable[ChoiceEvents]) -> Iterator[StreamEvent]:
         """The ends of the choices and of the answer, as the decoded body has them."""
         yield from self._begins(response.id, response.model)
         for choice, so_far in zip(response.choices, told, strict=True):

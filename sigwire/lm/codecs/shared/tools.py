@@ -20,14 +20,14 @@ from sigwire.core.tools.names import NameMap, NameRules
 from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
-from sigwire.lm.codecs.shared.options import supports
+from sigwire.lm.codecs.shared.options import require_feature
 from sigwire.lm.codecs.shared.schema import AS_IS, compile_schema
 from sigwire.lm.codecs.shared.untrusted import object_of
 
-__all__ = ["Offer", "can_force", "functions_only", "name_map", "offer", "provider_data", "tool_name"]
+__all__ = ["OfferedTools", "can_force", "functions_only", "name_map", "offer", "provider_data", "tool_name"]
 
 
-class Offer(NamedTuple):
+class OfferedTools(NamedTuple):
     """The tools of a request, checked against its choice.
 
     ``functions`` are (name on the wire, description, compiled parameters or ``None``); ``builtin`` are tools that the
@@ -52,7 +52,7 @@ class Offer(NamedTuple):
         return tuple(tool for tool in self.functions if tool[0] in self.allowed) if self.allowed else self.functions
 
 
-def offer(request: Request, names: NameMap, target: Target[WireProfile]) -> Offer:
+def offer(request: Request, names: NameMap, target: Target[WireProfile]) -> OfferedTools:
     """Read the tools and the choice. Raises ``InputError`` when the choice names a tool that is not offered."""
     if not request.tools and request.tool_choice is None:
         return _NOTHING
@@ -80,10 +80,10 @@ def offer(request: Request, names: NameMap, target: Target[WireProfile]) -> Offe
         return _NOTHING
     mode = request.tool_choice.mode if request.tool_choice else None
     allowed = tuple([names.encode(name) for name in choice.allowed])
-    return Offer(tuple(functions), tuple(builtin), mode, allowed, tuple(warnings))
+    return OfferedTools(tuple(functions), tuple(builtin), mode, allowed, tuple(warnings))
 
 
-_NOTHING = Offer()
+_NOTHING = OfferedTools()
 
 
 def _check_allowed(choice: ToolChoice, request: Request) -> None:
@@ -128,7 +128,7 @@ def can_force(thinks: bool, target: Target[WireProfile]) -> bool:
     return facts.forced_choice and (facts.forced_choice_with_reasoning or not thinks)
 
 
-def functions_only(tools: Offer, target: Target[WireProfile]) -> None:
+def functions_only(tools: OfferedTools, target: Target[WireProfile]) -> None:
     """Refuse tools that the provider would run itself, on wires that have none."""
     instead = "Use a wire or a provider that has them (OpenAI's Responses API, Anthropic, Gemini), or a function tool."
-    supports(not tools.builtin, "built-in tools such as web search", target, instead)
+    require_feature(not tools.builtin, "built-in tools such as web search", target, instead)

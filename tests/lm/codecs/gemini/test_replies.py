@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sigwire.core.events import collect, explode
+from sigwire.core.events import collect, events_of
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import AudioPart, Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
@@ -157,7 +157,7 @@ def test_replies(parts: tuple[JsonObject, ...], reason: str, choice: Choice, war
     expected = Response((replace(choice, raw=candidates[0]),), USED, "m-1", "r1", response.warnings, raw=wire)
     assert response == expected
     assert features(response.warnings) == warned
-    assert collect(explode(response)) == response
+    assert collect(events_of(response)) == response
     assert Response.from_json(json.loads(json.dumps(response.to_json()))) == response
 
 

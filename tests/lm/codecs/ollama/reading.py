@@ -9,7 +9,7 @@ from sigwire.core.messages import Message, Role
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
-from sigwire.lm.codecs.ollama.decoding import decode_beside, decode_calls, decode_said
+from sigwire.lm.codecs.ollama.decoding import decode_calls, decode_extras, decode_text
 from sigwire.lm.codecs.ollama.tables import OLLAMA, OPTIONS, THINK, OllamaProfile
 from sigwire.lm.codecs.shared.history import read_error_text
 from sigwire.lm.codecs.shared.options import Place
@@ -76,7 +76,7 @@ def _read_messages(wires: Iterable[JsonObject], dialect: OllamaProfile) -> list[
         taken = [call.id for message in messages for call in message.tool_calls]
         calls = number_calls(decode_calls(wire, NameMap((), dialect.names), dialect.family), taken)
         waiting = list(calls) or waiting
-        parts = (*decode_said(wire, dialect.family), *calls, *decode_beside(wire, dialect.family))
+        parts = (*decode_text(wire, dialect.family), *calls, *decode_extras(wire, dialect.family))
         messages.append(Message(_ROLES.get(role, "user"), parts))
     return messages
 

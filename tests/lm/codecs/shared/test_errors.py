@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sigwire.core.json import JsonValue
 from sigwire.core.tools.names import NameRules
 from sigwire.errors import LMAuthenticationError, LMError, LMInvalidRequestError, LMRateLimitError, LMServerError
-from sigwire.lm.codecs.shared.errors import ErrorRule, Fault, lm_error, read_body, read_fault
+from sigwire.lm.codecs.shared.errors import ErrorBody, ErrorRule, lm_error, read_body, read_fault
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 
 TARGET = Target("home", "m", WireProfile(family="home", path="/", names=NameRules()))
@@ -88,21 +88,21 @@ RULES = (
 
 
 def test_the_wires_own_rules_come_before_the_statuses() -> None:
-    error = lm_error(Fault(400, "Bad key.", ("api_key_invalid",)), RULES, TARGET)
+    error = lm_error(ErrorBody(400, "Bad key.", ("api_key_invalid",)), RULES, TARGET)
     assert type(error) is LMAuthenticationError
     assert error.message == "Bad key. Key of home?"
-    assert type(lm_error(Fault(429, "x"), RULES, TARGET)) is LMRateLimitError
+    assert type(lm_error(ErrorBody(429, "x"), RULES, TARGET)) is LMRateLimitError
 
 
 def test_a_rule_and_the_server_can_overrule_whether_to_try_again() -> None:
-    assert lm_error(Fault(400, "It takes No Tools"), RULES, TARGET).retryable is True
-    assert lm_error(Fault(400, "It takes No Tools", retry=False), RULES, TARGET).retryable is False
+    assert lm_error(ErrorBody(400, "It takes No Tools"), RULES, TARGET).retryable is True
+    assert lm_error(ErrorBody(400, "It takes No Tools", retry=False), RULES, TARGET).retryable is False
     assert lm_error(read_fault(503, {"x-should-retry": "false"}, ""), (), TARGET).retryable is False
     assert LMServerError.retryable is True
 
 
 def test_an_error_without_a_message_says_its_status() -> None:
-    assert lm_error(Fault(500, ""), (), TARGET).message == "home answered with status 500 and no message."
+    assert lm_error(ErrorBody(500, ""), (), TARGET).message == "home answered with status 500 and no message."
 
 
 @given(st.integers(100, 599), st.binary(max_size=60) | st.text(max_size=60))

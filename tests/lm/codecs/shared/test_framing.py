@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sigwire.core.json import JsonValue
 from sigwire.errors import LMError, LMTransportError, LMUnexpectedError
-from sigwire.lm.codecs.shared.framing import Lines, ServerSentEvent, SSEDecoder, splitter_for
+from sigwire.lm.codecs.shared.framing import LineDecoder, ServerSentEvent, SSEDecoder, splitter_for
 from sigwire.lm.codecs.shared.interface import Framing
 
 
@@ -245,7 +245,7 @@ def test_many_events_are_together_longer_than_one_may_be() -> None:
 
 def test_a_line_in_many_pieces_is_put_together_once() -> None:
     """Each piece is kept as it came: no piece makes a copy of all that came before."""
-    lines = Lines()
+    lines = LineDecoder()
     parts = [bytes([65 + number % 26]) * 10 for number in range(1000)]
     for part in parts:
         assert lines.feed(part) == []

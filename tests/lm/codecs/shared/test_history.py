@@ -20,9 +20,9 @@ from sigwire.lm.codecs.shared.history import (
     HistoryRules,
     NormalizedHistory,
     error_text,
+    normalize_history,
     read_error_text,
-    repair,
-    well_formed,
+    replace_surrogates,
 )
 
 ASKED = Message.user("q")
@@ -36,7 +36,7 @@ PLAIN = HistoryRules(family="home")
 
 def repaired(*messages: Message, rules: HistoryRules = PLAIN) -> NormalizedHistory:
     before = copy.deepcopy(messages)
-    result = repair(messages, rules)
+    result = normalize_history(messages, rules)
     assert messages == before
     return result
 
@@ -195,8 +195,8 @@ def test_half_characters_in_arguments_and_results_are_replaced() -> None:
 
 def test_well_formed_values_are_returned_as_they_are() -> None:
     value: JsonValue = {"é": [1, None, {"a": "b"}]}
-    assert well_formed(value) is value
-    assert well_formed({"\ud800": 1}) == {"\ufffd": 1}
+    assert replace_surrogates(value) is value
+    assert replace_surrogates({"\ud800": 1}) == {"\ufffd": 1}
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_well_formed_values_are_returned_as_they_are() -> None:
 )
 def test_a_part_in_the_wrong_turn_is_an_input_error(message: Message) -> None:
     with pytest.raises(InputError, match=f"A '{message.role}' message cannot hold a {type(message.parts[0]).__name__}"):
-        repair([message], PLAIN)
+        normalize_history([message], PLAIN)
 
 
 def test_media_of_results_move_behind_all_results_of_the_turn() -> None:
@@ -292,7 +292,7 @@ def test_repaired_history_is_fit_and_stays_the_same_when_repaired_again(
 ) -> None:
     rules = HistoryRules(ids=ids)
     once = repaired(*history, rules=rules).messages
-    again = repair(once, rules)
+    again = normalize_history(once, rules)
     assert again == NormalizedHistory(once, (), again.call_ids, again.called)
     for message, following in zip(once, (*once, None)[1:], strict=True):
         calls = [call.id for call in message.tool_calls]
@@ -327,9 +327,9 @@ def test_a_conversation_that_is_passed_over_would_have_stayed_as_it_is(
     pieces: list[list[Message]], rules: HistoryRules
 ) -> None:
     history = [message for piece in pieces for message in piece]
-    quickly = repair(history, rules)
+    quickly = normalize_history(history, rules)
     with mock.patch("sigwire.lm.codecs.shared.history._are_fitting", return_value=False):
-        assert repair(history, rules) == quickly
+        assert normalize_history(history, rules) == quickly
 
 
 @given(st.text(max_size=9), st.booleans())
@@ -354,4 +354,4 @@ MIXED = (
 def test_a_turn_that_was_seen_before_is_seen_the_same_by_each_family(rounds: list[tuple[int, str]]) -> None:
     for length, family in rounds:
         messages, rules = MIXED[:length], HistoryRules(family=family)
-        assert repair(messages, rules) == repair(copy.deepcopy(messages), rules)
+        assert normalize_history(messages, rules) == normalize_history(copy.deepcopy(messages), rules)

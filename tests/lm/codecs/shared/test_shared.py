@@ -15,8 +15,8 @@ from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Resp
 from sigwire.core.tools.names import NameRules
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
-from sigwire.lm.codecs.shared.choices import is_invented, joined, settle, usage_of
-from sigwire.lm.codecs.shared.history import HistoryRules, repair
+from sigwire.lm.codecs.shared.choices import is_synthetic_id, join_responses, resolve_finish, usage_of
+from sigwire.lm.codecs.shared.history import HistoryRules, normalize_history
 from sigwire.lm.codecs.shared.interface import ModelFacts, Target, WireProfile
 from sigwire.lm.codecs.shared.media import text_of_file
 from sigwire.lm.codecs.shared.options import (
@@ -29,19 +29,19 @@ from sigwire.lm.codecs.shared.options import (
     merge,
     place_options,
     repeat_warning,
-    supports,
+    require_feature,
 )
 from sigwire.lm.codecs.shared.reasoning import (
     BUDGETS,
     EFFORTS,
-    Reasoning,
+    ReasoningRequest,
     asked_reasoning,
     budget_for,
     effort_for_budget,
     fit_effort,
 )
 from sigwire.lm.codecs.shared.schema import SchemaRules, const_to_enum
-from sigwire.lm.codecs.shared.tools import Offer, name_map, offer, provider_data
+from sigwire.lm.codecs.shared.tools import OfferedTools, name_map, offer, provider_data
 from sigwire.lm.codecs.shared.untrusted import at, object_of, objects_of, string_of, without
 
 PLAIN = WireProfile(family="home", path="/chat", names=NameRules(), headers={"X-Version": "1"})
@@ -116,7 +116,7 @@ def test_headers_are_the_dialects_and_the_callers() -> None:
 
 def test_a_feature_without_a_place_is_refused_with_what_to_do_instead() -> None:
     with pytest.raises(UnsupportedFeature, match=r"^home/m has no place for sound\. Write it down\.$"):
-        supports(False, "sound", TARGET, "Write it down.")
+        require_feature(False, "sound", TARGET, "Write it down.")
 
 
 # --- tools -------------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def function(name: str, parameters: JsonValue = None) -> JsonObject:
     return {"type": "function", "function": inner | ({"parameters": parameters} if parameters is not None else {})}
 
 
-def offered(request: Request, target: Target[WireProfile] = TARGET) -> Offer:
+def offered(request: Request, target: Target[WireProfile] = TARGET) -> OfferedTools:
     return offer(request, name_map(request.tools, frozenset(), target.dialect.names), target)
 
 
@@ -162,7 +162,7 @@ def test_choices_are_read_with_the_names_of_the_wire() -> None:
 
 
 def test_a_choice_without_tools_is_no_choice_and_one_of_a_stranger_is_an_error() -> None:
-    assert offered(Request(tool_choice=ToolChoice.REQUIRED)) == Offer()
+    assert offered(Request(tool_choice=ToolChoice.REQUIRED)) == OfferedTools()
     with pytest.raises(InputError, match="Offered: no tools"):
         offered(Request(tool_choice=ToolChoice.named("x")))
 
@@ -172,7 +172,7 @@ def test_names_of_old_calls_are_mapped_too() -> None:
         Message.assistant(tool_calls=[ToolCall("1", "old.call", {})]),
         Message.tool(ToolResult("1", "old.result", "")),
     )
-    repaired = repair(history, HistoryRules())
+    repaired = normalize_history(history, HistoryRules())
     assert repaired.messages[-1].tool_results[0].name == "old.call"
     names = name_map([function("new.tool")], repaired.called, NameRules())
     for name in ("new.tool", "old.call"):
@@ -194,13 +194,13 @@ def test_provider_data_is_the_familys_own() -> None:
     ("asked", "read"),
     [
         (None, None),
-        ("off", Reasoning("off")),
-        ("xhigh", Reasoning("xhigh")),
-        ({"budget": 9}, Reasoning(budget=9)),
-        ({"budget": 0}, Reasoning("off")),
+        ("off", ReasoningRequest("off")),
+        ("xhigh", ReasoningRequest("xhigh")),
+        ({"budget": 9}, ReasoningRequest(budget=9)),
+        ({"budget": 0}, ReasoningRequest("off")),
     ],
 )
-def test_what_reasoning_may_be(asked: JsonValue, read: Reasoning | None) -> None:
+def test_what_reasoning_may_be(asked: JsonValue, read: ReasoningRequest | None) -> None:
     assert asked_reasoning(Request(options={"reasoning": asked})) == read
 
 
@@ -219,7 +219,7 @@ NEAREST: dict[tuple[str, tuple[str, ...]], str] = {
 @pytest.mark.parametrize(("case", "chosen"), NEAREST.items(), ids=map(str, NEAREST))
 def test_the_nearest_effort_is_chosen_and_a_change_is_a_warning(case: tuple[str, tuple[str, ...]], chosen: str) -> None:
     asked, efforts = case
-    effort, warnings = fit_effort(Reasoning(asked), efforts, TARGET)
+    effort, warnings = fit_effort(ReasoningRequest(asked), efforts, TARGET)
     assert effort == chosen
     assert len(warnings) == (asked != chosen)
 
@@ -227,12 +227,12 @@ def test_the_nearest_effort_is_chosen_and_a_change_is_a_warning(case: tuple[str,
 @pytest.mark.parametrize("efforts", [(), ("off",)])
 def test_a_model_without_efforts_cannot_be_asked_for_one(efforts: tuple[str, ...]) -> None:
     with pytest.raises(UnsupportedFeature, match="home/m has no place for reasoning effort 'low'"):
-        fit_effort(Reasoning("low"), efforts, TARGET)
+        fit_effort(ReasoningRequest("low"), efforts, TARGET)
 
 
 @given(st.integers(1, 100_000), st.lists(st.sampled_from(EFFORTS), min_size=1, unique=True))
 def test_a_budget_is_always_turned_into_an_effort_with_a_warning(budget: int, efforts: list[str]) -> None:
-    effort, warnings = fit_effort(Reasoning(budget=budget), ["high", *efforts], TARGET)
+    effort, warnings = fit_effort(ReasoningRequest(budget=budget), ["high", *efforts], TARGET)
     assert effort in ["high", *efforts]
     assert effort != "off"
     assert [warning.feature for warning in warnings] == ["reasoning"]
@@ -241,14 +241,14 @@ def test_a_budget_is_always_turned_into_an_effort_with_a_warning(budget: int, ef
 def test_efforts_and_budgets_stand_for_each_other() -> None:
     for effort, budget in BUDGETS.items():
         assert effort_for_budget(budget) == ("low" if effort == "minimal" else effort)
-        assert budget_for(Reasoning(effort), TARGET) == (budget, ())
+        assert budget_for(ReasoningRequest(effort), TARGET) == (budget, ())
 
 
 def test_a_budget_is_kept_within_what_the_model_takes() -> None:
     small = replace(TARGET, facts=ModelFacts(budgets=(100, 200)))
-    assert budget_for(Reasoning(budget=150), small) == (150, ())
-    assert budget_for(Reasoning("max"), small) == (200, ())
-    budget, warnings = budget_for(Reasoning(budget=50), small)
+    assert budget_for(ReasoningRequest(budget=150), small) == (150, ())
+    assert budget_for(ReasoningRequest("max"), small) == (200, ())
+    budget, warnings = budget_for(ReasoningRequest(budget=50), small)
     assert budget == 100
     assert [warning.detail for warning in warnings] == [
         "home/m takes budgets of 100 to 200 tokens; 100 was asked for instead."
@@ -280,7 +280,7 @@ SETTLED: dict[str, tuple[object, str, list[ToolCall], str | None, FinishReason, 
 def test_finish_reasons_settle_with_the_content(
     reason: object, text: str, calls: list[ToolCall], refusal: str | None, wanted: FinishReason, left: int
 ) -> None:
-    settled, kept, warnings = settle(reason, REASONS, text=text, calls=calls, refusal=refusal)
+    settled, kept, warnings = resolve_finish(reason, REASONS, text=text, calls=calls, refusal=refusal)
     assert settled == wanted
     assert kept == tuple(calls[:left])
     assert len(warnings) == len(calls) - left
@@ -300,7 +300,7 @@ def test_counts_are_read_by_the_first_path_that_has_a_number() -> None:
 
 
 def test_invented_ids_are_told_from_given_ones() -> None:
-    assert [is_invented(call_id) for call_id in ("call_12", "call_1a", "toolu_1", "call_")] == [
+    assert [is_synthetic_id(call_id) for call_id in ("call_12", "call_1a", "toolu_1", "call_")] == [
         True,
         False,
         False,
@@ -327,7 +327,7 @@ def test_several_answers_to_one_request_are_one_response() -> None:
         Response((Choice(text),), Usage(10, 7), "m", text, (LMWarning("n", "twice"),), (Attempt(),), {"id": text})
         for text in "ab"
     ]
-    assert joined(several) == Response(
+    assert join_responses(several) == Response(
         (Choice("a"), Choice("b")),
         Usage(20, 14),
         "m",

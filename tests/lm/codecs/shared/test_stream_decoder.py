@@ -19,12 +19,12 @@ from sigwire.core.events import (
 )
 from sigwire.core.messages import OpaquePart, TextPart
 from sigwire.core.tools.tool import ToolCall
-from sigwire.lm.codecs.shared.stream_decoder import Told
+from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents
 
 F, G = ToolCall("a", "f", {}), ToolCall("b", "g", {})
 
 
-def begin(told: Told, call: ToolCall) -> list[StreamEvent]:
+def begin(told: ChoiceEvents, call: ToolCall) -> list[StreamEvent]:
     """A call begins and is there; its end is held back."""
     events = [*told.call(call.id, call.name), *told.arguments("{}")]
     told.end_call(call)
@@ -32,7 +32,7 @@ def begin(told: Told, call: ToolCall) -> list[StreamEvent]:
 
 
 def test_a_call_ends_when_something_follows_it_or_the_answer_ends() -> None:
-    told = Told(0)
+    told = ChoiceEvents(0)
     assert begin(told, F) == [ToolCallStart(0, "a", "f"), ToolCallDelta(0, "{}")]
     assert begin(told, G) == [ToolCallEnd(0, F), ToolCallStart(1, "b", "g"), ToolCallDelta(1, "{}")]
     assert list(told.text("t")) == [ToolCallEnd(1, G), TextDelta("t")]
@@ -40,25 +40,25 @@ def test_a_call_ends_when_something_follows_it_or_the_answer_ends() -> None:
 
 
 def test_a_call_that_the_answer_does_not_have_in_the_end_never_ends() -> None:
-    told = Told(0)
+    told = ChoiceEvents(0)
     begin(told, F)
     begin(told, G)
     assert list(told.end(1)) == []
 
 
 def test_where_calls_come_last_none_ends_before_the_answer() -> None:
-    told = Told(0, calls_last=True)
+    told = ChoiceEvents(0, calls_last=True)
     begin(told, F)
     assert list(told.text("t")) == [TextDelta("t")]
     assert list(told.end(1)) == [ToolCallEnd(0, F)]
 
 
 def test_nothing_said_is_nothing_told() -> None:
-    told = Told(0)
+    told = ChoiceEvents(0)
     assert [*told.text(""), *told.reasoning(""), *told.arguments("")] == []
 
 
-def _texts(told: Told, texts: list[list[str]]) -> Iterator[StreamEvent]:
+def _texts(told: ChoiceEvents, texts: list[list[str]]) -> Iterator[StreamEvent]:
     for pieces in texts:
         for piece in pieces:
             yield from told.text(piece)
@@ -67,7 +67,7 @@ def _texts(told: Told, texts: list[list[str]]) -> Iterator[StreamEvent]:
 
 @given(st.lists(st.lists(st.text(min_size=1), min_size=1, max_size=3), min_size=1, max_size=4))
 def test_texts_side_by_side_stay_apart_and_all_of_them_is_told_in_deltas(texts: list[list[str]]) -> None:
-    events = list(_texts(Told(0), texts))
+    events = list(_texts(ChoiceEvents(0), texts))
     assert [event.text for event in events if isinstance(event, TextDelta)] == [
         piece for text in texts for piece in text
     ]
@@ -76,7 +76,7 @@ def test_texts_side_by_side_stay_apart_and_all_of_them_is_told_in_deltas(texts: 
 
 
 def test_a_text_behind_another_part_replaces_nothing() -> None:
-    told = Told(0)
+    told = ChoiceEvents(0)
     first = [*told.text("a")]
     told.end_text()
     between = [*told.reasoning("h"), *told.part(OpaquePart("x", 1))]
@@ -86,6 +86,6 @@ def test_a_text_behind_another_part_replaces_nothing() -> None:
 
 
 def test_the_first_of_two_texts_is_whole_before_the_second_grows() -> None:
-    assert list(_texts(Told(0), [["a", "b"], ["c"]])) == [
+    assert list(_texts(ChoiceEvents(0), [["a", "b"], ["c"]])) == [
         TextDelta("a"), TextDelta("b"), PartEnd(TextPart("ab")), TextDelta("c"),
     ]  # fmt: skip
