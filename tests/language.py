@@ -29,7 +29,8 @@ _EVERYWHERE = (
 _IN_NAMES = frozenset(
     [
         *_EVERYWHERE,
-        *"said say says saying hear who gone ear ears late leave leaves leaving left way ways home homes ours our theirs".split(),
+        *"said say says saying hear who gone ear ears late leave leaves leaving left way ways".split(),
+        *"home homes ours our theirs".split(),
         *"beside grows unsure loose bury shut".split(),
     ]
 )
