@@ -27,5 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["CallBlock", "Grammar", "ScanResult", "TextReader", "ToolCatalog", "dialects", "read_calls", "register"]
 
 __getattr__ = lazy_names(
-    __name__, grammar="Block Grammar Offer", reader="ScanResult TextReader read_calls", registry="dialects register"
+    __name__,
+    grammar="CallBlock Grammar ToolCatalog",
+    reader="ScanResult TextReader read_calls",
+    registry="dialects register",
 )
