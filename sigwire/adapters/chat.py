@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
-from sigwire.adapters.prompts.layout import FieldReadings, Layout, VisibleFields
+from sigwire.adapters.prompts.layout import INPUT_HEADERS, FieldReadings, Layout, VisibleFields
 from sigwire.adapters.values.objects import ObjectCodec
 from sigwire.adapters.values.type_text import field_type_text
 from sigwire.core.capabilities import Capabilities
@@ -45,7 +45,7 @@ class ChatAdapter(Adapter):
     [[ ## question ## ]]
     Capital of France?
     <BLANKLINE>
-    Answer with the section [[ ## answer ## ]], then [[ ## completed ## ]].
+    Reply with [[ ## answer ## ]], then [[ ## completed ## ]].
     >>> ChatAdapter().parse(Signature("question -> answer"), "[[ ## answer ## ]]\\nParis")
     {'answer': 'Paris'}
     """
@@ -66,21 +66,18 @@ class ChatLayout(Layout):
         self._sections = tuple((name, f"[[ ## {name} ## ]]\n", codec.render) for name, codec in self.outputs)
 
     def format_instructions(self) -> str:
-        shown = [f"[[ ## {name} ## ]]\n<{name}>" for name, _ in self.outputs]
-        form = "Inputs come as sections: a header line [[ ## name ## ]] with the value below it."
+        shown = [f"[[ ## {name} ## ]]\n{{{name}}}" for name, _ in self.outputs]
+        form = INPUT_HEADERS
         if shown:
-            form += (
-                " Answer with these sections, in this order and with nothing outside them. "
-                "Text stands as it is; values of other types are JSON.\n\n" + "\n\n".join([*shown, self._done])
-            )
+            form += f" Reply with only the output fields, in this form and order.{self.value_rule()}\n\n"
+            form += "\n\n".join([*shown, self._done])
         return "\n\n".join([*self.describe_fields(), form])
 
     def format_reminder(self) -> str:
         if not self.outputs:
             return ""
         names = ", ".join(f"[[ ## {spec.name} ## ]]{_short_type(spec)}" for spec in self.visible.outputs)
-        noun = "section" if len(self.outputs) == 1 else "sections"
-        return f"Answer with the {noun} {names}, then {self._done}."
+        return f"Reply with {names}, then {self._done}."
 
     def write(self, values: Mapping[str, Any]) -> str:
         guard = self.guard.on
@@ -126,7 +123,7 @@ class ChatLayout(Layout):
     def _odd_section(self, name: str, strict: bool, reading: FieldReadings) -> None:
         known = name in self.codecs
         what = (
-            "the section came twice; the first one counts" if known else f"section {name!r} is not an output; left out"
+            "the section is repeated; only the first is used" if known else f"{name!r} is not an output field; ignored"
         )
         if strict:
             reading.problems[name] = what
@@ -137,14 +134,14 @@ class ChatLayout(Layout):
         """Calls that could be read are no longer in the text: what stands in their section is none."""
         name = self.visible.calls_name
         if strict or reading.problems:
-            what = "no tool call can be read in this section; call tools as you were told to, or leave it out"
+            what = "this section contains no valid tool call; write a valid tool call or omit the section"
             reading.problems[name] = what
         else:
             reading.repairs.append(Repair(name, "no tool call could be read in the section; it was left out"))
 
     def _outside(self, where: str, strict: bool, reading: FieldReadings) -> None:
         if strict:
-            reading.problems[""] = f"there is text {where}"
+            reading.problems[""] = f"unexpected text {where}"
         else:
             reading.repairs.append(Repair(None, f"text {where} was left out"))
 

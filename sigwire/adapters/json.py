@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.plan import ToolsMode
-from sigwire.adapters.prompts.layout import FieldReadings, Layout, VisibleFields
+from sigwire.adapters.prompts.layout import INPUT_HEADERS, FieldReadings, Layout, VisibleFields
 from sigwire.adapters.values.objects import ObjectCodec
 from sigwire.adapters.values.type_text import field_type_text
 from sigwire.core.capabilities import Capabilities
@@ -80,25 +80,25 @@ class JSONLayout(Layout):
         self._with_schema = with_schema
 
     def format_instructions(self) -> str:
-        form = "Inputs come as sections: a header line [[ ## name ## ]] with the value below it."
+        form = INPUT_HEADERS
         if self.outputs:
-            form += " Answer with one JSON object of this shape and nothing else:\n\n" + self._shape()
+            form += " Reply with only a JSON object of this form:\n\n" + self._shape()
         return "\n\n".join([*self.describe_fields(), form])
 
     def _shape(self) -> str:
-        members = [f'  "{spec.name}": <{_brief_type(spec) or spec.name}>' for spec in self.visible.outputs]
-        return "{\n" + ",\n".join(members) + "\n}"
+        members = [f'"{spec.name}": <{_brief_type(spec) or spec.name}>' for spec in self.visible.outputs]
+        return "{" + ", ".join(members) + "}"
 
     def format_reminder(self) -> str:
         if not self.outputs:
             return ""
         members = ", ".join(f'"{spec.name}"{_bracketed(_brief_type(spec))}' for spec in self.visible.outputs)
-        noun = "member" if len(self.outputs) == 1 else "members"
-        return f"Answer with a JSON object with the {noun} {members}."
+        noun = "field" if len(self.outputs) == 1 else "fields"
+        return f"Reply with a JSON object with the {noun} {members}."
 
     def write(self, values: Mapping[str, Any]) -> str:
         members = {name: codec.dump(values[name]) for name, codec in self.outputs if name in values}
-        return json.dumps(members, ensure_ascii=False, indent=2) if members else ""
+        return json.dumps(members, ensure_ascii=False) if members else ""
 
     def starts_outputs(self, text: str) -> bool:
         return text.startswith("{")

@@ -17,7 +17,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sigwire.adapters.prompts.demos import EXAMPLES_NOTE, DemoWriter
+from sigwire.adapters.prompts.demos import EXAMPLE, EXAMPLES_NOTE, DemoWriter, examples_note
 from sigwire.adapters.prompts.history import HistoryWriter
 from sigwire.adapters.prompts.layout import ABSENT, FieldReadings, Layout
 from sigwire.adapters.prompts.tool_choice import read_tool_choice
@@ -79,8 +79,8 @@ class _ToolPrompt:
     readable: ToolCatalog | None
     specs: tuple[JsonObject, ...]
     remind: str
-    system: Message
-    system_with_examples: Message
+    systems: dict[str, Message]
+    """The system message by its note about examples."""
 
 
 class Plan:
@@ -125,7 +125,7 @@ class Plan:
         self._style = style_named(adapter.text_tools)
         speaker = TurnWriter(layout, self._calls_name, capabilities.native_tools and tools_mode != "text", self._style)
         in_system = adapter.demos == "system"
-        self._examples = DemoWriter(replace(speaker, native=False) if in_system else speaker)
+        self._examples = DemoWriter(replace(speaker, native=False), EXAMPLE) if in_system else DemoWriter(speaker)
         self._demos_in_system = in_system
         self._replay = HistoryWriter(speaker, frozenset(spec.by_name))
         self._speaker = speaker
@@ -173,8 +173,7 @@ class Plan:
             self._readable(tools) if tools else None,
             specs if native else (),
             self._remind(bool(tools)),
-            Message.system(self._system_text(specs)),
-            Message.system(self._system_text(specs, EXAMPLES_NOTE)),
+            {"": Message.system(self._system_text(specs))},
         )
 
     def _readable(self, tools: tuple[Tool, ...]) -> ToolCatalog:
@@ -192,7 +191,7 @@ class Plan:
             parts.append(instructions(specs, adapter.tool_schemas, self._style, alone=adapter.calls_alone))
         if specs and self.layout.outputs:
             parts.append(_CALLS_FIRST)
-        parts += [note, f"Your task:\n{self._instructions}"]
+        parts += [note, f"Task:\n{self._instructions}"]
         return "\n\n".join(part for part in parts if part)
 
     def _refuse_built_in(self, specs: Sequence[JsonObject]) -> None:
@@ -209,7 +208,7 @@ class Plan:
             return remind or _ANSWER_PLAINLY
         if not remind:
             return _CALL_OR_SAY
-        return f"{remind[:-1]}, unless you call tools first."
+        return f"Call tools if needed; otherwise {remind[0].lower()}{remind[1:]}"
 
     # --- format --------------------------------------------------------------------------------------
 
@@ -231,12 +230,16 @@ class Plan:
             offer = self._bare
         messages: list[Message] = []
         if not demos:
-            messages.append(offer.system)
+            messages.append(self._system(offer))
         elif self._demos_in_system:
-            messages.append(Message.system(f"{self._examples.text(demos)}\n\n{offer.system_with_examples.text}"))
+            examples = self._examples.text(demos)
+            system = self._system(offer, EXAMPLES_NOTE if examples else "")
+            messages.append(Message.system(f"{examples}\n\n{system.text}") if examples else system)
         else:
-            messages.append(offer.system_with_examples)
-            messages += self._examples.messages(demos)
+            exchanges = self._examples.exchanges(demos)
+            messages.append(self._system(offer, examples_note(len(exchanges))))
+            for exchange in exchanges:
+                messages += exchange
         history = inputs.get(self._history_name) if self._history_name is not None else None
         if history:
             self._replay.extend(messages, history)
@@ -244,6 +247,12 @@ class Plan:
         if not offer.specs:
             return Request(tuple(messages), response_format=self._response_format, options=settings)
         return Request(tuple(messages), offer.specs, choice, parallel, self._response_format, settings)
+
+    def _system(self, offer: _ToolPrompt, note: str = "") -> Message:
+        if note not in offer.systems:
+            specs = [tool.spec for tool in offer.tools]
+            offer.systems[note] = Message.system(self._system_text(specs, note))
+        return offer.systems[note]
 
     def _ask(self, messages: list[Message], inputs: Mapping[str, Any], remind: str) -> None:
         """Add the current inputs. Without any, a conversation that already ends with its turn is left to go on."""
@@ -444,9 +453,9 @@ class Plan:
         problems = error.problems if isinstance(error, AdapterParseError) else {}
         lines = [f"- {name}: {problem}" for name, problem in problems.items()]
         if not lines:
-            lines = [f"- {error.message if error else 'it gave no usable answer'}"]
+            lines = [f"- {error.message if error else 'the reply is empty'}"]
         remind = self.layout.format_reminder() or _ANSWER_PLAINLY
-        return "\n".join(["Your answer could not be used:", *lines, "", f"Give the whole answer again. {remind}"])
+        return "\n".join(["Your reply is invalid:", *lines, "", f"Write the whole reply again. {remind}"])
 
     def with_messages(self, fields: Mapping[str, Any]) -> Plan:
         """The same plan; what it parses has these fields as well."""
@@ -459,9 +468,9 @@ class Plan:
         return None
 
 
-_CALLS_FIRST = "Call tools while you need their results. Write the outputs once no further call is needed."
-_CALL_OR_SAY = "Call the tools that are needed; if none fits, say so in plain text."
-_ANSWER_PLAINLY = "Answer in plain text."
+_CALLS_FIRST = "Write the output fields only when you need no more tool calls."
+_CALL_OR_SAY = "Call the tools you need. If no tool fits, say so in plain text."
+_ANSWER_PLAINLY = "Reply in plain text."
 _EMPTY = "The model returned neither text nor tool calls. Ask again, or look at choice.raw for the provider's reason."
 _ONLY_CALLS = (
     "The model called tools and wrote nothing, and the signature has no output for calls. Add one: calls: ToolCalls."
@@ -562,8 +571,8 @@ def _with_calls(choice: Choice, text: str, calls: tuple[ToolCall, ...]) -> Choic
 
 def _answer(call: ToolCall) -> ToolResult:
     if call.error is None:
-        return ToolResult(call.id, call.name, "Not run, because another call of this turn was wrong.", is_error=True)
-    return ToolResult(call.id, call.name, f"{call.error.message} Nothing was run; call again.", is_error=True)
+        return ToolResult(call.id, call.name, "Not run: another tool call in this turn is invalid.", is_error=True)
+    return ToolResult(call.id, call.name, f"{call.error.message} No tool was run. Call the tools again.", is_error=True)
 
 
 _THOUGHTS = (

@@ -68,20 +68,17 @@ class XMLLayout(Layout):
         return f"\n</{name}>"
 
     def format_instructions(self) -> str:
-        form = "Inputs come between tags of their names."
+        form = "Each field is in a tag with its name."
         if self.outputs:
-            shown = "\n\n".join(f"<{name}>\n({name} here)\n</{name}>" for name, _ in self.outputs)
-            form += (
-                " Answer with these tags, in this order and with nothing outside them. Values stand as they are, without "
-                f"entities such as &lt;; values of other types than text are JSON.\n\n{shown}"
-            )
+            shown = "\n\n".join(f"<{name}>\n{{{name}}}\n</{name}>" for name, _ in self.outputs)
+            form += " Reply with only the output fields, in this form and order. Write <, not &lt;."
+            form += f"{self.value_rule()}\n\n{shown}"
         return "\n\n".join([*self.describe_fields(), form])
 
     def format_reminder(self) -> str:
         if not self.outputs:
             return ""
-        noun = "tag" if len(self.outputs) == 1 else "tags"
-        return f"Answer with the {noun} {', '.join(self._reminder(spec) for spec in self.visible.outputs)}."
+        return f"Reply with {', '.join(self._reminder(spec) for spec in self.visible.outputs)}."
 
     def _reminder(self, spec: Any) -> str:
         kind = field_type_text(spec, "compact")
@@ -117,10 +114,10 @@ class XMLLayout(Layout):
             name = opener[1]
             value, position = self._value(text, name, opener.end(), last_closings[name], strict, reading)
             if name in texts:
-                self._odd(name, "the tag came twice; the first one counts", strict, reading)
+                self._odd(name, "the tag is repeated; only the first is used", strict, reading)
             texts.setdefault(name, value)
         if (outside + text[position:]).strip() and texts:
-            self._odd(None, "text outside the tags was left out", strict, reading)
+            self._odd(None, "text outside the tags is ignored", strict, reading)
         self.read_values(texts, strict, reading)
         return reading if strict else self._retry_as_tags(texts, reading)
 
@@ -137,7 +134,7 @@ class XMLLayout(Layout):
         end = text.find(tag, start)
         last = text.rfind(tag, end, limit)
         if last > end:
-            self._odd(name, f"{tag} stands inside the value as well; the last one closes it", strict, reading)
+            self._odd(name, f"{tag} is also inside the value; the last one closes it", strict, reading)
             end = last
         return text[start:end], end + len(tag)
 

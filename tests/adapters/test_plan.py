@@ -82,7 +82,7 @@ def test_messages_are_system_demos_history_question(adapter: Adapter) -> None:
 def test_only_the_last_question_carries_the_reminder(adapter: Adapter) -> None:
     history = History([{"question": "before?", "answer": "B"}])
     request = adapter.format(Talk, {"question": "now?"}, [{"question": "demo?", "answer": "D"}], history=history)
-    assert ["Answer with" in message.text for message in request.messages if message.role == "user"] == [
+    assert ["Reply with" in message.text for message in request.messages if message.role == "user"] == [
         False,
         False,
         True,
@@ -122,26 +122,26 @@ def test_media_stand_where_their_field_is() -> None:
     assert isinstance(first, TextPart)
     assert isinstance(last, TextPart)
     assert first.text == "[[ ## before ## ]]\nB\n\n[[ ## picture ## ]]\n"
-    assert last.text.startswith("\n\n[[ ## after ## ]]\nA\n\nAnswer with")
+    assert last.text.startswith("\n\n[[ ## after ## ]]\nA\n\nReply with")
 
 
 # --- demos -----------------------------------------------------------------------------------------------
 
 
 @each_adapter
-def test_demos_are_marked_as_examples_and_the_mark_is_explained(adapter: Adapter) -> None:
-    request = adapter.format(QA, ASK, [DEMO])
-    mark = "Example (not part of the conversation"
-    assert request.messages[1].text.startswith(mark)
-    assert mark in request.messages[0].text
-    assert mark not in adapter.format(QA, ASK).messages[0].text
+def test_system_message_states_how_many_exchanges_are_examples(adapter: Adapter) -> None:
+    one, two, none = (adapter.format(QA, ASK, [DEMO] * count + [{}]) for count in (1, 2, 0))
+    assert "The first exchange is an example of the task, not part of the conversation." in one.messages[0].text
+    assert "The first 2 exchanges are examples of the task, not part of the conversation." in two.messages[0].text
+    assert none.messages == adapter.format(QA, ASK).messages
+    assert "example" not in none.messages[0].text
 
 
 @each_adapter
 def test_incomplete_demos_come_first_and_say_so(adapter: Adapter) -> None:
     partial = {"question": "part?", "answer": "p"}
     request = adapter.format(QA, ASK, [DEMO, partial])
-    assert "some of its fields are not given" in request.messages[1].text
+    assert "Example (some fields omitted):" in request.messages[1].text
     assert "part?" in request.messages[1].text
     assert "old?" in request.messages[3].text
 
@@ -153,7 +153,8 @@ def test_demos_without_inputs_or_without_outputs_are_left_out() -> None:
 def test_demos_can_stand_in_the_system_message() -> None:
     request = ChatAdapter(demos="system").format(QA, ASK, [DEMO])
     assert len(request.messages) == 2
-    assert "old?" in request.messages[0].text
+    assert "Example:\n\n[[ ## question ## ]]\nold?" in request.messages[0].text
+    assert "The examples above show the task. They are not part of the conversation." in request.messages[0].text
     assert "old?" not in request.messages[1].text
 
 
@@ -286,7 +287,7 @@ def test_a_repair_asks_again_with_the_exact_errors(adapter: Adapter) -> None:
     assert again.messages[: len(request.messages)] == request.messages
     said, complaint = again.messages[len(request.messages) :]
     assert said == Message.assistant(choice.text)
-    assert "- score: the field is missing from the answer" in complaint.text
+    assert "- score: the field is missing" in complaint.text
     assert again.options == request.options
 
 

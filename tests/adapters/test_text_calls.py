@@ -198,7 +198,7 @@ def test_a_section_of_calls_without_a_call_is_told_and_asked_for_again_only_wher
     assert [(repair.field, repair.what) for repair in parsed.repairs] == [
         ("calls", "no tool call could be read in the section; it was left out")
     ]
-    with pytest.raises(AdapterParseError, match="no tool call can be read in this section") as caught:
+    with pytest.raises(AdapterParseError, match="this section contains no valid tool call") as caught:
         plan.parse(Choice(text=f"[[ ## calls ## ]]\nplease double 21{DONE}"))
     assert caught.value.problems.keys() == {"answer", "calls"}
     written, _ = read_whole(plan, f"[[ ## calls ## ]]\n{HERMES}{DONE}", (DOUBLE,))
@@ -223,8 +223,8 @@ def test_a_model_is_told_that_calls_stand_alone() -> None:
         ChatAdapter(calls_alone=alone).format(Choose, {"question": "Q?", "tools": [DOUBLE]}, capabilities=TEXT)
         for alone in (True, False)
     )
-    assert "holds nothing else" in told.messages[0].text
-    assert "holds nothing else" not in untold.messages[0].text
+    assert "write no other text" in told.messages[0].text
+    assert "write no other text" not in untold.messages[0].text
 
 
 # --- a model family's own form -------------------------------------------------------------------------------

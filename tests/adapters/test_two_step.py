@@ -24,7 +24,7 @@ ADAPTER = TwoStepAdapter(READER)
 
 def test_the_first_request_asks_for_free_text() -> None:
     request = ADAPTER.format(QA, {"question": "Q?"})
-    assert "Answer in your own words. Make clear: answer and score." in request.messages[-1].text
+    assert "Reply in plain text. State the value of answer and score." in request.messages[-1].text
     assert "[[ ## answer ## ]]" not in "".join(message.text for message in request.messages)
 
 

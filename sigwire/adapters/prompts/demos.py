@@ -1,8 +1,8 @@
 """Demos as messages: examples that a model cannot mistake for the conversation.
 
-Each example is a user and an assistant message, the user's marked as an example on its first line; the system message says
-what the mark means (``EXAMPLES_NOTE``). With the layout "system" they stand in the system message instead. Incomplete
-examples come first and are marked as such; one without any input or any output is left out.
+Each example is an exchange: a user message and the reply. The system message states how many there are (``examples_note``).
+With the layout "system" they are text in the system message instead. Incomplete examples come first and are marked as such;
+an example without any input or any output is omitted.
 
 A demo is written once, and again only when it changed: an ``Example`` counts its changes, and of a dict the values are
 compared by identity. Demos with mutable values are written every time. The store is bounded.
@@ -20,17 +20,14 @@ from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.tool import ToolCalls, ToolResult
 from sigwire.errors import InputError
 
-__all__ = ["EXAMPLES_NOTE", "DemoLayout", "DemoWriter"]
+__all__ = ["EXAMPLE", "EXAMPLES_NOTE", "DemoLayout", "DemoWriter", "examples_note"]
 
 DemoLayout: TypeAlias = Literal["turns", "system"]
 
-_MARK = "Example (not part of the conversation):"
-_PARTIAL = "Example (not part of the conversation; some of its fields are not given):"
-EXAMPLES_NOTE = (
-    'A message that begins with "Example (not part of the conversation" and the answer to it only show how the task is '
-    "done. Nobody said them here; do not refer to them."
-)
-_NO_RESULT = "(this example does not show the result)"
+EXAMPLE = "Example:"
+_PARTIAL = "Example (some fields omitted):"
+EXAMPLES_NOTE = "The examples above show the task. They are not part of the conversation."
+_NO_RESULT = "(result omitted)"
 _IMMUTABLE = (str, int, float, bool, bytes, type(None), ToolCalls)
 _KEPT = 1024
 
@@ -46,34 +43,48 @@ class _CachedDemo:
     complete: bool
 
 
+def examples_note(count: int) -> str:
+    """The sentence of the system message that separates ``count`` examples from the conversation.
+
+    >>> examples_note(2)
+    'The first 2 exchanges are examples of the task, not part of the conversation.'
+    """
+    if count == 1:
+        return "The first exchange is an example of the task, not part of the conversation."
+    return f"The first {count} exchanges are examples of the task, not part of the conversation." if count else ""
+
+
 class DemoWriter:
-    """Writes the demos of one plan."""
+    """Writes the demos of one plan. ``mark`` is the first line of a complete example."""
 
-    __slots__ = ("_inputs", "_kept", "_outputs", "_speaker")
+    __slots__ = ("_inputs", "_kept", "_mark", "_outputs", "_speaker")
 
-    def __init__(self, speaker: TurnWriter) -> None:
+    def __init__(self, speaker: TurnWriter, mark: str = "") -> None:
         visible = speaker.layout.visible
         self._speaker = speaker
+        self._mark = mark
         self._inputs = tuple(spec.name for spec in visible.inputs)
         self._outputs = tuple(spec.name for spec in visible.outputs)
         self._kept: dict[int, _CachedDemo] = {}
 
-    def messages(self, demos: Iterable[Any]) -> list[Message]:
+    def exchanges(self, demos: Iterable[Any]) -> list[tuple[Message, ...]]:
         """The examples as turns, incomplete ones first."""
-        partial: list[Message] = []
-        complete: list[Message] = []
+        partial: list[tuple[Message, ...]] = []
+        complete: list[tuple[Message, ...]] = []
         for position, demo in enumerate(demos):
             written = self._kept.get(id(demo))
             if written is None or not _is_current(written, demo, position):
                 written = self._write(demo, position)
-            (complete if written.complete else partial).extend(written.messages)
+            if written.messages:
+                (complete if written.complete else partial).append(written.messages)
         return partial + complete
 
     def text(self, demos: Iterable[Any]) -> str:
         """The examples as a part of the system message."""
         return "\n\n".join(
             f"--- {message.role} ---\n{message.text}" if message.role != "user" else message.text
-            for message in self.messages(demos)
+            for exchange in self.exchanges(demos)
+            for message in exchange
         )
 
     def _write(self, demo: Any, position: int) -> _CachedDemo:
@@ -97,7 +108,7 @@ class DemoWriter:
             bool(calls) or all(name in values for name in self._outputs)
         )
         prefix = f"example_{position}_"
-        messages = list(speaker.turn(values, _MARK if complete else _PARTIAL, prefix=prefix))
+        messages = list(speaker.turn(values, self._mark if complete else _PARTIAL, prefix=prefix))
         if calls and speaker.native and not any(read_results(values)):
             # Every provider wants a call answered before the next message.
             messages.append(

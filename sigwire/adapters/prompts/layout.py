@@ -22,10 +22,11 @@ from sigwire.signatures.fields import FieldSpec
 if TYPE_CHECKING:
     from sigwire.adapters.field_events import FieldEvents, OutputReader
 
-__all__ = ["ABSENT", "FieldReadings", "Layout", "TypeStyle", "VisibleFields"]
+__all__ = ["ABSENT", "INPUT_HEADERS", "FieldReadings", "Layout", "TypeStyle", "VisibleFields"]
 
 TypeStyle: TypeAlias = Literal["compact", "schema"]
-ABSENT = "the field is missing from the answer"
+ABSENT = "the field is missing"
+INPUT_HEADERS = "Each input field follows a header line [[ ## name ## ]]."
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +143,14 @@ class Layout(ABC):
 
     def describe_fields(self) -> list[str]:
         """Inputs and outputs, each with its type, what it means and its limits, as paragraphs."""
-        groups = (("Inputs:", self.visible.inputs), ("Outputs:", self.visible.outputs))
+        groups = (("Input fields:", self.visible.inputs), ("Output fields:", self.visible.outputs))
         return ["\n".join([title, *map(self._describe, specs)]) for title, specs in groups if specs]
+
+    def value_rule(self) -> str:
+        """How to write values; empty if every output is plain text."""
+        if all(field_type_text(spec) == "string" for spec in self.visible.outputs):
+            return ""
+        return " Write text values without quotes and values of other types as JSON."
 
     def _describe(self, spec: FieldSpec) -> str:
         meaning = "; ".join(text for text in (_one_line(spec.description), _one_line(spec.constraints)) if text)

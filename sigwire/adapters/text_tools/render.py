@@ -20,13 +20,13 @@ You can call tools. {lead}
 {form}
 
 - {several}
-- Arguments follow the tool's parameters. {empty}
-- After your last {call}, stop. The results come in the next message as {results}, which you never write yourself.
-- When no tool is needed, write no {call}.{alone}
+- Match the arguments to the tool's parameters. {empty}
+- Stop after your last {call}. The next message contains the results as {results}. Never write results yourself.
+- If you need no tool, do not write a {call}.{alone}
 
 Tools:
 """
-_ALONE = "\n- A message with calls holds nothing else: no words before, between or after them."
+_ALONE = "\n- In a message with tool calls, write no other text."
 
 
 def instructions(
@@ -44,7 +44,7 @@ def instructions(
     write = tool_line if schemas == "compact" else _full
     rules = _RULES.format(
         lead=style.lead, form=style.form(), several=style.several, empty=style.empty, results=style.results,
-        call="block" if style is TAUGHT else "call", alone=_ALONE if alone else "",
+        call="block" if style is TAUGHT else "tool call", alone=_ALONE if alone else "",
     )  # fmt: skip
     return rules + "\n".join(write(_function(spec)) for spec in specs)
 

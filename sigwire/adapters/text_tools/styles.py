@@ -38,9 +38,9 @@ class CallStyle:
     calls: Callable[[Sequence[ToolCall]], str] = field(repr=False)
     result: Callable[[ToolResult], str] = field(repr=False)
     results: str
-    lead: str = "To call one, write exactly this:"
-    several: str = "Several calls stand one after the other."
-    empty: str = "A tool without parameters takes {}."
+    lead: str = "To call a tool, write exactly this form:"
+    several: str = "For several calls, repeat the form."
+    empty: str = "If a tool has no parameters, write {}."
     dialects: tuple[str, ...] = ()
 
     def form(self) -> str:
@@ -168,16 +168,19 @@ def _tool_code(calls: Sequence[ToolCall]) -> str:
 _RESPONSE = _results_in("<tool_response>\n", "\n</tool_response>")
 _RESPONSES = "<tool_response> blocks"
 _PLAIN_RESULTS = "JSON objects with the tool's name"
-_NO_BRACKETS = "A tool without parameters takes empty parentheses."
-_NO_TAGS = "A tool without parameters takes no such tags."
+_NO_BRACKETS = "If a tool has no parameters, write empty parentheses."
+_LIST = "For several calls, write several objects in the list."
+_LINES = "Write each call on its own line."
+_PYTHON = "Name all arguments; write values as Python literals."
+_NO_TAGS = "If a tool has no parameters, omit the argument tags."
 
 TAUGHT = CallStyle(
     "seed",
     _one_by_one(_tagged(f"{CALL_FENCE}\n", f"\n{FENCE}"), "\n\n"),
     _results_in(f"{RESULT_FENCE}\n", f"\n{FENCE}"),
     f"{RESULT_FENCE} blocks",
-    "To call one, write a block of exactly this form, each fence alone on its line:",
-    "A block holds one call as one strict JSON object; several blocks are several calls.",
+    "To call a tool, write a block in exactly this form, each fence on its own line:",
+    "Write one call per block, as one valid JSON object. For several calls, write several blocks.",
 )
 """The project's own form, and the default."""
 
@@ -187,28 +190,28 @@ STYLES: Mapping[str, CallStyle] = {
         TAUGHT,
         CallStyle("anthropic_legacy", _wrapped("<function_calls>", "</function_calls>"),
               _results_in("<function_results>\n", "\n</function_results>"), "<function_results> blocks",
-              several="Several calls are several invoke elements.", empty=_NO_TAGS, dialects=("minimax",)),
+              several="For several calls, write several invoke elements.", empty=_NO_TAGS, dialects=("minimax",)),
         CallStyle("gemma", _tool_code, _results_in("```tool_output\n", "\n```"), "tool_output blocks", empty=_NO_BRACKETS,
-              several="Several calls are several lines. All arguments are named, and their values are literals."),
+              several=f"{_LINES} {_PYTHON}"),
         CallStyle("glm45", _one_by_one(_GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
-        CallStyle("granite", _listed("<|tool_call|>"), _RESPONSE, _RESPONSES, several="Several calls are several objects."),
+        CallStyle("granite", _listed("<|tool_call|>"), _RESPONSE, _RESPONSES, several=_LIST),
         CallStyle("hermes", _one_by_one(_tagged("<tool_call>\n", "\n</tool_call>")), _RESPONSE, _RESPONSES),
         CallStyle("hunyuan", _wrapped("<tool_calls>", "</tool_calls>", _GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS,
-              several="Several calls are several tool_call elements.", dialects=("glm45",)),
+              several="For several calls, write several tool_call elements.", dialects=("glm45",)),
         CallStyle("llama3_json", _one_by_one(lambda name, arguments: _object(name, arguments, "parameters")), _result_json,
-              _PLAIN_RESULTS, several="Several calls are several lines. Nothing follows them.", dialects=("bare_json",)),
+              _PLAIN_RESULTS, several=f"{_LINES} Write nothing after the calls.", dialects=("bare_json",)),
         CallStyle("minimax", _wrapped("<minimax:tool_call>", "</minimax:tool_call>"), _RESPONSE, _RESPONSES,
-              several="Several calls are several invoke elements.", empty=_NO_TAGS),
+              several="For several calls, write several invoke elements.", empty=_NO_TAGS),
         CallStyle("mistral", _listed("[TOOL_CALLS] "), _results_in("[TOOL_RESULTS] ", " [/TOOL_RESULTS]"), "[TOOL_RESULTS]",
-              several="Several calls are several objects.", dialects=("mistral_old", "mistral_v11")),
-        CallStyle("phi4", _listed("functools"), _result_json, _PLAIN_RESULTS, several="Several calls are several objects."),
+              several=_LIST, dialects=("mistral_old", "mistral_v11")),
+        CallStyle("phi4", _listed("functools"), _result_json, _PLAIN_RESULTS, several=_LIST),
         CallStyle("pythonic", _python_list, _result_json, _PLAIN_RESULTS, empty=_NO_BRACKETS,
-              several="Several calls stand in one list. All arguments are named, their values are literals. Nothing follows."),
+              several=f"Write all calls in one list. {_PYTHON} Write nothing after it."),
         CallStyle("qwen3_coder", _one_by_one(_QWEN), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
         CallStyle("step3", _wrapped("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>", _STEP), _RESPONSE, _RESPONSES,
-              several="Several calls stand between the same two outer marks.", empty=_NO_TAGS),
+              several="Write all calls between the same two outer markers.", empty=_NO_TAGS),
         CallStyle("xlam", _listed(""), _result_json, _PLAIN_RESULTS, dialects=("bare_json",),
-              several="Several calls are several objects. Nothing follows them."),
+              several=f"{_LIST} Write nothing after it."),
     )
 }  # fmt: skip
 """Every style by the name of its dialect."""

@@ -161,7 +161,7 @@ class _TextCodec(FieldCodec):
         if text == "null":
             return ReadValue(None)
         if strict:
-            raise ValueReadError("None is written null")
+            raise ValueReadError("write null, not None")
         return ReadValue(None, self._repair("None was read as null"))
 
     def _text(self, value: Any) -> str:
@@ -205,7 +205,7 @@ class _StringCodec(_TextCodec):
         if type(value) is int and not strict:
             read = self._read_text(str(value), strict)
             return ReadValue(read.value, (*self._repair("a number was read as text"), *read.repairs))
-        raise ValueReadError(f"this should be a string, not {shorten_repr(value)}")
+        raise ValueReadError(f"expected a string, not {shorten_repr(value)}")
 
     def _read_text(self, text: str, strict: bool) -> ReadValue:
         return ReadValue(validated(self.field.adapter.validate_python, text) if self._validate else text)
@@ -265,7 +265,7 @@ class _CodeCodec(_TextCodec):
         read = self._made(text)
         outside = _outside_fences(text, read.value.code)
         if outside and strict:
-            raise ValueReadError("there is text around the code; give only the code")
+            raise ValueReadError("there is text around the code; write only the code")
         return ReadValue(read.value, self._repair("text around the code was left out")) if outside else read
 
     def _made(self, value: Any) -> ReadValue:
@@ -453,7 +453,7 @@ class _CallsCodec(FieldCodec):
                 return ReadValue(ToolCalls.from_json(value))
             return ReadValue(ToolCalls.from_dict_list(calls))
         except (ValueError, TypeError, AttributeError) as fault:
-            raise ValueReadError(f"these are no tool calls: {fault}") from None
+            raise ValueReadError(f"invalid tool calls: {fault}") from None
 
 
 class _MediaCodec(_TypedCodec):

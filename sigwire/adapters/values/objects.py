@@ -58,7 +58,7 @@ class ObjectCodec:
         """The fields in a text that is, or holds, a JSON object. Of a member that comes twice the first one counts."""
         if any(text.count(name) > 1 for name in self._quoted) and (members := _first_of_each(text)) is not None:
             if strict:
-                return ObjectRead(problems={"": "a member of the object came twice"})
+                return ObjectRead(problems={"": "a field is repeated"})
             return self._spread(members, (Repair(None, "a member came twice; the first one counts"),), strict)
         if self._settled and (found := self._read_exactly(text)):
             return found
@@ -113,7 +113,7 @@ class ObjectCodec:
                 made += read.repairs
         strays = [name for name in members if name not in self._codecs]
         if strays and strict:
-            problems[""] = f"members that are not asked for: {', '.join(map(shorten_repr, strays))}"
+            problems[""] = f"not output fields: {', '.join(map(shorten_repr, strays))}"
         made += [Repair(None, f"the member {shorten_repr(name)} is not an output; it was left out") for name in strays]
         return ObjectRead(values, tuple(made), problems)
 
@@ -174,7 +174,7 @@ def _member(codec: FieldCodec, members: Mapping[str, JsonValue], strict: bool) -
     if name in members:
         return codec.load(members[name], strict=strict)
     if codec.field.required:
-        raise ValueReadError("the field is missing from the answer")
+        raise ValueReadError("the field is missing")
     return ReadValue(_default(codec))
 
 

@@ -265,7 +265,7 @@ _LIMITS: Mapping[str, str] = {
     "exclusiveMinimum": "> {}",
     "maximum": "<= {}",
     "exclusiveMaximum": "< {}",
-    "multipleOf": "a multiple of {}",
+    "multipleOf": "multiple of {}",
     "pattern": "pattern {}",
 }
 _SIZES = (
@@ -283,7 +283,7 @@ def _limits(schema: JsonObject) -> Iterator[str]:
         for low, high, unit in _SIZES:
             yield from _size(schema.get(low), schema.get(high), unit)
     if schema.get("uniqueItems"):
-        yield "all different"
+        yield "unique items"
 
 
 def _size(low: JsonValue, high: JsonValue, unit: str) -> Iterator[str]:

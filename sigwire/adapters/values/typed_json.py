@@ -121,7 +121,7 @@ class TypedJson:
                 raise
             return inner
         if strict and accepted.changes:
-            raise ValueReadError(f"not exactly as declared: {'; '.join(accepted.changes[:_MOST_PROBLEMS])}")
+            raise ValueReadError(f"does not match the type exactly: {'; '.join(accepted.changes[:_MOST_PROBLEMS])}")
         known = self.compiled.forgiving
         if known is not None and isinstance(value, dict) and value and not value.keys() & known:
             return self._foreign(value, accepted, strict)
@@ -167,7 +167,7 @@ class TypedJson:
             except ValueError:
                 pass
         if misfit and _NOT_A_NUMBER.search(dumps(value)):
-            raise ValueReadError("NaN and infinities are not JSON; give a number or null")
+            raise ValueReadError("NaN and infinity are not valid JSON; write a number or null")
         made = self._validate(value, exact=False)
         # A type's own "before" validators see Python values, for which pydantic's strictness asks too much; then a value of
         # the right JSON types is exact, though only the lax mode takes it.

@@ -98,7 +98,7 @@ def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | N
         return {}, None
     if _is_json_object(arguments):
         return _within_bounds(arguments)
-    found = "an object whose names are no texts" if isinstance(arguments, Mapping) else _json_type(arguments)
+    found = "an object with keys that are not strings" if isinstance(arguments, Mapping) else _json_type(arguments)
     return None, CallError("not_an_object", f"The arguments must be a JSON object, not {found}.")
 
 
@@ -114,7 +114,7 @@ def _within_bounds(arguments: Mapping[str, Any]) -> tuple[JsonObject | None, Cal
     """The reader of whole bodies is less strict than ours: to it ``1e999`` is infinity, which no JSON can say."""
     given = dict(arguments)
     try:
-        fault = None if _is_finite(given) else "a number in them is too great"
+        fault = None if _is_finite(given) else "a number is too large"
     except RecursionError:
         fault = "they are nested too deeply"
     if fault is None:

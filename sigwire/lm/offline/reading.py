@@ -72,7 +72,8 @@ def read_request(request: Request) -> Reading:
     """What a request says."""
     system = "\n\n".join(message.text for message in request.messages if message.role == "system")
     messages = [message for message in request.messages if message.role != "system"]
-    start = _question_at(messages)
+    conversation = _examples_end(messages, system)
+    start = _question_at(messages, conversation)
     asked = messages[start] if start >= 0 else Message("user")
     inputs, reminder = _inputs(asked.text)
     last = next((m for m in reversed(messages) if m.role == "user"), asked)
@@ -84,8 +85,8 @@ def read_request(request: Request) -> Reading:
     return Reading(
         question="\n".join(inputs.values()),
         inputs=inputs,
-        demos=_demos(messages[:start] if start > 0 else [], system),
-        steps=tuple(_steps(messages[start + 1 :])),
+        demos=_demos(messages[: conversation or max(start, 0)], system),
+        steps=tuple(_steps(messages[max(start + 1, conversation) :])),
         tools=native or taught,
         tools_as_text=bool(taught),
         form=form,
@@ -102,22 +103,32 @@ _REMINDER = re.compile(
     r"\n\n(?=(?:Answer|Respond|Reply|Write|Call|Use|Now|Remember|You must)\b[^\n]*(?:\n[^\n]+)*\s*\Z)"
 )
 _REMINDER_ONLY = re.compile(
-    r"\A\s*(?:Answer|Respond|Reply|Go on|Continue|Call the tools|You must call)"
-    r"\b[^\n]*\s*\Z|\A\s*Your answer could not be used:"
+    r"\A\s*(?:Answer|Respond|Reply|Go on|Continue|Call (?:the )?tools|You must call)"
+    r"\b[^\n]*\s*\Z|\A\s*Your reply is invalid:"
 )
 _TAG = re.compile(r"<(\w[\w.-]*)>\n?(.*?)\n?</\1>", re.DOTALL)
-_EXAMPLE = re.compile(r"\AExample \(not part of the conversation[^\n]*\n+")
+_EXAMPLE = re.compile(r"\AExample \(some fields omitted\):\n+")
+_EXAMPLES = re.compile(r"^The first (?:(\d+) exchanges are examples|exchange is an example) of the task", re.MULTILINE)
 
 
-def _question_at(messages: Sequence[Message]) -> int:
-    """The last user message that asks something: not only results, not only a reminder, not an example."""
-    for place in range(len(messages) - 1, -1, -1):
-        message = messages[place]
-        if message.role == "user" and not _EXAMPLE.match(message.text):
-            rest = _RESULT_BLOCK.sub("", message.text).strip()
-            if rest and not _REMINDER_ONLY.match(rest):
-                return place
-    return -1
+def _examples_end(messages: Sequence[Message], system: str) -> int:
+    """The number of messages that are examples, by what the system message says."""
+    found = _EXAMPLES.search(system)
+    if found is None:
+        return 0
+    asked = [place for place in range(len(messages)) if _asks(messages[place])]
+    return [*asked, len(messages)][min(int(found[1] or 1), len(asked))]
+
+
+def _question_at(messages: Sequence[Message], first: int) -> int:
+    """The last user message that asks something, from the message ``first``."""
+    return next((place for place in range(len(messages) - 1, first - 1, -1) if _asks(messages[place])), -1)
+
+
+def _asks(message: Message) -> bool:
+    """Return True for a user message that is more than results or a reminder."""
+    rest = _RESULT_BLOCK.sub("", message.text).strip() if message.role == "user" else ""
+    return bool(rest) and not _REMINDER_ONLY.match(rest)
 
 
 def _inputs(text: str) -> tuple[dict[str, str], str]:
@@ -205,11 +216,10 @@ def _says_error(value: JsonValue) -> bool:
 
 
 def _demos(messages: Sequence[Message], system: str) -> tuple[Demo, ...]:
-    """Earlier questions with their answers; only those marked as examples where the prompt marks examples."""
-    marked = any(message.role == "user" and _EXAMPLE.match(message.text) for message in messages)
+    """Earlier questions with their answers."""
     demos: list[Demo] = []
     for asked, answered in pairwise(messages):
-        if (asked.role, answered.role) != ("user", "assistant") or (marked and not _EXAMPLE.match(asked.text)):
+        if (asked.role, answered.role) != ("user", "assistant"):
             continue
         demos.append(_demo(asked.text, answered.text, [(name, arguments) for _, name, arguments in _calls(answered)]))
     return tuple(demos) or _demos_in(system)
@@ -222,7 +232,7 @@ def _demo(asked: str, answer: str, calls: Sequence[tuple[str, Mapping[str, Any]]
 
 def _demos_in(system: str) -> tuple[Demo, ...]:
     """Examples that stand in the system message."""
-    parts = re.split(r"^(Example \(not part of the conversation[^\n]*)$", system, flags=re.MULTILINE)[2::2]
+    parts = re.split(r"^(Example(?: \(some fields omitted\))?:)\n\n(?=\[\[|<\w)", system, flags=re.MULTILINE)[2::2]
     halves = [part.split("--- assistant ---", 1) for part in parts]
     return tuple(_demo(half[0], half[1].strip(), ()) for half in halves if len(half) == 2)
 
@@ -303,7 +313,7 @@ def _form(system: str, reminder: str, described: Mapping[str, JsonObject]) -> tu
 
 def _described_outputs(system: str) -> dict[str, JsonObject]:
     """The output fields that the system message lists, with their types."""
-    match = re.search(r"^(?:Outputs:|Your output fields are:)[ \t]*\n", system, re.MULTILINE)
+    match = re.search(r"^(?:Output fields:|Your output fields are:)[ \t]*\n", system, re.MULTILINE)
     if match is None:
         return {}
     found: dict[str, JsonObject] = {}

@@ -31,8 +31,8 @@ __all__ = [
     "without_outputs",
 ]
 
-INTERRUPTED = "This call was interrupted. It may have had its effect or not."
-_REMOVED = "[This result was removed to make room; it had {} characters.]"
+INTERRUPTED = "The call was interrupted. It may or may not have taken effect."
+_REMOVED = "[Result removed to save space: {} characters]"
 _WORTH_REMOVING = 200
 
 

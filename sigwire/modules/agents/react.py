@@ -408,11 +408,11 @@ class ReAct(StepsModule, Generic[P, S]):
                 continue
             submission = self._submit.read(call)
             if end is not None:
-                content, bad = "Not accepted: the outputs were handed in already.", True
+                content, bad = "Rejected: the output fields are already submitted.", True
             elif submission.outputs is None:
                 content, bad = submission.problem, True
             elif failed is not None:
-                content, bad = f"Not accepted: {failed} failed in this turn. Look at its result, then submit.", True
+                content, bad = f"Rejected: {failed} failed in this turn. Read its result, then submit again.", True
             else:
                 content, bad = "Completed.", False
                 end = _Termination("submit", submission.outputs)
@@ -446,9 +446,7 @@ class ReAct(StepsModule, Generic[P, S]):
         if not self.extracts:
             raise self._stopped(talk, end, "extract=True would get them with one more request") from end.cause
         while True:
-            trajectory = {
-                self._names.trajectory: conversation.as_text(talk.since_task()) or "Nothing was found out yet."
-            }
+            trajectory = {self._names.trajectory: conversation.as_text(talk.since_task()) or "No tool was called."}
             try:
                 prediction = yield from self.extract.call_steps(**talk.inputs, **trajectory)
                 break
@@ -645,7 +643,7 @@ class _RunState:
         if choice.text.strip():
             self.add(Message.assistant(choice.text))
         problem = _PROBLEMS.get(type(error), error.message.splitlines()[0])
-        self.add(Message.user(f"Your last answer could not be used: {problem} Call a tool, or submit the outputs."))
+        self.add(Message.user(f"Your reply is invalid: {problem} Call a tool or submit the output fields."))
         self.step(choice, seconds, error=f"{type(error).__name__}: {problem}")
         self.strikes += 1
         if self.strikes < _BAD_TURNS:
@@ -673,9 +671,9 @@ class _RunState:
 
 
 _PROBLEMS: Mapping[type[ModelError], str] = {
-    EmptyResponse: "it was empty.",
-    OutputTruncated: "it was cut off by the token limit; be shorter.",
-    MalformedToolCall: "the tool call could not be read.",
+    EmptyResponse: "it is empty.",
+    OutputTruncated: "it exceeds the token limit. Write a shorter reply.",
+    MalformedToolCall: "the tool call is malformed.",
 }
 
 
@@ -729,9 +727,9 @@ def _turn_signature(signature: Any, names: _FieldNames, submit: Submit) -> Any:
     outputs = ", ".join(f"`{spec.name}`" for spec in signature.spec.outputs)
     return acting.with_instructions(
         f"{signature.spec.instructions}\n\n"
-        "Work in turns. In each turn, call the tools whose results you need next; calls that do not depend on each other may "
-        "go together. The results come back before your next turn; a result that is an error says what to change.\n"
-        f"As soon as you know the outputs ({outputs}), call `{submit.name}` with them."
+        "Work in turns. In each turn, call the tools you need next. Make independent tool calls in the same turn. You get "
+        "the results before your next turn. If a result is an error, correct the tool call.\n"
+        f"When you know all output fields ({outputs}), call `{submit.name}` with their values."
     )
 
 
@@ -742,13 +740,13 @@ def _without_history(signature: Any) -> Any:
 
 def _extraction_signature(signature: Any, names: _FieldNames) -> Any:
     """Inputs and what was found to the outputs: what is asked where a run ends without them."""
-    described = InputField(desc="what was done with tools so far, and what came back")
+    described = InputField(desc="the tool calls made so far and their results")
     return (
         _without_history(signature)
         .append(names.trajectory, described, str)
         .with_instructions(
             f"{signature.spec.instructions}\n\n"
-            f"The work was done with tools; `{names.trajectory}` shows it. Take the outputs from what was found there. "
-            "What it leaves open, answer as well as it allows."
+            f"`{names.trajectory}` lists the tool calls made for this task and their results. Write the output fields from "
+            "these results. If the results are incomplete, give the best value you can."
         )
     )

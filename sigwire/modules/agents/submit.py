@@ -35,14 +35,14 @@ class Submit:
     >>> submit.name, submit.read(ToolCall("call_0", "submit_answer", {"answer": 4})).outputs
     ('submit_answer', {'answer': 4})
     >>> submit.read(ToolCall("call_0", "submit_answer", {"result": 4})).problem
-    'Not accepted. answer: missing; result: not an output. Call submit_answer again with the outputs answer.'
+    'Rejected. answer: missing; result: not an output field. Call submit_answer again with the output fields: answer.'
     """
 
     def __init__(self, spec: SignatureSpec, taken: Container[str] = ()) -> None:
         self.name = next(name for name in _candidates() if name not in taken)
         self.codecs = {field.name: FieldCodec(field) for field in spec.outputs}
         self.tool = Tool.from_schema(
-            self.name, "Hand in the final outputs. This ends the task.", output_schema(spec.outputs)
+            self.name, "Submit the final output fields and end the task.", output_schema(spec.outputs)
         )
 
     def read(self, call: ToolCall) -> Submission:
@@ -50,7 +50,7 @@ class Submit:
         if call.error is not None or call.arguments is None:
             return self._refused([call.error.message if call.error else "the arguments are not an object"])
         outputs: dict[str, Any] = {}
-        problems = [f"{name}: not an output" for name in call.arguments if name not in self.codecs]
+        problems = [f"{name}: not an output field" for name in call.arguments if name not in self.codecs]
         missing: list[str] = []
         for name, codec in self.codecs.items():
             if name not in call.arguments:
@@ -69,7 +69,7 @@ class Submit:
     def _refused(self, problems: list[str]) -> Submission:
         names = ", ".join(self.codecs)
         return Submission(
-            None, f"Not accepted. {'; '.join(problems)}. Call {self.name} again with the outputs {names}."
+            None, f"Rejected. {'; '.join(problems)}. Call {self.name} again with the output fields: {names}."
         )
 
 

@@ -155,7 +155,7 @@ def shorten(content: JsonValue, characters: int | None) -> JsonValue:
     """The content, or where its text is longer than that many characters, its beginning and end around a note.
 
     >>> limit("abcdefghij" * 3, 10)
-    'abcdefg\\n[... 20 of 30 characters left out ...]\\nhij'
+    'abcdefg\\n[... 20 of 30 characters omitted ...]\\nhij'
     """
     if characters is None:
         return content
@@ -164,7 +164,7 @@ def shorten(content: JsonValue, characters: int | None) -> JsonValue:
         return content
     head = characters * 2 // 3 + 1 if characters else 0
     tail = characters - head
-    left_out = f"[... {len(text) - characters} of {len(text)} characters left out ...]"
+    left_out = f"[... {len(text) - characters} of {len(text)} characters omitted ...]"
     return f"{text[:head]}\n{left_out}\n{text[len(text) - tail :]}"
 
 

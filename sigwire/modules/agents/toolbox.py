@@ -157,7 +157,7 @@ class Toolbox:
         if call.arguments is None:
             return _RejectedRun(self, call, tool, "The arguments must be a JSON object.", record)
         if tool.handler is None:
-            return _RejectedRun(self, call, tool, f"{tool.name} is run by the provider, not here.", record)
+            return _RejectedRun(self, call, tool, f"The provider runs {tool.name} itself; do not call it.", record)
         try:
             return _ToolRunEffect(self, call, tool, tool.handler, tool.bind(call.arguments), record)
         except Exception as fault:  # validators of users' types are users' code

@@ -111,7 +111,7 @@ COMPACT: list[tuple[t.Any, str]] = [
     (list[int | str], "(int | string)[]"),
     (list[Color], '("red" | "blue")[]'),
     (list[list[str]], "string[][]"),
-    (set[int], "int[] (all different)"),
+    (set[int], "int[] (unique items)"),
     (tuple[int, str], "[int, string]"),
     (tuple[int, ...], "int[]"),
     (Pair, "[int, string]"),

@@ -486,7 +486,7 @@ def test_row_34_structured_output_row_35_its_name_and_row_37_beside_tools() -> N
 
 def test_row_36_structured_output_that_is_missing_is_asked_for_in_words() -> None:
     arguments, sent = encoded(Request((ASKED,), response_format=ResponseFormat()), target("acme/m", ()))
-    words: JsonObject = {"role": "system", "content": "Answer with one JSON object and nothing else."}
+    words: JsonObject = {"role": "system", "content": "Reply with only a JSON object."}
     assert arguments == call(words, WIRE_ASKED)
     assert features(sent.warnings) == ["response_format"]
 

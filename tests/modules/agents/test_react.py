@@ -208,7 +208,7 @@ async def test_outputs_that_do_not_fit_go_back_by_field_and_are_asked_again(capa
     texts = [step.results[0].text for step in result.steps]
     assert "answer: " in texts[0]
     assert "answer: missing" in texts[1]
-    assert "result: not an output" in texts[1]
+    assert "result: not an output field" in texts[1]
     assert "unit: " in texts[2]
     assert [step.results[0].is_error for step in result.steps] == [True, True, True, False]
 
@@ -308,7 +308,7 @@ async def test_an_unreadable_turn_is_told_to_the_model_and_the_run_goes_on(
     result = await play(summing, [bad, bad, submit(answer=3)], capabilities, question="?")
     assert (result.answer, result.termination_reason) == (3, "submit")
     assert result.steps[0].error is not None
-    assert "could not be used" in result.history.messages[-3].text
+    assert "is invalid" in result.history.messages[-3].text
     assert len(result.attempts) == 3
 
 
@@ -433,7 +433,7 @@ def test_old_results_make_room_first_and_the_latest_and_the_task_stay() -> None:
     assert (result.answer, result.termination_reason) == ("read", "submit")
     last = lm.requests[-1].messages
     results = [message.tool_results[0].text for message in last if message.role == "tool"]
-    assert results[0].startswith("[This result was removed to make room; it had 2008 characters.]")
+    assert results[0].startswith("[Result removed to save space: 2008 characters]")
     assert results[-1] == page(5)
     assert "Read them all." in last[1].text
     assert all(step.results[0].content == page(n) for n, step in enumerate(result.steps[:-1]))
@@ -611,7 +611,7 @@ async def test_a_long_result_is_shown_shortened_and_kept_whole() -> None:
     agent.set_lm(lm)
     result = agent(question="?")
     shown = lm.requests[1].messages[-1].tool_results[0].text
-    assert "characters left out" in shown
+    assert "characters omitted" in shown
     assert len(shown) < 200
     assert result.steps[0].results[0].content == page(1)
 

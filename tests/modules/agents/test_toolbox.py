@@ -323,7 +323,7 @@ def test_a_long_text_keeps_its_ends_and_says_what_is_missing(text: str, most: in
     if len(text) <= most:
         assert shown is text
         return
-    head, note, tail = shown.partition(f"\n[... {len(text) - most} of {len(text)} characters left out ...]\n")
+    head, note, tail = shown.partition(f"\n[... {len(text) - most} of {len(text)} characters omitted ...]\n")
     assert note
     assert text.startswith(head)
     assert text.endswith(tail)
@@ -527,7 +527,7 @@ def test_tools_are_named_once_and_have_handlers() -> None:
 async def test_a_call_of_a_tool_that_the_provider_runs_is_answered_with_who_runs_it() -> None:
     (result,) = await both(Toolbox([Tool.web_search()]), call("web_search"))
     assert result.is_error
-    assert result.content == "web_search is run by the provider, not here."
+    assert result.content == "The provider runs web_search itself; do not call it."
     assert list(Toolbox({"plus": add}).tools) == ["plus"]
     assert list(Toolbox(add).tools) == ["add"]
     assert list(Toolbox(None).tools) == []

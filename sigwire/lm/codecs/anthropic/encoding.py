@@ -237,7 +237,7 @@ def _encode_messages(
             messages.append((role, blocks))
     if not messages or messages[0][0] != "user":
         notes.add(LMWarning("messages", "The conversation did not begin with a user turn; a short one was put first."))
-        messages.insert(0, ("user", [{"type": "text", "text": "Go on."}]))
+        messages.insert(0, ("user", [{"type": "text", "text": "Continue."}]))
     if messages[-1][0] == "assistant":
         require_feature(
             target.facts.prefill or not _is_begun(messages[-1][1]), "an answer to go on with", target, _SAY_SO

@@ -218,8 +218,8 @@ def schema_instruction(schema: JsonObject | None) -> str:
     """The instruction that stands in for structured output by schema.
 
     >>> str_of(None)
-    'Answer with one JSON object and nothing else.'
+    'Reply with only a JSON object.'
     """
     if schema is None:
-        return "Answer with one JSON object and nothing else."
-    return f"Answer with one JSON value and nothing else. It must fit this JSON Schema:\n{dumps(schema)}"
+        return "Reply with only a JSON object."
+    return f"Reply with only a JSON value that matches this JSON Schema:\n{dumps(schema)}"

@@ -316,7 +316,7 @@ class _Compiler:
                 name = reference.rsplit("/", 1)[-1]
                 return {
                     "type": "object",
-                    "description": f"Again an object like {name if name != '#' else 'the whole'}.",
+                    "description": f"Same structure as {name if name != '#' else 'the root object'}.",
                 }
             case "refuse":
                 raise _RefusedError(path, f"it is recursive ({reference})")

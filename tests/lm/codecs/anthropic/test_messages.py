@@ -373,16 +373,16 @@ def test_text_of_white_space_is_not_sent_and_neighbours_become_one_turn() -> Non
     )
     assert wire == [user(text("q"), text("r")), assistant(text("a"), text("b"))]
     wire, warned = wire_messages(Message.user(" "), Message.assistant("a"), ASKED)
-    assert wire == [{"role": "user", "content": "Go on."}, {"role": "assistant", "content": "a"}, WIRE_ASKED]
+    assert wire == [{"role": "user", "content": "Continue."}, {"role": "assistant", "content": "a"}, WIRE_ASKED]
     assert warned == ["messages", "messages"]
 
 
 def test_a_conversation_begins_with_the_user() -> None:
     wire, warned = wire_messages(Message.assistant("a"), ASKED)
-    assert wire == [{"role": "user", "content": "Go on."}, {"role": "assistant", "content": "a"}, WIRE_ASKED]
+    assert wire == [{"role": "user", "content": "Continue."}, {"role": "assistant", "content": "a"}, WIRE_ASKED]
     assert warned == ["messages"]
     sent = encoded(Request((Message.system("S"),)))
-    assert sent.body == body({"role": "user", "content": "Go on."}, system="S")
+    assert sent.body == body({"role": "user", "content": "Continue."}, system="S")
     assert features(sent.warnings) == ["messages"]
 
 

@@ -312,7 +312,7 @@ def test_row_37_structured_output_and_tools_go_together() -> None:
 
 def in_words(schema: JsonObject) -> str:
     text = json.dumps(schema, separators=(",", ":"))
-    return f"Answer with one JSON value and nothing else. It must fit this JSON Schema:\n{text}"
+    return f"Reply with only a JSON value that matches this JSON Schema:\n{text}"
 
 
 def test_row_36_a_model_without_structured_output_is_asked_in_words() -> None:
@@ -328,7 +328,7 @@ def test_row_36_a_model_without_structured_output_is_asked_in_words() -> None:
 
 def test_row_36_any_object_is_asked_for_in_words() -> None:
     sent = encoded(Request((ASKED,), response_format=ResponseFormat()))
-    assert sent.body == body(WIRE_ASKED, system="Answer with one JSON object and nothing else.")
+    assert sent.body == body(WIRE_ASKED, system="Reply with only a JSON object.")
     assert features(sent.warnings) == ["response_format"]
 
 

@@ -32,7 +32,7 @@ from tests.lm.codecs.gemini.wire import (
 
 FORMAT: JsonObject = {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA}
 IN_WORDS = (
-    "Answer with one JSON value and nothing else. It must fit this JSON Schema:\n"
+    "Reply with only a JSON value that matches this JSON Schema:\n"
     '{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}'
 )
 
@@ -211,7 +211,7 @@ MISSING: dict[str, tuple[Capabilities, Request, JsonObject]] = {
         Request((ASKED,), response_format=ResponseFormat()),
         body(
             WIRE_ASKED,
-            systemInstruction={"parts": [{"text": "Answer with one JSON object and nothing else."}]},
+            systemInstruction={"parts": [{"text": "Reply with only a JSON object."}]},
         ),
     ),
     "row 37 tools and structured output on an older model": (

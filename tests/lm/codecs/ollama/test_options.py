@@ -18,7 +18,7 @@ from tests.lm.codecs.ollama.reading import read_request
 from tests.lm.codecs.ollama.wire import ASKED, SCHEMA, TOOL, WIRE_ASKED, body, encoded, target
 
 IN_WORDS = (
-    "Answer with one JSON value and nothing else. It must fit this JSON Schema:\n"
+    "Reply with only a JSON value that matches this JSON Schema:\n"
     '{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}'
 )
 FIELDS: dict[str, tuple[Target[OllamaProfile], JsonObject, JsonObject, list[str]]] = {
@@ -153,7 +153,7 @@ def test_row_36_a_host_that_does_not_hold_the_model_to_a_schema_is_warned_of() -
     [
         (Capabilities(), ResponseFormat(SCHEMA), IN_WORDS, {}),
         (Capabilities(json_object=True), ResponseFormat(SCHEMA), IN_WORDS, {"format": "json"}),
-        (Capabilities(), ResponseFormat(), "Answer with one JSON object and nothing else.", {}),
+        (Capabilities(), ResponseFormat(), "Reply with only a JSON object.", {}),
     ],
 )
 def test_row_36_structured_output_that_is_missing_is_asked_for_in_words(

@@ -126,7 +126,7 @@ SCHEMAS: dict[str, tuple[JsonObject, JsonObject, list[str]]] = {
             "type": "object", "properties": {"next": {"$ref": "#/$defs/A"}},
         }}},
         {"properties": {"a": {"type": "object", "properties": {
-            "next": {"type": "object", "description": "Again an object like A."},
+            "next": {"type": "object", "description": "Same structure as A."},
         }}}},
         ["schema"],
     ),

@@ -28,7 +28,7 @@ from tests.lm.codecs.openai_chat.wire import ASKED, SCHEMA, TOOL, WIRE_ASKED, bo
 
 FORMAT: JsonObject = {"type": "json_schema", "json_schema": {"name": "response", "schema": SCHEMA}}
 IN_WORDS = (
-    "Answer with one JSON value and nothing else. It must fit this JSON Schema:\n"
+    "Reply with only a JSON value that matches this JSON Schema:\n"
     '{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}'
 )
 LOGPROBS: JsonObject = {"logprobs": True, "top_logprobs": 3}

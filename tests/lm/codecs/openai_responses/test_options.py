@@ -33,7 +33,7 @@ from tests.lm.codecs.openai_responses.wire import (
 
 FORMAT: JsonObject = {"format": {"type": "json_schema", "name": "response", "schema": SCHEMA}}
 IN_WORDS = (
-    "Answer with one JSON value and nothing else. It must fit this JSON Schema:\n"
+    "Reply with only a JSON value that matches this JSON Schema:\n"
     '{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}'
 )
 REASONS = replace(ABLE, reasoning=True)

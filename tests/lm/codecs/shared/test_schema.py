@@ -182,7 +182,7 @@ def test_recursion_through_optional_properties_may_be_all_a_wire_takes() -> None
 
 def test_recursion_can_be_opened_where_it_recurs() -> None:
     result, warnings = compiled(OPTIONAL_LIST, SchemaRules(recursion="open", inline_refs=True))
-    inner: JsonObject = {"type": "object", "description": "Again an object like N."}
+    inner: JsonObject = {"type": "object", "description": "Same structure as N."}
     node = obj(name={"type": "string"}, next=inner) | {"required": ["name"]}
     assert result == obj(head=node)
     assert warnings == [
