@@ -800,7 +800,7 @@ importlib.metadata.version = lambda name: "9.9"
 from sigwire.lm.litellm import backend as litellm_bridge
 from sigwire.lm.providers.connection import ConnectionOptions
 from sigwire.core.request import Request
-litellm_bridge.connect("acme/m", Connection())
+litellm_bridge.connect("acme/m", ConnectionOptions())
 litellm_bridge.encode_call(Request(), litellm_bridge.target_for("acme/m", None))
 assert not {"litellm", "openai", "httpx"} & sys.modules.keys()
 """
