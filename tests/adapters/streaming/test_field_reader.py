@@ -309,7 +309,7 @@ def test_a_free_answer_passes_as_text_and_its_extraction_tells_the_fields() -> N
 
 def test_an_adapter_that_reads_only_whole_answers_is_told_at_the_end() -> None:
     class Whole(ChatLayout):
-        def pieces(self, told: Any) -> None:
+        def output_reader(self, told: Any) -> None:
             return None
 
     class Own(ChatAdapter):
