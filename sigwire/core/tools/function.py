@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import Parameter
 from typing import Annotated, Any, NamedTuple, Protocol, cast
 
-from sigwire.core.json import JsonObject
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.schema import inline_refs, schema_of, shorten, untitled_generator
 from sigwire.core.tools.docstring import ParsedDocstring, read_docstring
 from sigwire.core.typed_dict import to_typing_extensions, typed_dict_members
@@ -159,7 +159,8 @@ class FunctionArguments:
         return self._schema
 
     def _make_schema(self) -> JsonObject:
-        made: JsonObject = self._compiled().json_schema(schema_generator=untitled_generator())
+        simple = _simple_record(self._arguments.values())
+        made = simple or self._compiled().json_schema(schema_generator=untitled_generator())
         properties = cast("dict[str, Any]", made.get("properties", {}))
         for argument in self._arguments.values():
             _annotate(properties[argument.offered_as], argument)
@@ -561,3 +562,47 @@ def _is_plain(hint: Any) -> bool:
     if origin is None:
         return isinstance(hint, type) and hint in _PLAIN
     return origin is typing.Literal or (origin in _CONTAINERS and all(map(_is_plain, typing.get_args(hint))))
+
+
+# --- simple types: their schemas, as pydantic gives them, without the cost of compiling a validator -----------
+
+_TYPES: Mapping[type, str] = {
+    str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null",
+}  # fmt: skip
+
+
+def _simple_record(arguments: Iterable[Argument]) -> JsonObject | None:
+    """The schema of these arguments; ``None`` if a type is not simple."""
+    properties: JsonObject = {}
+    required: list[JsonValue] = []
+    for argument in arguments:
+        schema = _simple_schema(argument.hint)
+        if schema is None:
+            return None
+        properties[argument.offered_as] = schema
+        if argument.required:
+            required.append(argument.offered_as)
+    return {"properties": properties, **({"required": required} if required else {})}
+
+
+def _simple_schema(hint: Any) -> JsonObject | None:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if not arguments:
+        return {"type": _TYPES[hint]} if isinstance(hint, type) and hint in _TYPES else None
+    if origin is typing.Literal:
+        return {"enum": [*arguments], "type": "string"} if _are_several_texts(arguments) else None
+    if origin is list:
+        inner = _simple_schema(arguments[0])
+        return inner and {"items": inner, "type": "array"}
+    if origin is dict and arguments[0] is str:
+        inner = _simple_schema(arguments[1])
+        return inner and {"additionalProperties": inner, "type": "object"}
+    members = [argument for argument in arguments if argument is not types.NoneType]
+    if len(members) == 1 and origin in (typing.Union, types.UnionType):
+        inner = _simple_schema(members[0])
+        return inner and {"anyOf": [inner, {"type": "null"}]}
+    return None
+
+
+def _are_several_texts(values: tuple[Any, ...]) -> bool:
+    return len(values) > 1 and all(type(value) is str for value in values)

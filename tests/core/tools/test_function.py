@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import enum
 import functools
+import json
 import sqlite3
 import sys
 import textwrap
@@ -16,8 +17,9 @@ from typing import Annotated, Any, Literal, Optional, TypedDict, Union
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 
+from sigwire.core.schema import schema_of
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import InputError, ToolDefinitionError
 
@@ -48,6 +50,45 @@ class Options(TypedDict, total=False):
 class Colour(enum.Enum):
     RED = "red"
     BLUE = "blue"
+
+
+SIMPLE = (str, int, float, bool, type(None), Literal["b", "a"])
+
+
+def _simple_hints(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(
+        inner.map(lambda hint: list[hint]),
+        inner.map(lambda hint: typing.List[hint]),  # noqa: UP006  (the older spelling is common in users' code)
+        inner.map(lambda hint: dict[str, hint]),
+        inner.map(lambda hint: Optional[hint]),  # noqa: UP045
+        inner.map(lambda hint: None | hint),
+    )
+
+
+@given(st.recursive(st.sampled_from(SIMPLE), _simple_hints, max_leaves=4))
+def test_schema_of_a_simple_type_is_the_text_that_pydantic_gives(hint: Any) -> None:
+    def f(x): ...  # type: ignore[no-untyped-def]
+
+    assert json.dumps(properties(f, arg_types={"x": hint})["x"]) == json.dumps(schema_of(hint))
+
+
+def test_tool_of_simple_types_compiles_its_validator_at_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    def f(name: str, tags: list[str], how: Literal["a", "b"] = "a", low: float | None = None) -> None: ...
+
+    made: list[object] = []
+
+    class Counted(TypeAdapter[Any]):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            made.append(args)
+            super().__init__(*args, **options)
+
+    monkeypatch.setattr("pydantic.TypeAdapter", Counted)
+    tool = Tool(f)
+    assert tool.parameters["required"] == ["name", "tags"]
+    assert not made
+    for _ in range(2):
+        assert tool.bind({"name": "n", "tags": [], "low": "2"}).kwargs == {"name": "n", "tags": [], "low": 2.0}
+    assert len(made) == 1
 
 
 def properties(function: Callable[..., Any], **options: Any) -> dict[str, Any]:
