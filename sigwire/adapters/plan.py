@@ -6,13 +6,13 @@
     repair(request, choice, error) -> Request      the same question again, with what was wrong
     follow_up(choice) -> FollowUp | None           a second question that the adapter needs (TwoStep)
 
-A plan runs no tool and asks no model. What it keeps between calls (demos and turns as written, the last offer of tools) is
-only a memory of its inputs: the same inputs always give the same request.
+A plan runs no tool and asks no model. What it keeps between calls (demos and turns as written, the latest offers of tools)
+is only a memory of its inputs: the same inputs always give the same request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -28,9 +28,9 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, OpaquePart, Part, TextPart
 from sigwire.core.narrow import is_mapping
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import MemoTuple, Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Repair, Response
-from sigwire.core.tools.tool import CallError, Tool, ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.tool import CallError, Tool, ToolCall, ToolCalls, ToolResult, are_same_tools
 from sigwire.errors import (
     AdapterParseError,
     ContentFiltered,
@@ -69,13 +69,13 @@ class FollowUp:
     request: Request
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _ToolPrompt:
     """Some tools as they are offered: their specs, and the texts that depend on them. Written once for the same tools."""
 
     given: tuple[Any, ...]
     tools: tuple[Tool, ...]
-    names: frozenset[str]
+    by_name: Mapping[str, Tool]
     readable: ToolCatalog | None
     specs: tuple[JsonObject, ...]
     remind: str
@@ -130,7 +130,7 @@ class Plan:
         self._replay = HistoryWriter(speaker, frozenset(spec.by_name))
         self._speaker = speaker
         self._bare = self._write_offer((), ())
-        self._offer = self._bare
+        self._offers: tuple[_ToolPrompt, ...] = ()  # replaced as a whole: other threads may look at it
         self._added: Mapping[str, Any] = {}
         self._has_beside = bool(self._calls_name or self.thinking)
 
@@ -148,20 +148,20 @@ class Plan:
     def _offered(self, value: Any) -> _ToolPrompt:
         if not value:
             return self._bare
-        offer = self._offer
-        if value is offer.given:
-            return offer
+        for offer in self._offers:  # at once, if it is the tuple of an earlier call
+            if value is offer.given:
+                return offer
         given = _listed(value)
-        if given == offer.given:  # the same objects as last time; identity is compared first, so this is cheap
-            return offer
-        self._offer = offer = self._write_offer(
-            given, tuple(tool if isinstance(tool, Tool) else Tool(tool) for tool in given)
-        )
+        for offer in self._offers:
+            if are_same_tools(given, offer.given):
+                return offer
+        offer = self._write_offer(given, tuple(tool if isinstance(tool, Tool) else Tool(tool) for tool in given))
+        self._offers = (offer, *self._offers[: _OFFERS_KEPT - 1])
         return offer
 
     def _write_offer(self, given: tuple[Any, ...], tools: tuple[Tool, ...]) -> _ToolPrompt:
-        names = frozenset(tool.name for tool in tools)
-        if len(names) < len(tools):
+        by_name = {tool.name: tool for tool in tools}
+        if len(by_name) < len(tools):
             twice = sorted({tool.name for tool in tools if [t.name for t in tools].count(tool.name) > 1})
             raise InputError(f"Two tools are called {twice[0]!r}. Give one of them another name: Tool(f, name=...).")
         specs = tuple(tool.spec for tool in tools)
@@ -169,9 +169,9 @@ class Plan:
         return _ToolPrompt(
             given,
             tools,
-            names,
+            by_name,
             self._readable(tools) if tools else None,
-            specs if native else (),
+            MemoTuple(specs) if native else (),
             self._remind(bool(tools)),
             {"": Message.system(self._system_text(specs))},
         )
@@ -182,6 +182,14 @@ class Plan:
 
         schemas = {tool.name: tool.parameters for tool in tools}
         return ToolCatalog.of(schemas, strict=self.adapter.strict, output=self._calls_name or "")
+
+    def _known_readable(self, tools: tuple[Tool, ...]) -> ToolCatalog:
+        offer = self._known_offer(tools)
+        return self._readable(tools) if offer is None or offer.readable is None else offer.readable
+
+    def _known_offer(self, tools: tuple[Tool, ...]) -> _ToolPrompt | None:
+        """The offer that was written for these tools, if it is kept."""
+        return next((offer for offer in self._offers if are_same_tools(tools, offer.tools)), None)
 
     def _system_text(self, specs: Sequence[JsonObject], note: str = "") -> str:
         parts = [self.layout.format_instructions()]
@@ -221,8 +229,8 @@ class Plan:
         settings: dict[str, Any] = dict(options) if options else {}
         if options:
             choice = read_tool_choice(settings.pop("tool_choice", None))
-            if choice is not None and offer.names:
-                _check_offered(choice, offer.names)
+            if choice is not None and offer.by_name:
+                _check_offered(choice, offer.by_name)
             parallel = settings.pop("parallel_tool_calls", None)
         if parallel is None:
             parallel = self.adapter.parallel_tool_calls
@@ -275,11 +283,10 @@ class Plan:
         """
         warnings = list(self.warnings)
         choices = response.choices
-        if self._scans and any(_is_readable(choice) for choice in choices):
-            tools = tuple(tools)
-            offer = self._offer
-            readable = offer.readable if tools == offer.tools else self._readable(tools)
-            if readable is not None and readable.tools:
+        tools = tuple(tools)
+        if self._scans and tools and any(_is_readable(choice) for choice in choices):
+            readable = self._known_readable(tools)
+            if readable.tools:
                 choices = tuple(self._find_calls(choice, readable, taken, warnings) for choice in choices)
         if any(choice.finish_reason == "length" and choice.tool_calls for choice in choices):
             choices = tuple(_without_cut_call(choice, warnings) for choice in choices)
@@ -306,7 +313,8 @@ class Plan:
 
     def checked(self, response: Response, tools: Iterable[Tool] = ()) -> Response:
         """The same response, where calls that do not fit their tools say so in ``error``; arguments stay as they are."""
-        by_name = {tool.name: tool for tool in tools}
+        offer = self._known_offer(tools := tuple(tools))
+        by_name = {tool.name: tool for tool in tools} if offer is None else offer.by_name
         choices = tuple(_checked(choice, by_name) for choice in response.choices) if by_name else response.choices
         return response if choices == response.choices else replace(response, choices=choices)
 
@@ -333,7 +341,7 @@ class Plan:
         from sigwire.adapters.text_tools import TextReader
 
         return TextReader(
-            self._readable(offered),
+            self._known_readable(offered),
             thinking="over" if thought else "unknown",
             whole_message=self.adapter.calls_alone,
             taken=taken,
@@ -468,6 +476,7 @@ class Plan:
         return None
 
 
+_OFFERS_KEPT = 8  # predictors of one signature share a plan, and each may have its own tools
 _CALLS_FIRST = "Write the output fields only when you need no more tool calls."
 _CALL_OR_SAY = "Call the tools you need. If no tool fits, say so in plain text."
 _ANSWER_PLAINLY = "Reply in plain text."
@@ -523,7 +532,7 @@ def _thinking(choice: Choice) -> Literal["unknown", "over"]:
     return "over" if choice.reasoning else "unknown"
 
 
-def _check_offered(choice: ToolChoice, names: frozenset[str]) -> None:
+def _check_offered(choice: ToolChoice, names: Collection[str]) -> None:
     if stray := next((name for name in choice.allowed if name not in names), None):
         raise InputError(f"tool_choice names {stray!r}, and the tools on offer are {', '.join(sorted(names))}.")
 

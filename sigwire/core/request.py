@@ -7,13 +7,17 @@ reasoning, ...); what we do not model goes into ``options["extra_body"]``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from sigwire.core.json import JsonObject, JsonValue, Value
 from sigwire.core.messages import Message
 
-__all__ = ["Request", "ResponseFormat", "ToolChoice"]
+__all__ = ["MemoTuple", "Request", "ResponseFormat", "ToolChoice", "memoized"]
+
+R = TypeVar("R")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,8 @@ class ResponseFormat(Value):
 class Request(Value):
     """What is asked of a model. ``tool_choice`` and ``parallel_tool_calls`` are left to the provider when ``None``.
 
+    ``tools`` may be a ``MemoTuple``, if its specs never change: codecs then encode the specs once.
+
     >>> request = Request((Message.user("Hi"),), options={"temperature": 0.0})
     >>> Request.from_json(request.to_json()) == request
     True
@@ -65,3 +71,36 @@ class Request(Value):
     parallel_tool_calls: bool | None = None
     response_format: ResponseFormat | None = None
     options: JsonObject = field(default_factory=dict[str, JsonValue])
+
+
+class MemoTuple(tuple[T, ...]):
+    """A tuple that keeps the results of ``memoized``. Its items must not change. Copies and pickles are plain tuples."""
+
+    def __init__(self, items: Iterable[T] = (), /) -> None:
+        self.results: dict[tuple[Hashable, ...], Any] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (tuple(self),)
+
+
+def memoized(items: Sequence[Any], compute: Callable[..., R], *args: Hashable) -> R:
+    """Return ``compute(items, *args)``. A ``MemoTuple`` keeps the result, which must not change either.
+
+    >>> numbers = MemoTuple([2, 3])
+    >>> memoized(numbers, sorted) is memoized(numbers, sorted)
+    True
+    """
+    if not isinstance(items, MemoTuple):
+        return compute(items, *args)
+    key, results = (compute, *args), items.results
+    try:
+        return cast(R, results[key])
+    except KeyError:  # a look beforehand could find what another thread then clears
+        result = compute(items, *args)
+    if len(results) >= _MOST_RESULTS:
+        results.clear()
+    results[key] = result
+    return result
+
+
+_MOST_RESULTS = 32

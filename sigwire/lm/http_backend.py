@@ -23,8 +23,8 @@ from urllib.parse import quote
 from pydantic_core import from_json, to_json
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.json import JsonValue, dumps
-from sigwire.core.request import Request
+from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.request import Request, memoized
 from sigwire.core.response import Attempt, Response
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import FunctionEffect, Gather, Steps
@@ -154,9 +154,11 @@ _Tools: TypeAlias = Literal["none", "functions", "builtin"]
 
 
 def _tools_of(request: Request) -> _Tools:
-    if not request.tools:
-        return "none"
-    return "functions" if all(tool.get("type", "function") == "function" for tool in request.tools) else "builtin"
+    return memoized(request.tools, _kind_of) if request.tools else "none"
+
+
+def _kind_of(tools: tuple[JsonObject, ...]) -> _Tools:
+    return "functions" if all(tool.get("type", "function") == "function" for tool in tools) else "builtin"
 
 
 _AT_ONCE = 8  # requests for the choices of one call, where a wire gives one at a time

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from sigwire.core.messages import Message
-from sigwire.core.tools.tool import Tool, ToolCalls
+from sigwire.core.tools.tool import Tool, ToolCalls, are_same_tools
 from sigwire.errors import InputError
 from sigwire.signatures.fields import FieldSpec, SignatureSpec
 
@@ -42,7 +42,7 @@ class InputReader:
         self._defaults = tuple(field for field in spec.inputs if field.has_default)
         self._conversation = {self.tools_name, self.history_name} - {None}
         self._values = frozenset(self.names - self._conversation)
-        self._known_tools: tuple[tuple[Any, ...], tuple[Tool, ...]] = ((), ())
+        self._known_tools: tuple[_KnownTools, ...] = ()  # replaced as a whole: other threads may look at it
         self._checked = tuple(field for field in spec.inputs if field.name in self._values)
 
     def read(self, module: str, given: dict[str, Any], *, check_types: bool = True) -> dict[str, Any]:
@@ -90,15 +90,20 @@ class InputReader:
         """Tools as they were given, functions among them as tools. The same ones give the same object: plans know it."""
         if isinstance(value, Tool) or value is None:
             return value
-        known = self._known_tools  # looked at once: another thread may set others
-        if value is known[0]:
-            return known[1]
         if issubclass(type(value), Mapping):
-            return _tool_map(value)
-        given = (value,) if callable(value) else tuple(value)
-        if given != known[0]:
-            known = self._known_tools = (given, _tool_list(given))
-        return known[1] if not callable(value) else known[1][0]
+            names = tuple(value)
+            return dict(zip(names, self._tools_for(tuple(value.values()), names), strict=True))
+        if callable(value):
+            return self._tools_for((value,))[0]
+        return self._tools_for(tuple(value))
+
+    def _tools_for(self, given: tuple[Any, ...], names: tuple[str, ...] = ()) -> tuple[Tool, ...]:
+        for known in self._known_tools:
+            if names == known.names and are_same_tools(given, known.given):
+                return known.tools
+        tools = tuple(map(_as_named_tool, given, names)) if names else tuple(map(_as_tool, given))
+        self._known_tools = (_KnownTools(given, names, tools), *self._known_tools[: _MOST_KNOWN - 1])
+        return tools
 
     def refuse_positional(self, module: str) -> InputError:
         """The error for a call with positional arguments."""
@@ -135,15 +140,24 @@ def _warn_of_mismatch(module: str, field: FieldSpec, value: Any) -> None:
     )
 
 
-def _tool_list(tools: tuple[Any, ...]) -> tuple[Tool, ...]:
-    return tuple(tool if isinstance(tool, Tool) else _as_tool(tool) for tool in tools)
+_MOST_KNOWN = 8
 
 
-def _tool_map(tools: Mapping[str, Any]) -> dict[str, Tool]:
-    return {name: tool if isinstance(tool, Tool) else Tool(tool, name=name) for name, tool in tools.items()}
+class _KnownTools(NamedTuple):
+    """Tools as a call gave them (``names``: the keys, if in a mapping), and as ``Tool`` objects."""
+
+    given: tuple[Any, ...]
+    names: tuple[str, ...]
+    tools: tuple[Tool, ...]
+
+
+def _as_named_tool(tool: Any, name: str) -> Tool:
+    return tool if isinstance(tool, Tool) else Tool(tool, name=name)
 
 
 def _as_tool(function: Any) -> Tool:
+    if isinstance(function, Tool):
+        return function
     if not callable(function):
         raise InputError(f"Tools are Tool objects or functions, not {type(function).__name__}. Write Tool(function).")
     return Tool(function)

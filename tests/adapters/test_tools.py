@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any, ClassVar
 
 import pytest
+from pydantic import AfterValidator
 
 from sigwire.adapters.base import Adapter, Plan
 from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Response
@@ -155,6 +160,89 @@ def test_the_same_tools_are_prepared_once_and_other_tools_anew() -> None:
     others = plan.format({"question": "3", "tools": [PING, OTHER]})
     assert first.messages[0] is again.messages[0]
     assert '"name": "other"' in others.messages[0].text
+
+
+class Counted(Tool):
+    """A tool that counts how often its spec or its parameters are read."""
+
+    reads: ClassVar[list[str]] = []
+
+    @property
+    def spec(self) -> JsonObject:
+        self.reads.append("spec")
+        return super().spec
+
+    @property
+    def parameters(self) -> JsonObject:
+        self.reads.append("parameters")
+        return super().parameters
+
+
+@each_mode
+def test_plan_reads_nothing_of_unchanged_tools_whatever_holds_them(capabilities: Capabilities) -> None:
+    plan, tools = ChatAdapter().plan(Both, capabilities), [Counted(ping), Counted(other)]
+    choice = Choice(text=f"Well.\n{BLOCK}")
+    for given in (tools, [*tools], tuple(tools), {"a": tools[0], "b": tools[1]}):
+        plan.format({"question": "Q?", "tools": given})
+        offered = plan.tools_of({"tools": given})
+        assert plan.checked(plan.normalize(Response((choice,)), offered), offered).choices[0].tool_calls
+        if given is tools:
+            Counted.reads.clear()
+        plan.text_reader(offered)
+    assert not Counted.reads
+
+
+@each_mode
+def test_plan_keeps_the_offers_of_several_lists_of_tools(capabilities: Capabilities) -> None:
+    plan, lists = ChatAdapter().plan(Both, capabilities), ([PING], [OTHER], [OTHER, PING], [PING, OTHER])
+    first, again = ([plan.format({"question": "Q?", "tools": tools}) for tools in lists] for _ in range(2))
+    for one, other_one in zip(first, again, strict=True):
+        assert one.messages[0] is other_one.messages[0]
+        assert one.tools is other_one.tools
+    assert len({(str(one.tools), one.messages[0].text) for one in first}) == len(lists)
+
+
+def test_plan_bounds_the_offers_that_it_keeps() -> None:
+    plan = ChatAdapter().plan(Both, NATIVE)
+
+    def offer_anew() -> weakref.ref[Any]:
+        def ping(host: str) -> str:
+            return host
+
+        plan.format({"question": "Q?", "tools": [Tool(ping)]})
+        return weakref.ref(ping)
+
+    functions = [offer_anew() for _ in range(40)]
+    gc.collect()
+    assert sum(function() is not None for function in functions) < 10
+
+
+def test_plan_gives_back_the_very_tools_of_the_call_even_if_others_are_equal() -> None:
+    plan = ChatAdapter().plan(Both, NATIVE)
+    loose = Tool(ping, arg_types={"host": Annotated[str, AfterValidator(str.lower)]})
+    for tool in (PING, loose, PING):
+        assert tool == PING
+        assert plan.tools_of({"tools": [tool]})[0] is tool
+
+
+def test_plan_sees_a_list_of_tools_that_the_caller_changed_in_place() -> None:
+    plan, tools = ChatAdapter().plan(Both, NATIVE), [PING]
+    assert [plan.format({"question": "Q?", "tools": tools}).tools] == [(PING.spec,)]
+    tools[:] = [OTHER, PING]
+    assert plan.format({"question": "Q?", "tools": tools}).tools == (OTHER.spec, PING.spec)
+
+
+@each_mode
+def test_threads_that_share_a_plan_get_the_offers_of_their_own_tools(capabilities: Capabilities) -> None:
+    plan = ChatAdapter().plan(Both, capabilities)
+
+    def offers_of(name: str) -> set[bool]:
+        tools = [Tool(ping, name=name)]
+        requests = [plan.format({"question": "Q?", "tools": tools}) for _ in range(100)]
+        return {f"'{name}'" in str(one.tools) or f'"{name}"' in one.messages[0].text for one in requests}
+
+    with ThreadPoolExecutor(12) as pool:
+        assert list(pool.map(offers_of, [f"tool_{n}" for n in range(24)])) == [{True}] * 24
 
 
 def test_two_tools_of_one_name_are_refused() -> None:

@@ -32,7 +32,7 @@ from sigwire.errors import (
 )
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.chain_of_thought import ChainOfThought
-from sigwire.modules.inputs import InputReader
+from sigwire.modules.inputs import InputReader, _KnownTools
 from sigwire.modules.predict import Predict
 from sigwire.settings import context, settings
 from sigwire.signatures import InputField, OutputField, Signature
@@ -353,6 +353,35 @@ def test_functions_become_tools_once(adapter: Any) -> None:
     assert lm.requests[0].tools[0] is lm.requests[1].tools[0]
 
 
+def test_predict_makes_a_tool_once_of_each_function_bound_method_and_dict_entry() -> None:
+    class Shop:
+        def find(self, name: str) -> str:
+            raise AssertionError("predictors run no tools")
+
+    lm, shop = FakeLM(lambda request: ToolCall("c", "find", {"name": "n"})), Shop()
+    predict = Predict("question, tools: list[Tool] -> calls: ToolCalls", lm=lm)
+    for _ in range(2):
+        for tools in ([shop.find], {"seek": shop.find}, {"look": shop.find}, [explode, shop.find]):
+            predict(question="?", tools=tools)
+    first, again = lm.requests[:4], lm.requests[4:]
+    assert [request.tools[0]["function"]["name"] for request in first] == ["find", "seek", "look", "explode"]
+    assert all(one.tools is other.tools for one, other in zip(first, again, strict=True))
+    predict(question="?", tools=[Shop().find])
+    assert lm.requests[-1].tools is not first[0].tools
+
+
+def test_predict_sees_a_list_of_tools_that_the_caller_changed_in_place() -> None:
+    lm, tools = FakeLM(lambda request: ToolCall("c", "explode", {"n": 1})), [Tool(explode)]
+    predict = Predict("question, tools: list[Tool] -> calls: ToolCalls", lm=lm)
+    for name in ("explode", "other", "third"):
+        tools[0] = Tool(explode, name=name)
+        predict(question="?", tools=tools)
+    tools.append(Tool(explode))
+    predict(question="?", tools=tools)
+    names = [[spec["function"]["name"] for spec in request.tools] for request in lm.requests]
+    assert names == [["explode"], ["other"], ["third"], ["third", "explode"]]
+
+
 def test_tools_that_another_thread_gives_meanwhile_are_not_taken_for_ones_own() -> None:
     class Shared(InputReader):
         """Whenever it is looked at, another thread has given its own tools in the meantime."""
@@ -360,7 +389,8 @@ def test_tools_that_another_thread_gives_meanwhile_are_not_taken_for_ones_own() 
         @property
         def _known_tools(self) -> Any:
             looks.append(None)
-            return (mine, tuple(map(Tool, mine))) if len(looks) % 2 else (theirs, tuple(map(Tool, theirs)))
+            given = mine if len(looks) % 2 else theirs
+            return (_KnownTools(given, (), tuple(map(Tool, given))),)
 
         @_known_tools.setter
         def _known_tools(self, value: Any) -> None: ...

@@ -571,7 +571,7 @@ _TYPES: Mapping[type, str] = {
 }  # fmt: skip
 
 
-def _simple_record(arguments: Iterable[Argument]) -> JsonObject | None:
+def _simple_record(arguments: Iterable[FunctionParameter]) -> JsonObject | None:
     """The schema of these arguments; ``None`` if a type is not simple."""
     properties: JsonObject = {}
     required: list[JsonValue] = []

@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
+from operator import is_
+from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads_once
@@ -24,7 +26,17 @@ if TYPE_CHECKING:
     from sigwire.core.tools.function import Arguments, BoundArguments, FunctionArguments
     from sigwire.core.tools.mcp import ResultMode
 
-__all__ = ["CallError", "CallErrorKind", "Tool", "ToolCall", "ToolCalls", "ToolResult", "WebSearch", "number_calls"]
+__all__ = [
+    "CallError",
+    "CallErrorKind",
+    "Tool",
+    "ToolCall",
+    "ToolCalls",
+    "ToolResult",
+    "WebSearch",
+    "are_same_tools",
+    "number_calls",
+]
 
 CallErrorKind: TypeAlias = Literal["malformed_json", "not_an_object", "unknown_tool", "schema_mismatch"]
 
@@ -737,3 +749,14 @@ def _schema_bind(schema: JsonObject) -> Callable[[Mapping[str, Any]], BoundArgum
 
 async def _wait_for(result: Awaitable[Any]) -> Any:
     return await result
+
+
+def are_same_tools(some: tuple[object, ...], others: tuple[object, ...]) -> bool:
+    """Return True if both hold the same tools or functions, by identity; bound methods compare by object and function."""
+    if some is others:
+        return True
+    return len(some) == len(others) and (all(map(is_, some, others)) or all(map(_is_same, some, others)))
+
+
+def _is_same(one: object, other: object) -> bool:
+    return one is other or (type(one) is MethodType and one == other)

@@ -6,7 +6,9 @@ Whole bodies, dialects and rare parts are each codec's own tests.
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,11 +19,12 @@ from hypothesis import strategies as st
 
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
-from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.request import MemoTuple, Request, ResponseFormat, ToolChoice, memoized
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError, UnsupportedFeature
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, Target
+from sigwire.lm.codecs.shared.untrusted import object_of
 from sigwire.lm.providers.registry import find_provider
 from sigwire.testing.fake_provider import WIRES
 from sigwire.testing.request_node import RequestNode
@@ -71,6 +74,69 @@ EVERY_WIRE = pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 
 ASKED = Message.user("q")
 TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+
+
+OTHER: JsonObject = {
+    "type": "function",
+    "function": {"name": "g.h", "description": "D.", "parameters": {"type": "object"}},
+}
+
+
+@EVERY_WIRE
+@pytest.mark.parametrize("choice", [None, ToolChoice.AUTO, ToolChoice.named("f"), ToolChoice("auto", ("g.h",))])
+def test_codec_encodes_the_same_body_from_a_memo_tuple_of_tools(pair: Pair, choice: ToolChoice | None) -> None:
+    tools = MemoTuple([TOOL, OTHER])
+    called = (
+        ASKED,
+        Message.assistant(tool_calls=[ToolCall("c_1", "old.f", {})]),
+        Message.tool(ToolResult("c_1", "f", "")),
+    )
+    for messages in ((ASKED,), called, (ASKED,)):
+        memo, plain = Request(messages, tools, choice), Request(messages, (TOOL, OTHER), choice)
+        sent, expected = pair.codec.encode(memo, pair.target), pair.codec.encode(plain, pair.target)
+        assert (sent.body, sent.warnings) == (expected.body, expected.warnings)
+        for name in ("f", "g.h", "old.f"):
+            assert sent.names.encode(name) == expected.names.encode(name)
+
+
+@EVERY_WIRE
+def test_codec_compiles_the_tools_of_a_memo_tuple_once(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[object] = []
+
+    def counted(tool: Any) -> JsonObject:
+        read.append(tool)
+        return object_of(tool)
+
+    monkeypatch.setattr("sigwire.lm.codecs.shared.tools.object_of", counted)
+    tools = MemoTuple([TOOL, OTHER])
+    bodies = [pair.codec.encode(Request((ASKED,), tools), pair.target).body for _ in range(3)]
+    assert len(read) == 2
+    assert bodies[0] == bodies[2]
+    assert bodies[0]["tools"] is not bodies[2]["tools"]
+
+
+@EVERY_WIRE
+def test_codec_sees_a_spec_that_the_caller_changed_in_place(pair: Pair) -> None:
+    function: JsonObject = {"name": "f", "description": "before"}
+    tools: tuple[JsonObject, ...] = ({"type": "function", "function": function},)
+    assert "before" in str(pair.codec.encode(Request((ASKED,), tools), pair.target).body)
+    function["description"] = "after"
+    assert "after" in str(pair.codec.encode(Request((ASKED,), tools), pair.target).body)
+
+
+def test_copies_and_pickles_of_a_memo_tuple_are_plain_tuples() -> None:
+    tools = MemoTuple([TOOL])
+    for other in (pickle.loads(pickle.dumps(tools)), copy.copy(tools), copy.deepcopy(tools)):
+        assert type(other) is tuple
+        assert other == tools
+    request = Request((ASKED,), tools)
+    assert Request.from_json(request.to_json()) == request
+
+
+def test_memo_tuple_bounds_the_results_that_it_keeps() -> None:
+    numbers = MemoTuple([1, 2])
+    assert [memoized(numbers, lambda items, n: sum(items) + n, n) for n in range(100)] == list(range(3, 103))
+    assert len(numbers.results) <= 32
 
 
 @EVERY_WIRE

@@ -13,7 +13,7 @@ from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.anthropic.thinking import ThinkingParameters, forces_call
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.options import require_feature
-from sigwire.lm.codecs.shared.tools import OfferedTools
+from sigwire.lm.codecs.shared.tools import OfferedTools, encode_functions
 
 __all__ = ["encode_tools"]
 
@@ -37,19 +37,19 @@ def encode_tools(
 
 
 def _encode_offered(tools: OfferedTools, request: Request, target: Target[MessagesProfile]) -> Iterator[JsonObject]:
-    functions, builtin = iter(tools.functions), iter(tools.builtin)
+    functions, builtin = iter(encode_functions(tools.functions, _encode_function)), iter(tools.builtin)
     for tool in request.tools:
         if tool.get("type", "function") != "function":
             yield _encode_builtin(*next(builtin), target)
             continue
-        name, description, parameters = next(functions)
+        function = next(functions)
         extra = tool.get(target.dialect.family)
-        yield {
-            "name": name,
-            **({"description": description} if description else {}),
-            "input_schema": parameters or {"type": "object", "properties": {}},
-            **(extra if isinstance(extra, dict) else {}),
-        }
+        yield {**function, **extra} if isinstance(extra, dict) else function
+
+
+def _encode_function(name: str, description: str, parameters: JsonObject | None) -> JsonObject:
+    described: JsonObject = {"description": description} if description else {}
+    return {"name": name, **described, "input_schema": parameters or {"type": "object", "properties": {}}}
 
 
 _OWN_TYPE = re.compile(r"\w+_\d{8}")  # code_execution_20260120

@@ -28,7 +28,7 @@ from sigwire.lm.codecs.shared.options import (
 )
 from sigwire.lm.codecs.shared.reasoning import asked_reasoning, budget_for, fit_effort
 from sigwire.lm.codecs.shared.schema import compile_schema
-from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, name_map, offer
+from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, encode_functions, name_map, offer
 
 __all__ = ["encode", "otherwise"]
 
@@ -180,7 +180,7 @@ def _encode_tools(
         warnings += lost
     if tools.functions:
         functions = tools.only_allowed() if narrowed else tools.functions
-        sent.append({"functionDeclarations": [_encode_function(*function) for function in functions]})
+        sent.append({"functionDeclarations": [*encode_functions(functions, _encode_function)]})
     config: JsonObject = {"functionCallingConfig": choice} if choice else {}
     if both and target.dialect.announce_builtin:
         config["includeServerSideToolInvocations"] = True

@@ -32,7 +32,14 @@ from sigwire.lm.codecs.shared.options import (
 )
 from sigwire.lm.codecs.shared.reasoning import asked_reasoning, fit_effort
 from sigwire.lm.codecs.shared.schema import compile_schema
-from sigwire.lm.codecs.shared.tools import OfferedTools, functions_only, name_map, offer, provider_data
+from sigwire.lm.codecs.shared.tools import (
+    OfferedTools,
+    encode_functions,
+    functions_only,
+    name_map,
+    offer,
+    provider_data,
+)
 
 __all__ = ["encode"]
 
@@ -113,7 +120,7 @@ def _encode_tools(
         )
     if parallel is False:
         warnings.append(_note("parallel_tool_calls", target, "cannot be kept to one call at a time."))
-    return {"tools": [_encode_tool(*tool) for tool in tools.only_allowed()]}, tuple(warnings)
+    return {"tools": [*encode_functions(tools.only_allowed(), _encode_tool)]}, tuple(warnings)
 
 
 def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> JsonObject:

@@ -32,7 +32,7 @@ from sigwire.lm.codecs.shared.options import (
 )
 from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, asked_reasoning, fit_effort
 from sigwire.lm.codecs.shared.schema import compile_schema
-from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, functions_only, name_map, offer
+from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, encode_functions, functions_only, name_map, offer
 from sigwire.lm.codecs.shared.untrusted import objects_of
 
 __all__ = ["encode"]
@@ -250,7 +250,7 @@ def _encode_tools(
         return {}, ()
     choice, narrowed, warnings = _encode_choice(tools, thinks, target)
     sent = tools.only_allowed() if narrowed else tools.functions
-    body: JsonObject = {"tools": [_encode_tool(*tool) for tool in sent]}
+    body: JsonObject = {"tools": [*encode_functions(sent, _encode_tool)]}
     if choice is not None:
         body["tool_choice"] = choice
     wanted = dialect.parallel if parallel is None else parallel

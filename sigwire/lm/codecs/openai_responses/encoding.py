@@ -31,7 +31,7 @@ from sigwire.lm.codecs.shared.options import (
 )
 from sigwire.lm.codecs.shared.reasoning import asked_reasoning, fit_effort
 from sigwire.lm.codecs.shared.schema import compile_schema
-from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, name_map, offer
+from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, encode_functions, name_map, offer
 
 __all__ = ["encode"]
 
@@ -193,14 +193,13 @@ def _encode_tools(
     if not tools.functions and not tools.builtin:
         return {}, ()
     choice, narrowed, warnings = _encode_choice(tools, thinks, target)
-    sent = tools.only_allowed() if narrowed else tools.functions
-    functions, builtin = iter(tools.functions), iter(tools.builtin)
+    functions, builtin = iter(encode_functions(tools.functions, _encode_tool)), iter(tools.builtin)
     wires: list[JsonValue] = []
     for tool in request.tools:
         if tool.get("type", "function") != "function":
             wires.append(_encode_builtin(*next(builtin), target))
-        elif (function := next(functions)) in sent:
-            wires.append(_encode_tool(*function))
+        elif (function := next(functions))["name"] in tools.allowed or not narrowed:
+            wires.append(function)
     body: JsonObject = {"tools": wires}
     if choice is not None:
         body["tool_choice"] = choice

@@ -1,6 +1,7 @@
 """The tools of a request: offered, named for the wire, chosen; and what a provider left on a call.
 
 name_map(tools, called, rules)     every tool name, mapped for the wire and back
+encode_functions(functions, encode)  each function in the wire's form
 offer(request, names, target)      the tools compiled, and the choice checked against them
 can_force(thinks, target)          whether the model can be made to call
 functions_only(tools, target)      the refusal of built-in tools, on wires without them
@@ -10,21 +11,30 @@ provider_data(call, family)        what the provider wants to see again on a cal
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, TypeAlias
 
 from sigwire.core.json import JsonObject
-from sigwire.core.request import Request, ToolChoice
+from sigwire.core.request import MemoTuple, Request, ToolChoice, memoized
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap, NameRules
 from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.options import require_feature
-from sigwire.lm.codecs.shared.schema import AS_IS, compile_schema
+from sigwire.lm.codecs.shared.schema import AS_IS, SchemaRules, compile_schema
 from sigwire.lm.codecs.shared.untrusted import object_of
 
-__all__ = ["OfferedTools", "can_force", "functions_only", "name_map", "offer", "provider_data", "tool_name"]
+__all__ = [
+    "OfferedTools",
+    "can_force",
+    "encode_functions",
+    "functions_only",
+    "name_map",
+    "offer",
+    "provider_data",
+    "tool_name",
+]
 
 
 class OfferedTools(NamedTuple):
@@ -56,11 +66,29 @@ def offer(request: Request, names: NameMap, target: Target[WireProfile]) -> Offe
     """Read the tools and the choice. Raises ``InputError`` when the choice names a tool that is not offered."""
     if not request.tools and request.tool_choice is None:
         return _NOTHING
-    functions: list[tuple[str, str, JsonObject | None]] = []
-    builtin: list[tuple[str, JsonObject]] = []
+    functions, builtin, warnings = memoized(request.tools, _compile, names, target.dialect.tool_schema, target.shown)
+    choice = request.tool_choice or ToolChoice.AUTO
+    if choice.allowed:
+        _check_allowed(choice, request)
+    if not functions and not builtin:
+        return _NOTHING
+    mode = request.tool_choice.mode if request.tool_choice else None
+    allowed = tuple([names.encode(name) for name in choice.allowed])
+    return OfferedTools(functions, builtin, mode, allowed, warnings)
+
+
+_NOTHING = OfferedTools()
+_Function: TypeAlias = "tuple[str, str, JsonObject | None]"
+_Builtin: TypeAlias = tuple[str, JsonObject]
+
+
+def _compile(
+    tools: Sequence[JsonObject], names: NameMap, rules: SchemaRules, shown: str
+) -> tuple[MemoTuple[_Function], tuple[_Builtin, ...], tuple[LMWarning, ...]]:
+    functions: list[_Function] = []
+    builtin: list[_Builtin] = []
     warnings: list[LMWarning] = []
-    rules = target.dialect.tool_schema
-    for tool in request.tools:
+    for tool in tools:
         if tool.get("type", "function") != "function":
             kind = str(tool["type"])
             builtin.append((kind, object_of(tool.get(kind))))
@@ -70,20 +98,19 @@ def offer(request: Request, names: NameMap, target: Target[WireProfile]) -> Offe
         if not isinstance(parameters, dict):
             parameters = None
         elif rules is not AS_IS:
-            parameters, lost = compile_schema(parameters, rules, f"tool {name!r}", target.shown)
+            parameters, lost = compile_schema(parameters, rules, f"tool {name!r}", shown)
             warnings.extend(lost)
         functions.append((names.encode(name), str(function.get("description") or ""), parameters))
-    choice = request.tool_choice or ToolChoice.AUTO
-    if choice.allowed:
-        _check_allowed(choice, request)
-    if not functions and not builtin:
-        return _NOTHING
-    mode = request.tool_choice.mode if request.tool_choice else None
-    allowed = tuple([names.encode(name) for name in choice.allowed])
-    return OfferedTools(tuple(functions), tuple(builtin), mode, allowed, tuple(warnings))
+    return MemoTuple(functions), tuple(builtin), tuple(warnings)
 
 
-_NOTHING = OfferedTools()
+def encode_functions(functions: tuple[_Function, ...], encode: Callable[..., JsonObject]) -> tuple[JsonObject, ...]:
+    """Encode the offered functions, each by ``encode``. The functions of the same tools are encoded once."""
+    return memoized(functions, _encode_functions, encode)
+
+
+def _encode_functions(functions: tuple[_Function, ...], encode: Callable[..., JsonObject]) -> tuple[JsonObject, ...]:
+    return tuple([encode(*function) for function in functions])
 
 
 def _check_allowed(choice: ToolChoice, request: Request) -> None:
@@ -102,9 +129,15 @@ def tool_name(tool: JsonObject) -> str:
     return str(function.get("name") or "") if isinstance(function, dict) else ""
 
 
-def name_map(tools: Iterable[JsonObject], called: frozenset[str], rules: NameRules) -> NameMap:
+def name_map(tools: Sequence[JsonObject], called: frozenset[str], rules: NameRules) -> NameMap:
     """Every tool name of a request, of the offered tools and of old calls (``NormalizedHistory.called``), for the wire and back."""
-    return _mapped(called.union(map(tool_name, tools)) - _NAMELESS, rules)
+    names, own = memoized(tools, _own_names, rules)
+    return own if called <= names else _mapped(called.union(names) - _NAMELESS, rules)
+
+
+def _own_names(tools: Sequence[JsonObject], rules: NameRules) -> tuple[frozenset[str], NameMap]:
+    names = frozenset(map(tool_name, tools))
+    return names, _mapped(names - _NAMELESS, rules)
 
 
 _NAMELESS = frozenset({""})
