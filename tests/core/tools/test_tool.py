@@ -452,7 +452,7 @@ def test_a_tool_with_a_schema_is_described_by_its_handler_and_not_by_the_partial
 def test_arguments_that_are_an_object_of_other_names_are_told_so() -> None:
     error = ToolCall.read("call_0", "f", {1: 2}).error
     assert error is not None
-    assert error.message.endswith("not an object whose names are no texts.")
+    assert error.message.endswith("not an object with keys that are not strings.")
 
 
 def test_a_call_is_written_the_way_dspy_does() -> None:
