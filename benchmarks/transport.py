@@ -20,7 +20,8 @@ from typing import Any
 from benchmarks.by_hand import HEADERS, AsyncSender, Sender, head
 from benchmarks.server import ANSWER, EVENT, EVENTS, serving
 from benchmarks.timing import FLOOR, OURS, Contestant, Job
-from sigwire.lm.http.transport import HttpRequest, HttpTransport
+from sigwire.lm.http.messages import HttpRequest
+from sigwire.lm.http.transport import HttpTransport
 
 __all__ = ["jobs"]
 

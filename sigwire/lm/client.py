@@ -26,7 +26,7 @@ from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import storable_options
 
 if TYPE_CHECKING:
-    from sigwire.lm.http.transport import Transport
+    from sigwire.lm.http.messages import Transport
 
 __all__ = ["LM"]
 

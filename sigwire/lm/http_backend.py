@@ -48,7 +48,7 @@ from sigwire.lm.secrets import redact_key
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
-    from sigwire.lm.http.transport import HttpReply, HttpRequest, Transport
+    from sigwire.lm.http.messages import HttpReply, HttpRequest, Transport
 
 __all__ = ["Backend", "HttpBackend", "SimpleBackendAdapter", "connect"]
 
@@ -407,7 +407,7 @@ class HttpBackend:
         return self._connection.transport or _shared_transport()
 
     def _http_request(self, route: _WireRoute, sent: EncodedRequest, way: ServiceEndpoint) -> HttpRequest:
-        from sigwire.lm.http.transport import HttpRequest
+        from sigwire.lm.http.messages import HttpRequest
 
         url = way.base + _quoted(sent.path)
         if query := route.wire.query or sent.query:

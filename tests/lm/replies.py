@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from sigwire.core.json import JsonObject
-from sigwire.lm.http.transport import HttpReply, HttpRequest
+from sigwire.lm.http.messages import HttpReply, HttpRequest
 
 __all__ = ["CHAT", "GEMINI", "MESSAGES", "OLLAMA", "RESPONSES", "Double"]
 

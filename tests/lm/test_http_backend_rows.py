@@ -34,7 +34,7 @@ from sigwire.errors import (
     UnsupportedFeature,
 )
 from sigwire.lm.client import LM
-from sigwire.lm.http.transport import HttpReply, HttpRequest
+from sigwire.lm.http.messages import HttpReply, HttpRequest
 from sigwire.lm.providers.registry import ApiKey, Provider, register
 from sigwire.testing import Answer, FakeProvider, Fault, Raw
 from tests.lm.calls import HELLO, HOWS, KEY, TOOL, Clock, ask, forget_keys, patient

@@ -13,7 +13,8 @@ import aiohttp
 from aiohttp.http import HttpProcessingError
 
 from sigwire.errors import LMError
-from sigwire.lm.http.exchange import HttpExchange, ProtocolError, describe_os_error
+from sigwire.lm.http.errors import ProtocolError, describe_os_error
+from sigwire.lm.http.exchange import HttpExchange
 from sigwire.lm.http.urls import Proxy
 
 __all__ = ["raise_transport_error"]

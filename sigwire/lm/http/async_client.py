@@ -41,14 +41,9 @@ from yarl import URL
 
 from sigwire.errors import ConfigurationError
 from sigwire.lm.http.aiohttp_errors import raise_transport_error
-from sigwire.lm.http.exchange import (
-    BodyDecompressor,
-    HttpExchange,
-    configure_socket,
-    has_pending_data,
-    read_head,
-    seconds_until,
-)
+from sigwire.lm.http.compression import BodyDecompressor
+from sigwire.lm.http.deadlines import seconds_until
+from sigwire.lm.http.exchange import HttpExchange, configure_socket, has_pending_data, read_head
 from sigwire.lm.http.urls import Origin, Proxy
 
 __all__ = ["AsyncConnectionPool", "AsyncReply"]

@@ -17,7 +17,8 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from sigwire.effects.cancellation import StreamCancelled, current_scope, on_cancel
-from sigwire.lm.http.exchange import configure_socket, seconds_until
+from sigwire.lm.http.deadlines import seconds_until
+from sigwire.lm.http.exchange import configure_socket
 from sigwire.lm.http.urls import ServerUrl
 
 if TYPE_CHECKING:

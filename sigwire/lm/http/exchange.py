@@ -12,68 +12,29 @@ Shared by the two clients, ``blocking`` and ``awaiting``, so that both say the s
 
 from __future__ import annotations
 
-import os
 import re
 import select
 import socket
-import sys
 import time
-import zlib
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from sigwire.errors import ConfigurationError, LMTimeoutError, LMTransportError
+from sigwire.lm.http.deadlines import _shorter
+from sigwire.lm.http.errors import ProtocolError
 from sigwire.lm.http.urls import Proxy, ServerUrl, shown
 
 if TYPE_CHECKING:
-    from sigwire.lm.http.transport import HttpRequest
+    from sigwire.lm.http.messages import HttpRequest
 
 __all__ = [
-    "BodyDecompressor",
     "HttpExchange",
-    "ProtocolError",
-    "TooLongError",
     "configure_socket",
-    "describe_os_error",
     "encode_head",
     "has_pending_data",
     "read_head",
-    "seconds_until",
 ]
-
-
-class ProtocolError(ValueError):
-    """What came is not a whole HTTP/1.1 reply, or a proxy refused. The message says what was wrong, without quoting a body.
-
-    ``hint`` says what to do; ``retryable`` whether trying again can help.
-    """
-
-    hint = ""
-    retryable = True
-
-
-class TooLongError(ProtocolError):
-    """A reply's body is longer than it may be."""
-
-    hint = "If it is what it should be, raise max_reply of the HttpTransport."
-    retryable = False
-
-
-def seconds_until(deadline: float | None) -> float | None:
-    """Seconds until a deadline. Raises ``TimeoutError`` when it has passed."""
-    if deadline is None:
-        return None
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
-
-
-def _shorter(one: float | None, other: float | None) -> float | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return one if one < other else other
 
 
 class HttpExchange:
@@ -149,24 +110,6 @@ class HttpExchange:
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
-_CERTIFICATE_HINT = "If an authority of your own issued the certificate, pass its file as ca."
-_REFUSED_HINT = "Check that the server is running and that the address is right."
-_NAME_HINT = "Check the host's name and the network."
-
-
-def describe_os_error(error: OSError) -> tuple[str, str, bool]:
-    """What happened, what to do about it, and whether trying again can help."""
-    import ssl  # a trip that goes well over plain HTTP does without
-
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the certificate is not trusted ({error.verify_message})", _CERTIFICATE_HINT, False
-    if isinstance(error, ssl.SSLError):
-        return f"TLS failed ({error.reason or 'no reason given'})", "", True
-    if isinstance(error, socket.gaierror):
-        return f"the host's name is not known ({error.strerror})", _NAME_HINT, True
-    what = os.strerror(error.errno).lower() if error.errno else str(error)
-    return what, _REFUSED_HINT if isinstance(error, ConnectionRefusedError) else "", True
-
 
 # --- sockets -------------------------------------------------------------------------------------------
 
@@ -241,52 +184,3 @@ def _unsendable(name: str, value: str) -> str:
     if _BREAK.search(value):
         return f"the value of the header {name!r} holds a line break (a key read from a file often does)"
     return f"the value of the header {name!r} holds characters that a header cannot carry"
-
-
-_COMPRESSED = frozenset({"deflate", "gzip", "x-gzip"})
-
-
-class _Unzip(Protocol):
-    @property
-    def eof(self) -> bool: ...
-
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
-
-
-class BodyDecompressor:
-    """Takes the compression off a body. Some servers compress although nobody asked them to.
-
-    A body of more than ``limit`` bytes is refused, and no more than that is unpacked: a few kilobytes can be gigabytes.
-
-    >>> BodyDecompressor("identity").feed(b"plain")
-    b'plain'
-    """
-
-    __slots__ = ("_coded", "_left", "_limit", "_unzip")
-
-    def __init__(self, coding: str, limit: int | None = None) -> None:
-        self._limit = limit
-        self._left = sys.maxsize - 1 if limit is None else limit
-        self._coded = coding.lower() not in ("", "identity")
-        if self._coded and coding.lower() not in _COMPRESSED:
-            raise ProtocolError(f"the reply's content-encoding is {coding!r}, which was not asked for")
-        self._unzip: _Unzip | None = None
-
-    def feed(self, piece: bytes) -> bytes:
-        """The next piece of the body; ``b""`` is its end. Raises ``ProtocolError``."""
-        plain = self._unpacked(piece) if self._coded else piece
-        self._left -= len(plain)
-        if self._left < 0:
-            raise TooLongError(f"the reply's body is longer than {self._limit:,} bytes")
-        return plain
-
-    def _unpacked(self, piece: bytes) -> bytes:
-        if not piece and self._unzip is None:
-            return piece
-        self._unzip = self._unzip or zlib.decompressobj(47)  # 32 + 15: zlib's or gzip's own header, whichever is there
-        if not piece and not self._unzip.eof:
-            raise ProtocolError("the reply's compressed body is cut off")
-        try:
-            return self._unzip.decompress(piece, self._left + 1)
-        except zlib.error as error:
-            raise ProtocolError("the reply's compressed body is damaged") from error

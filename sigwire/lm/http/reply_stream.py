@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from sigwire.effects.steps import FunctionEffect, Steps
 
 if TYPE_CHECKING:
-    from sigwire.lm.http.transport import AsyncReplyStream, HttpRequest, ReplyStream, Transport
+    from sigwire.lm.http.messages import AsyncReplyStream, HttpRequest, ReplyStream, Transport
 
 __all__ = ["ReplyReader"]
 

@@ -28,15 +28,11 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from sigwire.effects.cancellation import StreamCancelled, current_scope, on_cancel
 from sigwire.errors import LMError
+from sigwire.lm.http.compression import BodyDecompressor
 from sigwire.lm.http.connect import open_socket
-from sigwire.lm.http.exchange import (
-    BodyDecompressor,
-    HttpExchange,
-    ProtocolError,
-    describe_os_error,
-    read_head,
-    seconds_until,
-)
+from sigwire.lm.http.deadlines import seconds_until
+from sigwire.lm.http.errors import ProtocolError, describe_os_error
+from sigwire.lm.http.exchange import HttpExchange, read_head
 from sigwire.lm.http.urls import Origin
 
 if TYPE_CHECKING:

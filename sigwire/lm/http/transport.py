@@ -21,16 +21,16 @@ import contextvars
 import os
 import threading
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Self
 
 from sigwire.effects.steps import block_on
 from sigwire.errors import ConfigurationError
 from sigwire.lm.http.exchange import HttpExchange, encode_head
+from sigwire.lm.http.messages import AsyncReplyStream, HttpReply, HttpRequest, ReplyStream
 from sigwire.lm.http.sync_client import ConnectionPool, SyncReply
-from sigwire.lm.http.urls import Certificate, Origin, Proxy, ServerUrl, endpoint, proxy_from_env, shown, tls_context
+from sigwire.lm.http.urls import Certificate, Origin, Proxy, ServerUrl, endpoint, proxy_from_env, tls_context
 
 if TYPE_CHECKING:
     import ssl
@@ -38,100 +38,10 @@ if TYPE_CHECKING:
     from sigwire.lm.http.async_client import AsyncConnectionPool, AsyncReply
 
 __all__ = [
-    "AsyncReplyStream",
-    "HttpReply",
-    "HttpRequest",
     "HttpTransport",
-    "ReplyStream",
-    "Transport",
 ]
 
 # --- what goes out, what comes back --------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
-    """One request. ``timeout`` (seconds for everything, connecting included) is the transport's own where it is ``None``.
-
-    The repr shows neither the values of headers nor the query, where keys travel.
-
-    >>> HttpRequest("https://api.example.com/v1/chat?key=k", {"authorization": "Bearer k"}, b"{}")
-    HttpRequest(POST https://api.example.com/v1/chat, headers: authorization, 2 bytes)
-    """
-
-    url: str
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    body: bytes = b""
-    method: str = "POST"
-    timeout: float | None = None
-
-    def __repr__(self) -> str:
-        names = ", ".join(self.headers) or "none"
-        return f"HttpRequest({self.method} {shown(self.url)}, headers: {names}, {len(self.body)} bytes)"
-
-
-@dataclass(frozen=True, slots=True)
-class HttpReply:
-    """One reply, whatever its status. Headers are by lower-case name; repeated ones are joined by commas."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    def __repr__(self) -> str:
-        return f"HttpReply({self.status}, {len(self.body)} bytes)"
-
-
-class ReplyStream(Protocol):
-    """A reply whose body comes in pieces, cut anywhere."""
-
-    @property
-    def status(self) -> int: ...
-
-    @property
-    def headers(self) -> Mapping[str, str]: ...
-
-    def __iter__(self) -> Iterator[bytes]: ...
-
-
-class AsyncReplyStream(Protocol):
-    """The same, awaited."""
-
-    @property
-    def status(self) -> int: ...
-
-    @property
-    def headers(self) -> Mapping[str, str]: ...
-
-    def __aiter__(self) -> AsyncIterator[bytes]: ...
-
-
-class Transport(Protocol):
-    """What carries requests to a provider. Raises ``LMTransportError`` and ``LMTimeoutError`` where no reply comes."""
-
-    def send(self, request: HttpRequest) -> HttpReply:
-        """Send, and wait for the whole reply."""
-        ...
-
-    async def asend(self, request: HttpRequest) -> HttpReply:
-        """Send, and await the whole reply. Cancelling closes the connection."""
-        ...
-
-    def stream(self, request: HttpRequest) -> AbstractContextManager[ReplyStream]:
-        """Send, and wait for the reply's head. Leaving the block before the body's end closes the connection."""
-        ...
-
-    def astream(self, request: HttpRequest) -> AbstractAsyncContextManager[AsyncReplyStream]:
-        """The same, awaited."""
-        ...
-
-    def close(self) -> None:
-        """Close what is open."""
-        ...
-
-    async def aclose(self) -> None:
-        """The same, awaited."""
-        ...
 
 
 # --- the client ----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.lm.secrets import is_secret, without_secrets
 
 if TYPE_CHECKING:
-    from sigwire.lm.http.transport import Transport
+    from sigwire.lm.http.messages import Transport
 
 __all__ = ["HOST_BOUND_OPTIONS", "ConnectionOptions", "shown"]
 

@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.errors import ConfigurationError
-from sigwire.lm.http.exchange import BodyDecompressor, ProtocolError, TooLongError, encode_head, read_head
+from sigwire.lm.http.compression import BodyDecompressor
+from sigwire.lm.http.errors import ProtocolError, TooLongError
+from sigwire.lm.http.exchange import encode_head, read_head
 
 BODIES = st.binary(max_size=300)
 

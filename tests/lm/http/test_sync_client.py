@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import integers, sampled_from, sets
 
-from sigwire.lm.http.exchange import ProtocolError
+from sigwire.lm.http.errors import ProtocolError
 from sigwire.lm.http.sync_client import _READ, _WRITE, _ReplyParser, _SocketWaiter, _SyncConnection
 
 

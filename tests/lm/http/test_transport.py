@@ -31,7 +31,8 @@ import pytest
 from sigwire.effects.emitting import Emit, stream
 from sigwire.effects.steps import Gather, Steps, arun, to_thread
 from sigwire.errors import ConfigurationError, LMError, LMTimeoutError, LMTransportError
-from sigwire.lm.http.transport import HttpReply, HttpRequest, HttpTransport
+from sigwire.lm.http.messages import HttpReply, HttpRequest
+from sigwire.lm.http.transport import HttpTransport
 from sigwire.lm.http.urls import endpoint, proxy_from_env
 
 SECRET = "sk-canary-5Qz"
@@ -780,7 +781,8 @@ def test_an_interrupt_ends_a_blocking_call_at_once(serve: Callable[..., Server])
 FORKED = """
 import asyncio, os, sys
 import sigwire.lm.http.async_client
-from sigwire.lm.http.transport import HttpRequest, HttpTransport
+from sigwire.lm.http.messages import HttpRequest
+from sigwire.lm.http.transport import HttpTransport
 transport, request = HttpTransport(), HttpRequest(sys.argv[1])
 transport.send(request)
 asyncio.run(transport.asend(request))
@@ -805,7 +807,8 @@ def test_a_forked_child_has_connections_of_its_own(serve: Callable[..., Server])
 EXITS = """
 import asyncio, sys, threading
 import sigwire.lm.http.async_client
-from sigwire.lm.http.transport import HttpRequest, HttpTransport
+from sigwire.lm.http.messages import HttpRequest
+from sigwire.lm.http.transport import HttpTransport
 transport = HttpTransport()
 transport.send(HttpRequest(sys.argv[1]))
 asyncio.run(transport.asend(HttpRequest(sys.argv[1])))
@@ -1736,7 +1739,8 @@ async def test_so_does_who_cancels_what_awaits_them(serve: Callable[..., Server]
 
 LIGHT = """
 import sys
-from sigwire.lm.http.transport import HttpRequest, HttpTransport
+from sigwire.lm.http.messages import HttpRequest
+from sigwire.lm.http.transport import HttpTransport
 with HttpTransport() as transport:
     transport.send(HttpRequest(sys.argv[1]))
 print(sorted({"aiohttp", "asyncio", "yarl", "python_socks"} & sys.modules.keys()))
