@@ -1,4 +1,4 @@
-"""TODO map."""
+"""Decompression of reply bodies, chunk by chunk, up to a maximum length. Some servers compress without being asked to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["BodyDecompressor"]
 _COMPRESSED = frozenset({"deflate", "gzip", "x-gzip"})
 
 
-class _Unzip(Protocol):
+class _Inflater(Protocol):
     @property
     def eof(self) -> bool: ...
 
@@ -22,39 +22,40 @@ class _Unzip(Protocol):
 
 
 class BodyDecompressor:
-    """Takes the compression off a body. Some servers compress although nobody asked them to.
+    """Decompress a body of gzip or deflate, fed in chunks.
 
-    A body of more than ``limit`` bytes is refused, and no more than that is unpacked: a few kilobytes can be gigabytes.
+    A body of more than ``limit`` bytes is refused, and no byte beyond the limit is decompressed: a few compressed kilobytes can
+    expand to gigabytes.
 
     >>> BodyDecompressor("identity").feed(b"plain")
     b'plain'
     """
 
-    __slots__ = ("_coded", "_left", "_limit", "_unzip")
+    __slots__ = ("_inflater", "_is_compressed", "_limit", "_remaining")
 
     def __init__(self, coding: str, limit: int | None = None) -> None:
         self._limit = limit
-        self._left = sys.maxsize - 1 if limit is None else limit
-        self._coded = coding.lower() not in ("", "identity")
-        if self._coded and coding.lower() not in _COMPRESSED:
-            raise ProtocolError(f"the reply's content-encoding is {coding!r}, which was not asked for")
-        self._unzip: _Unzip | None = None
+        self._remaining = sys.maxsize - 1 if limit is None else limit
+        self._is_compressed = coding.lower() not in ("", "identity")
+        if self._is_compressed and coding.lower() not in _COMPRESSED:
+            raise ProtocolError(f"the reply's content-encoding is {coding!r}, which was not requested")
+        self._inflater: _Inflater | None = None
 
-    def feed(self, piece: bytes) -> bytes:
-        """The next piece of the body; ``b""`` is its end. Raises ``ProtocolError``."""
-        plain = self._unpacked(piece) if self._coded else piece
-        self._left -= len(plain)
-        if self._left < 0:
+    def feed(self, chunk: bytes) -> bytes:
+        """Return the decompressed chunk; feed ``b""`` at the end. Raises ``ProtocolError``."""
+        plain = self._decompress(chunk) if self._is_compressed else chunk
+        self._remaining -= len(plain)
+        if self._remaining < 0:
             raise TooLongError(f"the reply's body is longer than {self._limit:,} bytes")
         return plain
 
-    def _unpacked(self, piece: bytes) -> bytes:
-        if not piece and self._unzip is None:
-            return piece
-        self._unzip = self._unzip or zlib.decompressobj(47)  # 32 + 15: zlib's or gzip's own header, whichever is there
-        if not piece and not self._unzip.eof:
-            raise ProtocolError("the reply's compressed body is cut off")
+    def _decompress(self, chunk: bytes) -> bytes:
+        if not chunk and self._inflater is None:
+            return chunk
+        self._inflater = self._inflater or zlib.decompressobj(47)  # 32 + 15: detects the header of zlib or gzip
+        if not chunk and not self._inflater.eof:
+            raise ProtocolError("the reply's compressed body is truncated")
         try:
-            return self._unzip.decompress(piece, self._left + 1)
+            return self._inflater.decompress(chunk, self._remaining + 1)
         except zlib.error as error:
             raise ProtocolError("the reply's compressed body is damaged") from error

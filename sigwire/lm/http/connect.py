@@ -1,10 +1,10 @@
-"""The way to a server, for blocking code: the addresses of its name one after the other, then TLS.
+"""Connecting for blocking code: the addresses of a name in turn, then TLS.
 
-    opened = dial(end, deadline, context)      a socket, connected; it does not block until a timeout is set
+    opened = open_socket(server, deadline, context)      a connected socket; blocking until a timeout is set
 
-Every wait ends at the deadline, and at once when those for whom it is done leave (``leaving``): a connection that is being
-made cannot be shut down everywhere, so a bell is watched beside it. Only the look-up of a name is the system's own affair:
-nothing wakes it, and who left meanwhile is heard after it.
+Every wait ends at the deadline, and at once when the cancel scope is cancelled: a second socket is polled beside the
+connecting one, because not every system can shut down a connection in progress. A name look-up cannot be interrupted;
+cancellation takes effect after it.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 
 __all__ = ["open_socket"]
 
-# For one socket or two; without poll, Windows' select takes any number.
+# Windows has no poll; its select has no limit on descriptors.
 _Selector: type[selectors.PollSelector | selectors.SelectSelector] = getattr(
     selectors, "PollSelector", selectors.SelectSelector
 )
 
 
 def open_socket(end: ServerUrl, deadline: float | None, context: Callable[[], ssl.SSLContext]) -> socket.socket:
-    """TCP, and TLS where the address wants it. ``context`` gives the TLS context.
+    """Open a TCP connection, with TLS for https. ``context`` returns the TLS context.
 
-    Raises ``TimeoutError`` past the deadline, ``StreamCancelled`` when nobody waits any more, else the ``OSError`` it was.
+    Raises ``TimeoutError`` past the deadline, ``StreamCancelled`` if the scope is cancelled, and ``OSError``.
     """
-    with _bell() as bell:
-        opened = _first_that_takes_it(end.host, end.port, deadline, bell)
+    with _cancel_socket() as cancelled:
+        opened = _connect_first(end.host, end.port, deadline, cancelled)
         if end.scheme == "http":
             return opened
         try:
             opened = context().wrap_socket(opened, server_hostname=end.host, do_handshake_on_connect=False)
-            _shake_hands(opened, deadline, bell)
+            _handshake(opened, deadline, cancelled)
         except BaseException:
             opened.close()
             raise
@@ -51,43 +51,43 @@ def open_socket(end: ServerUrl, deadline: float | None, context: Callable[[], ss
 
 
 @contextmanager
-def _bell() -> Generator[socket.socket | None]:
-    """Can be read from once they leave, for whom this is done; none where nobody can leave."""
+def _cancel_socket() -> Generator[socket.socket | None]:
+    """Yield a socket that becomes readable when the current scope is cancelled; ``None`` without a scope."""
     if current_scope() is None:
         yield None
         return
-    bell, rope = socket.socketpair()
+    cancelled, sender = socket.socketpair()
 
-    def ring() -> None:
-        with suppress(OSError):  # closed: it has gone on
-            rope.send(b"!")
+    def signal() -> None:
+        with suppress(OSError):  # closed: connecting has ended
+            sender.send(b"!")
 
-    with bell, rope, on_cancel(ring):
-        yield bell
+    with cancelled, sender, on_cancel(signal):
+        yield cancelled
 
 
-def _first_that_takes_it(host: str, port: int, deadline: float | None, bell: socket.socket | None) -> socket.socket:
-    """They share the time that is left. Of those that fail the first one's error is raised."""
-    # Text goes through the codec for international names, which takes a while to load; bytes go as they are.
+def _connect_first(host: str, port: int, deadline: float | None, cancelled: socket.socket | None) -> socket.socket:
+    """Connect to the first address that accepts. The addresses share the remaining time; the first error is raised."""
+    # A str goes through the idna codec, which is slow to load; bytes do not.
     infos = socket.getaddrinfo(host.encode() if host.isascii() else host, port, type=socket.SOCK_STREAM)
     failure: OSError | None = None
     for untried, info in zip(range(len(infos), 0, -1), infos, strict=True):
-        left = seconds_until(deadline)
+        remaining = seconds_until(deadline)
         try:
-            return _connected(info, None if left is None else left / untried, bell)
+            return _connect(info, None if remaining is None else remaining / untried, cancelled)
         except OSError as error:
             failure = failure or error
     raise failure or OSError("the name has no addresses")
 
 
-def _connected(info: tuple[Any, ...], limit: float | None, bell: socket.socket | None) -> socket.socket:
+def _connect(info: tuple[Any, ...], limit: float | None, cancelled: socket.socket | None) -> socket.socket:
     opened = configure_socket(socket.socket(*info[:3]))
     try:
         opened.setblocking(False)
         with suppress(BlockingIOError):
             opened.connect(info[4])
             return opened
-        _wait(opened, selectors.EVENT_WRITE, limit, bell)
+        _wait(opened, selectors.EVENT_WRITE, limit, cancelled)
         if fault := opened.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             raise OSError(fault, os.strerror(fault))
     except BaseException:
@@ -96,8 +96,8 @@ def _connected(info: tuple[Any, ...], limit: float | None, bell: socket.socket |
     return opened
 
 
-def _shake_hands(opened: ssl.SSLSocket, deadline: float | None, bell: socket.socket | None) -> None:
-    import ssl  # loaded with the context; plain HTTP goes without
+def _handshake(opened: ssl.SSLSocket, deadline: float | None, cancelled: socket.socket | None) -> None:
+    import ssl  # plain HTTP never loads ssl
 
     while True:
         try:
@@ -106,16 +106,16 @@ def _shake_hands(opened: ssl.SSLSocket, deadline: float | None, bell: socket.soc
             wanted = selectors.EVENT_READ
         except ssl.SSLWantWriteError:
             wanted = selectors.EVENT_WRITE
-        _wait(opened, wanted, seconds_until(deadline), bell)
+        _wait(opened, wanted, seconds_until(deadline), cancelled)
 
 
-def _wait(opened: socket.socket, wanted: int, limit: float | None, bell: socket.socket | None) -> None:
+def _wait(opened: socket.socket, wanted: int, limit: float | None, cancelled: socket.socket | None) -> None:
     with _Selector() as selector:
         selector.register(opened, wanted)
-        if bell is not None:
-            selector.register(bell, selectors.EVENT_READ)
+        if cancelled is not None:
+            selector.register(cancelled, selectors.EVENT_READ)
         ready = {key.fileobj for key, _ in selector.select(limit)}
-    if bell in ready:
+    if cancelled in ready:
         raise StreamCancelled
     if not ready:
         raise TimeoutError

@@ -1,23 +1,75 @@
-"""TODO map."""
+"""Deadlines on ``time.monotonic()``: the remaining seconds, and one timer for all awaited replies of an event loop."""
 
 from __future__ import annotations
 
+import math
 import time
+from typing import TYPE_CHECKING, Protocol
 
-__all__ = ["seconds_until"]
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["DeadlineTimer", "Expiring", "seconds_until", "shorter_limit"]
 
 
 def seconds_until(deadline: float | None) -> float | None:
-    """Seconds until a deadline. Raises ``TimeoutError`` when it has passed."""
+    """Return the seconds until a deadline; ``None`` for no deadline. Raises ``TimeoutError`` if it has passed."""
     if deadline is None:
         return None
-    left = deadline - time.monotonic()
-    if left <= 0:
+    remaining = deadline - time.monotonic()
+    if remaining <= 0:
         raise TimeoutError
-    return left
+    return remaining
 
 
-def _shorter(one: float | None, other: float | None) -> float | None:
+def shorter_limit(one: float | None, other: float | None) -> float | None:
+    """Return the shorter of two limits in seconds; ``None`` is no limit."""
     if one is None or other is None:
         return other if one is None else one
     return one if one < other else other
+
+
+class Expiring(Protocol):
+    """An object with a deadline."""
+
+    def expire(self) -> None:
+        """Fail: the deadline has passed."""
+        ...
+
+
+class DeadlineTimer:
+    """The deadlines of the replies of one event loop, with one timer for all of them: a timer per request is slow."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: dict[Expiring, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = math.inf
+
+    def add(self, reply: Expiring, deadline: float) -> None:
+        """Call ``expire()`` when the deadline passes."""
+        self._waiting[reply] = deadline
+        if deadline < self._due:
+            self._schedule(deadline)
+
+    def remove(self, reply: Expiring) -> None:
+        """Forget a reply that ended."""
+        self._waiting.pop(reply, None)
+
+    def _schedule(self, deadline: float) -> None:
+        self.close()
+        self._due = deadline
+        self._timer = self._loop.call_later(deadline - time.monotonic(), self._expire_due)
+
+    def _expire_due(self) -> None:
+        self._due, now = math.inf, time.monotonic()
+        for reply in [reply for reply, deadline in self._waiting.items() if deadline <= now]:
+            self.remove(reply)
+            reply.expire()
+        if self._waiting:
+            self._schedule(min(self._waiting.values()))
+
+    def close(self) -> None:
+        """Nothing is under target any more."""
+        if self._timer is not None:
+            self._timer.cancel()

@@ -1,13 +1,11 @@
-"""One request on its way: its deadline, how far it got, and sigwire's errors for what became of it.
+"""One HTTP exchange: its deadlines, its phase, its errors; and the heads of requests and replies.
 
-    trip = Trip(request, endpoint, headers, proxy, limit, connect_limit)
-    trip.timed_out(), trip.broken(what, hint)      the errors; they name the address without its query
-    has_news(descriptor)                          whether an idle connection may not be used again
-    explained(error)                              what an error of the system means: (what, hint, whether trying again can help)
-    sendable(method, target, headers)             the head of a request, or an error that names what cannot be sent
-    Unpacker(coding, limit)                       a body without its compression, piece by piece
+    exchange = HttpExchange(request, server, head, proxy, (limit, connect_limit))
+    exchange.timed_out(), exchange.transport_error(problem, hint)     errors that name the address without its query
+    encode_head(method, target, headers, address), read_head(status, pairs)
+    configure_socket(socket), has_pending_data(descriptor)
 
-Shared by the two clients, ``blocking`` and ``awaiting``, so that both say the same of the same trouble. Opens nothing.
+Both clients use this file, so that one failure has one text. Nothing here opens a connection.
 """
 
 from __future__ import annotations
@@ -21,9 +19,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from sigwire.errors import ConfigurationError, LMTimeoutError, LMTransportError
-from sigwire.lm.http.deadlines import _shorter
+from sigwire.lm.http.deadlines import shorter_limit
 from sigwire.lm.http.errors import ProtocolError
-from sigwire.lm.http.urls import Proxy, ServerUrl, shown
+from sigwire.lm.http.urls import Proxy, ServerUrl, redact_url
 
 if TYPE_CHECKING:
     from sigwire.lm.http.messages import HttpRequest
@@ -38,70 +36,72 @@ __all__ = [
 
 
 class HttpExchange:
-    """A request, where it goes, its deadlines (``time.monotonic()``), and how far it got (``phase``).
+    """A request, its server and proxy, its deadlines (``time.monotonic()``), and the ``phase`` that errors name.
 
-    ``head`` is what ``sendable`` made: all of the head but the length of the body. ``max_reply``: how many bytes of the reply's
-    body are taken, without its compression.
+    ``head`` is the result of ``encode_head``: everything but the length of the body. ``limits``: seconds for the exchange
+    and for connecting, ``None`` for no limit. ``max_reply``: the most bytes of the decompressed reply body.
     """
 
-    __slots__ = ("connect_limit", "deadline", "endpoint", "head", "limit", "max_reply", "phase", "proxy", "request")
+    __slots__ = ("connect_limit", "deadline", "head", "limit", "max_reply", "phase", "proxy", "request", "server")
 
     def __init__(
         self,
         request: HttpRequest,
-        endpoint: ServerUrl,
+        server: ServerUrl,
         head: bytes,
         proxy: Proxy | None,
         limits: tuple[float | None, float | None],
         max_reply: int | None = None,
     ) -> None:
-        self.request, self.endpoint, self.head, self.proxy = request, endpoint, head, proxy
+        self.request, self.server, self.head, self.proxy = request, server, head, proxy
         self.limit, connect_limit = limits
         self.deadline = None if self.limit is None else time.monotonic() + self.limit
-        self.connect_limit = _shorter(self.limit, connect_limit)
+        self.connect_limit = shorter_limit(self.limit, connect_limit)
         self.max_reply = max_reply
         self.phase = "connecting"
 
     @property
     def needs_tls(self) -> bool:
-        """To the server or to the proxy."""
-        return self.endpoint.scheme == "https" or (self.proxy is not None and self.proxy.scheme == "https")
+        """Whether the connection to the server or to the proxy uses TLS."""
+        return self.server.scheme == "https" or (self.proxy is not None and self.proxy.scheme == "https")
 
     def whole_head(self) -> bytes:
-        """The request line and the headers, up to the body."""
+        """Return the request line and the headers, including the empty line before the body."""
         return b"%bcontent-length: %d\r\n\r\n" % (self.head, len(self.request.body))
 
     def timed_out(self) -> LMTimeoutError:
-        """The error for a deadline that has passed."""
+        """Return the error for a deadline that has passed."""
         limit = self.connect_limit if self.phase == "connecting" else self.limit
-        within = "in time" if limit is None else f"within {limit:g} s"  # the system has limits too
+        within = "in time" if limit is None else f"within {limit:g} s"  # the operating system has a limit as well
         if self.phase == "connecting":
             return LMTimeoutError(
-                f"No connection to {self.endpoint.shown} {within}. Check the address, the network and proxies, "
+                f"No connection to {self.server.shown} {within}. Check the address, the network and proxies, "
                 "or raise connect_timeout."
             )
         return LMTimeoutError(
-            f"{self.endpoint.shown} did not answer {within} ({self.phase}). Raise timeout, or ask for less."
+            f"{self.server.shown} did not answer {within} ({self.phase}). Raise timeout, or ask for a shorter answer."
         )
 
-    def broken(self, what: str, hint: str = "", retryable: bool = True) -> LMTransportError:
-        """The error for a reply that did not come, or not whole."""
-        made = LMTransportError(f"No answer from {self.endpoint.shown} ({self.phase}): {what}. {hint}".rstrip())
-        made.retryable = retryable
-        return made
+    def transport_error(self, what: str, hint: str = "", retryable: bool = True) -> LMTransportError:
+        """Return the error for a missing or incomplete reply."""
+        error = LMTransportError(f"No answer from {self.server.shown} ({self.phase}): {what}. {hint}".rstrip())
+        error.retryable = retryable
+        return error
 
     def closed_early(self) -> LMTransportError:
-        """The error for reading on in a reply that was left, or had failed, before its end."""
-        return self.broken("the reply was let go of before its end", "Read it inside its block.", retryable=False)
+        """Return the error for reading a reply that was closed, or failed, before its end."""
+        return self.transport_error(
+            "the reply was closed before it was fully read", "Read it inside its `with` block.", retryable=False
+        )
 
     def refuse_redirect(self, status: int, headers: Mapping[str, str]) -> None:
-        """Raise ``LMTransportError`` where the reply is a redirect."""
+        """Raise ``LMTransportError`` if the reply is a redirect."""
         location = headers.get("location")
         if location is None or status not in _REDIRECTS:
             return
         error = LMTransportError(
-            f"{self.endpoint.shown} redirects to {shown(urljoin(self.endpoint.shown, location))}. Redirects are not "
-            "followed, because the key would go along: if the new address is right, make it the base URL.",
+            f"{self.server.shown} redirects to {redact_url(urljoin(self.server.shown, location))}. Redirects are not "
+            "followed, because they would carry the key: if the new address is right, make it the base URL.",
             status=status,
         )
         error.retryable = False
@@ -113,7 +113,7 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 # --- sockets -------------------------------------------------------------------------------------------
 
-# An answer may be minutes in the making. Probes keep the way open through routers that forget silent connections.
+# A reply can take minutes. TCP keep-alive probes stop routers from dropping silent connections.
 _KEEP_ALIVE = [
     (getattr(socket, name), value)
     for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPALIVE", 60), ("TCP_KEEPINTVL", 30), ("TCP_KEEPCNT", 5))
@@ -122,7 +122,7 @@ _KEEP_ALIVE = [
 
 
 def configure_socket(opened: socket.socket) -> socket.socket:
-    """The socket, set up for a connection that may be silent for long."""
+    """Set the options for a connection that may be silent for minutes; return the socket."""
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _KEEP_ALIVE:
@@ -131,8 +131,8 @@ def configure_socket(opened: socket.socket) -> socket.socket:
 
 
 def has_pending_data(descriptor: int) -> bool:
-    """Whether something can be read from a socket, the end included. An idle connection on which there is may not be used."""
-    if not hasattr(select, "poll"):  # Windows, where select takes any number
+    """Return True if a socket has data or its end to read. An idle connection with pending data must not be reused."""
+    if not hasattr(select, "poll"):  # Windows: its select has no limit on descriptors
         return bool(select.select([descriptor], [], [], 0)[0])
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
@@ -143,9 +143,9 @@ def has_pending_data(descriptor: int) -> bool:
 
 
 def read_head(status: int, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """A reply's headers by lower-case name; repeated ones are joined by commas.
+    """Return a reply's headers by lower-case name; the values of a repeated header are joined by commas.
 
-    Raises ``ProtocolError`` for what was not asked for: another protocol, or a coding of the connection's other than chunks.
+    Raises ``ProtocolError`` for a switch to another protocol and for a transfer-encoding other than chunked.
     """
     headers: dict[str, str] = {}
     for name, value in pairs:
@@ -155,7 +155,7 @@ def read_head(status: int, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
         raise ProtocolError("the server switched to another protocol")
     coding = headers.get("transfer-encoding", "chunked")
     if coding.lower() != "chunked":
-        raise ProtocolError(f"the reply's transfer-encoding is {coding!r}, which was not asked for")
+        raise ProtocolError(f"the reply's transfer-encoding is {coding!r}, which was not requested")
     return headers
 
 
@@ -165,22 +165,22 @@ _BREAK = re.compile(r"[\r\n\0]")
 
 
 def encode_head(method: str, target: str, headers: Mapping[str, str], shown: str) -> bytes:
-    """The head of a request, but for the length of its body and the line that ends it.
+    """Return the head of a request without the content-length and the final empty line.
 
-    Raises ``ConfigurationError`` for what cannot be sent; the value of a header is not shown.
+    Raises ``ConfigurationError`` for characters that HTTP cannot carry; header values are not shown.
     """
     if not _TOKEN.fullmatch(method):
-        raise ConfigurationError(f"{method!r} is no method (building the request to {shown}). Correct it.")
+        raise ConfigurationError(f"{method!r} is not an HTTP method (building the request to {shown}). Correct it.")
     for name, value in headers.items():
         if not (_TOKEN.fullmatch(name) and _VALUE.fullmatch(value)):
-            raise ConfigurationError(f"{_unsendable(name, value)} (building the request to {shown}). Correct it.")
+            raise ConfigurationError(f"{_header_problem(name, value)} (building the request to {shown}). Correct it.")
     lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), ""]
     return "\r\n".join(lines).encode("latin-1")
 
 
-def _unsendable(name: str, value: str) -> str:
+def _header_problem(name: str, value: str) -> str:
     if not _TOKEN.fullmatch(name):
-        return f"{name!r} is no name for a header"
+        return f"{name!r} is not a header name"
     if _BREAK.search(value):
-        return f"the value of the header {name!r} holds a line break (a key read from a file often does)"
-    return f"the value of the header {name!r} holds characters that a header cannot carry"
+        return f"the value of the header {name!r} contains a line break (check a key that was read from a file)"
+    return f"the value of the header {name!r} contains characters that a header cannot carry"

@@ -1,4 +1,7 @@
-"""TODO map."""
+"""The seam of HTTP: ``HttpRequest`` and ``HttpReply``, and ``Transport``, the protocol that carries one to the other.
+
+Any object with the methods of ``Transport`` can be given to ``LM(..., transport=...)``. Nothing here does I/O.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,16 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sigwire.lm.http.urls import shown
+from sigwire.lm.http.urls import redact_url
 
 __all__ = ["AsyncReplyStream", "HttpReply", "HttpRequest", "ReplyStream", "Transport"]
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """One request. ``timeout`` (seconds for everything, connecting included) is the transport's own where it is ``None``.
+    """One request. ``timeout``: seconds for the whole exchange, connecting included; ``None`` for the transport's timeout.
 
-    The repr shows neither the values of headers nor the query, where keys travel.
+    The repr shows no header values and no query, because both can hold keys.
 
     >>> HttpRequest("https://api.example.com/v1/chat?key=k", {"authorization": "Bearer k"}, b"{}")
     HttpRequest(POST https://api.example.com/v1/chat, headers: authorization, 2 bytes)
@@ -30,12 +33,12 @@ class HttpRequest:
 
     def __repr__(self) -> str:
         names = ", ".join(self.headers) or "none"
-        return f"HttpRequest({self.method} {shown(self.url)}, headers: {names}, {len(self.body)} bytes)"
+        return f"HttpRequest({self.method} {redact_url(self.url)}, headers: {names}, {len(self.body)} bytes)"
 
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """One reply, whatever its status. Headers are by lower-case name; repeated ones are joined by commas."""
+    """One reply of any status. Header names are in lower case; the values of a repeated header are joined by commas."""
 
     status: int
     headers: Mapping[str, str]
@@ -46,7 +49,7 @@ class HttpReply:
 
 
 class ReplyStream(Protocol):
-    """A reply whose body comes in pieces, cut anywhere."""
+    """A reply whose body is read in chunks of any size."""
 
     @property
     def status(self) -> int: ...
@@ -58,7 +61,7 @@ class ReplyStream(Protocol):
 
 
 class AsyncReplyStream(Protocol):
-    """The same, awaited."""
+    """A reply whose body is awaited in chunks of any size."""
 
     @property
     def status(self) -> int: ...
@@ -70,28 +73,28 @@ class AsyncReplyStream(Protocol):
 
 
 class Transport(Protocol):
-    """What carries requests to a provider. Raises ``LMTransportError`` and ``LMTimeoutError`` where no reply comes."""
+    """Carries requests to a provider. Raises ``LMTransportError`` or ``LMTimeoutError`` if no reply arrives."""
 
     def send(self, request: HttpRequest) -> HttpReply:
-        """Send, and wait for the whole reply."""
+        """Send a request and wait for the whole reply."""
         ...
 
     async def asend(self, request: HttpRequest) -> HttpReply:
-        """Send, and await the whole reply. Cancelling closes the connection."""
+        """Send a request and await the whole reply. Cancelling closes the connection."""
         ...
 
     def stream(self, request: HttpRequest) -> AbstractContextManager[ReplyStream]:
-        """Send, and wait for the reply's head. Leaving the block before the body's end closes the connection."""
+        """Send a request and wait for the reply's head. Leaving the block before the body ends closes the connection."""
         ...
 
     def astream(self, request: HttpRequest) -> AbstractAsyncContextManager[AsyncReplyStream]:
-        """The same, awaited."""
+        """Return ``stream`` as an asynchronous context manager."""
         ...
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close all connections."""
         ...
 
     async def aclose(self) -> None:
-        """The same, awaited."""
+        """Close all connections and await their end."""
         ...

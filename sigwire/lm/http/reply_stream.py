@@ -1,11 +1,11 @@
-"""A reply in pieces over HTTP, as effects: opened, read piece by piece, put away.
+"""A streamed HTTP reply as effects: open, read chunks, close.
 
-    reply = Pieces(transport, request)
-    yield reply.open()                        the head is there: ``reply.status``, ``reply.headers``
-    piece = yield reply.next()                bytes, cut anywhere; ``None`` at the end
-    yield reply.shut()                        the connection is closed where the body was not read to its end
+    reply = ReplyReader(transport, request)
+    yield reply.open()                        the head has arrived: ``reply.status``, ``reply.headers``
+    chunk = yield reply.next()                bytes of any length; ``None`` at the end
+    yield reply.close()                       releases the connection, or closes it if the body was not fully read
 
-Made for one driver: what was opened blocking is read blocking.
+One driver reads one reply: a reply that was opened blocking is read blocking.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ __all__ = ["ReplyReader"]
 
 
 class ReplyReader:
-    """One reply that is read as it comes."""
+    """A reply that is read chunk by chunk."""
 
     def __init__(self, transport: Transport, request: HttpRequest) -> None:
         self._transport, self._request = transport, request
         self._blocking: AbstractContextManager[ReplyStream] | None = None
         self._awaited: AbstractAsyncContextManager[AsyncReplyStream] | None = None
-        self._pieces: Iterator[bytes] = iter(())
-        self._apieces: AsyncIterator[bytes] | None = None
+        self._chunks: Iterator[bytes] = iter(())
+        self._achunks: AsyncIterator[bytes] | None = None
         self.status = 0
         self.headers: Mapping[str, str] = {}
-        self._next = FunctionEffect(self._read, self._aread)  # one for all pieces
+        self._next = FunctionEffect(self._read, self._aread)  # one effect for all chunks
 
     def open(self) -> FunctionEffect[None]:
         """Send the request and wait for the reply's head."""
         return FunctionEffect(self._open, self._aopen)
 
     def next(self) -> FunctionEffect[bytes | None]:
-        """The next piece of the body; ``None`` at its end."""
+        """Return the effect of reading the next chunk; ``None`` at the end of the body."""
         return self._next
 
     def close(self) -> FunctionEffect[None]:
-        """Put the connection back, or close it if the body was not read to its end."""
-        return FunctionEffect(self.abort, self._ashut)
+        """Release the connection, or close it if the body was not fully read."""
+        return FunctionEffect(self.abort, self._aclose)
 
     def rest(self) -> Steps[bytes]:
-        """The whole rest of the body."""
+        """Read the rest of the body."""
         body = bytearray()
-        while (piece := (yield self._next)) is not None:
-            body += piece
+        while (chunk := (yield self._next)) is not None:
+            body += chunk
         return bytes(body)
 
     def abort(self) -> None:
-        """Put a blocking reply away, without waiting."""
+        """Close a blocking reply without waiting."""
         manager, self._blocking = self._blocking, None
         if manager is not None:
             manager.__exit__(None, None, None)
@@ -63,22 +63,22 @@ class ReplyReader:
     def _open(self) -> None:
         manager = self._transport.stream(self._request)
         reply = manager.__enter__()
-        self._blocking, self._pieces = manager, iter(reply)
+        self._blocking, self._chunks = manager, iter(reply)
         self.status, self.headers = reply.status, reply.headers
 
     async def _aopen(self) -> None:
         manager = self._transport.astream(self._request)
         reply = await manager.__aenter__()
-        self._awaited, self._apieces = manager, aiter(reply)
+        self._awaited, self._achunks = manager, aiter(reply)
         self.status, self.headers = reply.status, reply.headers
 
     def _read(self) -> bytes | None:
-        return next(self._pieces, None)
+        return next(self._chunks, None)
 
     async def _aread(self) -> bytes | None:
-        return None if self._apieces is None else await anext(self._apieces, None)
+        return None if self._achunks is None else await anext(self._achunks, None)
 
-    async def _ashut(self) -> None:
+    async def _aclose(self) -> None:
         manager, self._awaited = self._awaited, None
         if manager is not None:
             await manager.__aexit__(None, None, None)

@@ -1,18 +1,13 @@
-"""Where bytes move: one HTTP request out, one reply back. Decides nothing about providers, retries or keys.
+"""``HttpTransport``: one HTTP request out, one reply back. Decides nothing about providers, retries or keys.
 
-    HttpRequest(url, headers, body)  ─▶  Transport.send / asend / stream / astream  ─▶  HttpReply(status, headers, body)
+    HttpRequest(url, headers, body)  ─▶  send / asend / stream / astream  ─▶  HttpReply(status, headers, body)
 
-``Transport`` is the seam: anything with these methods will do, a test double included. ``HttpTransport`` is what sigwire
-uses. Its rules:
-
-- One ``send`` is at most one request on the network. Nothing is retried here; a kept connection is looked at before use.
-- Idle connections are kept: blocking ones for any thread, awaited ones for their event loop, with which they end.
-  ``close()`` closes them; so does the end of the transport or of the interpreter; a forked child begins with none.
-- Who stops waiting (a deadline, a cancelled task, an interrupt) closes the connection: no answer is paid for in silence.
-- A redirect is an error, because following it would take the key along. Cookies are not kept. ``.netrc`` is not read.
-- Any status is a reply; no reply is ``LMTransportError`` or ``LMTimeoutError``, which name the address without its query.
-
-The work is done in ``blocking`` (httptools reads) and ``awaiting`` (aiohttp); ``trips`` and ``routes`` are for both.
+- One ``send`` is at most one request on the network. Nothing is retried; a kept connection is checked before reuse.
+- Idle connections are kept: blocking ones for any thread, awaited ones for their event loop. They are closed by
+  ``close()``, by the end of the loop, of the transport and of the interpreter. A forked child starts without connections.
+- A deadline, a cancelled task and an interrupt close the connection, so that no unread answer is generated and paid for.
+- A redirect is an error, because following it would carry the key. Cookies are not kept. ``.netrc`` is not read.
+- Any status is a reply. No reply is ``LMTransportError`` or ``LMTimeoutError``; both name the address without its query.
 """
 
 from __future__ import annotations
@@ -30,7 +25,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.lm.http.exchange import HttpExchange, encode_head
 from sigwire.lm.http.messages import AsyncReplyStream, HttpReply, HttpRequest, ReplyStream
 from sigwire.lm.http.sync_client import ConnectionPool, SyncReply
-from sigwire.lm.http.urls import Certificate, Origin, Proxy, ServerUrl, endpoint, proxy_from_env, tls_context
+from sigwire.lm.http.urls import Certificate, Origin, Proxy, ServerUrl, parse_url, proxy_from_env, tls_context
 
 if TYPE_CHECKING:
     import ssl
@@ -41,28 +36,23 @@ __all__ = [
     "HttpTransport",
 ]
 
-# --- what goes out, what comes back --------------------------------------------------------------------
-
-
-# --- the client ----------------------------------------------------------------------------------------
-
 
 class HttpTransport:
-    """Blocking on sockets of its own, awaited by aiohttp. Opens nothing before the first call; threads and loops may share it.
+    """An HTTP/1.1 client, blocking and awaited. Opens nothing before the first call; threads and loops may share it.
 
     - ``connect_timeout`` bounds connecting, TLS and proxies included; ``timeout`` the whole exchange. Seconds, or ``None``
-      for no limit. (A blocking look-up of a host name has the system resolver's own limits.)
-    - ``proxy``: ``http://``, ``https://`` or ``socks5://``, with ``user:password@`` where needed, for every request. Without it
-      ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` count, but never for this machine itself, unless
-      ``trust_env`` is off. SOCKS needs the extra ``socks``.
+      for no limit. (A blocking name look-up has the limits of the system's resolver.)
+    - ``proxy``: ``http://``, ``https://`` or ``socks5://``, with ``user:password@`` if needed, for every request. Without it
+      ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` apply, except to loopback addresses; ``trust_env=False``
+      ignores them. SOCKS needs the extra ``socks``.
     - ``ca``: a PEM file or directory of authorities trusted beside the system's. ``certificate``: a PEM file with a client
-      certificate and its key, or ``(certificate, key)`` or ``(certificate, key, password)``. ``tls``: an ``SSLContext`` of your
-      own, instead of both.
-    - ``headers`` go with every request; those of the request win.
-    - ``keep_alive``: how long an idle connection is kept, in seconds.
-    - ``max_reply``: the most bytes of a reply's body, its compression taken off, before it is refused; ``None`` for no limit.
+      certificate and its key, or ``(certificate, key)`` or ``(certificate, key, password)``. ``tls``: an ``SSLContext``
+      instead of both.
+    - ``headers`` are sent with every request; headers of the request override them.
+    - ``keep_alive``: seconds that an idle connection is kept.
+    - ``max_reply``: the most bytes of a decompressed reply body; ``None`` for no limit.
 
-    After ``close()`` it can be used again; also as a context manager, with ``with`` or ``async with``.
+    Usable as a context manager (``with``, ``async with``), and again after ``close()``.
     Raises ``ConfigurationError`` for settings that cannot work.
 
     >>> with HttpTransport(timeout=5) as transport:
@@ -85,7 +75,9 @@ class HttpTransport:
         max_reply: int | None = 256 * 1024 * 1024,
     ) -> None:
         if tls is not None and (ca is not None or certificate is not None):
-            raise ConfigurationError("HttpTransport has tls= and ca= or certificate=: load those into the SSLContext.")
+            raise ConfigurationError(
+                "HttpTransport has tls= beside ca= or certificate=. Load both into the SSLContext."
+            )
         self.connect_timeout = _checked_timeout("connect_timeout", connect_timeout)
         self.timeout = _checked_timeout("timeout", timeout)
         self._max_reply = _checked_length("max_reply", max_reply)
@@ -95,64 +87,64 @@ class HttpTransport:
             "accept": "*/*",
             "accept-encoding": "identity",
             "user-agent": "sigwire",
-            **_lower(headers or {}),
+            **_lower_names(headers or {}),
         }
-        self._ways: dict[Origin, Proxy | None] = {}
-        self._known_heads: dict[tuple[Any, ...], bytes] = {}
+        self._proxies: dict[Origin, Proxy | None] = {}
+        self._heads: dict[tuple[Any, ...], bytes] = {}
         self._clients = _Clients(keep_alive, _TlsContexts(ca, certificate, tls))
         weakref.finalize(self, self._clients.close)
 
     def send(self, request: HttpRequest) -> HttpReply:
-        """Send, and wait for the whole reply. An interrupt closes the connection."""
-        trip = self._trip(request)
-        reply = self._clients.open(trip)
+        """Send a request and wait for the whole reply. An interrupt closes the connection."""
+        exchange = self._exchange(request)
+        reply = self._clients.open(exchange)
         try:
-            trip.refuse_redirect(reply.status, reply.headers)
+            exchange.refuse_redirect(reply.status, reply.headers)
             return HttpReply(reply.status, reply.headers, reply.read())
         finally:
             reply.finish()
 
     async def asend(self, request: HttpRequest) -> HttpReply:
-        """Send, and await the whole reply. Cancelling closes the connection."""
-        trip = self._trip(request)
-        reply = await self._clients.aopen(trip)
+        """Send a request and await the whole reply. Cancelling closes the connection."""
+        exchange = self._exchange(request)
+        reply = await self._clients.aopen(exchange)
         try:
-            trip.refuse_redirect(reply.status, reply.headers)
+            exchange.refuse_redirect(reply.status, reply.headers)
             return HttpReply(reply.status, reply.headers, await reply.read())
         finally:
             reply.finish()
 
     @contextmanager
     def stream(self, request: HttpRequest) -> Generator[ReplyStream]:
-        """Send, and wait for the reply's head; iterating gives the body as it comes.
+        """Send a request and wait for the reply's head; iterating the reply yields chunks of the body.
 
-        The deadline counts on. Leaving the block before the body's end closes the connection.
+        The deadline covers the body. Leaving the block before the body ends closes the connection.
         """
-        trip = self._trip(request)
-        reply = self._clients.open(trip)
+        exchange = self._exchange(request)
+        reply = self._clients.open(exchange)
         try:
-            trip.refuse_redirect(reply.status, reply.headers)
+            exchange.refuse_redirect(reply.status, reply.headers)
             yield reply
         finally:
             reply.finish()
 
     @asynccontextmanager
     async def astream(self, request: HttpRequest) -> AsyncGenerator[AsyncReplyStream]:
-        """The same, awaited."""
-        trip = self._trip(request)
-        reply = await self._clients.aopen(trip)
+        """Return ``stream`` as an asynchronous context manager."""
+        exchange = self._exchange(request)
+        reply = await self._clients.aopen(exchange)
         try:
-            trip.refuse_redirect(reply.status, reply.headers)
+            exchange.refuse_redirect(reply.status, reply.headers)
             yield reply
         finally:
             reply.finish()
 
     def close(self) -> None:
-        """Close all idle connections; those in use close when their reply has come."""
+        """Close all idle connections; a connection in use closes after its reply."""
         self._clients.close()
 
     async def aclose(self) -> None:
-        """The same, and await that those of this event loop are closed."""
+        """Close all idle connections and await the closing of those of this event loop."""
         await self._clients.aclose()
 
     def __enter__(self) -> Self:
@@ -171,40 +163,40 @@ class HttpTransport:
         proxy = f", proxy={self._proxy}" if self._proxy else ""
         return f"HttpTransport(timeout={self.timeout}, connect_timeout={self.connect_timeout}{proxy})"
 
-    def _trip(self, request: HttpRequest) -> HttpExchange:
+    def _exchange(self, request: HttpRequest) -> HttpExchange:
         limit = self.timeout if request.timeout is None else _checked_timeout("timeout", request.timeout)
-        end = endpoint(request.url)
+        end = parse_url(request.url)
         limits = (limit, self.connect_timeout)
-        return HttpExchange(request, end, self._head(request, end), self._way(end), limits, self._max_reply)
+        return HttpExchange(request, end, self._head(request, end), self._proxy_for(end), limits, self._max_reply)
 
     def _head(self, request: HttpRequest, end: ServerUrl) -> bytes:
-        """All but the length. Between two requests to a model it is the same, so it is made and checked once."""
-        known = (request.url, request.method, *request.headers.items())
-        head = self._known_heads.get(known)
+        """Return the encoded head. Requests to one model share it, so it is encoded and checked once."""
+        key = (request.url, request.method, *request.headers.items())
+        head = self._heads.get(key)
         if head is None:
-            if len(self._known_heads) >= _KNOWN:
-                self._known_heads.clear()
-            head = self._known_heads[known] = self._new_head(request, end)
+            if len(self._heads) >= _MAX_CACHED_HEADS:
+                self._heads.clear()
+            head = self._heads[key] = self._new_head(request, end)
         return head
 
     def _new_head(self, request: HttpRequest, end: ServerUrl) -> bytes:
-        headers = {"host": end.authority, **end.authorization, **self._headers, **_lower(request.headers)}
+        headers = {"host": end.authority, **end.authorization, **self._headers, **_lower_names(request.headers)}
         for framing in ("content-length", "transfer-encoding"):
             headers.pop(framing, None)
-        proxy, target = self._way(end), end.target
-        if proxy is not None and proxy.forwards(end):
+        proxy, target = self._proxy_for(end), end.target
+        if proxy is not None and proxy.reads_requests(end):
             headers, target = headers | proxy.authorization, end.absolute
         return encode_head(request.method, target, headers, end.shown)
 
-    def _way(self, end: ServerUrl) -> Proxy | None:
-        """The proxy to an origin, settled at the first request to it."""
-        if end.origin not in self._ways:
+    def _proxy_for(self, end: ServerUrl) -> Proxy | None:
+        """Return the proxy for an origin, chosen at the first request to the origin."""
+        if end.origin not in self._proxies:
             from_env = proxy_from_env(end) if self._trust_env and self._proxy is None else None
-            self._ways[end.origin] = self._proxy or from_env
-        return self._ways[end.origin]
+            self._proxies[end.origin] = self._proxy or from_env
+        return self._proxies[end.origin]
 
 
-_KNOWN = 64
+_MAX_CACHED_HEADS = 64
 
 
 def _checked_timeout(name: str, seconds: float | None) -> float | None:
@@ -221,12 +213,12 @@ def _checked_length(name: str, length: int | None) -> int | None:
     return length
 
 
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+def _lower_names(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
 class _TlsContexts:
-    """Whom to trust, loaded when it is first needed."""
+    """The TLS context, loaded when it is first needed."""
 
     def __init__(
         self, ca: str | os.PathLike[str] | None, certificate: Certificate | None, tls: ssl.SSLContext | None
@@ -240,40 +232,42 @@ class _TlsContexts:
 
 
 class _Clients:
-    """The two clients. aiohttp, which takes long to import, is left alone until something is awaited."""
+    """The two clients. aiohttp is slow to import; the first awaited request imports it."""
 
     def __init__(self, keep_alive: float, trust: _TlsContexts) -> None:
         self._keep_alive, self._trust = keep_alive, trust
-        self._blocking = ConnectionPool(keep_alive, trust)
-        self._homes: AsyncConnectionPool | None = None
+        self._sync_pool = ConnectionPool(keep_alive, trust)
+        self._async_pool: AsyncConnectionPool | None = None
         self._lock = threading.Lock()
 
-    def open(self, trip: HttpExchange) -> SyncReply | _BridgedReply:
-        """Send the request and read the reply's head. What goes through a proxy is left to aiohttp, which knows them all."""
-        return self._blocking.open(trip) if trip.proxy is None else _BridgedReply(block_on(self.aopen(trip)))
+    def open(self, exchange: HttpExchange) -> SyncReply | _BridgedReply:
+        """Send the request and read the reply's head. Requests through a proxy use aiohttp, which supports all kinds."""
+        return (
+            self._sync_pool.open(exchange) if exchange.proxy is None else _BridgedReply(block_on(self.aopen(exchange)))
+        )
 
-    def aopen(self, trip: HttpExchange) -> Coroutine[Any, Any, AsyncReply]:
-        """The same, awaited."""
-        if self._homes is None:
+    def aopen(self, exchange: HttpExchange) -> Coroutine[Any, Any, AsyncReply]:
+        """Send the request and await the reply's head."""
+        if self._async_pool is None:
             from sigwire.lm.http.async_client import AsyncConnectionPool
 
             with self._lock:
-                self._homes = self._homes or AsyncConnectionPool(self._keep_alive, self._trust)
-        return self._homes.open(trip)
+                self._async_pool = self._async_pool or AsyncConnectionPool(self._keep_alive, self._trust)
+        return self._async_pool.open(exchange)
 
     def close(self) -> None:
-        self._blocking.close()
-        if self._homes is not None:
-            self._homes.close()
+        self._sync_pool.close()
+        if self._async_pool is not None:
+            self._async_pool.close()
 
     async def aclose(self) -> None:
-        self._blocking.close()
-        if self._homes is not None:
-            await self._homes.aclose()
+        self._sync_pool.close()
+        if self._async_pool is not None:
+            await self._async_pool.aclose()
 
 
 class _BridgedReply:
-    """An awaited reply for blocking code; it lives on an event loop of sigwire's own."""
+    """An awaited reply for blocking code, on sigwire's background loop."""
 
     __slots__ = ("_reply",)
 
@@ -298,4 +292,4 @@ class _BridgedReply:
         async def finish() -> None:
             self._reply.finish()
 
-        contextvars.Context().run(block_on, finish())  # not part of what may have been left by now
+        contextvars.Context().run(block_on, finish())  # an empty context: the scope may be cancelled already

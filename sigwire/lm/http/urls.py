@@ -1,10 +1,10 @@
-"""Where a request goes, and whom to trust on the way: URLs taken apart, proxies from the environment, TLS contexts.
+"""URLs of requests taken apart, proxies of the environment, TLS contexts.
 
-    endpoint(url) -> Endpoint            origin, target, Host header, and the form of the URL that may be shown
-    proxy_from_env(endpoint)             the proxy that the environment names for it, as curl would read it
-    tls_context(ca, certificate)         an SSLContext: the system's authorities, and the caller's beside them
+    parse_url(url) -> ServerUrl          origin, target, Host header, and the form of the URL that errors show
+    proxy_from_env(server)               the proxy that the environment names for a server, by curl's rules
+    tls_context(ca, certificate)         an SSLContext with the system's authorities and the given ones
 
-Opens nothing. The one place that reads the environment for the transport, and files of certificates.
+Opens no connection. The only file of the transport that reads the environment and certificate files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sigwire.errors import ConfigurationError
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["Certificate", "Origin", "Proxy", "ServerUrl", "endpoint", "proxy_from_env", "shown", "tls_context"]
+__all__ = ["Certificate", "Origin", "Proxy", "ServerUrl", "parse_url", "proxy_from_env", "redact_url", "tls_context"]
 
 Certificate: TypeAlias = "str | os.PathLike[str] | tuple[str | os.PathLike[str], ...]"
 Origin: TypeAlias = "tuple[str, str, int]"
@@ -34,7 +34,7 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class ServerUrl:
-    """A URL, taken apart once. ``shown`` is what errors may say of it: no user, no query."""
+    """A parsed URL. ``shown`` is the form for errors: no user, no query."""
 
     origin: Origin
     authority: str
@@ -49,25 +49,25 @@ class ServerUrl:
 
     @property
     def host(self) -> str:
-        """In ASCII, without brackets."""
+        """The host in ASCII, without brackets."""
         return self.origin[1]
 
     @property
     def port(self) -> int:
-        """The scheme's own where the URL has none."""
+        """The port of the URL, or the default of its scheme."""
         return self.origin[2]
 
     @property
     def absolute(self) -> str:
-        """The target as a proxy for plain HTTP wants it."""
+        """The absolute target, which a proxy for plain HTTP needs (RFC 9112 3.2.2)."""
         return f"{self.scheme}://{self.authority}{self.target}"
 
 
 @lru_cache(maxsize=256)
-def endpoint(url: str) -> ServerUrl:
-    """Take a URL apart. Raises ``ConfigurationError`` where it is none for HTTP.
+def parse_url(url: str) -> ServerUrl:
+    """Parse a URL. Raises ``ConfigurationError`` if it is not an HTTP URL.
 
-    >>> endpoint("http://me:secret@LocalHost:8080/v1/models?key=k").shown
+    >>> parse_url("http://me:secret@LocalHost:8080/v1/models?key=k").shown
     'http://localhost:8080/v1/models'
     """
     try:
@@ -77,7 +77,7 @@ def endpoint(url: str) -> ServerUrl:
     except (KeyError, ValueError):
         host, port, default, parts = "", None, 0, urlsplit("")
     if not _HOST.fullmatch(host):
-        raise ConfigurationError(f"{shown(url)} is no address for a request. Write http:// or https://, and a host.")
+        raise ConfigurationError(f"{redact_url(url)} is not an HTTP address. Write http:// or https:// and a host.")
     bracketed = f"[{host}]" if ":" in host else host
     authority = bracketed if port in (None, default) else f"{bracketed}:{port}"
     path = quote(parts.path or "/", safe=_PATH)
@@ -95,8 +95,8 @@ def _ascii(host: str) -> str:
     return host if host.isascii() else host.encode("idna").decode()
 
 
-_HOST = re.compile(r"[\w.:%-]+")  # a name, or an address of either kind
-_PATH = "/%:@!$&'()*+,;=~"  # what a path may hold as it is, escapes made by the caller among it
+_HOST = re.compile(r"[\w.:%-]+")  # a name, an IPv4 or an IPv6 address
+_PATH = "/%:@!$&'()*+,;=~"  # not quoted in a path; % keeps escapes of the caller
 _QUERY = _PATH + "?"
 
 
@@ -107,10 +107,10 @@ def _basic(username: str | None, password: str | None) -> dict[str, str]:
     return {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
 
 
-def shown(url: str) -> str:
-    """A URL without what may be secret in it: user, password, query, fragment. Takes any text.
+def redact_url(url: str) -> str:
+    """Return a URL without user, password, query and fragment, which can hold secrets. Takes any text.
 
-    >>> shown("https://me:secret@example.org/v1?key=k")
+    >>> redact_url("https://me:secret@example.org/v1?key=k")
     'https://example.org/v1'
     """
     before_query = url.partition("#")[0].partition("?")[0]
@@ -126,7 +126,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """Where requests go through. The proxy resolves the target's name, with SOCKS too; the repr has no password.
+    """A proxy. It resolves the target's name, over SOCKS as well; the repr has no password.
 
     >>> Proxy.parse("socks5://me:secret@proxy.corp")
     Proxy(socks5://proxy.corp:1080)
@@ -140,7 +140,7 @@ class Proxy:
 
     @classmethod
     def parse(cls, url: str) -> Proxy:
-        """A proxy from its URL; without a scheme it is an HTTP proxy. Raises ``ConfigurationError``."""
+        """Parse a proxy URL; without a scheme it is an HTTP proxy. Raises ``ConfigurationError``."""
         try:
             parts = urlsplit(url if "://" in url else f"http://{url}")
             port = parts.port or _DEFAULT_PORTS[parts.scheme]
@@ -159,7 +159,7 @@ class Proxy:
 
     @property
     def authorization(self) -> dict[str, str]:
-        """The header for an HTTP proxy that wants to know who is asking."""
+        """The header with the user and password for an HTTP proxy."""
         if not self.username:
             return {}
         pair = b64encode(f"{self.username}:{self.password}".encode()).decode()
@@ -167,16 +167,16 @@ class Proxy:
 
     @property
     def is_socks(self) -> bool:
-        """Whether it carries any bytes, and not HTTP requests."""
+        """Whether the proxy carries bytes instead of HTTP requests."""
         return self.scheme.startswith("socks")
 
-    def forwards(self, end: ServerUrl) -> bool:
-        """Whether it reads the request itself, as HTTP proxies do without TLS, and is no mere line."""
+    def reads_requests(self, end: ServerUrl) -> bool:
+        """Return True if the proxy reads the request itself: an HTTP proxy and a server without TLS."""
         return end.scheme == "http" and not self.is_socks
 
     @property
     def url(self) -> str:
-        """Without user and password."""
+        """The URL without user and password."""
         return f"{self.scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
@@ -184,11 +184,13 @@ class Proxy:
 
 
 def proxy_from_env(end: ServerUrl) -> Proxy | None:
-    """As curl reads the variables: the lower-case name first, and no HTTP_PROXY in a CGI program, where a client can set it."""
-    if _is_here(end.host) or _is_excepted(end, _env("no_proxy")):
+    """Return the proxy for a server by curl's rules: lower case first, and no HTTP_PROXY in CGI, where a client can set it."""
+    if _is_loopback(end.host) or _is_excluded(end, _env("no_proxy")):
         return None
-    own = _env("http_proxy", upper="REQUEST_METHOD" not in os.environ) if end.scheme == "http" else _env("https_proxy")
-    url = own or _env("all_proxy")
+    for_scheme = (
+        _env("http_proxy", upper="REQUEST_METHOD" not in os.environ) if end.scheme == "http" else _env("https_proxy")
+    )
+    url = for_scheme or _env("all_proxy")
     return Proxy.parse(url) if url else None
 
 
@@ -196,7 +198,7 @@ def _env(name: str, *, upper: bool = True) -> str:
     return os.environ.get(name) or (os.environ.get(name.upper()) if upper else None) or ""
 
 
-def _is_here(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -205,12 +207,12 @@ def _is_here(host: str) -> bool:
         return False
 
 
-def _is_excepted(end: ServerUrl, exceptions: str) -> bool:
-    return any(_excepts(entry, end) for entry in exceptions.replace(",", " ").lower().split())
+def _is_excluded(end: ServerUrl, exceptions: str) -> bool:
+    return any(_matches_entry(entry, end) for entry in exceptions.replace(",", " ").lower().split())
 
 
-def _excepts(entry: str, end: ServerUrl) -> bool:
-    """Whether one entry of NO_PROXY means this host: ``*``, a domain, an address or network, any with a port."""
+def _matches_entry(entry: str, end: ServerUrl) -> bool:
+    """Return True if an entry of NO_PROXY matches: ``*``, a domain, an address or a network, with or without a port."""
     if entry == "*":
         return True
     try:
@@ -226,8 +228,11 @@ def _excepts(entry: str, end: ServerUrl) -> bool:
 
 
 def tls_context(ca: str | os.PathLike[str] | None, certificate: Certificate | None) -> ssl.SSLContext:
-    """Verifies hosts by the system's authorities and ``ca``; shows ``certificate``. Raises ``ConfigurationError``."""
-    import ssl  # takes a while to load, which plain HTTP need not wait for
+    """Return a context that trusts the system's authorities and ``ca``, and sends ``certificate``.
+
+    Raises ``ConfigurationError`` if a file cannot be loaded.
+    """
+    import ssl  # plain HTTP never loads ssl
 
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
@@ -248,6 +253,6 @@ def tls_context(ca: str | os.PathLike[str] | None, certificate: Certificate | No
 
 
 def _load_certifi(context: ssl.SSLContext) -> None:
-    """Some installations of Python (python.org's for macOS) know no authorities of their own."""
+    """Load certifi's authorities if installed: Python from python.org for macOS has none of its own."""
     if importlib.util.find_spec("certifi") is not None:
         context.load_verify_locations(importlib.import_module("certifi").where())
