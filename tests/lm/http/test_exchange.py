@@ -1,4 +1,4 @@
-"""What both clients share: bodies without their compression, and headers that may be sent and read."""
+"""The code that both clients share: decompression, request heads and reply heads."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def unpacked(packed: bytes, coding: str, cuts: Set[int], limit: int | None = Non
 
 
 @given(BODIES, st.sets(st.integers(0, 400)), st.sampled_from(["gzip", "x-gzip", "Deflate", "identity", ""]))
-def test_a_body_is_the_same_however_it_is_packed_and_cut(body: bytes, cuts: set[int], coding: str) -> None:
+def test_decompressor_returns_the_body_for_any_coding_and_any_cut(body: bytes, cuts: set[int], coding: str) -> None:
     pack = {"gzip": gzip.compress, "x-gzip": gzip.compress, "Deflate": zlib.compress}.get(coding, bytes)
     assert unpacked(pack(body), coding, cuts) == body
 
 
 @given(BODIES, st.data())
-def test_a_packed_body_that_stops_early_is_an_error(body: bytes, data: st.DataObject) -> None:
+def test_decompressor_refuses_a_truncated_body(body: bytes, data: st.DataObject) -> None:
     packed = gzip.compress(body, mtime=0)
     stop = data.draw(st.integers(1, len(packed) - 1))
     with pytest.raises(ProtocolError, match="truncated"):
@@ -43,7 +43,7 @@ def test_a_packed_body_that_stops_early_is_an_error(body: bytes, data: st.DataOb
 
 
 @given(st.integers(1, 300), st.integers(0, 400), st.sets(st.integers(0, 400)), st.sampled_from(["gzip", "deflate", ""]))
-def test_a_body_is_taken_up_to_its_limit_however_it_is_packed_and_cut(
+def test_decompressor_accepts_a_body_up_to_the_limit_for_any_cut(
     limit: int, size: int, cuts: set[int], coding: str
 ) -> None:
     body = bytes(number % 251 for number in range(size))
@@ -55,7 +55,7 @@ def test_a_body_is_taken_up_to_its_limit_however_it_is_packed_and_cut(
             unpacked(pack(body), coding, cuts, limit)
 
 
-def test_no_more_is_unpacked_than_may_be_taken() -> None:
+def test_decompressor_expands_no_byte_beyond_the_limit() -> None:
     bomb = gzip.compress(bytes(64 * 1024 * 1024))
     tracemalloc.start()
     with pytest.raises(TooLongError):
@@ -65,17 +65,17 @@ def test_no_more_is_unpacked_than_may_be_taken() -> None:
     assert peak < 1024 * 1024
 
 
-def test_a_body_without_bytes_needs_no_packing() -> None:
+def test_decompressor_accepts_an_empty_body() -> None:
     assert unpacked(b"", "gzip", set()) == b""
 
 
-def test_a_coding_that_was_not_asked_for_is_refused() -> None:
+def test_decompressor_refuses_an_unrequested_coding() -> None:
     with pytest.raises(ProtocolError, match="content-encoding is 'br'"):
         BodyDecompressor("br")
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=10), st.text(max_size=20), max_size=4))
-def test_no_header_can_add_a_line(headers: dict[str, str]) -> None:
+def test_encode_head_refuses_header_injection(headers: dict[str, str]) -> None:
     try:
         encode_head("POST", "/", headers, "http://model.test/")
     except ConfigurationError:
@@ -85,12 +85,12 @@ def test_no_header_can_add_a_line(headers: dict[str, str]) -> None:
     assert b"\0" not in sent
 
 
-def test_headers_are_read_by_lower_case_name_and_joined() -> None:
+def test_read_head_lowers_names_and_joins_repeated_headers() -> None:
     pairs = [("X-Limit", "1"), ("x-limit", "2"), ("Transfer-Encoding", "Chunked")]
     assert read_head(200, pairs) == {"x-limit": "1, 2", "transfer-encoding": "Chunked"}
 
 
 @pytest.mark.parametrize(("status", "coding"), [(101, "chunked"), (200, "gzip, chunked"), (200, "identity"), (200, "")])
-def test_what_was_not_asked_for_is_refused(status: int, coding: str) -> None:
+def test_read_head_refuses_protocol_switch_and_unknown_transfer_encoding(status: int, coding: str) -> None:
     with pytest.raises(ProtocolError):
         read_head(status, [("transfer-encoding", coding)])

@@ -19,7 +19,7 @@ from sigwire.lm.http.sync_client import _READ, _WRITE, _ReplyParser, _SocketWait
 
 
 class Pieces:
-    """A line over which these pieces come; after them the other side has closed."""
+    """A connection that receives these chunks and is then closed by the server."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)
@@ -63,13 +63,13 @@ def cut(data: bytes, places: Iterable[int]) -> list[bytes]:
 
 
 @given(sampled_from(sorted(WHOLE)), sets(integers(0, 200), max_size=6))
-def test_a_reply_is_the_same_however_it_is_cut(name: str, places: set[int]) -> None:
+def test_reply_parser_returns_the_same_reply_for_any_cut(name: str, places: set[int]) -> None:
     data, expected = WHOLE[name]
     assert read(cut(data, places)) == expected
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_a_reply_cut_off_is_an_error_or_was_to_end_with_the_connection(name: str) -> None:
+def test_reply_parser_refuses_a_truncated_reply_unless_the_close_ends_its_body(name: str) -> None:
     data, (status, headers, _, _) = WHOLE[name]
     for end in range(len(data)):
         if name == "as long as it is open" and data[:end].endswith((b"\r\n\r\n", b"a", b"ab")):
@@ -80,13 +80,13 @@ def test_a_reply_cut_off_is_an_error_or_was_to_end_with_the_connection(name: str
 
 
 @given(sampled_from(sorted(name for name in WHOLE if WHOLE[name][1][3])), sets(integers(0, 200), max_size=6))
-def test_what_comes_after_a_reply_is_not_read_and_ends_the_connection(name: str, places: set[int]) -> None:
+def test_reply_parser_does_not_reuse_a_connection_with_bytes_after_the_reply(name: str, places: set[int]) -> None:
     data, (status, headers, body, _) = WHOLE[name]
     *before, last = cut(data, places)
     assert read([*before, last + OK]) == (status, headers, body, False)
 
 
-def test_the_answer_to_head_has_a_length_and_no_body() -> None:
+def test_reply_parser_expects_no_body_for_head() -> None:
     head = OK + b"content-length: 3\r\n\r\n"
     assert read([head], "HEAD") == (200, {"content-length": "3"}, b"", True)
     assert read([head + b"abc"], "HEAD") == (200, {"content-length": "3"}, b"", False)
@@ -106,7 +106,7 @@ def test_the_answer_to_head_has_a_length_and_no_body() -> None:
         (b"HTTP/1.1 101 Switching\r\nupgrade: h2\r\nconnection: upgrade\r\n\r\n", "switched to another protocol"),
     ],
 )
-def test_what_is_no_reply_is_refused(data: bytes, says: str) -> None:
+def test_reply_parser_refuses_malformed_replies(data: bytes, says: str) -> None:
     with pytest.raises(ProtocolError, match=says):
         read([data])
 
@@ -123,7 +123,7 @@ def ends() -> Iterator[tuple[_SyncConnection, socket.socket]]:
         yield _SyncConnection(ours, ("http", "host", 80), 0), theirs
 
 
-def test_a_wait_ends_at_the_deadline_of_the_request_at_hand(ends: tuple[_SyncConnection, socket.socket]) -> None:
+def test_sync_connection_waits_until_the_deadline_of_the_current_request(ends: tuple[_SyncConnection, socket.socket]) -> None:
     line, theirs = ends
     for seconds in (0.05, 0.01):
         line.deadline = time.monotonic() + seconds
@@ -139,7 +139,7 @@ def test_a_wait_ends_at_the_deadline_of_the_request_at_hand(ends: tuple[_SyncCon
     assert line.receive() == b"in time"
 
 
-def test_a_body_that_goes_out_bit_by_bit_goes_out_whole(ends: tuple[_SyncConnection, socket.socket]) -> None:
+def test_sync_connection_sends_a_whole_body_over_partial_writes(ends: tuple[_SyncConnection, socket.socket]) -> None:
     line, theirs = ends
     body = bytes(range(256)) * 20_000
     with ThreadPoolExecutor(1) as other:
@@ -151,14 +151,14 @@ def test_a_body_that_goes_out_bit_by_bit_goes_out_whole(ends: tuple[_SyncConnect
     assert bytes(taken) == b"head " + body
 
 
-def test_a_body_that_nobody_takes_waits_until_the_deadline(ends: tuple[_SyncConnection, socket.socket]) -> None:
+def test_sync_connection_times_out_when_the_server_does_not_read(ends: tuple[_SyncConnection, socket.socket]) -> None:
     line, _ = ends
     line.deadline = time.monotonic() + 0.05
     with pytest.raises(TimeoutError):
         line.send(b"head ", bytes(20_000_000))
 
 
-def test_a_line_is_quiet_until_something_comes_or_the_other_side_closes(
+def test_sync_connection_is_quiet_until_data_or_close(
     ends: tuple[_SyncConnection, socket.socket],
 ) -> None:
     line, theirs = ends
@@ -172,7 +172,7 @@ def test_a_line_is_quiet_until_something_comes_or_the_other_side_closes(
     assert line.receive() == b""
 
 
-def test_waiting_is_the_same_where_there_is_no_poll(
+def test_socket_waiter_falls_back_to_select_without_poll(
     ends: tuple[_SyncConnection, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line, theirs = ends

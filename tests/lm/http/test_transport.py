@@ -1,7 +1,7 @@
 """The transport against servers on this machine: well-behaved, slow, broken and hostile ones, and proxies.
 
-``Server`` accepts connections in threads and hands every request to a ``Script``, which writes what it likes and says
-whether the connection goes on. Nearly every behaviour is tried blocking and awaited (the parameter ``call``).
+``Server`` accepts connections in threads and gives every request to a ``Script``, which writes any bytes and returns
+whether the connection stays open. Nearly every behaviour is tested blocking and awaited (the parameter ``call``).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PATIENCE = 5.0  # how long a test waits for what must happen; what must not happ
 
 
 class Server:
-    """A loopback server. ``requests`` are (head, body) as they came; ``open`` counts connections, ``accepted`` all so far."""
+    """A loopback server. ``requests``: (head, body) as received. ``open``: open connections; ``accepted``: all connections."""
 
     def __init__(self, script: Script | None = None, tls: ssl.SSLContext | None = None) -> None:
         self.script, self.tls = script or ok, tls
@@ -127,7 +127,7 @@ def read_request(connection: socket.socket) -> tuple[str, bytes] | None:
 
 
 def says(*pieces: bytes, stay: bool = False) -> Script:
-    """A script that writes these bytes, and closes unless told to stay."""
+    """Return a script that writes these bytes and then closes, unless ``stay``."""
 
     def script(server: Server, connection: socket.socket, head: str, body: bytes) -> bool:
         for piece in pieces:
@@ -159,7 +159,7 @@ def drip(server: Server, connection: socket.socket, head: str, body: bytes) -> b
 
 
 def drip_to_the_end(server: Server, connection: socket.socket, head: str, body: bytes) -> bool:
-    """The same, and only the connection's end tells where the body ends."""
+    """Return a script whose body ends with the connection."""
     connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
     return go_on_dripping(server, connection)
 
@@ -177,7 +177,7 @@ def reset(server: Server, connection: socket.socket, head: str, body: bytes) -> 
 
 @pytest.fixture(scope="module", autouse=True)
 def a_small_heap() -> Iterator[None]:
-    """What other tests left behind is not looked through for sockets again and again."""
+    """Freeze the garbage of other tests, so that counting sockets does not scan it each time."""
     gc.collect()
     gc.freeze()
     yield
@@ -266,7 +266,7 @@ def is_client(thing: socket.socket) -> bool:
 # --- one request, one reply ----------------------------------------------------------------------------
 
 
-def test_what_goes_out_is_what_was_asked_for(serve: Callable[..., Server], call: Call) -> None:
+def test_request_is_sent_as_given(serve: Callable[..., Server], call: Call) -> None:
     server = serve()
     with HttpTransport(headers={"X-Team": "a", "x-both": "transport"}) as transport:
         request = HttpRequest(server.url + "?beta=1", {"X-Both": "request", "content-type": "application/json"}, b"{}")
@@ -287,7 +287,7 @@ def test_what_goes_out_is_what_was_asked_for(serve: Callable[..., Server], call:
     ]
 
 
-def test_nothing_of_one_request_goes_out_with_the_next(serve: Callable[..., Server], call: Call) -> None:
+def test_headers_of_one_request_are_not_sent_with_the_next(serve: Callable[..., Server], call: Call) -> None:
     server = serve()
     asked = [
         ("POST", "?a=1", "1"),
@@ -304,7 +304,7 @@ def test_nothing_of_one_request_goes_out_with_the_next(serve: Callable[..., Serv
     assert sent == [(f"{method} /v1/chat{query} HTTP/1.1", f"x-value: {value}") for method, query, value in asked]
 
 
-def test_a_key_for_every_request_is_not_remembered_for_ever(serve: Callable[..., Server]) -> None:
+def test_cache_of_heads_is_bounded(serve: Callable[..., Server]) -> None:
     server = serve()
     with HttpTransport() as transport:
         for number in range(200):
@@ -313,7 +313,7 @@ def test_a_key_for_every_request_is_not_remembered_for_ever(serve: Callable[...,
     assert all(f"Bearer {number}\r\n" in head for number, (head, _) in enumerate(server.requests))
 
 
-def test_what_comes_back_is_status_headers_and_body(serve: Callable[..., Server], call: Call) -> None:
+def test_reply_has_status_headers_and_body(serve: Callable[..., Server], call: Call) -> None:
     server = serve(says(reply(b"slow down", "X-Limit: 1", "x-limit: 2", "Retry-After: 3", status="429 Too Many")))
     with HttpTransport() as transport:
         got = call(transport, ask(server.url))
@@ -322,7 +322,7 @@ def test_what_comes_back_is_status_headers_and_body(serve: Callable[..., Server]
 
 
 @pytest.mark.parametrize("size", [0, 1, 70_000, 3_000_000])
-def test_bodies_of_any_size_go_and_come(serve: Callable[..., Server], call: Call, size: int) -> None:
+def test_bodies_of_any_size_are_sent_and_received(serve: Callable[..., Server], call: Call, size: int) -> None:
     sent = os.urandom(size)
 
     def echo(server: Server, connection: socket.socket, head: str, body: bytes) -> bool:
@@ -341,7 +341,7 @@ def test_bodies_of_any_size_go_and_come(serve: Callable[..., Server], call: Call
         ("http://127.0.0.1:{port}/models/gemini-2.5:generateContent", "POST /models/gemini-2.5:generateContent HTTP/1.1", ""),
     ],
 )  # fmt: skip
-def test_addresses_are_sent_as_they_were_written(
+def test_urls_are_sent_as_written(
     serve: Callable[..., Server], call: Call, url: str, line: str, host: str
 ) -> None:
     server = serve()
@@ -352,7 +352,7 @@ def test_addresses_are_sent_as_they_were_written(
     assert f"host: {host.format(port=server.port)}" in head or not host
 
 
-def test_a_user_in_the_address_becomes_a_header_and_is_never_shown(serve: Callable[..., Server], call: Call) -> None:
+def test_user_in_the_url_becomes_a_header_and_is_never_shown(serve: Callable[..., Server], call: Call) -> None:
     server = serve()
     url = f"http://me:{SECRET}@127.0.0.1:{server.port}/"
     with HttpTransport() as transport:
@@ -374,7 +374,7 @@ def test_a_user_in_the_address_becomes_a_header_and_is_never_shown(serve: Callab
         f"x://me:{SECRET}@h:1",
     ],
 )
-def test_an_address_that_cannot_be_used_is_the_callers_mistake(call: Call, url: str) -> None:
+def test_invalid_url_is_a_configuration_error(call: Call, url: str) -> None:
     with HttpTransport() as transport, pytest.raises(ConfigurationError, match="not an HTTP address") as caught:
         call(transport, HttpRequest(url))
     assert SECRET not in "".join(traceback.format_exception(caught.value))
@@ -384,7 +384,7 @@ def test_an_address_that_cannot_be_used_is_the_callers_mistake(call: Call, url: 
     "headers",
     [{"authorization": f"{SECRET}\n"}, {"authorization": f"{SECRET}\r\nx-evil: 1"}, {"x-api-key": f"{SECRET}…"}],
 )
-def test_a_header_that_cannot_be_sent_is_named_without_its_value(
+def test_invalid_header_is_named_without_its_value(
     serve: Callable[..., Server], call: Call, headers: dict[str, str]
 ) -> None:
     server = serve()
@@ -395,7 +395,7 @@ def test_a_header_that_cannot_be_sent_is_named_without_its_value(
 
 
 @pytest.mark.parametrize("method", ["", "GET / HTTP/1.1\r\nx-evil: 1\r\n\r\nPOST", "P OST"])
-def test_a_method_that_cannot_be_sent_is_the_callers_mistake(call: Call, method: str) -> None:
+def test_invalid_method_is_a_configuration_error(call: Call, method: str) -> None:
     with HttpTransport() as transport, pytest.raises(ConfigurationError, match="is not an HTTP method"):
         call(transport, HttpRequest("http://127.0.0.1:1/", method=method))
 
@@ -403,7 +403,7 @@ def test_a_method_that_cannot_be_sent_is_the_callers_mistake(call: Call, method:
 # --- connections ---------------------------------------------------------------------------------------
 
 
-def test_nothing_is_open_before_the_first_call_and_after_close(serve: Callable[..., Server], call: Call) -> None:
+def test_no_socket_is_open_before_the_first_call_and_after_close(serve: Callable[..., Server], call: Call) -> None:
     server = serve()
     with no_open_sockets():
         transport = HttpTransport()
@@ -414,7 +414,7 @@ def test_nothing_is_open_before_the_first_call_and_after_close(serve: Callable[.
         assert server.is_left(0)
 
 
-def test_a_connection_is_used_again_by_every_thread(serve: Callable[..., Server]) -> None:
+def test_threads_reuse_one_connection(serve: Callable[..., Server]) -> None:
     server = serve()
     with HttpTransport() as transport:
         for how in (blocking, streamed, blocking):
@@ -425,7 +425,7 @@ def test_a_connection_is_used_again_by_every_thread(serve: Callable[..., Server]
     assert (server.accepted, len(server.requests)) == (1, 4)
 
 
-async def test_a_connection_is_used_again_on_its_event_loop(serve: Callable[..., Server]) -> None:
+async def test_event_loop_reuses_its_connection(serve: Callable[..., Server]) -> None:
     server = serve()
     async with HttpTransport() as transport:
         for _ in range(3):
@@ -440,14 +440,14 @@ def run_and_shut_down(main: Any) -> None:
 
 
 def run_and_close(main: Any) -> None:
-    """As much code does that makes loops by hand: nothing is told that the loop ends."""
+    """Run a loop made by hand, which ends without closing its async generators."""
     loop = asyncio.new_event_loop()
     loop.run_until_complete(main)
     loop.close()
 
 
 @pytest.mark.parametrize("run", [run_and_shut_down, run_and_close])
-def test_a_thousand_calls_over_twenty_loops_leave_nothing_open(
+def test_thousand_calls_on_twenty_loops_leave_no_socket_open(
     serve: Callable[..., Server], run: Callable[[Any], None]
 ) -> None:
     server = serve()
@@ -466,18 +466,18 @@ def test_a_thousand_calls_over_twenty_loops_leave_nothing_open(
     assert server.accepted == 500
 
 
-def test_a_loop_that_is_closed_by_hand_takes_its_connections_along_under_tls_too(
+def test_connections_close_with_a_loop_that_is_closed_by_hand(
     serve: Callable[..., Server], certificates: Certificates
 ) -> None:
     server = serve(tls=certificates.server)
     with no_open_sockets():
         transport = HttpTransport(ca=certificates.ca)
         run_and_close(transport.asend(ask(server.url)))
-        assert server.is_left(0)  # nobody was asked to close the transport
+        assert server.is_left(0)  # the transport was not closed
         run_and_close(transport.asend(ask(server.url)))
 
 
-def test_one_loop_may_be_run_again_and_again(serve: Callable[..., Server]) -> None:
+def test_one_loop_can_run_several_times(serve: Callable[..., Server]) -> None:
     server = serve()
     with no_open_sockets(), closing(asyncio.new_event_loop()) as loop:
         transport = HttpTransport()
@@ -492,7 +492,7 @@ def test_one_loop_may_be_run_again_and_again(serve: Callable[..., Server]) -> No
     assert len(server.requests) == 3
 
 
-async def test_another_thread_may_close_the_connections_of_a_running_loop(serve: Callable[..., Server]) -> None:
+async def test_other_thread_closes_the_connections_of_a_running_loop(serve: Callable[..., Server]) -> None:
     server = serve()
     transport = HttpTransport()
     await transport.asend(ask(server.url))
@@ -502,7 +502,7 @@ async def test_another_thread_may_close_the_connections_of_a_running_loop(serve:
     assert await asyncio.to_thread(server.is_left, 0)
 
 
-def test_another_thread_may_close_while_the_loop_ends(serve: Callable[..., Server]) -> None:
+def test_other_thread_closes_while_the_loop_ends(serve: Callable[..., Server]) -> None:
     server, complaints = serve(), list[Any]()
     transport = HttpTransport()
 
@@ -512,19 +512,19 @@ def test_another_thread_may_close_while_the_loop_ends(serve: Callable[..., Serve
         await transport.asend(ask(server.url))
         closer = threading.Thread(target=transport.close)
         closer.start()
-        closer.join(0.05)  # it has told this loop, which does not hear before its own end has begun
+        closer.join(0.05)  # the callback waits for this loop, which is blocked until it ends
         await loop.shutdown_asyncgens()
         await asyncio.to_thread(closer.join)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # asyncio says that a generator was begun after that
+        warnings.simplefilter("ignore")  # asyncio warns of a generator that started after the shutdown
         asyncio.run(main())
     gc.collect()
     assert not complaints
     assert server.is_left(0)
 
 
-async def test_who_cancels_all_that_runs_on_a_loop_does_not_keep_connections_from_closing(
+async def test_connections_close_when_all_tasks_of_the_loop_are_cancelled(
     serve: Callable[..., Server],
 ) -> None:
     server = serve()
@@ -539,7 +539,7 @@ async def test_who_cancels_all_that_runs_on_a_loop_does_not_keep_connections_fro
     await transport.aclose()
 
 
-async def test_transports_that_came_and_went_leave_nothing_on_a_loop(serve: Callable[..., Server]) -> None:
+async def test_discarded_transports_leave_nothing_on_a_loop(serve: Callable[..., Server]) -> None:
     import aiohttp
 
     server = serve()
@@ -552,7 +552,7 @@ async def test_transports_that_came_and_went_leave_nothing_on_a_loop(serve: Call
     assert await asyncio.to_thread(server.is_left, 0)
 
 
-def test_a_forgotten_transport_closes_its_connections(serve: Callable[..., Server], call: Call) -> None:
+def test_collected_transport_closes_its_connections(serve: Callable[..., Server], call: Call) -> None:
     server = serve()
     with no_open_sockets():
         call(HttpTransport(), ask(server.url))
@@ -560,7 +560,7 @@ def test_a_forgotten_transport_closes_its_connections(serve: Callable[..., Serve
         assert server.is_left(0)
 
 
-def test_a_closed_transport_opens_anew(serve: Callable[..., Server], call: Call) -> None:
+def test_closed_transport_opens_connections_again(serve: Callable[..., Server], call: Call) -> None:
     server = serve()
     transport = HttpTransport()
     for _ in range(2):
@@ -570,7 +570,7 @@ def test_a_closed_transport_opens_anew(serve: Callable[..., Server], call: Call)
     assert server.accepted == 2
 
 
-def test_a_connection_in_use_while_the_transport_closes_is_not_kept(serve: Callable[..., Server]) -> None:
+def test_connection_in_use_at_close_is_not_kept(serve: Callable[..., Server]) -> None:
     server = serve()
     transport = HttpTransport()
     with transport.stream(ask(server.url)) as stream:
@@ -579,7 +579,7 @@ def test_a_connection_in_use_while_the_transport_closes_is_not_kept(serve: Calla
     assert server.is_left(0)
 
 
-async def test_it_closes_as_an_async_context_manager(serve: Callable[..., Server]) -> None:
+async def test_async_context_manager_closes_the_transport(serve: Callable[..., Server]) -> None:
     server = serve()
     async with HttpTransport() as transport:
         await transport.asend(ask(server.url))
@@ -598,7 +598,7 @@ UNASKED = {
 
 @dataclass
 class Impatient:
-    """Answers; when told to go on, says something unasked on the idle connection, and closes it or leaves it open."""
+    """Answer; on a signal send unsolicited bytes on the idle connection, then close it or keep it open."""
 
     what: bytes
     closes: bool
@@ -611,7 +611,7 @@ class Impatient:
         server.go_on.wait(PATIENCE)
         connection.sendall(self.what)
         if self.closes:
-            socket.socket.shutdown(connection, socket.SHUT_WR)  # TLS too: the end comes without a farewell
+            socket.socket.shutdown(connection, socket.SHUT_WR)  # ends TLS without close_notify
         self.given_up.set()
         connection.recv(1)
         return False
@@ -630,7 +630,7 @@ def given_up(
     return serve(impatient, certificates.server if request.param == "https" else None)
 
 
-def test_an_idle_connection_that_the_server_gave_up_is_not_used(
+def test_idle_connection_closed_by_the_server_is_not_reused(
     given_up: Server, impatient: Impatient, certificates: Certificates
 ) -> None:
     with HttpTransport(ca=certificates.ca) as transport:
@@ -642,13 +642,13 @@ def test_an_idle_connection_that_the_server_gave_up_is_not_used(
 
 
 @pytest.mark.parametrize("turns", [0, 1, 5])
-async def test_an_idle_connection_that_the_server_gave_up_is_not_used_awaited(
+async def test_idle_connection_closed_by_the_server_is_not_reused_async(
     given_up: Server, impatient: Impatient, certificates: Certificates, turns: int
 ) -> None:
     async with HttpTransport(ca=certificates.ca) as transport:
         await transport.asend(ask(given_up.url))
         given_up.go_on.set()
-        assert impatient.given_up.wait(PATIENCE)  # meanwhile the loop hears nothing
+        assert impatient.given_up.wait(PATIENCE)  # the loop is blocked meanwhile
         for _ in range(turns):
             await asyncio.sleep(0)
         assert (await transport.asend(ask(given_up.url))).body == b'{"ok":true}'
@@ -656,14 +656,14 @@ async def test_an_idle_connection_that_the_server_gave_up_is_not_used_awaited(
 
 
 @pytest.mark.parametrize("header", ["connection: close", "Connection: Keep-Alive, Close"])
-def test_a_server_that_will_close_is_believed(serve: Callable[..., Server], call: Call, header: str) -> None:
+def test_connection_close_header_is_obeyed(serve: Callable[..., Server], call: Call, header: str) -> None:
     server = serve(says(reply(b"", header), stay=True))
     with HttpTransport() as transport:
         call(transport, ask(server.url))
         assert server.is_left(0)
 
 
-async def test_idle_connections_are_kept_for_a_time(serve: Callable[..., Server]) -> None:
+async def test_idle_connections_expire_after_keep_alive(serve: Callable[..., Server]) -> None:
     server = serve()
     async with HttpTransport(keep_alive=0.0) as transport:
         for _ in range(2):
@@ -716,7 +716,7 @@ async def test_cancelling_closes_the_connection(serve: Callable[..., Server]) ->
 
 
 @pytest.mark.parametrize("script", [hang, drip])
-async def test_cancelling_closes_the_connection_under_tls_without_farewells(
+async def test_cancelling_closes_a_tls_connection_without_shutdown(
     serve: Callable[..., Server], certificates: Certificates, script: Script
 ) -> None:
     server = serve(script, certificates.server)
@@ -730,7 +730,7 @@ async def test_cancelling_closes_the_connection_under_tls_without_farewells(
         assert await asyncio.to_thread(server.is_left, 0)
 
 
-async def test_a_timeout_of_the_callers_own_closes_the_connection_and_stays_its_own(
+async def test_timeout_of_the_caller_closes_the_connection_and_is_raised_unchanged(
     serve: Callable[..., Server],
 ) -> None:
     server = serve(hang)
@@ -743,7 +743,7 @@ async def test_a_timeout_of_the_callers_own_closes_the_connection_and_stays_its_
 
 
 @pytest.mark.parametrize("run", [run_and_shut_down, run_and_close])
-def test_a_loop_that_ends_leaves_no_request_behind(serve: Callable[..., Server], run: Callable[[Any], None]) -> None:
+def test_ending_loop_cancels_its_requests(serve: Callable[..., Server], run: Callable[[Any], None]) -> None:
     server = serve(hang)
 
     async def leave(transport: HttpTransport) -> None:
@@ -766,7 +766,7 @@ def test_a_loop_that_ends_leaves_no_request_behind(serve: Callable[..., Server],
 @pytest.mark.skipif(
     threading.current_thread() is not threading.main_thread(), reason="signals arrive in the main thread"
 )
-def test_an_interrupt_ends_a_blocking_call_at_once(serve: Callable[..., Server]) -> None:
+def test_interrupt_ends_a_blocking_call_at_once(serve: Callable[..., Server]) -> None:
     def interrupt(server: Server, connection: socket.socket, head: str, body: bytes) -> bool:
         os.kill(os.getpid(), signal.SIGINT)
         return hang(server, connection, head, body)
@@ -797,7 +797,7 @@ sys.exit(os.wait()[1] or transport.send(request).status != 200)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_forked_child_has_connections_of_its_own(serve: Callable[..., Server]) -> None:
+def test_forked_child_opens_its_own_connections(serve: Callable[..., Server]) -> None:
     server = serve()
     done = subprocess.run([sys.executable, "-X", "dev", "-c", FORKED, server.url], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
@@ -816,7 +816,7 @@ threading.Thread(target=transport.send, args=(HttpRequest(sys.argv[2]),), daemon
 """
 
 
-def test_an_interpreter_that_ends_has_nothing_to_complain_about(serve: Callable[..., Server]) -> None:
+def test_interpreter_exits_without_warnings(serve: Callable[..., Server]) -> None:
     server, silent = serve(), serve(hang)
     command = [sys.executable, "-X", "dev", "-W", "error", "-c", EXITS, server.url, silent.url]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -845,7 +845,7 @@ BROKEN: dict[str, tuple[Script, str]] = {
 
 
 @pytest.mark.parametrize("fault", BROKEN)
-def test_a_broken_reply_is_a_transport_error_that_names_the_address(
+def test_broken_reply_is_a_transport_error_with_the_address(
     serve: Callable[..., Server], call: Call, fault: str
 ) -> None:
     script, message = BROKEN[fault]
@@ -886,7 +886,7 @@ AMBIGUOUS = [
 
 
 @pytest.mark.parametrize("wire", AMBIGUOUS)
-def test_what_two_programs_could_read_differently_is_refused(
+def test_ambiguous_framing_is_refused(
     serve: Callable[..., Server], call: Call, wire: bytes
 ) -> None:
     server = serve(says(wire))
@@ -896,7 +896,7 @@ def test_what_two_programs_could_read_differently_is_refused(
         assert server.is_left(0)
 
 
-def test_a_connection_on_which_more_came_than_was_asked_for_is_not_used_again(
+def test_connection_with_unsolicited_bytes_is_not_reused(
     serve: Callable[..., Server], call: Call
 ) -> None:
     server = serve(says(reply(b"ok") + reply(b"for somebody else"), stay=True))
@@ -906,7 +906,7 @@ def test_a_connection_on_which_more_came_than_was_asked_for_is_not_used_again(
     assert server.accepted == 2
 
 
-def test_a_reply_framed_in_two_ways_is_the_last_on_its_connection(serve: Callable[..., Server]) -> None:
+def test_connection_is_not_reused_after_a_reply_with_two_framings(serve: Callable[..., Server]) -> None:
     twice = head("transfer-encoding: chunked", "content-length: 3") + b"1\r\na\r\n0\r\n\r\n"
     server = serve(says(twice, stay=True))
     with HttpTransport() as transport:
@@ -915,7 +915,7 @@ def test_a_reply_framed_in_two_ways_is_the_last_on_its_connection(serve: Callabl
 
 
 @pytest.mark.parametrize("coding", ["gzip", "identity"])
-def test_a_reply_that_is_too_long_is_refused_and_not_tried_again(
+def test_too_long_reply_is_refused_and_not_retryable(
     serve: Callable[..., Server], call: Call, coding: str
 ) -> None:
     body = gzip.compress(bytes(5_000)) if coding == "gzip" else bytes(5_000)
@@ -931,7 +931,7 @@ def test_a_reply_that_is_too_long_is_refused_and_not_tried_again(
             assert call(transport, ask(server.url)).body == bytes(5_000)
 
 
-def test_a_reply_that_is_too_long_is_refused_before_its_end(serve: Callable[..., Server], call: Call) -> None:
+def test_too_long_reply_is_refused_before_it_ends(serve: Callable[..., Server], call: Call) -> None:
     begins = head("content-length: 1000000") + bytes(5_000)  # and nothing more ever comes
     server = serve(says(begins, stay=True))
     with no_open_sockets(), HttpTransport(max_reply=4_999, timeout=20) as transport:
@@ -940,7 +940,7 @@ def test_a_reply_that_is_too_long_is_refused_before_its_end(serve: Callable[...,
         assert server.is_left(0)
 
 
-def test_a_refused_connection_says_so(call: Call) -> None:
+def test_refused_connection_error_names_the_problem(call: Call) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
     with no_open_sockets(), HttpTransport() as transport:
@@ -958,14 +958,14 @@ def unknown(*args: Any, **kwargs: Any) -> Any:
     raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
 
-def test_an_unknown_host_says_so(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_host_error_names_the_problem(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     with HttpTransport() as transport, pytest.raises(LMTransportError, match="name is unknown"):
         call(transport, ask("http://nowhere.invalid/"))
 
 
 @pytest.mark.parametrize("script", [hang, drip, drip_to_the_end])
-def test_a_slow_server_fails_at_the_deadline(serve: Callable[..., Server], call: Call, script: Script) -> None:
+def test_slow_server_fails_at_the_deadline(serve: Callable[..., Server], call: Call, script: Script) -> None:
     server = serve(script)
     with no_open_sockets(), HttpTransport(timeout=0.15) as transport:
         with pytest.raises(LMTimeoutError, match=r"did not answer within 0\.15 s") as caught:
@@ -976,14 +976,14 @@ def test_a_slow_server_fails_at_the_deadline(serve: Callable[..., Server], call:
         del caught
 
 
-def test_a_request_may_have_a_deadline_of_its_own(serve: Callable[..., Server], call: Call) -> None:
+def test_request_timeout_overrides_the_transport(serve: Callable[..., Server], call: Call) -> None:
     with HttpTransport() as transport, pytest.raises(LMTimeoutError, match=r"0\.1 s"):
         call(transport, ask(serve(hang).url, timeout=0.1))
     with HttpTransport(timeout=0.0001) as transport:
         assert call(transport, ask(serve().url, timeout=PATIENCE)).status == 200
 
 
-async def test_of_many_requests_each_keeps_its_own_deadline(serve: Callable[..., Server]) -> None:
+async def test_concurrent_requests_keep_their_own_deadlines(serve: Callable[..., Server]) -> None:
     server = serve(hang)
     failed: list[str] = []
 
@@ -1001,7 +1001,7 @@ async def test_of_many_requests_each_keeps_its_own_deadline(serve: Callable[...,
     assert failed == ["0.1", "0.15", "0.2", "0.25"]
 
 
-def test_connecting_has_a_limit_that_includes_tls(call: Call) -> None:
+def test_connect_timeout_includes_tls(call: Call) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as silent, no_open_sockets():
         url = f"https://127.0.0.1:{silent.getsockname()[1]}/"
         with (
@@ -1014,12 +1014,12 @@ def test_connecting_has_a_limit_that_includes_tls(call: Call) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"max_reply": 0}, {"timeout": 0}, {"connect_timeout": -1}, {"timeout": float("nan")}]
 )
-def test_limits_that_cannot_be_met_are_refused(wrong: dict[str, float]) -> None:
+def test_invalid_limits_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(wrong))):
         HttpTransport(**wrong)  # type: ignore[arg-type]
 
 
-def test_an_answer_that_comes_before_the_request_was_read_is_heard(serve: Callable[..., Server], call: Call) -> None:
+def test_reply_before_the_request_is_fully_read_is_returned(serve: Callable[..., Server], call: Call) -> None:
     too_long = reply(b"too long", "connection: close", status="413 Too long")
     with closing(socket.create_server(("127.0.0.1", 0))) as listening:
 
@@ -1038,7 +1038,7 @@ def test_an_answer_that_comes_before_the_request_was_read_is_heard(serve: Callab
     assert (got.status, got.body) == (413, b"too long")
 
 
-async def test_what_is_still_to_be_sent_when_the_answer_has_come_is_not_sent() -> None:
+async def test_sending_stops_when_the_reply_is_complete() -> None:
     body, come, answered, over = b"x" * 30_000_000, 0, threading.Event(), threading.Event()
     with closing(socket.create_server(("127.0.0.1", 0))) as listening:
 
@@ -1061,7 +1061,7 @@ async def test_what_is_still_to_be_sent_when_the_answer_has_come_is_not_sent() -
     assert come < len(body)
 
 
-def test_provisional_answers_are_passed_over(serve: Callable[..., Server], call: Call) -> None:
+def test_provisional_replies_are_skipped(serve: Callable[..., Server], call: Call) -> None:
     server = serve(says(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nlink: x\r\n\r\n", reply(b"done")))
     with HttpTransport() as transport:
         assert call(transport, ask(server.url)).body == b"done"
@@ -1071,7 +1071,7 @@ def test_provisional_answers_are_passed_over(serve: Callable[..., Server], call:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_refused_and_the_key_goes_nowhere(serve: Callable[..., Server], call: Call, status: int) -> None:
+def test_redirect_is_refused_and_the_key_is_not_sent(serve: Callable[..., Server], call: Call, status: int) -> None:
     elsewhere = serve()
     location = f"location: {elsewhere.url}?key={SECRET}"
     server = serve(says(reply(b"", location, status=f"{status} Moved"), stay=True))
@@ -1089,7 +1089,7 @@ def test_a_redirect_is_refused_and_the_key_goes_nowhere(serve: Callable[..., Ser
 
 @dataclass(frozen=True)
 class Certificates:
-    """An authority nobody knows, as a file, and what it issued."""
+    """An untrusted authority, as a file, and its certificates."""
 
     ca: Path
     client: Path
@@ -1115,7 +1115,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return Certificates(folder / "ca.pem", folder / "client.pem", own, demanding, other)
 
 
-def test_an_authority_of_ones_own_is_trusted_when_named(
+def test_private_authority_is_trusted_when_given(
     serve: Callable[..., Server], call: Call, certificates: Certificates
 ) -> None:
     server = serve(tls=certificates.server)
@@ -1126,7 +1126,7 @@ def test_an_authority_of_ones_own_is_trusted_when_named(
     assert server.is_left(0)
 
 
-def test_a_certificate_of_an_unknown_authority_is_refused_for_good(
+def test_certificate_of_an_unknown_authority_is_refused_and_not_retryable(
     serve: Callable[..., Server], call: Call, certificates: Certificates
 ) -> None:
     server = serve(tls=certificates.server)
@@ -1140,7 +1140,7 @@ def test_a_certificate_of_an_unknown_authority_is_refused_for_good(
     assert server.is_left(0)
 
 
-def test_a_certificate_for_another_host_is_refused(
+def test_certificate_for_another_host_is_refused(
     serve: Callable[..., Server], call: Call, certificates: Certificates
 ) -> None:
     server = serve(tls=certificates.other_host)
@@ -1149,7 +1149,7 @@ def test_a_certificate_for_another_host_is_refused(
     assert server.requests == []
 
 
-def test_a_client_certificate_is_shown_to_who_wants_one(
+def test_client_certificate_is_sent_when_requested(
     serve: Callable[..., Server], call: Call, certificates: Certificates
 ) -> None:
     server = serve(tls=certificates.demanding)
@@ -1160,7 +1160,7 @@ def test_a_client_certificate_is_shown_to_who_wants_one(
     assert len(server.requests) == 1
 
 
-def test_a_tls_context_of_ones_own_is_used_as_it_is(
+def test_given_tls_context_is_used_unchanged(
     serve: Callable[..., Server], call: Call, certificates: Certificates
 ) -> None:
     server = serve(tls=certificates.server)
@@ -1169,19 +1169,19 @@ def test_a_tls_context_of_ones_own_is_used_as_it_is(
 
 
 @pytest.mark.parametrize("wrong", [{"ca": "/no/such/file.pem"}, {"certificate": ("/no/such.pem", "/no/such.key")}])
-def test_certificates_that_cannot_be_read_are_the_callers_mistake(call: Call, wrong: dict[str, Any]) -> None:
+def test_unreadable_certificates_are_a_configuration_error(call: Call, wrong: dict[str, Any]) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as listening, no_open_sockets():
         url = f"https://127.0.0.1:{listening.getsockname()[1]}/"
         with HttpTransport(**wrong) as transport, pytest.raises(ConfigurationError, match="cannot be loaded"):
             call(transport, ask(url))
 
 
-def test_two_ways_of_saying_whom_to_trust_are_one_too_many(certificates: Certificates) -> None:
+def test_tls_context_beside_ca_is_refused(certificates: Certificates) -> None:
     with pytest.raises(ConfigurationError, match="tls="):
         HttpTransport(tls=ssl.create_default_context(), ca=certificates.ca)
 
 
-def test_a_reply_cut_off_under_tls_is_an_error(
+def test_truncated_reply_over_tls_is_an_error(
     serve: Callable[..., Server], call: Call, certificates: Certificates
 ) -> None:
     server = serve(says(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc"), certificates.server)
@@ -1192,7 +1192,7 @@ def test_a_reply_cut_off_under_tls_is_an_error(
         call(transport, ask(server.url))
 
 
-def test_what_is_no_tls_is_an_error(call: Call) -> None:
+def test_server_without_tls_is_an_error(call: Call) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as listening:
 
         def greet_in_plain_text() -> None:
@@ -1211,7 +1211,7 @@ def test_what_is_no_tls_is_an_error(call: Call) -> None:
 
 
 def forward(server: Server, connection: socket.socket, head: str, body: bytes) -> bool:
-    """What an HTTP proxy does with a plain request; here it is the model as well."""
+    """An HTTP proxy for plain requests that answers as the model."""
     connection.sendall(reply(b"by the proxy"))
     return True
 
@@ -1276,7 +1276,7 @@ class SocksServer(Server):
         return known
 
 
-def test_an_http_proxy_gets_plain_requests_whole(serve: Callable[..., Server], call: Call) -> None:
+def test_http_proxy_receives_plain_requests(serve: Callable[..., Server], call: Call) -> None:
     proxy = serve(forward)
     with HttpTransport(proxy=f"http://me:{SECRET}@127.0.0.1:{proxy.port}") as transport:
         assert call(transport, HttpRequest("http://model.test/v1?a=b")).body == b"by the proxy"
@@ -1286,7 +1286,7 @@ def test_an_http_proxy_gets_plain_requests_whole(serve: Callable[..., Server], c
     assert "proxy-authorization: Basic bWU6c2stY2FuYXJ5LTVReg==" in lines
 
 
-def test_an_http_proxy_is_a_tunnel_for_tls_and_sees_no_key(
+def test_http_proxy_tunnels_tls_and_sees_no_key(
     serve: Callable[..., Server], call: Call, certificates: Certificates
 ) -> None:
     target = serve(tls=certificates.server)
@@ -1304,7 +1304,7 @@ def test_an_http_proxy_is_a_tunnel_for_tls_and_sees_no_key(
     assert target.is_left(0)
 
 
-def test_a_proxy_may_itself_speak_tls(serve: Callable[..., Server], call: Call, certificates: Certificates) -> None:
+def test_proxy_over_tls_is_supported(serve: Callable[..., Server], call: Call, certificates: Certificates) -> None:
     target = serve(tls=certificates.server)
     proxy = serve(tunnel_to(target), certificates.server)
 
@@ -1347,7 +1347,7 @@ class TlsInTls:
 
 
 @pytest.mark.parametrize(("status", "hint"), [("407 Auth", "put a user name"), ("503 No", "status 503")])
-def test_a_proxy_that_refuses_is_named_without_its_password(
+def test_refusing_http_proxy_is_named_without_its_password(
     serve: Callable[..., Server], call: Call, status: str, hint: str
 ) -> None:
     proxy = serve(says(reply(b"", status=status)))
@@ -1362,7 +1362,7 @@ def test_a_proxy_that_refuses_is_named_without_its_password(
 
 @pytest.mark.parametrize("scheme", ["socks5", "socks5h"])
 @pytest.mark.parametrize("password", ["", SECRET])
-def test_a_socks_proxy_resolves_the_name_and_carries_the_request(
+def test_socks_proxy_resolves_the_name_and_carries_the_request(
     serve: Callable[..., Server], call: Call, scheme: str, password: str
 ) -> None:
     target = serve()
@@ -1388,7 +1388,7 @@ def test_a_socks_proxy_resolves_the_name_and_carries_the_request(
         ]
 
 
-def test_tls_goes_through_a_socks_proxy(serve: Callable[..., Server], call: Call, certificates: Certificates) -> None:
+def test_tls_works_through_a_socks_proxy(serve: Callable[..., Server], call: Call, certificates: Certificates) -> None:
     target = serve(tls=certificates.server)
     proxy = SocksServer(target)
     with closing(proxy), HttpTransport(proxy=f"socks5://127.0.0.1:{proxy.port}", ca=certificates.ca) as transport:
@@ -1403,7 +1403,7 @@ def test_tls_goes_through_a_socks_proxy(serve: Callable[..., Server], call: Call
         (b"right", 0, f"me:{SECRET}@", "put the user and password into its URL"),
     ],
 )
-def test_a_socks_proxy_that_refuses_is_named_without_its_password(
+def test_refusing_socks_proxy_is_named_without_its_password(
     serve: Callable[..., Server], call: Call, password: bytes, status: int, user: str, message: str
 ) -> None:
     proxy = SocksServer(serve(), password, status)
@@ -1415,7 +1415,7 @@ def test_a_socks_proxy_that_refuses_is_named_without_its_password(
         del caught
 
 
-def test_a_socks_proxy_without_its_extra_says_what_to_install(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_socks_proxy_without_the_extra_names_the_package_to_install(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aiohttp_socks", None)
     with HttpTransport(proxy=f"socks5://me:{SECRET}@127.0.0.1") as transport:
         with pytest.raises(ConfigurationError, match=r'pip install "sigwire\[socks\]"') as caught:
@@ -1426,14 +1426,14 @@ def test_a_socks_proxy_without_its_extra_says_what_to_install(call: Call, monkey
 @pytest.mark.parametrize(
     "url", ["socks4://host:1", "ftp://host:1", "http://", "http://host:port", f"x://me:{SECRET}@h:1"]
 )
-def test_a_proxy_that_cannot_be_used_is_the_callers_mistake(url: str) -> None:
+def test_invalid_proxy_is_a_configuration_error(url: str) -> None:
     with pytest.raises(ConfigurationError, match="socks5h") as caught:
         HttpTransport(proxy=url)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"])
-def test_the_environment_names_the_proxy(
+def test_environment_names_the_proxy(
     serve: Callable[..., Server], call: Call, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     proxy = serve(forward)
@@ -1442,7 +1442,7 @@ def test_the_environment_names_the_proxy(
         assert call(transport, ask("http://model.test/")).body == b"by the proxy"
 
 
-def test_the_environment_is_not_asked_where_that_was_switched_off(
+def test_trust_env_false_ignores_the_environment(
     serve: Callable[..., Server], call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proxy = serve(forward)
@@ -1453,7 +1453,7 @@ def test_the_environment_is_not_asked_where_that_was_switched_off(
     assert proxy.accepted == 0
 
 
-def test_this_machine_is_reached_without_the_environments_proxy(
+def test_loopback_is_reached_without_the_proxy_of_the_environment(
     serve: Callable[..., Server], call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, proxy = serve(), serve(forward)
@@ -1484,7 +1484,7 @@ def test_this_machine_is_reached_without_the_environments_proxy(
         ("", "http://model.test/", False),
     ],
 )
-def test_exceptions_from_the_environments_proxy(
+def test_no_proxy_entries_exclude_hosts(
     monkeypatch: pytest.MonkeyPatch, exceptions: str, url: str, direct: bool
 ) -> None:
     monkeypatch.setenv("http_proxy", "http://proxy.test:3128")
@@ -1492,7 +1492,7 @@ def test_exceptions_from_the_environments_proxy(
     assert (proxy_from_env(parse_url(url)) is None) == direct
 
 
-def test_a_cgi_program_does_not_take_its_proxy_from_a_visitors_header(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cgi_program_ignores_upper_case_http_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://proxy.test:3128")
     assert proxy_from_env(parse_url("http://model.test/"))
     monkeypatch.setenv("REQUEST_METHOD", "GET")
@@ -1503,7 +1503,7 @@ def test_a_cgi_program_does_not_take_its_proxy_from_a_visitors_header(monkeypatc
 
 
 def step_by_step(server: Server, connection: socket.socket, head: str, body: bytes) -> bool:
-    """A chunk, and the next only when the client says that it has seen this one."""
+    """Send a chunk; send the next one when the client has received it."""
     connection.sendall(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-type: text/event-stream\r\n\r\n")
     for number in range(5):
         connection.sendall(b"7\r\ndata: %d\r\n" % number)
@@ -1513,7 +1513,7 @@ def step_by_step(server: Server, connection: socket.socket, head: str, body: byt
     return True
 
 
-def test_pieces_are_handed_on_as_they_come(serve: Callable[..., Server]) -> None:
+def test_chunks_are_yielded_as_they_arrive(serve: Callable[..., Server]) -> None:
     server = serve(step_by_step)
     with HttpTransport() as transport:
         for _ in range(2):
@@ -1527,7 +1527,7 @@ def test_pieces_are_handed_on_as_they_come(serve: Callable[..., Server]) -> None
     assert server.accepted == 1
 
 
-async def test_pieces_are_handed_on_as_they_come_awaited(serve: Callable[..., Server]) -> None:
+async def test_chunks_are_yielded_as_they_arrive_async(serve: Callable[..., Server]) -> None:
     server = serve(step_by_step)
     async with HttpTransport() as transport:
         for _ in range(2):
@@ -1541,7 +1541,7 @@ async def test_pieces_are_handed_on_as_they_come_awaited(serve: Callable[..., Se
     assert server.accepted == 1
 
 
-def test_leaving_a_stream_early_closes_its_connection(serve: Callable[..., Server]) -> None:
+def test_closing_a_stream_early_closes_the_connection(serve: Callable[..., Server]) -> None:
     server = serve(drip)
     with no_open_sockets(), HttpTransport() as transport:
         with transport.stream(ask(server.url)) as stream:
@@ -1558,7 +1558,7 @@ def test_leaving_a_stream_early_closes_its_connection(serve: Callable[..., Serve
 @pytest.mark.parametrize(
     "script", [drip, says(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx")], ids=["left", "cut off"]
 )
-def test_reading_on_where_a_reply_was_let_go_of_is_an_error_each_time(
+def test_reading_a_closed_reply_is_an_error_each_time(
     serve: Callable[..., Server], script: Script
 ) -> None:
     with no_open_sockets(), HttpTransport() as transport:
@@ -1578,7 +1578,7 @@ def test_reading_on_where_a_reply_was_let_go_of_is_an_error_each_time(
 @pytest.mark.parametrize(
     "script", [drip, says(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx")], ids=["left", "cut off"]
 )
-async def test_reading_on_where_a_reply_was_let_go_of_is_an_error_each_time_awaited(
+async def test_reading_a_closed_reply_is_an_error_each_time_async(
     serve: Callable[..., Server], script: Script
 ) -> None:
     async with HttpTransport() as transport:
@@ -1592,7 +1592,7 @@ async def test_reading_on_where_a_reply_was_let_go_of_is_an_error_each_time_awai
                 await anext(aiter(stream))
 
 
-async def test_leaving_a_stream_early_closes_its_connection_awaited(serve: Callable[..., Server]) -> None:
+async def test_closing_a_stream_early_closes_the_connection_async(serve: Callable[..., Server]) -> None:
     server = serve(drip)
 
     async def read(transport: HttpTransport) -> None:
@@ -1645,7 +1645,7 @@ def says_hello() -> Steps[bytes]:
 
 @pytest.mark.parametrize("script", [hang, begin_and_hang], ids=["before the head", "in the body"])
 @pytest.mark.parametrize("proxied", [False, True])
-def test_who_leaves_a_program_wakes_what_waits_in_its_threads(
+def test_cancelling_steps_wakes_their_waiting_threads(
     serve: Callable[..., Server], script: Script, proxied: bool
 ) -> None:
     server = serve(script)
@@ -1677,7 +1677,7 @@ def a_full_house() -> Iterator[str]:
 
 @contextmanager
 def a_silent_house() -> Iterator[str]:
-    """The address of a server that takes connections and never says a word."""
+    """The address of a server that accepts connections and sends nothing."""
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         yield f"https://127.0.0.1:{server.getsockname()[1]}/"
 
@@ -1688,7 +1688,7 @@ def deaf(request: pytest.FixtureRequest) -> Iterator[str]:
         yield url
 
 
-def test_who_leaves_a_program_does_not_wait_for_a_connection_that_is_being_made(deaf: str) -> None:
+def test_cancelling_steps_does_not_wait_for_a_connecting_socket(deaf: str) -> None:
     with no_open_sockets(), HttpTransport(connect_timeout=30) as transport:
 
         def program() -> Steps[Any]:
@@ -1703,7 +1703,7 @@ def test_who_leaves_a_program_does_not_wait_for_a_connection_that_is_being_made(
         assert time.monotonic() - before < PATIENCE
 
 
-async def test_nor_does_who_cancels_what_makes_it(deaf: str) -> None:
+async def test_cancelling_a_task_does_not_wait_for_a_connecting_socket(deaf: str) -> None:
     async with HttpTransport(connect_timeout=30) as transport:
         task = asyncio.ensure_future(arun(fetched(Fetch(transport, deaf))))
         await asyncio.to_thread(wait_until, lambda: client_sockets() > 0)
@@ -1723,7 +1723,7 @@ def wait_until(true: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("proxied", [False, True])
-async def test_so_does_who_cancels_what_awaits_them(serve: Callable[..., Server], proxied: bool) -> None:
+async def test_cancelling_a_task_wakes_its_waiting_threads(serve: Callable[..., Server], proxied: bool) -> None:
     server = serve(begin_and_hang)
     async with HttpTransport(proxy=f"http://127.0.0.1:{server.port}" if proxied else None) as transport:
         url = "http://model.test/v1" if proxied else server.url
@@ -1747,6 +1747,6 @@ print(sorted({"aiohttp", "asyncio", "yarl", "python_socks"} & sys.modules.keys()
 """
 
 
-def test_a_blocking_call_loads_no_asynchronous_client(serve: Callable[..., Server]) -> None:
+def test_blocking_call_does_not_import_aiohttp(serve: Callable[..., Server]) -> None:
     done = subprocess.run([sys.executable, "-c", LIGHT, serve().url], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
