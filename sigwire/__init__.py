@@ -76,20 +76,13 @@ if TYPE_CHECKING:
     )
     from sigwire.lm.base import BaseLM, LanguageModel
     from sigwire.lm.client import LM
-    from sigwire.lm.fake import DummyLM, FakeLM
+    from sigwire.lm.fake import FakeLM
     from sigwire.modules.agents.react import AgentRun, ReAct, ReActStep
     from sigwire.modules.agents.toolbox import Toolbox
     from sigwire.modules.chain_of_thought import ChainOfThought
     from sigwire.modules.looking_back import inspect_history
     from sigwire.modules.module import Module
     from sigwire.modules.predict import Predict
-    from sigwire.modules.streamify import (
-        StatusMessage,
-        StatusMessageProvider,
-        StreamListener,
-        StreamResponse,
-        streamify,
-    )
     from sigwire.observe.callbacks import BaseCallback
     from sigwire.observe.usage import track_usage
     from sigwire.settings import configure, context, settings
@@ -98,8 +91,6 @@ if TYPE_CHECKING:
     from sigwire.signatures.types.history import History
     from sigwire.signatures.types.media import Audio, File, Image
     from sigwire.signatures.types.text import Code, Reasoning
-
-    from . import streaming
 
 __all__ = [
     "LM",
@@ -121,7 +112,6 @@ __all__ = [
     "ConfigurationError",
     "ContentFiltered",
     "ContextWindowExceededError",
-    "DummyLM",
     "EmptyResponse",
     "EventLoopError",
     "Example",
@@ -172,10 +162,6 @@ __all__ = [
     "SignatureError",
     "SigwireError",
     "StateError",
-    "StatusMessage",
-    "StatusMessageProvider",
-    "StreamListener",
-    "StreamResponse",
     "TextDelta",
     "Tool",
     "ToolCall",
@@ -203,14 +189,11 @@ __all__ = [
     "is_retryable_lm_error",
     "make_signature",
     "settings",
-    "streamify",
-    "streaming",
     "track_usage",
 ]
 
 # Where each name lives: the same as the imports above, which only type checkers read (tests/test_house.py compares them).
 _HOMES = {
-    "sigwire": "streaming",
     "sigwire.adapters.base": "Adapter",
     "sigwire.adapters.chat": "ChatAdapter",
     "sigwire.adapters.json": "JSONAdapter",
@@ -235,13 +218,12 @@ _HOMES = {
     ),
     "sigwire.lm.base": "BaseLM LanguageModel",
     "sigwire.lm.client": "LM",
-    "sigwire.lm.fake": "DummyLM FakeLM",
+    "sigwire.lm.fake": "FakeLM",
     "sigwire.modules.chain_of_thought": "ChainOfThought",
     "sigwire.modules.looking_back": "inspect_history",
     "sigwire.modules.module": "Module",
     "sigwire.modules.predict": "Predict",
     "sigwire.modules.agents.react": "AgentRun ReAct ReActStep",
-    "sigwire.modules.streamify": "StatusMessage StatusMessageProvider StreamListener StreamResponse streamify",
     "sigwire.modules.agents.toolbox": "Toolbox",
     "sigwire.observe.callbacks": "BaseCallback",
     "sigwire.observe.usage": "track_usage",
@@ -253,13 +235,18 @@ _HOMES = {
     "sigwire.signatures.types.text": "Code Reasoning",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+_DSPY_ONLY = frozenset(
+    "DummyLM SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
+    "streaming streaming_response sync_send_to_stream".split()
+)
 
 
 def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
-        raise AttributeError(f"sigwire has no public name {name!r}; dir(sigwire) lists them.")
-    value = import_module(f"{home}.{name}") if home == __name__ else getattr(import_module(home), name)
+        where = "it is in sigwire.dspy (import sigwire.dspy as dspy)" if name in _DSPY_ONLY else "dir(sigwire) lists them"
+        raise AttributeError(f"sigwire has no public name {name!r}; {where}.")
+    value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

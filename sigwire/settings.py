@@ -52,9 +52,6 @@ class Settings:
         0, "How many requests each module remembers for `inspect_history`; 0 is none.", "count"
     )
     num_threads: int = _key(8, "How many calls `batch` and `abatch` have under way at once.", "positive")
-    send_stream: Any = _key(
-        None, "Where a model of your own may put chunks for the reader of a stream; set by `streamify`.", "sender"
-    )
     warn_on_type_mismatch: bool = _key(True, "Warn when an input does not fit its declared type.", "switch")
 
 
@@ -79,18 +76,9 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "adapter": (lambda value: value is None or _is_one(value, "plan"), "an adapter such as sigwire.ChatAdapter()"),
     "listeners": (_are_listeners, "a list of listeners such as [MyCallback()]"),
     "trace": (lambda value: value is None or isinstance(value, list), "a list or None"),
-    "sender": (lambda value: value is None or _is_one(value, "send"), "something with a method send, or None"),
     "switch": (lambda value: isinstance(value, bool), "True or False"),
     "count": (lambda value: _is_number(value, 0), "a number, 0 or more"),
     "positive": (lambda value: _is_number(value, 1), "a number above 0"),
-}
-
-# What DSPy's settings of these names do, here.
-_ELSEWHERE = {
-    "allow_tool_async_sync_conversion": "Async tools can always be called blocking.",
-    "async_max_workers": "num_threads limits batches.",
-    "disable_history": "Modules remember nothing unless max_history_size is set.",
-    "usage_tracker": "Write with track_usage() as tracker.",
 }
 
 _KEYS = {entry.name: entry for entry in fields(Settings)}
@@ -99,10 +87,7 @@ _KEYS = {entry.name: entry for entry in fields(Settings)}
 def _checked(values: dict[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
         if name not in _KEYS:
-            hint = f" {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
-            raise ConfigurationError(
-                f"There is no setting {name!r}.{hint} The settings are {', '.join(sorted(_KEYS))}."
-            )
+            raise ConfigurationError(f"There is no setting {name!r}. The settings are {', '.join(sorted(_KEYS))}.")
         fits, wanted = _CHECKS[_KEYS[name].metadata["check"]]
         if not fits(value):
             raise ConfigurationError(f"The setting {name!r} takes {wanted}, not {value!r:.80}.")

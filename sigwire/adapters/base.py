@@ -6,10 +6,9 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from sigwire.adapters.plan import FollowUp, ParsedChoice, Plan, ToolsMode
@@ -29,14 +28,6 @@ __all__ = ["Adapter", "FollowUp", "ParsedChoice", "Plan"]
 _HIDDEN = frozenset({"tools", "tool_calls", "history"})
 _LEAST = Capabilities()
 _PLANS_KEPT = 256
-_NO_FALLBACK = (
-    "use_json_adapter_fallback=True has no effect: one call is one request. An answer that is a JSON object is read as it "
-    "stands; to ask again after an answer that cannot be read, use Predict(..., max_repairs=1)."
-)
-_NO_NATIVE_TYPES = (
-    "native_response_types has no effect: an output of type Reasoning is the model's own reasoning wherever the model's "
-    "capabilities have it."
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +42,6 @@ class Adapter(ABC):
     For a model that is offered tools as text: ``tool_schemas`` shows them in "full" or "compact"; ``text_tools`` is the form
     of calls and results, "seed" or a model family's own such as "hermes" (``text_tools.styles``). ``calls_alone``: calls
     written as text, in whatever form, count only in a message that is nothing else; for tools that can do harm.
-
-    DSPy's ``use_native_function_calling`` is another name for ``native_tools``. Its ``use_json_adapter_fallback`` and
-    ``native_response_types`` are taken, and warn where they ask for what is not done here.
     """
 
     strict: bool = False
@@ -65,24 +53,10 @@ class Adapter(ABC):
     demos: DemoLayout = "turns"
     parallel_tool_calls: bool | None = None
     callbacks: Sequence[Any] | None = field(default=None, repr=False, compare=False)
-    use_native_function_calling: InitVar[bool | None] = None
-    use_json_adapter_fallback: InitVar[bool | None] = None
-    native_response_types: InitVar[Sequence[Any] | None] = None
     _plans: dict[Any, Plan] = field(default_factory=dict[Any, Plan], init=False, repr=False, compare=False)
 
-    def __post_init__(
-        self,
-        use_native_function_calling: bool | None,
-        use_json_adapter_fallback: bool | None,
-        native_response_types: Sequence[Any] | None,
-    ) -> None:
-        if use_native_function_calling is not None:
-            object.__setattr__(self, "native_tools", use_native_function_calling)
+    def __post_init__(self) -> None:
         style_named(self.text_tools)
-        if use_json_adapter_fallback:
-            warnings.warn(_NO_FALLBACK, stacklevel=3)
-        if native_response_types:
-            warnings.warn(_NO_NATIVE_TYPES, stacklevel=3)
 
     def __getstate__(self) -> dict[str, Any]:
         # Plans are found by the identity of objects of this process, so a copy makes its own.

@@ -39,8 +39,8 @@ class TwoStepAdapter(Adapter):
     extraction_model: Any
     extraction_adapter: Adapter = field(default_factory=ChatAdapter)
 
-    def __post_init__(self, *options_of_dspy: Any) -> None:
-        super().__post_init__(*options_of_dspy)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if not hasattr(self.extraction_model, "capabilities"):
             raise ConfigurationError(
                 f"TwoStepAdapter extracts with a language model, not {type(self.extraction_model).__name__}: "

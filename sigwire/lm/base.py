@@ -72,8 +72,8 @@ class BaseLM:
     """Base of language models; write ``forward`` and use it like any other.
 
     ``kwargs`` holds the generation options, ``temperature`` and ``max_tokens`` always among them; a subclass merges them as it
-    likes. ``capabilities`` says what the model can do, in one object; without it they are read off the ``supports_...``
-    properties, which a subclass may override. The last ``history_size`` calls are kept in ``history``; 0 keeps none.
+    likes. ``capabilities`` says what the model can do, in one object. The last ``history_size`` calls are kept in
+    ``history``; 0 keeps none.
 
     >>> class Shout(BaseLM):
     ...     def forward(self, prompt=None, messages=None, **kwargs):
@@ -86,24 +86,28 @@ class BaseLM:
     """
 
     history_size: int = 50
+    model_type: str = "chat"  # an entry of ``history``
     _capabilities: Capabilities | None = None
     _left_out: tuple[str, ...] = ()
 
     def __init__(
         self,
         model: str,
-        model_type: str = "chat",
+        *,
         temperature: float | None = None,
         max_tokens: int | None = None,
         cache: bool = True,
         callbacks: Sequence[Any] | None = None,
         num_retries: int = 3,
-        *,
         capabilities: Capabilities | None = None,
         **kwargs: Any,
     ) -> None:
+        if (model_type := kwargs.pop("model_type", "chat")) != "chat":  # earlier states name it
+            raise ConfigurationError(
+                f"{type(self).__name__} has no model_type={model_type!r} (making {model!r}). Give wire={model_type!r} to "
+                "sigwire.LM, or use sigwire.dspy.LM."
+            )
         self.model = model
-        self.model_type = model_type
         self.cache = cache
         self.num_retries = num_retries
         self.callbacks: list[Any] = list(callbacks or ())
@@ -241,37 +245,16 @@ class BaseLM:
     def capabilities(self) -> Capabilities:
         """What the model can do."""
         if self._capabilities is None:
-            self._capabilities = Capabilities(
-                native_tools=self.supports_function_calling,
-                parallel_tool_calls=self.supports_function_calling,
-                json_schema=self.supports_response_schema,
-                reasoning=self.supports_reasoning,
-            )
+            self._capabilities = self._default_capabilities()
         return self._capabilities
 
     @capabilities.setter
     def capabilities(self, capabilities: Capabilities) -> None:
         self._capabilities = capabilities
 
-    @property
-    def supports_function_calling(self) -> bool:
-        """Whether the model takes tools natively."""
-        return self._capabilities is not None and self._capabilities.native_tools
-
-    @property
-    def supports_reasoning(self) -> bool:
-        """Whether the model reasons natively."""
-        return self._capabilities is not None and self._capabilities.reasoning
-
-    @property
-    def supports_response_schema(self) -> bool:
-        """Whether the model answers by a JSON Schema."""
-        return self._capabilities is not None and self._capabilities.json_schema
-
-    @property
-    def supported_params(self) -> set[str]:
-        """The generation options that are known to work; empty where nothing is known."""
-        return set()
+    def _default_capabilities(self) -> Capabilities:
+        """The capabilities of a model that was given none."""
+        return Capabilities()
 
     # --- looking back ----------------------------------------------------------------------------------
 
@@ -330,12 +313,11 @@ class BaseLM:
         them again after loading.
 
         >>> sorted(BaseLM("m", api_key="secret", temperature=0.5).dump_state())
-        ['cache', 'class', 'max_tokens', 'model', 'model_type', 'num_retries', 'temperature']
+        ['cache', 'class', 'max_tokens', 'model', 'num_retries', 'temperature']
         """
         return {
             "class": _class_path(type(self)),
             "model": self.model,
-            "model_type": self.model_type,
             "cache": self.cache,
             "num_retries": self.num_retries,
             **storable_options(self.kwargs),
@@ -377,7 +359,7 @@ def _is_endpoint(name: str) -> bool:
     return name in _ENDPOINTS or _ENDPOINT_WORD.search(name) is not None
 
 
-_OWN_CLASSES = frozenset({"sigwire.lm.client.LM"})
+_OWN_CLASSES = frozenset({"sigwire.lm.client.LM", "sigwire.dspy.lm.LM"})
 
 
 def _class_path(cls: type) -> str:

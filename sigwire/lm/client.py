@@ -55,13 +55,12 @@ class LM(BaseLM):
     def __init__(
         self,
         model: str,
-        model_type: str = "chat",
+        *,
         temperature: float | None = None,
         max_tokens: int | None = None,
         cache: bool = True,
         callbacks: Sequence[Any] | None = None,
         num_retries: int = 3,
-        *,
         api_key: str | Callable[[], str] | None = None,
         base_url: str | None = None,
         transport: Transport | None = None,
@@ -78,8 +77,8 @@ class LM(BaseLM):
         base_url = base_url if base_url is not None else same
         variables = {name: kwargs.pop(name) for name in find_provider(model)[0].variables.keys() & kwargs.keys()}
         super().__init__(
-            model, model_type, temperature, max_tokens, cache,
-            callbacks=callbacks, num_retries=retry.retries if retry else num_retries, capabilities=capabilities, **kwargs,
+            model, temperature=temperature, max_tokens=max_tokens, cache=cache, callbacks=callbacks,
+            num_retries=retry.retries if retry else num_retries, capabilities=capabilities, **kwargs,
         )  # fmt: skip
         self._retry = retry or RetryPolicy(num_retries)
         self._given = capabilities
@@ -89,10 +88,7 @@ class LM(BaseLM):
     def _connect(self) -> None:
         row, name = find_provider(self.model)
         self._capabilities = self._given or row.capabilities_of(name)
-        connection = self._connection
-        if connection.wire is None and not row.backend:
-            connection = replace(connection, wire=_wire_for(self.model_type, self.model))
-        self._backend = connect(row, name, connection, self._capabilities, self.model)
+        self._backend = connect(row, name, self._connection, self._capabilities, self.model)
 
     # --- asking ----------------------------------------------------------------------------------------
 
@@ -124,8 +120,6 @@ class LM(BaseLM):
                 f"{name} is no option of one request (asking {self.model}). Give it to the model: "
                 f"LM({self.model!r}, {name}=...) or lm.copy({name}=...)."
             )
-        if not options.keys().isdisjoint(_NEVER_SENT):
-            options = {name: value for name, value in options.items() if name not in _NEVER_SENT}
         return replace(request, options=options) if options != request.options else request
 
     def _policy(self) -> RetryPolicy:
@@ -217,22 +211,9 @@ class LM(BaseLM):
 
 _CONNECTION = frozenset({"api_key", "base_url", "headers", "timeout", "transport", "wire"})
 _OF_THE_MODEL = (_CONNECTION | {"api_base"}) - {"wire"}
-_NEVER_SENT = frozenset({"rollout_id"})  # tells runs apart in a cache
 
 
 def _host(model: str) -> tuple[str, str]:
     """Who is asked for a model: its row, and behind a row that passes names on, the provider there."""
     row, name = find_provider(model)
     return row.prefix, name.partition("/")[0] if row.backend else ""
-
-
-_WIRES: Mapping[str, str | None] = {"chat": None, "responses": "responses"}
-
-
-def _wire_for(model_type: str, model: str) -> str | None:
-    """The wire that DSPy's ``model_type`` stands for; ``None`` leaves it to the table."""
-    if model_type not in _WIRES:
-        raise ConfigurationError(
-            f"model_type={model_type!r} is not spoken (making an LM from {model!r}). Use one of {', '.join(_WIRES)}."
-        )
-    return _WIRES[model_type]

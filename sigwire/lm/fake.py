@@ -1,7 +1,4 @@
-"""Language models for tests: they answer from a script and remember what they were asked.
-
-FakeLM     answers one after another: text, fields, tool calls, errors, or a function of the request
-DummyLM    the same with DSPy's three forms: a list of field dicts, a dict by substring, repeating matching demos
+"""A language model for tests: it answers from a script and remembers its requests.
 
 Fields are written as a model would write them: in the chat layout, or in the one that ``adapter`` stands for. That is JSON
 or XML for an adapter of that name, and whatever ``format_outputs(fields) -> str`` gives for anything that has it.
@@ -12,13 +9,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import Cut, by_word, events_of
-from sigwire.core.json import JsonObject, dumps
-from sigwire.core.messages import Message
+from sigwire.core.json import dumps
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.tool import ToolCall, ToolCalls, number_calls
@@ -27,7 +22,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import BaseLM
 
-__all__ = ["Answer", "DummyLM", "FakeLM"]
+__all__ = ["Answer", "FakeLM"]
 
 Answer: TypeAlias = (
     str
@@ -225,69 +220,3 @@ def _plain(value: Any) -> Any:
     from pydantic_core import to_jsonable_python  # only where a value is no text: importing this file stays cheap
 
     return value if isinstance(value, str) else to_jsonable_python(value)
-
-
-class DummyLM(FakeLM):
-    """DSPy's test model.
-
-    ``answers`` is a list of field dicts, used up one per choice (afterwards every answer says that none are left); or a dict
-    from a substring of the last message to a field dict. ``follow_examples`` repeats the answer of the demo whose inputs are
-    those of the request. ``reasoning`` adds reasoning beside each answer.
-
-    >>> lm = DummyLM([{"answer": "red"}])
-    >>> print(lm("What color?")[0])
-    [[ ## answer ## ]]
-    red
-    <BLANKLINE>
-    [[ ## completed ## ]]
-    <BLANKLINE>
-    >>> DummyLM({"sky": {"answer": "blue"}})("the sky")[0].splitlines()[1]
-    'blue'
-    """
-
-    def __init__(
-        self,
-        answers: Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]] = (),
-        follow_examples: bool = False,
-        reasoning: bool = False,
-        adapter: object = None,
-        **kwargs: Any,
-    ) -> None:
-        self.answers = answers
-        self._by_substring = cast("Mapping[str, Mapping[str, Any]]", answers) if isinstance(answers, Mapping) else None
-        self._left = deque[Mapping[str, Any]](() if isinstance(answers, Mapping) else answers)
-        self.follow_examples = follow_examples
-        self.reasoning = reasoning
-        super().__init__(self._dummy_answer, model="dummy", adapter=adapter, capabilities=Capabilities(), **kwargs)
-
-    def get_convo(self, index: int) -> tuple[list[JsonObject], list[Any]]:
-        """The messages and the outputs of one of the calls that ``history`` still holds."""
-        entry = self.history[index]
-        return entry["messages"], entry["outputs"]
-
-    def _dummy_answer(self, request: Request) -> Choice:
-        text = _followed(request.messages) if self.follow_examples else None
-        if text is None:
-            choice = self._fields_choice(self._fields(request))
-        else:
-            choice = Choice(text)
-        return replace(choice, reasoning="This is scripted reasoning." if self.reasoning else None)
-
-    def _fields(self, request: Request) -> Mapping[str, Any]:
-        nothing = {"answer": "No more responses"}
-        if self._by_substring is not None:
-            last = request.messages[-1].text if request.messages else ""
-            return next((fields for part, fields in self._by_substring.items() if part in last), nothing)
-        return self._left.popleft() if self._left else nothing
-
-
-def _followed(messages: tuple[Message, ...]) -> str | None:
-    """The answer of the last demo whose inputs begin the last message (a reminder of the format may follow them)."""
-    if not messages:
-        return None
-    last = messages[-1].text.strip()
-    for asked, answered in reversed(list(pairwise(messages[:-1]))):
-        inputs = asked.text.strip()
-        if (asked.role, answered.role) == ("user", "assistant") and inputs and (last + "\n").startswith(inputs + "\n"):
-            return answered.text
-    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar, overload
 
 from sigwire.core.example import Prediction
 from sigwire.effects.steps import Steps
@@ -38,6 +38,8 @@ class ChainOfThought(StepsModule, Generic[P, S]):
     ('Two and two.', '4')
     """
 
+    _predict_class: ClassVar[type[Predict[..., Any]]] = Predict
+
     @overload
     def __init__(
         self: ChainOfThought[..., Prediction],
@@ -66,7 +68,7 @@ class ChainOfThought(StepsModule, Generic[P, S]):
     ) -> None:
         super().__init__(callbacks)
         scope = None if isinstance(signature, SignatureMeta) else caller_scope()
-        self.predict: Predict[..., Any] = Predict(
+        self.predict: Predict[..., Any] = self._predict_class(
             _thinking(ensure_signature(signature, scope=scope), rationale_field, rationale_field_type), **config
         )
 

@@ -15,7 +15,6 @@ they do not.
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -30,7 +29,7 @@ from sigwire.modules.ask import recording_calls
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import saving as states
 from sigwire.modules.tree.copying import copy_value
-from sigwire.modules.tree.walk import AttributeStep, Parameter, Path, Walkable, contained, name_of, put
+from sigwire.modules.tree.walk import AttributeStep, Parameter, Path, Walkable, contained, name_of
 from sigwire.observe.callbacks import watched_call
 from sigwire.observe.usage import UsageTracker, track_usage
 from sigwire.settings import Settings, current
@@ -219,15 +218,6 @@ class Module(Walkable):
                     seen.add(id(part))
                     level.append((name_of((AttributeStep(name), *path), quoted=False), part))
 
-    def map_named_predictors(self, function: Callable[[Any], Any]) -> Self:
-        """Put ``function(predictor)`` in every predictor's place; gives the module back."""
-        from sigwire.modules.predict import Predict
-
-        for path, part in list(self._parameters()):
-            if path and isinstance(part, Predict):
-                put(self, path, function(part))
-        return self
-
     def set_lm(self, lm: Any) -> None:
         """Give every predictor inside this model."""
         for predictor in self.predictors():
@@ -257,13 +247,6 @@ class Module(Walkable):
         made._log = None
         return made
 
-    def reset_copy(self) -> Self:
-        """A copy whose parameters have forgotten what they learned."""
-        made = self.deepcopy()
-        for predictor in made.predictors():
-            predictor.reset()
-        return made
-
     # --- many inputs -------------------------------------------------------------------------------------
 
     @overload
@@ -274,7 +257,6 @@ class Module(Walkable):
         *,
         return_exceptions: bool = False,
         return_failed_examples: Literal[False] = False,
-        **dspy_options: Any,
     ) -> list[Any]: ...
     @overload
     def batch(
@@ -283,7 +265,6 @@ class Module(Walkable):
         num_threads: int | None = None,
         *,
         return_failed_examples: Literal[True],
-        **dspy_options: Any,
     ) -> tuple[list[Any], list[Any], list[Exception]]: ...
     def batch(
         self,
@@ -292,15 +273,13 @@ class Module(Walkable):
         *,
         return_exceptions: bool = False,
         return_failed_examples: bool = False,
-        **dspy_options: Any,
     ) -> Any:
         """Call with each of many inputs, several at once; results come in the order of the inputs.
 
         An input is an ``Example`` (its inputs are used) or a dict. At most ``num_threads`` calls are under way, as the
         settings say where it is not given. The first error is raised and what has not begun is dropped. With
         ``return_exceptions=True`` errors stand in the list as values; with ``return_failed_examples=True`` there are three
-        lists: results with ``None`` for failures, the examples that failed, and their errors. DSPy's further options may be
-        given; those that would do something here are a warning, for nothing is run twice or given up.
+        lists: results with ``None`` for failures, the examples that failed, and their errors.
 
         >>> class Double(Module):
         ...     def forward(self, n: int) -> int:
@@ -310,7 +289,6 @@ class Module(Walkable):
         >>> Double().batch([{"n": 1}, {"m": 2}], return_failed_examples=True)[:2]
         ([2, None], [{'m': 2}])
         """
-        _notice(dspy_options)
         return run(self._batch(examples, num_threads, return_exceptions, return_failed_examples))
 
     @overload
@@ -321,7 +299,6 @@ class Module(Walkable):
         *,
         return_exceptions: bool = False,
         return_failed_examples: Literal[False] = False,
-        **dspy_options: Any,
     ) -> list[Any]: ...
     @overload
     async def abatch(
@@ -330,7 +307,6 @@ class Module(Walkable):
         num_threads: int | None = None,
         *,
         return_failed_examples: Literal[True],
-        **dspy_options: Any,
     ) -> tuple[list[Any], list[Any], list[Exception]]: ...
     async def abatch(
         self,
@@ -339,10 +315,8 @@ class Module(Walkable):
         *,
         return_exceptions: bool = False,
         return_failed_examples: bool = False,
-        **dspy_options: Any,
     ) -> Any:
         """``batch``, awaited."""
-        _notice(dspy_options)
         return await arun(self._batch(examples, num_threads, return_exceptions, return_failed_examples))
 
     def _batch(
@@ -502,25 +476,6 @@ def _totals(values: Settings) -> Generator[UsageTracker | None]:
             yield tracker
     finally:
         _counting.set(False)
-
-
-# DSPy's options of a batch, and what there is to say where they ask for something.
-_DSPY_OPTIONS = {
-    "disable_progress_bar": "",
-    "provide_traceback": "",
-    "max_errors": "the first error is raised, or errors are collected with return_failed_examples=True",
-    "timeout": "a call is given as long as it takes; tools take Tool(..., timeout=seconds)",
-    "straggler_limit": "nothing is run twice",
-}
-
-
-def _notice(options: Mapping[str, Any]) -> None:
-    """Warn of DSPy's options that have no effect here; a ``TypeError`` for any other keyword."""
-    for name, value in options.items():
-        if name not in _DSPY_OPTIONS:
-            raise TypeError(f"batch() got an unexpected keyword argument {name!r}")
-        if value is not None and (why := _DSPY_OPTIONS[name]):
-            warnings.warn(f"batch takes no notice of {name}: {why}.", UserWarning, stacklevel=3)
 
 
 def _apart(examples: Sequence[Any], results: Sequence[Any]) -> tuple[list[Any], list[Any], list[Exception]]:

@@ -223,14 +223,6 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         self.lm = None
         self.demos, self.traces, self.train = [], [], []
 
-    def update_config(self, **config: Any) -> None:
-        """Merge request options over the module's."""
-        self.config = {**self.config, **config}
-
-    def get_config(self) -> dict[str, Any]:
-        """The module's request options."""
-        return self.config
-
     def dump_state(self) -> JsonObject:
         """Demos, signature texts and model as JSON, without secrets. A model that has no ``dump_state`` is left out."""
         dump = getattr(self.lm, "dump_state", None)

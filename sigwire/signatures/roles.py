@@ -48,7 +48,8 @@ def role_of(annotation: Any, name: str, direction: Direction) -> Role:
     role: Role = _role(kind)
     # Inside a user's record they are that record's data; only the annotation itself is looked at.
     written = nested_types(kind, records=False) if role == "value" else ()
-    if stray := next((member for member in written if isinstance(member, type) and member in _TOOL_TYPES), None):
+    types = [member for member in written if isinstance(member, type)]
+    if stray := next((kind for kind in _TOOL_TYPES for member in types if issubclass(member, kind)), None):
         raise SignatureError(
             f"Field {name!r} has the type {_show(annotation)}, in which {stray.__name__} has no meaning. "
             f"{_TOOL_TYPES[stray]}"
@@ -83,13 +84,17 @@ def _role(kind: Any) -> Role:
 
 
 def _is_tools(kind: Any) -> bool:
-    if kind is Tool:
+    if _is_tool(kind):
         return True
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin not in _TOOL_CONTAINERS:
         return False
     items = arguments[1:] if issubclass(origin, Mapping) else arguments
-    return bool(items) and all(strip_annotated(item) is Tool for item in items if item is not Ellipsis)
+    return bool(items) and all(_is_tool(strip_annotated(item)) for item in items if item is not Ellipsis)
+
+
+def _is_tool(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Tool)
 
 
 def validated_as(annotation: Any, role: Role) -> Any:

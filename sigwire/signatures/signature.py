@@ -196,8 +196,9 @@ class SignatureMeta(type):
         return {"instructions": cls.spec.instructions, "fields": fields}
 
     def load_state(cls: M, state: Mapping[str, Any]) -> M:
-        """A signature with the instructions and texts that ``dump_state`` wrote. Fields are matched by name; files
-        without names (DSPy's) by position. Raises ``StateError`` when they do not fit.
+        """A signature with the instructions and texts that ``dump_state`` wrote. Fields are matched by name.
+
+        Raises ``StateError`` when they do not fit.
         """
         saved = _by_name(cls.spec, _field_texts(cls.spec, state.get("fields", [])))
         fields = [_restored(spec, saved[spec.name]) if spec.name in saved else spec for spec in cls.spec.fields]
@@ -559,20 +560,18 @@ def _no_texts(spec: SignatureSpec, found: str) -> StateError:
 
 
 def _by_name(spec: SignatureSpec, saved: list[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    if all("name" in field for field in saved):
-        found = {str(field["name"]): field for field in saved}
-        if unknown := [name for name in found if name not in spec.by_name]:
-            raise StateError(
-                f"The saved signature has a field {unknown[0]!r}, and {spec.name} has {_names(spec.fields)}. "
-                "Load it into the program that saved it."
-            )
-        return found
-    if len(saved) != len(spec.fields):
+    if not all("name" in field for field in saved):
         raise StateError(
-            f"The saved signature has {len(saved)} fields without names, and {spec.name} has {len(spec.fields)} "
-            f"({_names(spec.fields)}). Load it into the program that saved it."
+            f"The saved signature has fields without names (loading {spec.name}), as files of DSPy have. Load it into a "
+            "program of sigwire.dspy."
         )
-    return {field.name: texts for field, texts in zip(spec.fields, saved, strict=True)}
+    found = {str(field["name"]): field for field in saved}
+    if unknown := [name for name in found if name not in spec.by_name]:
+        raise StateError(
+            f"The saved signature has a field {unknown[0]!r}, and {spec.name} has {_names(spec.fields)}. "
+            "Load it into the program that saved it."
+        )
+    return found
 
 
 def _restored(spec: FieldSpec, saved: Mapping[str, Any]) -> FieldSpec:

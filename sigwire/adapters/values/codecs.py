@@ -451,7 +451,7 @@ class _CallsCodec(FieldCodec):
         try:
             if isinstance(value, dict) and "tool_calls" in value:
                 return ReadValue(ToolCalls.from_json(value))
-            return ReadValue(ToolCalls.from_dict_list(calls))
+            return ReadValue(ToolCalls(calls))
         except (ValueError, TypeError, AttributeError) as fault:
             raise ValueReadError(f"invalid tool calls: {fault}") from None
 

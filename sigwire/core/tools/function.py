@@ -535,7 +535,7 @@ def _hints_one_by_one(function: Any, name: str, known: set[str], fault: NameErro
         except NameError as unknown:
             raise ToolDefinitionError(
                 f"The tool {name!r} cannot be offered: the type {hint!r} of its parameter {parameter!r} is not known here "
-                f"({unknown}). Define the type at module level, or pass arg_types={{{parameter!r}: TheType}}."
+                f"({unknown}). Define the type at module level."
             ) from fault
     return hints
 

@@ -181,13 +181,11 @@ def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[
     return tuple(numbered)
 
 
-_Call: TypeAlias = ToolCall  # ToolCalls has a method of that name
-
-
 class ToolCalls(Sequence[ToolCall]):
     """The calls a model made in one turn, in order: the type of a signature's tool-calls output.
 
-    A sequence of ``ToolCall`` that does not change. ``text`` is what the model said beside them.
+    A sequence of ``ToolCall`` that does not change. ``text`` is the model's text beside them. A call may be given as
+    ``{"name", "args"}``, ``{"name", "arguments"}`` or OpenAI's ``{"id", "function": {...}}``.
 
     >>> calls = ToolCalls([ToolCall("call_0", "add", {"a": 1})])
     >>> len(calls), calls[0].name, bool(ToolCalls())
@@ -196,30 +194,12 @@ class ToolCalls(Sequence[ToolCall]):
 
     __slots__ = ("_calls", "_text")
 
-    def __init__(self, tool_calls: Iterable[_Call | Mapping[str, Any]] = (), text: str = "") -> None:
-        self._calls = number_calls([call if isinstance(call, _Call) else _call_from_dict(call) for call in tool_calls])
+    def __init__(self, tool_calls: Iterable[ToolCall | Mapping[str, Any]] = (), text: str = "") -> None:
+        self._calls = number_calls([call if isinstance(call, ToolCall) else _call_from_dict(call) for call in tool_calls])
         self._text = text
 
-    @classmethod
-    def from_dict_list(cls, calls: Iterable[Mapping[str, Any]]) -> ToolCalls:
-        """Calls from ``{"name", "args"}``, ``{"name", "arguments"}`` or OpenAI's ``{"id", "function": {...}}``.
-
-        >>> ToolCalls.from_dict_list([{"name": "add", "args": {"a": 1}}])[0].arguments
-        {'a': 1}
-        """
-        return cls(calls)
-
-    @staticmethod
-    def ToolCall(name: str, args: object = None, id: str | None = None) -> _Call:  # noqa: N802  (DSPy's name)
-        """DSPy's way to write a call; ``args`` is an object or JSON text. Without an id it gets one among the calls.
-
-        >>> ToolCalls([ToolCalls.ToolCall(name="add", args={"a": 1})])[0].id
-        'call_0'
-        """
-        return _call_from_dict({"id": id, "name": name, "arguments": args})
-
     @property
-    def tool_calls(self) -> list[_Call]:
+    def tool_calls(self) -> list[ToolCall]:
         """The calls as a list."""
         return list(self._calls)
 
@@ -229,16 +209,16 @@ class ToolCalls(Sequence[ToolCall]):
         return self._text
 
     @overload
-    def __getitem__(self, index: int) -> _Call: ...
+    def __getitem__(self, index: int) -> ToolCall: ...
     @overload
-    def __getitem__(self, index: slice) -> tuple[_Call, ...]: ...
-    def __getitem__(self, index: int | slice) -> _Call | tuple[_Call, ...]:
+    def __getitem__(self, index: slice) -> tuple[ToolCall, ...]: ...
+    def __getitem__(self, index: int | slice) -> ToolCall | tuple[ToolCall, ...]:
         return self._calls[index]
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    def __iter__(self) -> Iterator[_Call]:
+    def __iter__(self) -> Iterator[ToolCall]:
         return iter(self._calls)
 
     def __eq__(self, other: object) -> bool:
@@ -253,14 +233,6 @@ class ToolCalls(Sequence[ToolCall]):
         text = f", text={self.text!r}" if self.text else ""
         return f"ToolCalls({list(self._calls)!r}{text})"
 
-    def format(self) -> JsonObject:
-        """DSPy's view of the calls: names and arguments, nothing else.
-
-        >>> ToolCalls([ToolCall("call_0", "add", {"a": 1})]).format()
-        {'tool_calls': [{'name': 'add', 'args': {'a': 1}}]}
-        """
-        return {"tool_calls": [{"name": call.name, "args": call.arguments} for call in self._calls]}
-
     def to_json(self) -> JsonObject:
         """Plain JSON with ids, raw arguments, errors and provider data."""
         return {"tool_calls": [call.to_json() for call in self._calls], **({"text": self.text} if self.text else {})}
@@ -268,7 +240,7 @@ class ToolCalls(Sequence[ToolCall]):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ToolCalls:
         """Read what ``to_json`` wrote."""
-        return cls([_Call.from_json(call) for call in data["tool_calls"]], data.get("text", ""))
+        return cls([ToolCall.from_json(call) for call in data["tool_calls"]], data.get("text", ""))
 
 
 def _call_from_dict(data: Mapping[str, Any]) -> ToolCall:
@@ -322,11 +294,10 @@ _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 class Tool:
     """Something a model may ask for: a name, a description, a JSON Schema for the arguments, and the function behind it.
 
-    ``Tool(function)`` reads all of it from the function: type hints, docstring, defaults; ``arg_types`` and ``arg_desc`` go
-    over them by parameter. With ``parameters`` (a JSON Schema of an object) the schema is taken as it is, see
+    ``Tool(function)`` reads all of it from the function: type hints, docstring, defaults. With
+    ``parameters`` (a JSON Schema of an object) the schema is taken as it is, see
     ``from_schema``; it may also be an object that describes and checks arguments in a way of its own (``Arguments``).
-    ``handler`` is the function, sync or async, or ``None`` for a tool that somebody else runs. ``desc``
-    and ``args`` (schemas by argument) are DSPy's names.
+    ``handler`` is the function, sync or async, or ``None`` for a tool that somebody else runs.
 
     ``timeout`` is in seconds and ``max_output`` in characters of the encoded result (``None``: no limit);
     ``parallel=False`` keeps the tool from running beside others. ``config`` holds a built-in tool's settings. ``metadata``
@@ -370,16 +341,12 @@ class Tool:
 
     def __init__(
         self,
-        func: Callable[..., Any] | None = None,
+        function: Callable[..., Any] | None = None,
         name: str | None = None,
         description: str | None = None,
         parameters: dict[str, Any] | Arguments | None = None,
         handler: Callable[..., Any] | None = None,
         *,
-        desc: str | None = None,
-        args: Mapping[str, Any] | None = None,
-        arg_types: Mapping[str, Any] | None = None,
-        arg_desc: Mapping[str, str] | None = None,
         config: WebSearch | None = None,
         timeout: float | None = None,
         max_output: int | None = None,
@@ -390,18 +357,13 @@ class Tool:
         from sigwire.core.tools.docstring import read_docstring
         from sigwire.core.tools.function import function_docstring, function_name, is_async_function
 
-        handler = handler if func is None else func
-        function: FunctionArguments | None = None
-        if args is not None and parameters is None:
-            parameters = _from_arguments(args)
-        if parameters is None and config is None:
-            function = _function_arguments(handler, name, arg_types, arg_desc)
-        arguments = parameters if _describes_arguments(parameters) else function
+        handler = handler if function is None else function
+        read = _function_arguments(handler, name) if parameters is None and config is None else None
+        arguments = parameters if _describes_arguments(parameters) else read
         if name is None:
             name = "" if handler is None else function_name(handler)
-        description = desc if description is None else description
         if description is None:
-            text = function.text if function else read_docstring(handler and function_docstring(handler))
+            text = read.text if read else read_docstring(handler and function_docstring(handler))
             description = text.description
         _check_tool(name, handler, None if arguments else parameters)
         keep = partial(object.__setattr__, self)
@@ -439,7 +401,8 @@ class Tool:
         >>> tool.bind({"from": "me"}).kwargs
         {'from': 'me'}
         """
-        return cls(None, name, description, _NO_PARAMETERS if parameters is None else parameters, handler, **options)
+        parameters = _NO_PARAMETERS if parameters is None else parameters
+        return cls(name=name, description=description, parameters=parameters, handler=handler, **options)
 
     @classmethod
     def from_mcp_tool(
@@ -573,42 +536,6 @@ class Tool:
             )
         return self.handler
 
-    # --- DSPy's views ---
-
-    @property
-    def desc(self) -> str:
-        """The description."""
-        return self.description
-
-    @property
-    def func(self) -> Callable[..., Any] | None:
-        """The handler."""
-        return self.handler
-
-    @property
-    def args(self) -> dict[str, Any]:
-        """JSON Schema by argument."""
-        return dict(cast("dict[str, Any]", self.parameters.get("properties", {})))
-
-    @property
-    def arg_types(self) -> dict[str, Any]:
-        """Python type by argument; empty for a tool made from a schema."""
-        return self._arguments.types() if self._arguments else {}
-
-    @property
-    def arg_desc(self) -> dict[str, str]:
-        """Description by argument, where there is one."""
-        return {name: schema["description"] for name, schema in self.args.items() if "description" in schema}
-
-    @property
-    def has_kwargs(self) -> bool:
-        """Whether arguments beside the named ones are taken."""
-        return self.parameters.get("additionalProperties") not in (None, False)
-
-    def format_as_litellm_function_call(self) -> JsonObject:
-        """The same as ``spec``."""
-        return self.spec
-
     # --- value ---
 
     def to_json(self) -> JsonObject:
@@ -633,7 +560,8 @@ class Tool:
         config = WebSearch.from_json(data["config"]) if "config" in data else None
         parameters = None if config else data.get("parameters", _NO_PARAMETERS)
         options = {name: data[name] for name in ("timeout", "max_output", "parallel", "metadata") if name in data}
-        return cls(None, data["name"], data.get("description", ""), parameters, handler, config=config, **options)
+        options |= {"name": data["name"], "description": data.get("description", ""), "config": config}
+        return cls(parameters=parameters, handler=handler, **options)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -669,14 +597,12 @@ class Tool:
         object.__setattr__(self, "_bind", self._arguments.bind if self._arguments else None)
 
     def __repr__(self) -> str:
-        return f"Tool({self.name}({', '.join(self.args)}))"
+        return f"Tool({self.name}({', '.join(cast('JsonObject', self.parameters.get('properties', {})))}))"
 
 
 def _function_arguments(
     handler: Callable[..., Any] | None,
     name: str | None,
-    arg_types: Mapping[str, Any] | None,
-    arg_desc: Mapping[str, str] | None,
 ) -> FunctionArguments:
     if handler is None:
         raise ToolDefinitionError(
@@ -689,7 +615,7 @@ def _function_arguments(
         )
     from sigwire.core.tools.function import FunctionArguments
 
-    return FunctionArguments(handler, arg_types, arg_desc)
+    return FunctionArguments(handler)
 
 
 def _how_to_make_one(thing: object) -> str:
@@ -708,11 +634,6 @@ _WAYS: Mapping[str, str] = {
 
 def _describes_arguments(parameters: object) -> TypeGuard[Arguments]:
     return callable(getattr(parameters, "schema", None)) and callable(getattr(parameters, "bind", None))
-
-
-def _from_arguments(args: Mapping[str, Any]) -> JsonObject:
-    required: list[JsonValue] = [name for name, schema in args.items() if "default" not in schema]
-    return {"type": "object", "properties": dict(args), **({"required": required} if required else {})}
 
 
 def _check_tool(name: object, handler: object, parameters: Any) -> None:

@@ -22,11 +22,10 @@ which a run can go on (``AgentRun.of(error)``).
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from sigwire.adapters.base import Plan
 from sigwire.adapters.prompts.layout import Layout
@@ -101,7 +100,7 @@ class ReActStep(Value):
 class AgentRun:
     """How a run went, typed: ``AgentRun.of(prediction)``, or of an exception that ended one.
 
-    A prediction has the same as fields ``steps``, ``history``, ``trajectory`` and ``termination_reason``; where an output has
+    A prediction has the same as fields ``steps``, ``history`` and ``termination_reason``; where an output has
     such a name, the field is ``run_steps`` and so on. ``termination_reason`` is ``None`` where something else than the loop
     ended the run: an ``LMError``, a refusal, a tool's exception (``on_tool_error="abort"``). ``attempts`` are all requests.
     """
@@ -128,21 +127,6 @@ class AgentRun:
         """The tokens of all requests."""
         return sum((attempt.usage for attempt in self.attempts), Usage())
 
-    @property
-    def trajectory(self) -> dict[str, Any]:
-        """DSPy's view: ``thought_i``, ``tool_name_i``, ``tool_args_i``, ``observation_i`` for each call in order."""
-        flat: dict[str, Any] = {}
-        number = 0
-        for step in self.steps:
-            thought = step.thought
-            for call, result in zip(step.calls, step.results, strict=False):
-                flat[f"thought_{number}"], thought = thought, ""
-                flat[f"tool_name_{number}"] = call.name
-                flat[f"tool_args_{number}"] = call.arguments if call.arguments is not None else {}
-                flat[f"observation_{number}"] = result.content
-                number += 1
-        return flat
-
 
 class ReAct(StepsModule, Generic[P, S]):
     """Answer a signature with the help of tools.
@@ -155,7 +139,7 @@ class ReAct(StepsModule, Generic[P, S]):
 
     A call takes the signature's inputs by name, ``max_iters=`` and ``history=``: the ``History`` (or its JSON) of an
     earlier run, to go on from; with a history the inputs may be left out altogether. The result has the outputs and
-    ``trajectory``, ``steps``, ``history``, ``termination_reason`` (typed: ``AgentRun.of``); ``attempts`` and ``usage``
+    ``steps``, ``history``, ``termination_reason`` (typed: ``AgentRun.of``); ``attempts`` and ``usage``
     are those of all turns. Calls beside ``submit`` in one turn run first, and the outputs count only if none of them
     failed. Attributes for optimizers: ``react``, ``extract``.
 
@@ -165,9 +149,12 @@ class ReAct(StepsModule, Generic[P, S]):
     >>> agent = ReAct("question -> answer: int", tools=[double])
     >>> agent.set_lm(FakeLM([ToolCall("a", "double", {"n": 21}), ToolCall("b", "submit", {"answer": 42})]))
     >>> result = agent(question="What is 21 doubled?")
-    >>> result.answer, result.termination_reason, result.trajectory["observation_0"]
+    >>> result.answer, result.termination_reason, result.steps[0].results[0].content
     (42, 'submit', 42)
     """
+
+    _predict_class: ClassVar[type[Predict[..., Any]]] = Predict
+    _extract_class: ClassVar[type[ChainOfThought[..., Any]]] = ChainOfThought
 
     @overload
     def __init__(
@@ -235,8 +222,8 @@ class ReAct(StepsModule, Generic[P, S]):
             if asks_tools
             else _with_history(self.signature, self._names)
         )
-        self.react: Predict[..., Any] = Predict(asked, **config)
-        self.extract: ChainOfThought[..., Any] = ChainOfThought(
+        self.react: Predict[..., Any] = self._predict_class(asked, **config)
+        self.extract: ChainOfThought[..., Any] = self._extract_class(
             _extraction_signature(self.signature, self._names), **config
         )
 
@@ -375,20 +362,6 @@ class ReAct(StepsModule, Generic[P, S]):
                 talk.last = prediction
                 return prediction
 
-    # --- state -----------------------------------------------------------------------------------------
-
-    def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
-        """As for every module; of DSPy's files, whose loop asks for other fields, the extraction is taken over."""
-        if _is_text_loop(state.get("react")):
-            warnings.warn(
-                "The saved loop asks for next_tool_name and next_tool_args, which this ReAct does not; its instructions and "
-                "demos were left out, the extraction was loaded. Save the program again to silence this.",
-                UserWarning,
-                stacklevel=4,
-            )
-            state = {**state, "react": self.react.dump_state()}
-        return super()._prepare(state, unsafe)
-
     # --- ends ------------------------------------------------------------------------------------------
 
     def _to_run(self, calls: Iterable[ToolCall]) -> list[ToolCall]:
@@ -493,14 +466,8 @@ class ReAct(StepsModule, Generic[P, S]):
 
     def _prediction(self, talk: _RunState, reason: TerminationReason, outputs: dict[str, Any]) -> Prediction:
         run = AgentRun(tuple(talk.steps), talk.history, reason, tuple(talk.attempts))
-        told: dict[str, Any] = {
-            "trajectory": run.trajectory,
-            "steps": run.steps,
-            "history": run.history,
-            "termination_reason": reason,
-        }
         fields = dict(outputs)
-        for name, value in told.items():
+        for name, value in self._run_fields(run).items():
             fields[f"run_{name}" if name in outputs else name] = value
         last = talk.last
         return Prediction.make(
@@ -512,6 +479,10 @@ class ReAct(StepsModule, Generic[P, S]):
             mode=last.mode,
             attempts=run.attempts,
         )
+
+    def _run_fields(self, run: AgentRun) -> dict[str, Any]:
+        """Return the fields of a prediction that describe the run."""
+        return {"steps": run.steps, "history": run.history, "termination_reason": run.termination_reason}
 
 
 def _is_laid_out(layout: Layout, text: str) -> bool:
@@ -533,15 +504,6 @@ def _turns(given: Any) -> int:
     if not isinstance(given, int) or given < 0:
         raise ConfigurationError(f"max_iters is a number of turns, 0 or more, not {given!r} (ReAct).")
     return given
-
-
-def _is_text_loop(state: Any) -> bool:
-    """Whether a predictor's saved state is of a loop that asks for a tool by name, as DSPy's does."""
-    try:
-        texts = [field["description"] for field in state["signature"]["fields"]]
-    except (KeyError, TypeError):
-        return False
-    return "${next_tool_name}" in texts
 
 
 class _EmittingRecorder:

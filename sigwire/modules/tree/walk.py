@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-__all__ = ["AttributeStep", "ItemStep", "Parameter", "Path", "Walkable", "contained", "name_of", "put"]
+__all__ = ["AttributeStep", "ItemStep", "Parameter", "Path", "Walkable", "contained", "name_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +78,3 @@ def name_of(path: Path, *, quoted: bool = True) -> str:
         else:
             text += f"[{step}]"
     return text
-
-
-def put(owner: Any, path: Path, value: Any) -> Any:
-    """Set what a path leads to; gives the owner, which is a new one where it is a tuple.
-
-    >>> put({"k": (1, 2)}, (Key("k"), 1), 3)
-    {'k': (1, 3)}
-    """
-    step, rest = path[0], path[1:]
-    if isinstance(step, AttributeStep):
-        setattr(owner, step.name, put(getattr(owner, step.name), rest, value) if rest else value)
-        return owner
-    index = step.key if isinstance(step, ItemStep) else step
-    item = put(owner[index], rest, value) if rest else value
-    if not issubclass(type(owner), tuple):
-        owner[index] = item
-        return owner
-    items = (*owner[:index], item, *owner[index + 1 :])
-    rebuild: Any = getattr(owner, "_make", tuple)  # a named tuple stays one
-    return rebuild(items)

@@ -1,11 +1,11 @@
-"""What DSPy has in ``dspy.streaming``: ``streamify`` and what belongs to it, under one name.
+"""The names of ``dspy.streaming``: ``streamify``, its listeners and its messages.
 
-``program.stream`` and ``program.astream`` need none of it; their events are in ``core.events``.
+``program.stream`` and ``program.astream`` need none of these; their events are in ``core.events``.
 """
 
 from __future__ import annotations
 
-from sigwire.modules.streamify import (
+from sigwire.dspy.streamify import (
     SendStream,
     StatusMessage,
     StatusMessageProvider,

@@ -1,10 +1,10 @@
-"""``streamify``: a program as a function that gives a stream, with listeners for single fields and messages about progress.
+"""``streamify``: a program as a function that returns a stream, with listeners for fields and messages about progress.
 
-    StreamListener           the text of one output, as StreamResponse after StreamResponse
-    StatusMessageProvider    what to say when a tool, a module or a model begins and ends, as StatusMessage
-    streaming_response       what came, as server-sent events for a browser
+    StreamListener           the text of one output, as a series of StreamResponse
+    StatusMessageProvider    the messages for the start and the end of a tool, a module or a model, as StatusMessage
+    streaming_response       the items of a stream, as server-sent events for a browser
 
-It stands on ``program.stream`` and ``program.astream``, which tell more and need no listeners.
+It uses ``program.stream`` and ``program.astream``, which emit more events and need no listeners.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 from sigwire.core.events import AskStart, FieldDelta, FieldEnd, Finished, ProgramEvent
 from sigwire.core.example import Prediction
 from sigwire.core.record import to_plain
+from sigwire.dspy.settings import context
 from sigwire.effects.emitting import Emit
 from sigwire.effects.emitting import stream as blocking_stream
 from sigwire.effects.steps import Steps, arun, block_on, run
@@ -26,7 +27,7 @@ from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, module_paths
 from sigwire.observe.callbacks import BaseCallback
-from sigwire.settings import context, current
+from sigwire.settings import current
 
 if TYPE_CHECKING:
     from sigwire.modules.agents.react import ReAct
@@ -44,12 +45,12 @@ __all__ = [
 ]
 
 
-# --- what is said ------------------------------------------------------------------------------------------
+# --- items of a stream ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class StreamResponse:
-    """More text of an output that is listened to. The chunks put together are its text; the last one may be empty."""
+    """A chunk of an output's text. The chunks joined are the text; the last one may be empty."""
 
     predict_name: str
     signature_field_name: str
@@ -59,13 +60,13 @@ class StreamResponse:
 
 @dataclass(frozen=True, slots=True)
 class StatusMessage:
-    """Something about the program's progress, for people."""
+    """A message for people about the progress of the program."""
 
     message: str
 
 
 class StatusMessageProvider:
-    """What is said about progress. Override what you need; ``None`` and ``""`` say nothing. By default only tools speak.
+    """Messages about progress. Override methods; ``None`` and ``""`` send no message. By default only tools have messages.
 
     >>> class Short(StatusMessageProvider):
     ...     def tool_start_status_message(self, instance, inputs):
@@ -73,87 +74,86 @@ class StatusMessageProvider:
     """
 
     def tool_start_status_message(self, instance: Any, inputs: Mapping[str, Any]) -> str | None:
-        """Before a tool is run."""
+        """Return the message for the start of a tool."""
         return f"Running the tool {instance.name}..."
 
     def tool_end_status_message(self, outputs: Any) -> str | None:
-        """After a tool was run."""
+        """Return the message for the end of a tool."""
         return "The tool is done; its result goes to the model."
 
     def module_start_status_message(self, instance: Any, inputs: Mapping[str, Any]) -> str | None:
-        """Before a module is called."""
+        """Return the message for the start of a module."""
         return None
 
     def module_end_status_message(self, outputs: Any) -> str | None:
-        """After a module was called."""
+        """Return the message for the end of a module."""
         return None
 
     def lm_start_status_message(self, instance: Any, inputs: Mapping[str, Any]) -> str | None:
-        """Before a model is asked."""
+        """Return the message for the start of a model call."""
         return None
 
     def lm_end_status_message(self, outputs: Any) -> str | None:
-        """After a model answered."""
+        """Return the message for the end of a model call."""
         return None
 
 
-class _Status(BaseCallback):
-    """Tells the stream around it what a provider says."""
+class _StatusEmitter(BaseCallback):
+    """Emits the messages of a provider."""
 
     def __init__(self, provider: StatusMessageProvider) -> None:
         self._provider = provider
 
     def on_tool_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
-        _say(self._provider.tool_start_status_message(instance, inputs))
+        _emit(self._provider.tool_start_status_message(instance, inputs))
 
     def on_tool_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        _say(self._provider.tool_end_status_message(outputs))
+        _emit(self._provider.tool_end_status_message(outputs))
 
     def on_module_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
-        _say(self._provider.module_start_status_message(instance, inputs))
+        _emit(self._provider.module_start_status_message(instance, inputs))
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        _say(self._provider.module_end_status_message(outputs))
+        _emit(self._provider.module_end_status_message(outputs))
 
     def on_lm_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
-        _say(self._provider.lm_start_status_message(instance, inputs))
+        _emit(self._provider.lm_start_status_message(instance, inputs))
 
     def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        _say(self._provider.lm_end_status_message(outputs))
+        _emit(self._provider.lm_end_status_message(outputs))
 
 
-def _say(message: str | None) -> None:
+def _emit(message: str | None) -> None:
     if message:
         Emit(StatusMessage(message)).run()
 
 
 class SendStream:
-    """Where a model of your own may put chunks for whoever reads the stream: ``settings.send_stream``, ``None`` elsewhere."""
+    """``dspy.settings.send_stream``: a user's model sends chunks to the consumer of the stream."""
 
     async def send(self, item: Any) -> None:
-        """Tell the reader, from awaited code."""
+        """Emit an item, from awaited code."""
         Emit(item).run()
 
     def send_nowait(self, item: Any) -> None:
-        """Tell the reader."""
+        """Emit an item."""
         Emit(item).run()
 
 
 def sync_send_to_stream(stream: SendStream, message: Any) -> None:
-    """Tell the reader of a stream something, from blocking code."""
+    """Emit an item to the consumer of a stream, from blocking code."""
     stream.send_nowait(message)
 
 
-# --- who listens -------------------------------------------------------------------------------------------
+# --- listeners -------------------------------------------------------------------------------------------
 
 
 class StreamListener:
-    """Listens to one text output of a program.
+    """Selects one text output of a program.
 
-    ``predict`` is the predictor that writes it, ``predict_name`` its name in the program; without either the output's name
-    must be unique there. Of several calls of that predictor in one run only the first is told, unless ``allow_reuse``. An
-    agent's output is told as it hands it in. What has to be asked for again (a repair, outputs that did not fit) comes again
-    after its last chunk.
+    ``predict`` is the predictor of the output, ``predict_name`` its name in the program; without either the output's name
+    must be unique there. The first call of that predictor in a run is streamed; ``allow_reuse`` streams every call. An
+    agent's output is streamed from its ``submit`` call. After a repair the chunks start again, after the last chunk.
     """
 
     def __init__(
@@ -174,22 +174,21 @@ class StreamListener:
 
 @dataclass(slots=True)
 class _ActiveListener:
-    """A listener at work in one run: where its field comes from, the module whose calls count, and what was told already.
+    """A listener in one run: the paths of its field, the module whose calls count, and its state.
 
-    After the field's end nothing is heard before the model is asked again: for the same call, whose answer could not be used,
-    or for another one, which only counts where it may.
+    After the end of the field, deltas are ignored until the next request: a repair, or another call if ``reused``.
     """
 
     name: str
     paths: Collection[str]
     caller: Module
     field: str
-    again: bool
+    reused: bool
     ended: bool = False
-    told: bool = False
+    closed: bool = False
 
-    def hear(self, event: FieldDelta | FieldEnd | AskStart) -> Generator[StreamResponse]:
-        if event.path not in self.paths or self.told:
+    def read(self, event: FieldDelta | FieldEnd | AskStart) -> Generator[StreamResponse]:
+        if event.path not in self.paths or self.closed:
             return
         if isinstance(event, AskStart):
             self.ended = False
@@ -197,34 +196,34 @@ class _ActiveListener:
             self.ended = isinstance(event, FieldEnd)
             yield StreamResponse(self.name, self.field, "" if isinstance(event, FieldEnd) else event.text, self.ended)
 
-    def called(self) -> None:
-        """Another call of the module begins."""
-        self.told = self.ended and not self.again
+    def start_call(self) -> None:
+        """Note the start of a call of the module."""
+        self.closed = self.ended and not self.reused
 
 
 @dataclass(frozen=True, slots=True)
 class _ModuleStart:
-    """A module is called. Told to listeners only."""
+    """The start of a module's call; for listeners only."""
 
     module: object
 
 
 class _ModuleStarts(BaseCallback):
-    """Tells the stream around it which modules are called."""
+    """Emits the start of every module."""
 
     def on_module_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
         Emit(_ModuleStart(instance)).run()
 
 
-def _resolved(program: Module, listeners: Sequence[StreamListener]) -> list[_ActiveListener]:
-    """Each listener with its predictor. Raises ``ConfigurationError`` for a field that is not there, not text or not unique."""
+def _resolve_all(program: Module, listeners: Sequence[StreamListener]) -> list[_ActiveListener]:
+    """Resolve listeners. Raises ``ConfigurationError`` for a field that is missing, not text or not unique."""
     predictors = dict(program.named_predictors())
     paths, agents = module_paths(program), _agents_of(program)
     return [_resolve(listener, predictors, paths, agents) for listener in listeners]
 
 
 def _agents_of(program: Module) -> dict[int, ReAct[..., Any]]:
-    """The agents, each by the identity of the predictor that writes its outputs where its turns did not hand them in."""
+    """Return the agents by the identity of their extraction predictor."""
     from sigwire.modules.agents.react import ReAct
 
     agents: list[ReAct[..., Any]] = [module for _, module in program.named_sub_modules() if isinstance(module, ReAct)]
@@ -254,14 +253,14 @@ def _resolve(
     if len(found) > 1:
         raise ConfigurationError(
             f"Several predictors write {wanted!r}: {', '.join(found)} (streamify). "
-            f"Say which: StreamListener({wanted!r}, predict_name={next(iter(found))!r})."
+            f"Name one: StreamListener({wanted!r}, predict_name={next(iter(found))!r})."
         )
     ((name, predictor),) = found.items()
     spec = predictor.signature.spec.by_name[wanted]
     if spec.role != "reasoning" and spec.annotation not in (str, str | None):
         raise ConfigurationError(
-            f"{wanted!r} of {name} is no text, and only text can be listened to (streamify). "
-            "program.stream(...) gives partial values."
+            f"{wanted!r} of {name} is not a text, and a listener takes text only (streamify). "
+            "Use program.stream(...), which emits partial values."
         )
     agent = agents.get(id(predictor))
     writers = (predictor,) if agent is None else (predictor, agent.react)
@@ -272,7 +271,7 @@ def _resolve(
 
 # --- the stream --------------------------------------------------------------------------------------------
 
-_OURS = get_args(ProgramEvent)
+_PROGRAM_EVENTS = get_args(ProgramEvent)
 AsyncStreamer: TypeAlias = Callable[..., AsyncGenerator[Any, None]]
 Streamer: TypeAlias = Callable[..., Generator[Any]]
 
@@ -304,15 +303,15 @@ def streamify(
     is_async_program: bool = False,
     async_streaming: bool = True,
 ) -> AsyncStreamer | Streamer:
-    """A function that takes the program's inputs and gives a stream of what happens.
+    """Return a function that takes the program's inputs and returns a stream.
 
-    The stream has a ``StreamResponse`` for each piece of a field that is listened to, a ``StatusMessage`` for each thing
-    that the provider says, whatever a model of your own puts into ``settings.send_stream``, and last the prediction (left
-    out on request, where a listener heard something). Without listeners it has the events of ``program.stream`` instead.
-    An error of the program is raised. Each call is a run of its own; any number may go on at once.
+    The stream has a ``StreamResponse`` for each chunk of a selected field, a ``StatusMessage`` for each message of the
+    provider, the items that a user's model sends to ``settings.send_stream``, and last the prediction (omitted on request
+    if a listener received text). Without listeners it has the events of ``program.stream`` instead. An error of the program
+    is raised. Each call is a separate run; runs may overlap.
 
-    ``async_streaming=False`` gives an ordinary generator. ``is_async_program`` is there for programs that pass it: what a
-    program is called by follows from what it defines. Raises ``ConfigurationError`` for listeners that fit no field.
+    ``async_streaming=False`` returns an ordinary generator. ``is_async_program`` has no effect: the entry that a program
+    defines decides. Raises ``ConfigurationError`` for listeners that fit no field.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> ask = Predict("question -> answer", lm=FakeLM([{"answer": "In Oslo."}]))
@@ -320,9 +319,9 @@ def streamify(
     >>> [item.chunk for item in stream(question="Where?") if isinstance(item, StreamResponse)]
     ['In', ' Oslo.', '']
     """
-    module = program if isinstance(program, Module) else _Function(program)
+    module = program if isinstance(program, Module) else _FunctionModule(program)
     listeners = list(stream_listeners or ())
-    _resolved(module, listeners)  # what is wrong with them shows here, and not in the first run
+    _resolve_all(module, listeners)  # raise here, not in the first run
     make = partial(
         _Run,
         module,
@@ -331,11 +330,11 @@ def streamify(
         include_final_prediction_in_output_stream,
     )
     if async_streaming:
-        return lambda *args, **kwargs: make(args, kwargs).awaited()
-    return lambda *args, **kwargs: make(args, kwargs).blocking()
+        return lambda *args, **kwargs: make(args, kwargs).astream_items()
+    return lambda *args, **kwargs: make(args, kwargs).stream_items()
 
 
-class _Function(Module):
+class _FunctionModule(Module):
     """A plain function as a program."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -346,7 +345,7 @@ class _Function(Module):
 
 
 class _ListenEffect:
-    """The effect of running a program where all that it says can be heard: its callbacks and models, too."""
+    """Effect: run a program with additional callbacks and ``send_stream``."""
 
     nests = True
 
@@ -364,54 +363,54 @@ class _ListenEffect:
 
 @dataclass
 class _Run:
-    """One run: the program's events, sorted out for listeners."""
+    """One run: the program's events as the items of the stream."""
 
     program: Module
     listeners: Sequence[StreamListener]
     provider: StatusMessageProvider
-    with_end: bool
+    has_end: bool
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
-    heard: bool = False
+    responded: bool = False
     active: list[_ActiveListener] = field(default_factory=list[_ActiveListener])
 
-    def blocking(self) -> Generator[Any]:
-        self.active = _resolved(self.program, self.listeners)
+    def stream_items(self) -> Generator[Any]:
+        self.active = _resolve_all(self.program, self.listeners)
         with ProgramStream(self.program, self._steps) as events:
             for event in events:
-                yield from self._said(event)
+                yield from self._items_of(event)
 
-    async def awaited(self) -> AsyncGenerator[Any, None]:
-        self.active = _resolved(self.program, self.listeners)
+    async def astream_items(self) -> AsyncGenerator[Any, None]:
+        self.active = _resolve_all(self.program, self.listeners)
         async with AsyncProgramStream(self.program, self._steps) as events:
             async for event in events:
-                for said in self._said(event):
-                    yield said
+                for item in self._items_of(event):
+                    yield item
 
     def _steps(self) -> Steps[Any]:
         begin = partial(self.program.call_steps, *self.args, **self.kwargs)
         calls = (_ModuleStarts(),) if self.active else ()
-        return (yield _ListenEffect(begin, *calls, _Status(self.provider)))
+        return (yield _ListenEffect(begin, *calls, _StatusEmitter(self.provider)))
 
-    def _said(self, event: Any) -> Generator[Any]:
+    def _items_of(self, event: Any) -> Generator[Any]:
         if isinstance(event, Finished):
-            if self.with_end or not self.heard:
+            if self.has_end or not self.responded:
                 yield event.value
         elif isinstance(event, _ModuleStart):
             for listener in self.active:
                 if listener.caller is event.module:
-                    listener.called()
-        elif not self.active or not isinstance(event, _OURS):  # what is not ours: a status, a chunk of a user's model
+                    listener.start_call()
+        elif not self.active or not isinstance(event, _PROGRAM_EVENTS):  # a status, a chunk of a user's model
             yield event
         elif isinstance(event, AskStart | FieldDelta | FieldEnd):
             for listener in self.active:
-                for response in listener.hear(event):
-                    self.heard = True
+                for response in listener.read(event):
+                    self.responded = True
                     yield response
 
 
 def apply_sync_streaming(stream: AsyncIterable[Any]) -> Generator[Any]:
-    """An awaited stream as an ordinary generator, for blocking code. Its items are made in a thread of their own.
+    """Return an awaited stream as an ordinary generator. A separate thread reads the awaited stream.
 
     >>> async def count():
     ...     for number in range(3):
@@ -427,7 +426,7 @@ def apply_sync_streaming(stream: AsyncIterable[Any]) -> Generator[Any]:
 
 
 class _DrainEffect:
-    """The effect of reading an awaited stream to its end, telling its items."""
+    """Effect: read an awaited stream to its end and emit its items."""
 
     nests = True
 
@@ -446,11 +445,11 @@ class _DrainEffect:
 
 
 async def streaming_response(stream: AsyncIterable[Any]) -> AsyncGenerator[str, None]:
-    """What a stream gives, as server-sent events: ``data: {...}`` for each item, ``data: [DONE]`` at the end.
+    """Yield the items of a stream as server-sent events: ``data: {...}`` for each, ``data: [DONE]`` at the end.
 
     A prediction is ``{"prediction": {its fields}}``, a ``StatusMessage`` ``{"status": "..."}``, a ``StreamResponse``
-    ``{"chunk": {...}}``, an event ``{"event": {...}}``; a text that is such a line already passes as it is. Raises
-    ``TypeError`` for what is no JSON.
+    ``{"chunk": {...}}``, an event ``{"event": {...}}``; a text that starts with ``data:`` is not changed. Raises
+    ``TypeError`` for an item that is not JSON.
     """
     async for item in stream:
         yield item if isinstance(item, str) and item.startswith("data:") else f"data: {_as_json(item)}\n\n"
@@ -460,7 +459,7 @@ async def streaming_response(stream: AsyncIterable[Any]) -> AsyncGenerator[str, 
 def _as_json(item: Any) -> str:
     match item:
         case Prediction():
-            # The fields alone: how they came about (requests, what the provider sent) is not for a browser.
+            # Fields only: requests and raw data of the provider must not reach a browser.
             data: Any = {"prediction": {name: to_plain(value) for name, value in item.items()}}
         case StatusMessage():
             data = {"status": item.message}

@@ -1,0 +1,178 @@
+"""The door for DSPy programs: ``import sigwire.dspy as dspy``.
+
+Every public name of ``sigwire`` is here and is loaded on first use (PEP 562). Some names have DSPy's arguments, methods
+and attributes in addition, others exist only here. Every class of the door is a subclass of the core's class; nothing is
+patched, and nothing in the core imports the door.
+
+    adapters     DSPy's options of the four adapters        settings     hints for DSPy's settings, send_stream
+    lm           LM, BaseLM, DummyLM                        streamify    streamify, listeners, messages
+    modules      Module, Predict, ChainOfThought, ReAct     streaming    the names of dspy.streaming
+    tools        Tool, ToolCalls                            saving       files that DSPy saved
+"""
+
+# ruff: noqa: F401  (``__all__`` has most of these names by way of the front door's)
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import sigwire
+
+if TYPE_CHECKING:
+    from sigwire import (
+        AdapterParseError,
+        AgentStopped,
+        AskStart,
+        Audio,
+        BaseCallback,
+        CallerError,
+        Capabilities,
+        Choice,
+        Code,
+        Completions,
+        ConfigurationError,
+        ContentFiltered,
+        ContextWindowExceededError,
+        EmptyResponse,
+        EventLoopError,
+        Example,
+        FakeLM,
+        FieldDelta,
+        FieldEnd,
+        FieldPartial,
+        File,
+        Finished,
+        History,
+        Image,
+        InputError,
+        InputField,
+        LanguageModel,
+        LMAuthenticationError,
+        LMBillingError,
+        LMError,
+        LMInvalidRequestError,
+        LMNotConfigured,
+        LMRateLimitError,
+        LMServerError,
+        LMTimeoutError,
+        LMTransportError,
+        LMUnexpectedError,
+        LMUnsupportedModelError,
+        LMWarning,
+        MalformedToolCall,
+        Message,
+        ModelError,
+        OutputField,
+        OutputTruncated,
+        Prediction,
+        ProgramEvent,
+        ReActStep,
+        Reasoning,
+        ReasoningDelta,
+        Refused,
+        Repair,
+        Request,
+        Response,
+        ResponseFormat,
+        RetryTool,
+        Signature,
+        SignatureError,
+        SigwireError,
+        StateError,
+        TextDelta,
+        Toolbox,
+        ToolCall,
+        ToolCallDelta,
+        ToolCallEnd,
+        ToolCallStart,
+        ToolChoice,
+        ToolDefinitionError,
+        ToolDone,
+        ToolFailed,
+        ToolResult,
+        UnsupportedFeature,
+        Usage,
+        UsageUpdate,
+        WebSearch,
+        __version__,
+        ensure_signature,
+        inspect_history,
+        is_retryable_lm_error,
+        make_signature,
+        track_usage,
+    )
+    from sigwire.dspy import streaming
+    from sigwire.dspy.adapters import Adapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
+    from sigwire.dspy.lm import LM, BaseLM, DummyLM
+    from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct
+    from sigwire.dspy.settings import configure, context, settings
+    from sigwire.dspy.streamify import (
+        SendStream,
+        StatusMessage,
+        StatusMessageProvider,
+        StreamListener,
+        StreamResponse,
+        apply_sync_streaming,
+        streamify,
+        streaming_response,
+        sync_send_to_stream,
+    )
+    from sigwire.dspy.tools import Tool, ToolCalls
+
+__all__ = [
+    "DummyLM",
+    "SendStream",
+    "StatusMessage",
+    "StatusMessageProvider",
+    "StreamListener",
+    "StreamResponse",
+    "apply_sync_streaming",
+    "streamify",
+    "streaming",
+    "streaming_response",
+    "sync_send_to_stream",
+]
+__all__ += sigwire.__all__
+
+# The module of each name that is not the core's own (tests/dspy/test_door.py compares them with the imports above).
+_HOMES = {
+    "sigwire.dspy.adapters": "Adapter ChatAdapter JSONAdapter TwoStepAdapter XMLAdapter",
+    "sigwire.dspy.lm": "LM BaseLM DummyLM",
+    "sigwire.dspy.modules": "AgentRun ChainOfThought Module Predict ReAct",
+    "sigwire.dspy.settings": "configure context settings",
+    "sigwire.dspy.streamify": (
+        "SendStream StatusMessage StatusMessageProvider StreamListener StreamResponse apply_sync_streaming streamify "
+        "streaming_response sync_send_to_stream"
+    ),
+    "sigwire.dspy.tools": "Tool ToolCalls",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "streaming":
+        return import_module(f"{__name__}.{name}")
+    if name not in __all__:
+        raise AttributeError(f"sigwire.dspy has no public name {name!r}; dir(sigwire.dspy) lists them.")
+    value = getattr(import_module(_HOME_OF[name]) if name in _HOME_OF else sigwire, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class _Door(ModuleType):
+    """The import system binds a submodule as an attribute of its package; ``settings`` and ``streamify`` are the objects
+    of that name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("settings", "streamify") and isinstance(value, ModuleType):
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Door

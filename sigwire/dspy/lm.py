@@ -1,0 +1,207 @@
+"""Language models with DSPy's options.
+
+BaseLM     model_type, the supports_... properties, supported_params
+LM         the same for a model of the provider table; model_type="responses" is wire="responses", rollout_id is never sent
+DummyLM    the test model: a list of field dicts, a dict by substring, or the answers of matching demos
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Self, cast
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.json import JsonObject
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
+from sigwire.core.response import Choice
+from sigwire.errors import ConfigurationError
+from sigwire.lm import base, client
+from sigwire.lm.fake import FakeLM
+from sigwire.lm.providers.registry import find_provider
+
+__all__ = ["LM", "BaseLM", "DummyLM"]
+
+
+class BaseLM(base.BaseLM):
+    """Base of language models that takes DSPy's arguments in DSPy's order.
+
+    Without ``capabilities`` the ``supports_...`` properties give them; a subclass may override these.
+
+    >>> class Able(BaseLM):
+    ...     supports_function_calling = True
+    >>> Able("m", "chat", 0.5).capabilities.native_tools
+    True
+    """
+
+    def __init__(
+        self,
+        model: str,
+        model_type: str = "chat",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        cache: bool = True,
+        callbacks: Sequence[Any] | None = None,
+        num_retries: int = 3,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            model, temperature=temperature, max_tokens=max_tokens, cache=cache, callbacks=callbacks,
+            num_retries=num_retries, **kwargs,
+        )  # fmt: skip
+        self.model_type = model_type
+
+    def _default_capabilities(self) -> Capabilities:
+        return Capabilities(
+            native_tools=self.supports_function_calling,
+            parallel_tool_calls=self.supports_function_calling,
+            json_schema=self.supports_response_schema,
+            reasoning=self.supports_reasoning,
+        )
+
+    @property
+    def supports_function_calling(self) -> bool:
+        """True if the model takes tools natively."""
+        return self._capabilities is not None and self._capabilities.native_tools
+
+    @property
+    def supports_reasoning(self) -> bool:
+        """True if the model reasons natively."""
+        return self._capabilities is not None and self._capabilities.reasoning
+
+    @property
+    def supports_response_schema(self) -> bool:
+        """True if the model answers by a JSON Schema."""
+        return self._capabilities is not None and self._capabilities.json_schema
+
+    @property
+    def supported_params(self) -> set[str]:
+        """The generation options that are known to work; empty if nothing is known."""
+        return set()
+
+    def dump_state(self) -> JsonObject:
+        """Return what is needed to build the model again, as JSON and without secrets."""
+        return {**super().dump_state(), "model_type": self.model_type}
+
+
+class LM(BaseLM, client.LM):
+    """``sigwire.LM`` with DSPy's options; every other option is that of ``sigwire.LM``.
+
+    Raises ``ConfigurationError`` for a ``model_type`` other than "chat" and "responses".
+
+    >>> lm = LM("openai/gpt-5-mini", "responses", 1.0, 20_000, rollout_id=3)
+    >>> lm.model_type, lm.supports_function_calling, lm.kwargs["rollout_id"]
+    ('responses', True, 3)
+    """
+
+    def __init__(
+        self,
+        model: str,
+        model_type: str = "chat",
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        cache: bool = True,
+        callbacks: Sequence[Any] | None = None,
+        num_retries: int = 3,
+        *,
+        wire: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        wire = wire or _wire_of(model_type, model)
+        super().__init__(model, model_type, temperature, max_tokens, cache, callbacks, num_retries, wire=wire, **kwargs)
+
+    def copy(self, **updates: Any) -> Self:
+        """Return the model with changes; see ``sigwire.LM.copy``."""
+        if "model_type" in updates:
+            updates.setdefault("wire", _wire_of(updates["model_type"], updates.get("model", self.model)))
+        return super().copy(**updates)
+
+    def _with_options(self, request: Request) -> Request:
+        request = super()._with_options(request)
+        if "rollout_id" not in request.options:
+            return request
+        return replace(
+            request, options={name: value for name, value in request.options.items() if name != "rollout_id"}
+        )
+
+
+_WIRES: Mapping[str, str | None] = {"chat": None, "responses": "responses"}
+
+
+def _wire_of(model_type: str, model: str) -> str | None:
+    """Return the wire of a ``model_type``; ``None`` leaves it to the provider table."""
+    if model_type not in _WIRES:
+        raise ConfigurationError(
+            f"model_type={model_type!r} is not supported (creating LM({model!r})). Use one of {', '.join(_WIRES)}."
+        )
+    wire = _WIRES[model_type]
+    return None if wire is None or find_provider(model)[0].backend else wire
+
+
+class DummyLM(FakeLM, BaseLM):
+    """DSPy's test model.
+
+    ``answers`` is a list of field dicts, used up one per choice (afterwards every answer says that none are left); or a dict
+    from a substring of the last message to a field dict. ``follow_examples`` repeats the answer of the demo whose inputs are
+    those of the request. ``reasoning`` adds reasoning beside each answer.
+
+    >>> lm = DummyLM([{"answer": "red"}])
+    >>> print(lm("What color?")[0])
+    [[ ## answer ## ]]
+    red
+    <BLANKLINE>
+    [[ ## completed ## ]]
+    <BLANKLINE>
+    >>> DummyLM({"sky": {"answer": "blue"}})("the sky")[0].splitlines()[1]
+    'blue'
+    """
+
+    def __init__(
+        self,
+        answers: Iterable[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]] = (),
+        follow_examples: bool = False,
+        reasoning: bool = False,
+        adapter: object = None,
+        **kwargs: Any,
+    ) -> None:
+        self.answers = answers
+        self._by_substring = cast("Mapping[str, Mapping[str, Any]]", answers) if isinstance(answers, Mapping) else None
+        self._left = deque[Mapping[str, Any]](() if isinstance(answers, Mapping) else answers)
+        self.follow_examples = follow_examples
+        self.reasoning = reasoning
+        super().__init__(self._dummy_answer, model="dummy", adapter=adapter, capabilities=Capabilities(), **kwargs)
+
+    def get_convo(self, index: int) -> tuple[list[JsonObject], list[Any]]:
+        """Return the messages and the outputs of one of the calls that ``history`` still holds."""
+        entry = self.history[index]
+        return entry["messages"], entry["outputs"]
+
+    def _dummy_answer(self, request: Request) -> Choice:
+        text = _followed(request.messages) if self.follow_examples else None
+        if text is None:
+            choice = self._fields_choice(self._fields(request))
+        else:
+            choice = Choice(text)
+        return replace(choice, reasoning="This is scripted reasoning." if self.reasoning else None)
+
+    def _fields(self, request: Request) -> Mapping[str, Any]:
+        nothing = {"answer": "No more responses"}
+        if self._by_substring is not None:
+            last = request.messages[-1].text if request.messages else ""
+            return next((fields for part, fields in self._by_substring.items() if part in last), nothing)
+        return self._left.popleft() if self._left else nothing
+
+
+def _followed(messages: tuple[Message, ...]) -> str | None:
+    """The answer of the last demo whose inputs begin the last message (a reminder of the format may follow them)."""
+    if not messages:
+        return None
+    last = messages[-1].text.strip()
+    for asked, answered in reversed(list(pairwise(messages[:-1]))):
+        inputs = asked.text.strip()
+        if (asked.role, answered.role) == ("user", "assistant") and inputs and (last + "\n").startswith(inputs + "\n"):
+            return answered.text
+    return None

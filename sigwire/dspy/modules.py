@@ -1,0 +1,176 @@
+"""Modules with DSPy's methods, as subclasses of the core's.
+
+Module                           map_named_predictors, reset_copy, batch with DSPy's options
+Predict, ChainOfThought, ReAct   the same; Predict has get_config and update_config and reads states of DSPy
+AgentRun                         trajectory
+
+A ``ChainOfThought`` and a ``ReAct`` of the door hold a ``Predict`` of the door.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, ParamSpec, Self, TypeVar
+
+from sigwire.core.example import Example, Prediction
+from sigwire.core.tools import tool
+from sigwire.dspy.saving import name_fields, without_text_loop
+from sigwire.dspy.tools import Tool, ToolCalls
+from sigwire.effects.steps import Steps
+from sigwire.modules import chain_of_thought, module, predict
+from sigwire.modules.agents import react
+from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
+
+__all__ = ["AgentRun", "ChainOfThought", "Module", "Predict", "ReAct"]
+
+P = ParamSpec("P")
+S = TypeVar("S")
+
+
+class Module(module.Module):
+    """``sigwire.Module`` with DSPy's methods."""
+
+    def map_named_predictors(self, function: Callable[[Any], Any]) -> Self:
+        """Replace every predictor inside by ``function(predictor)``; returns the module."""
+        for path, part in list(self._parameters()):
+            if path and isinstance(part, predict.Predict):
+                _replace(self, path, function(part))
+        return self
+
+    def reset_copy(self) -> Self:
+        """Return a copy whose predictors have no demos, traces and models."""
+        made = self.deepcopy()
+        for predictor in made.predictors():
+            predictor.reset()
+        return made
+
+    def batch(
+        self, examples: Iterable[Example | Mapping[str, Any]], num_threads: int | None = None, **options: Any
+    ) -> Any:
+        """Call with each of many inputs; see ``sigwire.Module.batch``. DSPy's options without effect are a warning."""
+        return super().batch(examples, num_threads, **_with_effect(options))
+
+    async def abatch(
+        self, examples: Iterable[Example | Mapping[str, Any]], num_threads: int | None = None, **options: Any
+    ) -> Any:
+        """``batch``, awaited."""
+        return await super().abatch(examples, num_threads, **_with_effect(options))
+
+
+# DSPy's options of a batch, and the reason where one asks for something that a batch does not do.
+_NO_EFFECT: Mapping[str, str] = {
+    "disable_progress_bar": "",
+    "provide_traceback": "",
+    "max_errors": "the first error is raised, or errors are collected with return_failed_examples=True",
+    "timeout": "a call has no time limit; tools take Tool(..., timeout=seconds)",
+    "straggler_limit": "nothing is run twice",
+}
+
+
+def _with_effect(options: Mapping[str, Any]) -> dict[str, Any]:
+    for name in options.keys() & _NO_EFFECT.keys():
+        if options[name] is not None and (why := _NO_EFFECT[name]):
+            warnings.warn(f"batch takes no notice of {name}: {why}.", UserWarning, stacklevel=3)
+    return {name: value for name, value in options.items() if name not in _NO_EFFECT}
+
+
+def _replace(owner: Any, path: Path, value: Any) -> Any:
+    """Set the value at a path; returns the owner, which is a new object if it is a tuple."""
+    step, rest = path[0], path[1:]
+    if isinstance(step, AttributeStep):
+        setattr(owner, step.name, _replace(getattr(owner, step.name), rest, value) if rest else value)
+        return owner
+    index = step.key if isinstance(step, ItemStep) else step
+    item = _replace(owner[index], rest, value) if rest else value
+    if not issubclass(type(owner), tuple):
+        owner[index] = item
+        return owner
+    items = (*owner[:index], item, *owner[index + 1 :])
+    rebuild: Any = getattr(owner, "_make", tuple)  # a named tuple keeps its class
+    return rebuild(items)
+
+
+class Predict(Module, predict.Predict[P, S]):
+    """``sigwire.Predict`` with DSPy's methods; tool calls in its predictions are ``ToolCalls`` of the door."""
+
+    def steps(self, *args: Any, **kwargs: Any) -> Steps[Prediction]:
+        """Return the steps of one call."""
+        prediction = yield from super().steps(*args, **kwargs)
+        for name, value in list(prediction.items()):
+            if isinstance(value, tool.ToolCalls):
+                prediction[name] = ToolCalls.of(value)
+        return prediction
+
+    def update_config(self, **config: Any) -> None:
+        """Merge request options over the module's."""
+        self.config = {**self.config, **config}
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the module's request options."""
+        return self.config
+
+    def prepare_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
+        """Check a state, with or without field names; returns the change that applies it."""
+        if isinstance(state, Mapping) and isinstance(state.get("signature"), Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            state = {**state, "signature": name_fields(self.signature, state["signature"])}
+        return super().prepare_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
+
+
+class ChainOfThought(Module, chain_of_thought.ChainOfThought[P, S]):
+    """``sigwire.ChainOfThought`` with DSPy's methods."""
+
+    _predict_class: ClassVar[type[predict.Predict[..., Any]]] = Predict
+
+
+class ReAct(Module, react.ReAct[P, S]):
+    """``sigwire.ReAct`` with DSPy's methods; its predictions have the field ``trajectory``.
+
+    >>> from sigwire.core.tools.tool import ToolCall
+    >>> from sigwire.lm.fake import FakeLM
+    >>> def double(n: int) -> int:
+    ...     return 2 * n
+    >>> agent = ReAct("question -> answer: int", tools=[double])
+    >>> agent.set_lm(FakeLM([ToolCall("a", "double", {"n": 21}), ToolCall("b", "submit", {"answer": 42})]))
+    >>> agent(question="What is 21 doubled?").trajectory["observation_0"]
+    42
+    """
+
+    _predict_class: ClassVar[type[predict.Predict[..., Any]]] = Predict
+    _extract_class: ClassVar[type[chain_of_thought.ChainOfThought[..., Any]]] = ChainOfThought
+
+    @property
+    def tools(self) -> dict[str, Any]:
+        """The tools by name, as ``Tool`` of the door."""
+        return {name: Tool.of(given) for name, given in super().tools.items()}
+
+    def _run_fields(self, run: react.AgentRun) -> dict[str, Any]:
+        return {"trajectory": _trajectory(run), **super()._run_fields(run)}
+
+    def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
+        return super()._prepare(without_text_loop(state, self.react.dump_state()), unsafe)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRun(react.AgentRun):
+    """``sigwire.AgentRun`` with DSPy's ``trajectory``."""
+
+    @property
+    def trajectory(self) -> dict[str, Any]:
+        """``thought_i``, ``tool_name_i``, ``tool_args_i``, ``observation_i`` for each call in order."""
+        return _trajectory(self)
+
+
+def _trajectory(run: react.AgentRun) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    number = 0
+    for step in run.steps:
+        thought = step.thought
+        for call, result in zip(step.calls, step.results, strict=False):
+            flat[f"thought_{number}"], thought = thought, ""
+            flat[f"tool_name_{number}"] = call.name
+            flat[f"tool_args_{number}"] = call.arguments if call.arguments is not None else {}
+            flat[f"observation_{number}"] = result.content
+            number += 1
+    return flat
