@@ -155,7 +155,7 @@ def agent(client: Client) -> Job:
 
     def ours() -> tuple[str, int]:
         prediction = react(question=INPUTS["question"])
-        return prediction.answer, sum(name.startswith("tool_name") for name in prediction.trajectory) - 1
+        return prediction.answer, sum(len(step.calls) for step in prediction.steps) - 1
 
     contestants: Mapping[str, Contestant] = {FLOOR: lambda: agent_by_hand(send), OURS: ours}
     checked = {

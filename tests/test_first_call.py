@@ -44,14 +44,14 @@ FOREIGN = (
     "aiohttp asyncio docstring_parser email encodings.idna hashlib http importlib.metadata jsonschema litellm "
     "pydantic sqlite3 ssl urllib.request"
 ).split()
-STREAMS = "core.events lm.codecs.shared.framing lm.http.reply_stream lm.stream_events modules.streamify adapters.streaming".split()
+STREAMS = "core.events lm.codecs.shared.framing lm.http.reply_stream lm.stream_events adapters.streaming".split()
 TOOLS = (
     "core.tools.docstring core.tools.mcp core.tools.function core.schema modules.agents.react modules.agents.toolbox "
     "adapters.text_tools.grammar adapters.text_tools.reader adapters.text_tools.registry"
 ).split()
 OTHERS = (
-    "adapters.json adapters.two_step adapters.xml cli lm.http.async_client lm.fake lm.litellm.backend lm.litellm.effects lm.offline "
-    "modules.chain_of_thought streaming testing"
+    "adapters.json adapters.two_step adapters.xml cli dspy lm.http.async_client lm.fake lm.litellm.backend lm.litellm.effects lm.offline "
+    "modules.chain_of_thought testing"
 ).split()
 CODECS = {"anthropic", "gemini", "ollama", "openai_chat", "openai_responses"}
 
@@ -84,7 +84,7 @@ def test_a_first_blocking_call_loads_nothing_that_it_does_not_need(place: str) -
 @pytest.mark.parametrize(
     ("then", "late"),
     [
-        ("list(predict.stream(question='And now?'))", ours(STREAMS) - {"sigwire.modules.streamify"}),
+        ("list(predict.stream(question='And now?'))", ours(STREAMS)),
         ("sigwire.Tool(print, name='say')", {"sigwire.core.tools.docstring", "sigwire.core.tools.function"}),
         ("sigwire.ReAct", {"sigwire.modules.agents.react", "sigwire.modules.agents.toolbox"}),
     ],

@@ -102,13 +102,6 @@ def test_an_unknown_key_is_an_error_that_lists_the_known_ones(use: Any) -> None:
         use()
 
 
-def test_a_key_that_dspy_has_says_what_does_the_same_here() -> None:
-    with pytest.raises(
-        ConfigurationError, match=r"'disable_history'\. Modules remember nothing unless max_history_size"
-    ):
-        configure(disable_history=True)
-
-
 def test_an_unknown_key_changes_nothing() -> None:
     with pytest.raises(ConfigurationError):
         configure(num_threads=2, temperature=1)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast, overload
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.tools import tool
@@ -22,6 +22,9 @@ from sigwire.effects.steps import Steps
 from sigwire.modules import chain_of_thought, module, predict
 from sigwire.modules.agents import react
 from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
+
+if TYPE_CHECKING:
+    from sigwire.signatures.signature import Signature
 
 __all__ = ["AgentRun", "ChainOfThought", "Module", "Predict", "ReAct"]
 
@@ -50,13 +53,13 @@ class Module(module.Module):
         self, examples: Iterable[Example | Mapping[str, Any]], num_threads: int | None = None, **options: Any
     ) -> Any:
         """Call with each of many inputs; see ``sigwire.Module.batch``. DSPy's options without effect are a warning."""
-        return super().batch(examples, num_threads, **_with_effect(options))
+        return cast(Any, super()).batch(examples, num_threads, **_with_effect(options))
 
     async def abatch(
         self, examples: Iterable[Example | Mapping[str, Any]], num_threads: int | None = None, **options: Any
     ) -> Any:
         """``batch``, awaited."""
-        return await super().abatch(examples, num_threads, **_with_effect(options))
+        return await cast(Any, super()).abatch(examples, num_threads, **_with_effect(options))
 
 
 # DSPy's options of a batch, and the reason where one asks for something that a batch does not do.
@@ -95,6 +98,16 @@ def _replace(owner: Any, path: Path, value: Any) -> Any:
 class Predict(Module, predict.Predict[P, S]):
     """``sigwire.Predict`` with DSPy's methods; tool calls in its predictions are ``ToolCalls`` of the door."""
 
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: Predict[..., Prediction], signature: str | Signature, *args: Any, **options: Any
+        ) -> None: ...
+        @overload
+        def __init__(self, signature: Callable[P, S], *args: Any, **options: Any) -> None: ...
+        def __init__(self, *args: Any, **options: Any) -> None: ...
+
     def steps(self, *args: Any, **kwargs: Any) -> Steps[Prediction]:
         """Return the steps of one call."""
         prediction = yield from super().steps(*args, **kwargs)
@@ -123,6 +136,16 @@ class ChainOfThought(Module, chain_of_thought.ChainOfThought[P, S]):
 
     _predict_class: ClassVar[type[predict.Predict[..., Any]]] = Predict
 
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(
+            self: ChainOfThought[..., Prediction], signature: str | Signature, *args: Any, **options: Any
+        ) -> None: ...
+        @overload
+        def __init__(self, signature: Callable[P, S], *args: Any, **options: Any) -> None: ...
+        def __init__(self, *args: Any, **options: Any) -> None: ...
+
 
 class ReAct(Module, react.ReAct[P, S]):
     """``sigwire.ReAct`` with DSPy's methods; its predictions have the field ``trajectory``.
@@ -139,6 +162,14 @@ class ReAct(Module, react.ReAct[P, S]):
 
     _predict_class: ClassVar[type[predict.Predict[..., Any]]] = Predict
     _extract_class: ClassVar[type[chain_of_thought.ChainOfThought[..., Any]]] = ChainOfThought
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __init__(self: ReAct[..., Prediction], signature: str | Signature, *args: Any, **options: Any) -> None: ...
+        @overload
+        def __init__(self, signature: Callable[P, S], *args: Any, **options: Any) -> None: ...
+        def __init__(self, *args: Any, **options: Any) -> None: ...
 
     @property
     def tools(self) -> dict[str, Any]:

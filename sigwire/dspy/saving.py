@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.errors import StateError
@@ -24,11 +24,13 @@ def name_fields(signature: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
     >>> name_fields(Signature("a -> b"), {"fields": [{"prefix": "A:"}, {"prefix": "B:"}]})["fields"]
     [{'prefix': 'A:', 'name': 'a'}, {'prefix': 'B:', 'name': 'b'}]
     """
-    saved, spec = state.get("fields"), signature.spec
-    if not isinstance(saved, list) or all(isinstance(field, Mapping) and "name" in field for field in saved):
-        return state
-    if not all(isinstance(field, Mapping) for field in saved):
+    saved: Any = state.get("fields")
+    spec = signature.spec
+    if not isinstance(saved, list) or not all(isinstance(field, Mapping) for field in saved):
         return state  # the core refuses it
+    saved = cast("list[Mapping[str, Any]]", saved)
+    if all("name" in field for field in saved):
+        return state
     if len(saved) != len(spec.fields):
         raise StateError(
             f"The saved signature has {len(saved)} fields without names, and {spec.name} has {len(spec.fields)} "

@@ -139,7 +139,7 @@ class ToolCalls(core.ToolCalls):
         >>> ToolCalls([ToolCalls.ToolCall(name="add", args={"a": 1})])[0].id
         'call_0'
         """
-        return core.ToolCall.read(id or "", name, args)
+        return core.ToolCalls([{"id": id, "name": name, "arguments": args}])[0]
 
     def format(self) -> JsonObject:
         """Return the names and arguments of the calls.

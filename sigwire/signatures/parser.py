@@ -306,6 +306,8 @@ class TypeScope:
         if isinstance(local, type) and local is not known:
             if getattr(known, "__origin__", None) is local:  # collections.abc.Sequence for typing.Sequence
                 return local
+            if isinstance(known, type) and issubclass(local, known) and local.__module__.startswith("sigwire."):
+                return local
             fail(
                 f"{name!r} could be {_path(known)} or {_path(local)}, which is defined where the signature is made. "
                 f'Say which: custom_types={{"{name}": {name}}} for yours.'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import warnings
 from typing import Any
 
 import pytest
@@ -334,24 +333,6 @@ def test_a_copy_of_an_adapter_makes_plans_of_its_own(adapter: Adapter, copied: A
     assert twin.plan(QA) is not plan
     assert twin.format(QA, ASK) == adapter.format(QA, ASK)
     assert adapter.plan(QA) is plan
-
-
-def test_dspys_options_that_change_nothing_are_taken() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        adapter = ChatAdapter(callbacks=None, use_json_adapter_fallback=False, native_response_types=[])
-    assert adapter == ChatAdapter()
-
-
-@pytest.mark.parametrize(
-    ("option", "instead"),
-    [({"use_json_adapter_fallback": True}, "max_repairs"), ({"native_response_types": [Reasoning]}, "capabilities")],
-)
-def test_dspys_options_that_are_not_followed_warn_and_say_what_to_use(option: dict[str, Any], instead: str) -> None:
-    with pytest.warns(UserWarning, match=instead) as caught:
-        adapter = XMLAdapter(**option)
-    assert adapter == XMLAdapter()
-    assert caught[0].filename == __file__
 
 
 def test_the_base_adapter_is_abstract() -> None:

@@ -278,7 +278,7 @@ async def test_an_agent_speaks_every_form_sync_and_async(name: str) -> None:
         with context(adapter=ChatAdapter(text_tools=name)):
             result = agent(question="21?") if sync else await agent.acall(question="21?")
         assert (result.answer, result.termination_reason, result.warnings) == (42, "submit", ())
-        assert result.trajectory["observation_0"] == 42
+        assert result.steps[0].results[0].content == 42
         assert style.result(ToolResult("", "double", 42)) in lm.requests[1].messages[-1].text
 
 

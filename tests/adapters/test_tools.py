@@ -275,9 +275,8 @@ def test_asking_for_native_tools_in_vain_is_a_warning_and_an_error_when_strict()
         ChatAdapter(native_tools=True, strict=True).plan(Both, TEXT)
 
 
-def test_native_tools_can_be_switched_off_by_either_name() -> None:
+def test_native_tools_can_be_switched_off() -> None:
     assert ChatAdapter(native_tools=False).plan(Both, NATIVE).tools_mode == "text"
-    assert ChatAdapter(use_native_function_calling=False).plan(Both, NATIVE).tools_mode == "text"
     assert ChatAdapter().plan(Both, NATIVE).tools_mode == "native"
     assert ChatAdapter().plan(Plain, NATIVE).tools_mode is None
 

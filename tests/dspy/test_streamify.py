@@ -9,21 +9,14 @@ from typing import Any
 
 import pytest
 
-import sigwire as dspy
+import sigwire.dspy as dspy
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import AskStart, FieldDelta
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.tool import Tool, ToolCall
-from sigwire.errors import ConfigurationError, LMServerError
-from sigwire.lm.base import BaseLM
-from sigwire.lm.fake import FakeLM
-from sigwire.modules.agents.react import ReAct
-from sigwire.modules.module import Module
-from sigwire.modules.predict import Predict
-from sigwire.observe.callbacks import BaseCallback
-from sigwire.settings import current, settings
-from sigwire.streaming import (
+from sigwire.dspy.settings import settings as dspy_settings
+from sigwire.dspy.streaming import (
     StatusMessage,
     StatusMessageProvider,
     StreamListener,
@@ -33,6 +26,14 @@ from sigwire.streaming import (
     streaming_response,
     sync_send_to_stream,
 )
+from sigwire.errors import ConfigurationError, LMServerError
+from sigwire.lm.base import BaseLM
+from sigwire.lm.fake import FakeLM
+from sigwire.modules.agents.react import ReAct
+from sigwire.modules.module import Module
+from sigwire.modules.predict import Predict
+from sigwire.observe.callbacks import BaseCallback
+from sigwire.settings import settings
 
 Read = Callable[..., list[Any]]
 
@@ -399,12 +400,12 @@ class Chatty(BaseLM):
     """A model that tells the reader of the stream what it likes."""
 
     def _answer(self, request: Request) -> Response:
-        if (stream := current().send_stream) is not None:
+        if (stream := dspy_settings.send_stream) is not None:
             sync_send_to_stream(stream, {"token": "half"})
         return Response((Choice("[[ ## answer ## ]]\nOslo"),))
 
     async def _aanswer(self, request: Request) -> Response:
-        if (stream := current().send_stream) is not None:
+        if (stream := dspy_settings.send_stream) is not None:
             await stream.send({"token": "half"})
         return Response((Choice("[[ ## answer ## ]]\nOslo"),))
 

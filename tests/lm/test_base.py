@@ -140,19 +140,18 @@ def test_a_call_with_nothing_to_answer_is_refused() -> None:
         Forward("m")()
 
 
-def test_capabilities_come_from_one_object_or_from_overridden_properties() -> None:
-    class Able(Forward):
-        @property
-        def supports_function_calling(self) -> bool:
-            return True
-
+def test_capabilities_are_the_given_object() -> None:
     given = Capabilities(native_tools=True, json_schema=True)
     assert Forward("m").capabilities == Capabilities()
     assert Forward("m", capabilities=given).capabilities is given
-    assert Forward("m", capabilities=given).supports_response_schema
-    able = Able("m")
-    assert able.capabilities.native_tools
-    assert able.capabilities is able.capabilities  # plans are cached by it
+    model = Forward("m")
+    assert model.capabilities is model.capabilities  # plans are cached by it
+
+
+def test_model_type_is_refused_with_a_hint_to_the_door() -> None:
+    assert Forward("m", model_type="chat").kwargs.keys() == {"temperature", "max_tokens"}
+    with pytest.raises(ConfigurationError, match=r"wire='responses'.*sigwire\.dspy\.LM"):
+        Forward("m", model_type="responses")
 
 
 # --- history and callbacks ----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""FakeLM and DummyLM: every kind of scripted answer, sync and async."""
+"""FakeLM: every kind of scripted answer, sync and async."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.tool import ToolCall, ToolCalls
 from sigwire.errors import ConfigurationError, LMRateLimitError
-from sigwire.lm.fake import DummyLM, FakeLM
+from sigwire.lm.fake import FakeLM
 
 ASK = Request((Message.user("go"),))
 CALL = ToolCall("call_0", "add", {"a": 1})
@@ -97,7 +97,7 @@ def test_usage_and_capabilities_can_be_set() -> None:
     lm = FakeLM(["a"], usage=Usage(5, 2), capabilities=Capabilities(json_object=True))
     assert lm.respond(ASK).usage == Usage(5, 2)
     lm.capabilities = Capabilities(reasoning=True)
-    assert lm.supports_reasoning
+    assert lm.capabilities.reasoning
 
 
 class Point(BaseModel):
@@ -116,7 +116,7 @@ class Custom:
 
 def test_field_values_are_written_as_a_model_would_write_them() -> None:
     fields = {"point": Point(x=1, seen=datetime.date(2026, 1, 2)), "tags": ["é"], "none": None, "text": "as it is"}
-    assert DummyLM([fields])("go")[0].split("\n\n")[:4] == [
+    assert FakeLM([fields])("go")[0].split("\n\n")[:4] == [
         '[[ ## point ## ]]\n{"x":1,"seen":"2026-01-02"}',
         '[[ ## tags ## ]]\n["é"]',
         "[[ ## none ## ]]\nnull",
@@ -125,43 +125,5 @@ def test_field_values_are_written_as_a_model_would_write_them() -> None:
 
 
 def test_the_adapter_chooses_the_form_of_the_reply() -> None:
-    assert json.loads(DummyLM([{"answer": 3}], adapter=JSONAdapter())("go")[0]) == {"answer": 3}
-    assert DummyLM([{"answer": "red"}], adapter=Custom())("go") == ["<<red>>"]
-
-
-def test_dummy_answers_are_used_up_then_say_that_none_are_left() -> None:
-    lm = DummyLM([{"answer": "red"}])
-    assert "red" in lm("one")[0]
-    assert "No more responses" in lm("two")[0]
-    assert lm.model == "dummy"
-
-
-def test_calls_among_the_fields_of_a_dummy_answer_are_made_as_calls() -> None:
-    (choice,) = DummyLM([{"answer": "red", "calls": ToolCalls([CALL])}], reasoning=True).respond(ASK).choices
-    assert (choice.tool_calls, "calls" in choice.text) == ((CALL,), False)
-    assert choice.reasoning is not None
-
-
-def test_dummy_answers_by_substring_of_the_last_message() -> None:
-    lm = DummyLM({"sky": {"answer": "blue"}, "grass": {"answer": "green"}})
-    assert "green" in lm("the grass")[0]
-    assert "No more responses" in lm("the sea")[0]
-
-
-def test_dummy_follows_the_demo_whose_inputs_match() -> None:
-    lm = DummyLM([{"answer": "scripted"}], follow_examples=True)
-    demo = [
-        {"role": "user", "content": "[[ ## q ## ]]\nsky"},
-        {"role": "assistant", "content": "[[ ## answer ## ]]\nblue"},
-    ]
-    asked = {"role": "user", "content": "[[ ## q ## ]]\nsky\n\nAnswer with the section [[ ## answer ## ]]."}
-    assert lm(messages=[*demo, asked]) == ["[[ ## answer ## ]]\nblue"]
-    assert "scripted" in lm(messages=[*demo, {"role": "user", "content": "[[ ## q ## ]]\nsea"}])[0]
-
-
-def test_dummy_reasons_on_demand_and_keeps_the_conversation() -> None:
-    lm = DummyLM([{"answer": "red"}], reasoning=True)
-    (output,) = lm("one")
-    assert output["reasoning_content"]
-    messages, outputs = lm.get_convo(0)
-    assert (messages, outputs) == ([{"role": "user", "content": "one"}], [output])
+    assert json.loads(FakeLM([{"answer": 3}], adapter=JSONAdapter())("go")[0]) == {"answer": 3}
+    assert FakeLM([{"answer": "red"}], adapter=Custom())("go") == ["<<red>>"]

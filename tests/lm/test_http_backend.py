@@ -102,7 +102,7 @@ def test_a_program_runs_over_http(serve: Callable[..., Host]) -> None:
         ("gpt-5.6", True, {}, "/responses"),
         ("gpt-5.6", False, {}, "/chat/completions"),
         ("gpt-5.1", True, {}, "/chat/completions"),
-        ("gpt-5.1", True, {"model_type": "responses"}, "/responses"),
+        ("gpt-5.1", True, {"wire": "responses"}, "/responses"),
         ("gpt-5.6", True, {"wire": "chat"}, "/chat/completions"),
     ],
 )
@@ -118,8 +118,6 @@ def test_tools_take_the_wire_that_the_model_takes_them_on(
 def test_a_wire_that_the_provider_does_not_speak_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"not spoken to over 'responses'.*messages"):
         LM("anthropic/claude-sonnet-5", wire="responses")
-    with pytest.raises(ConfigurationError, match="model_type='text'"):
-        LM("openai/gpt-4.1", model_type="text")
 
 
 # --- choices one at a time, turns in pieces --------------------------------------------------------------------
@@ -428,12 +426,6 @@ def test_an_option_that_the_wire_lacks_is_refused_before_anything_is_sent() -> N
     with pytest.raises(UnsupportedOption, match="extra_body"):
         LM("openai/gpt-4.1", api_key=KEY, transport=double, frobnicate=1).respond(HELLO)
     assert double.requests == []
-
-
-def test_what_only_a_cache_reads_is_not_sent(serve: Callable[..., Host]) -> None:
-    host = serve(CHAT)
-    LM("openai/gpt-4.1", api_key=KEY, base_url=host.url)("hello", rollout_id=1, temperature=0.5)
-    assert host.seen[0].body.keys() == {"model", "messages", "temperature"}
 
 
 # --- copies and state ------------------------------------------------------------------------------------------------------

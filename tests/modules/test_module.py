@@ -183,15 +183,6 @@ def test_a_compiled_sub_module_hides_its_parameters_and_its_inside() -> None:
     assert "self.many[1][0].predict" not in dict(nested.named_sub_modules(skip_compiled=True))
 
 
-def test_map_named_predictors_replaces_each_in_its_place() -> None:
-    nested = Nested()
-    mapped = nested.map_named_predictors(lambda predict: Predict("x -> y"))
-    assert mapped is nested
-    assert [name for name, _ in nested.named_parameters()][:5] == [*NAMES[:4], "named['k']"]
-    assert all(predict.signature.signature == "x -> y" for _, predict in nested.named_predictors()[:5])
-    assert isinstance(nested.many[1], tuple)
-
-
 def test_get_lm_is_the_common_model_and_an_error_if_there_are_several() -> None:
     nested, lm = Nested(), answering()
     assert nested.get_lm() is None
@@ -248,15 +239,6 @@ def test_copying_never_pickles() -> None:
     assert holder.deepcopy().hostile is holder.hostile
 
 
-def test_a_reset_copy_forgets_demos_and_model_and_the_original_does_not() -> None:
-    nested = Nested()
-    nested.set_lm(answering())
-    nested.first.demos = [{"a": "1"}]
-    copied = nested.reset_copy()
-    assert (copied.first.demos, copied.first.lm) == ([], None)
-    assert (nested.first.demos, nested.first.lm is not None) == ([{"a": "1"}], True)
-
-
 # --- batches -------------------------------------------------------------------------------------------
 
 
@@ -311,21 +293,12 @@ async def test_errors_of_a_batch_are_raised_or_stand_in_their_place() -> None:
 async def test_failures_of_a_batch_can_be_given_apart() -> None:
     inputs = [{"n": 1}, {"n": 13}, {"n": 2}]
     for batch in (
-        Slow().batch(inputs, 2, return_failed_examples=True, disable_progress_bar=True),
+        Slow().batch(inputs, 2, return_failed_examples=True),
         await Slow().abatch(inputs, return_failed_examples=True),
     ):
         results, failed, errors = batch
         assert (results, failed, [str(error) for error in errors]) == ([1, None, 2], [{"n": 13}], ["unlucky"])
     assert Slow().batch([], return_failed_examples=True) == ([], [], [])
-
-
-async def test_options_that_dspy_has_for_a_batch_are_taken_and_those_without_effect_say_so() -> None:
-    inputs = [{"n": 1}]
-    assert Slow().batch(inputs, disable_progress_bar=True, provide_traceback=False, max_errors=None) == [1]
-    with pytest.warns(UserWarning, match="takes no notice of straggler_limit: nothing is run twice"):
-        assert await Slow().abatch(inputs, straggler_limit=3) == [1]
-    with pytest.raises(TypeError, match="'num_thread'"):
-        Slow().batch(inputs, num_thread=3)
 
 
 @pytest.mark.parametrize("threads", [0, -1])

@@ -164,9 +164,6 @@ def test_options_of_the_call_are_merged_over_the_modules() -> None:
     predict(review="x")
     assert lm.requests[0].options == {"temperature": 1.0, "top_p": 0.9, "seed": 7}
     assert lm.requests[1].options == {"temperature": 0.5, "top_p": 0.9}
-    assert predict.get_config() == {"temperature": 0.5, "top_p": 0.9}
-    predict.update_config(top_p=0.1)
-    assert predict.config == {"temperature": 0.5, "top_p": 0.1}
 
 
 def test_demos_signature_and_predicted_text_can_be_given_for_one_call() -> None:

@@ -460,17 +460,10 @@ def test_state_comes_back_by_name() -> None:
     assert QA.instructions.startswith("Answer")
 
 
-def test_files_without_names_are_read_by_position() -> None:
-    old = {"instructions": "Old.", "fields": [{"prefix": f"P{n}:", "description": f"d{n}"} for n in range(4)]}
-    loaded = QA.load_state(old)
-    assert loaded.instructions == "Old."
-    assert [(spec.prefix, spec.description) for spec in loaded.spec.fields] == [(f"P{n}:", f"d{n}") for n in range(4)]
-
-
 def test_state_that_does_not_fit_is_refused() -> None:
     with pytest.raises(StateError, match="'gone'"):
         QA.load_state({"instructions": "x", "fields": [{"name": "gone", "prefix": "", "description": ""}]})
-    with pytest.raises(StateError, match="1 fields without names, and QA has 4"):
+    with pytest.raises(StateError, match=r"fields without names \(loading QA\)"):
         QA.load_state({"instructions": "x", "fields": [{"prefix": "", "description": ""}]})
 
 

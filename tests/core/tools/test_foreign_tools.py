@@ -132,8 +132,8 @@ async def test_the_schema_of_an_mcp_tool_is_kept_whole() -> None:
         assert (tool.name, tool.description) == ("stock", "How many are left.")
         assert tool.parameters == tools["stock"].input_schema
         assert tool.parameters["required"] == ["item"]  # what has a default is not
-        assert tool.args["unit"]["enum"] == ["piece", "box"]
-        assert tool.args["unit"]["default"] == "piece"
+        assert tool.parameters["properties"]["unit"]["enum"] == ["piece", "box"]
+        assert tool.parameters["properties"]["unit"]["default"] == "piece"
         recursive = Tool.from_mcp_tool(client, tools["assemble"]).parameters
         assert recursive["$defs"]["Part"]["properties"]["parts"]["items"] == {"$ref": "#/$defs/Part"}  # type: ignore[index,call-overload]
 
@@ -428,7 +428,7 @@ async def test_an_agent_works_with_mcp_tools_awaited_and_blocking() -> None:
         blocking = await asyncio.to_thread(agent, question="How many bolts?")
         for result in (awaited, blocking):
             assert result.left == 40
-            assert result.trajectory["observation_0"] == {"result": 40}
+            assert result.steps[0].results[0].content == {"result": 40}
             assert [answer.is_error for step in result.steps for answer in step.results] == [False, True, False]
 
 
@@ -541,12 +541,13 @@ def test_the_schema_of_a_langchain_tool_is_kept_whole() -> None:
         "properties": {"x": {"type": "integer"}, "y": {"type": "integer", "default": 2, "description": "the second"}},
         "required": ["x"],
     }
-    assert tool.arg_types == {"x": int, "y": int}
+    assert tool._arguments is not None
+    assert tool._arguments.types() == {"x": int, "y": int}
     made = Tool.from_langchain(order)
     assert made.parameters["required"] == ["item"]
-    assert made.args["size"]["enum"] == ["s", "m"]
-    assert made.args["item"]["description"] == "its name"
-    assert {"type": "null"} in made.args["to"]["anyOf"]
+    assert made.parameters["properties"]["size"]["enum"] == ["s", "m"]
+    assert made.parameters["properties"]["item"]["description"] == "its name"
+    assert {"type": "null"} in made.parameters["properties"]["to"]["anyOf"]
     assert Tool.from_json(made.to_json()).parameters == made.parameters
 
 
@@ -627,7 +628,7 @@ def test_a_tool_of_one_text_takes_its_text_by_name() -> None:
 
 def test_injected_arguments_are_hidden_filled_in_and_not_for_the_model_to_give() -> None:
     tool = Tool.from_langchain(mine, injected={"user": 7})
-    assert list(tool.args) == ["note"]
+    assert list(tool.parameters["properties"]) == ["note"]
     assert tool(note="hi") == "7: hi (dict)"
     [result] = Toolbox([tool])([ToolCall("a", "mine", {"note": "hi", "user": 8})])
     assert result.is_error
@@ -645,7 +646,7 @@ def test_the_id_of_the_call_is_injected_by_itself() -> None:
         return f"{words} {call}"
 
     tool = Tool.from_langchain(note)
-    assert list(tool.args) == ["words"]
+    assert list(tool.parameters["properties"]) == ["words"]
     assert [tool(words="a"), tool(words="a")] == ["a call_0", "a call_1"]
 
 
@@ -752,7 +753,7 @@ async def test_an_agent_works_with_langchain_tools_blocking_and_awaited() -> Non
         agent.set_lm(FakeLM(script))
         result = agent(question="40 + 2?") if how == "blocking" else await agent.acall(question="40 + 2?")
         assert result.answer == 42
-        assert [result.trajectory[f"observation_{n}"] for n in range(2)] == [42, f"it: {how}"]
+        assert [found.content for step in result.steps for found in step.results][:2] == [42, f"it: {how}"]
 
 
 @pytest.mark.parametrize("thing", [len, "add", Own, {"name": "add"}], ids=repr)

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 
 from sigwire.core.schema import schema_of
+from sigwire.core.tools.function import FunctionArguments
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import InputError, ToolDefinitionError
 
@@ -69,7 +70,7 @@ def _simple_hints(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 def test_schema_of_a_simple_type_is_the_text_that_pydantic_gives(hint: Any) -> None:
     def f(x): ...  # type: ignore[no-untyped-def]
 
-    assert json.dumps(properties(f, arg_types={"x": hint})["x"]) == json.dumps(schema_of(hint))
+    assert json.dumps(FunctionArguments(f, {"x": hint}).schema()["properties"]["x"]) == json.dumps(schema_of(hint))
 
 
 def test_tool_of_simple_types_compiles_its_validator_at_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +93,7 @@ def test_tool_of_simple_types_compiles_its_validator_at_the_first_call(monkeypat
 
 
 def properties(function: Callable[..., Any], **options: Any) -> dict[str, Any]:
-    return Tool(function, **options).args
+    return Tool(function, **options).parameters["properties"]
 
 
 def bound(function: Callable[..., Any], /, **arguments: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -181,7 +182,7 @@ def test_a_type_that_contains_itself_stays_a_reference() -> None:
 
     tool = Tool(f)
     assert set(tool.parameters["$defs"]) == {"Node"}  # type: ignore[arg-type]
-    assert tool.args["tree"] == {"$ref": "#/$defs/Node"}
+    assert tool.parameters["properties"]["tree"] == {"$ref": "#/$defs/Node"}
     inner = tool.bind({"tree": {"value": 1, "children": [{"value": "2"}]}, "more": []}).kwargs["tree"].children[0]
     assert inner == Node(value=2)
     assert "tree.children.0.value" in fault(f, tree={"value": 1, "children": [{"value": "x"}]}, more=[])
@@ -236,7 +237,7 @@ def test_starred_parameters_are_an_array_that_is_spread() -> None:
         return a, b, rest, c
 
     tool = Tool(f)
-    assert tool.args["rest"] == {"items": {"type": "integer"}, "type": "array"}
+    assert tool.parameters["properties"]["rest"] == {"items": {"type": "integer"}, "type": "array"}
     assert tool.parameters["required"] == ["a"]
     assert tool(a=1) == (1, 2, (), "x")
     assert tool(a=1, rest=["3", 4], c="y") == (1, 2, (3, 4), "y")
@@ -249,9 +250,8 @@ def test_double_starred_parameters_are_additional_properties() -> None:
         return a, more
 
     tool = Tool(f)
-    assert tool.has_kwargs
     assert tool.parameters["additionalProperties"] == ITEM
-    assert set(tool.args) == {"a"}
+    assert set(tool.parameters["properties"]) == {"a"}
     assert tool(a=1, b={"name": "x"}) == (1, {"b": Item(name="x")})
     assert fault(f, a=1, b=3).startswith("b: Input should be a valid dictionary")
 
@@ -311,7 +311,10 @@ def test_an_alias_gives_a_property_a_name_that_python_forbids() -> None:
 
     tool = Tool(f)
     assert tool.parameters["required"] == ["from"]
-    assert tool.args == {"from": {"type": "string"}, "Content-Type": {"type": "string", "default": "text"}}
+    assert tool.parameters["properties"] == {
+        "from": {"type": "string"},
+        "Content-Type": {"type": "string", "default": "text"},
+    }
     assert tool(**{"from": "me"}) == ("me", "text")
     assert tool(**{"from": "me", "Content-Type": "x"}) == ("me", "x")
     assert "the arguments are: from, Content-Type" in fault(f, from_="me")
@@ -364,7 +367,7 @@ def test_a_pydantic_field_may_stand_as_the_default() -> None:
 
     tool = Tool(f)
     assert tool.parameters["required"] == ["b"]
-    assert tool.args["a"] == {"default": 5, "description": "An a.", "minimum": 0, "type": "integer"}
+    assert tool.parameters["properties"]["a"] == {"default": 5, "description": "An a.", "minimum": 0, "type": "integer"}
     assert tool(b=1) == (5, 1, [])
     assert "a: Input should be greater than or equal to 0" in fault(f, a=-1, b=1)
     assert Tool(f).bind({"b": 1}).kwargs["c"] is not Tool(f).bind({"b": 1}).kwargs["c"]
@@ -396,7 +399,7 @@ def test_descriptions_come_from_where_they_are_nearest() -> None:
         "e": "Of an option.",
     }
     assert str(properties(f)["e"]).count("Of an option.") == 1
-    assert properties(f, arg_desc={"c": "Given."})["c"]["description"] == "Given."
+    assert FunctionArguments(f, None, {"c": "Given."}).schema()["properties"]["c"]["description"] == "Given."
 
 
 # --- what a tool is made from --------------------------------------------------------------------------------
@@ -465,7 +468,7 @@ def test_tools_are_made_from_whatever_can_be_called(
     source: Any, name: str, description: str, names: list[str], given: dict[str, Any], result: Any
 ) -> None:
     tool = Tool(source)
-    assert (tool.name, tool.description, list(tool.args)) == (name, description, names)
+    assert (tool.name, tool.description, list(tool.parameters["properties"])) == (name, description, names)
     assert tool(**given) == result
     assert tool.is_async == (getattr(source, "func", source) is later)
 
@@ -479,7 +482,7 @@ def test_what_a_partial_binds_cannot_be_given() -> None:
         return text
 
     tool = Tool(functools.partial(query, connection=None))  # type: ignore[arg-type]
-    assert list(tool.args) == ["text"]
+    assert list(tool.parameters["properties"]) == ["text"]
     with pytest.raises(InputError, match="connection: there is no such argument; the arguments are: text"):
         tool(connection=1, text="a")
 
@@ -502,7 +505,7 @@ def test_a_type_nobody_can_find_is_named_with_the_parameter() -> None:
 
     with pytest.raises(ToolDefinitionError, match="the type 'Missing' of its parameter 'b' is not known here"):
         Tool(f)
-    assert Tool(f, arg_types={"b": int}).bind({"a": 1, "b": "2"}).kwargs == {"a": 1, "b": 2}
+    assert FunctionArguments(f, {"b": int}).bind({"a": 1, "b": "2"}).kwargs == {"a": 1, "b": 2}
 
 
 def test_a_return_type_nobody_can_find_does_not_matter() -> None:
@@ -556,8 +559,8 @@ def test_type_parameters_and_type_aliases_are_read(future: str) -> None:
     scope: dict[str, Any] = {}
     exec(future + textwrap.dedent(source), scope)  # syntax that older interpreters cannot read
     tool = Tool(scope["f"])
-    assert tool.args["a"] == {"type": "integer"}
-    assert tool.args["ids"]["anyOf"][0] == {"items": {"type": "integer"}, "type": "array"}
+    assert tool.parameters["properties"]["a"] == {"type": "integer"}
+    assert tool.parameters["properties"]["ids"]["anyOf"][0] == {"items": {"type": "integer"}, "type": "array"}
     assert tool(a="1", b=["2"], ids=["3"]) == (1, [2], [3])
 
 
@@ -587,8 +590,6 @@ UNFIT: list[tuple[Any, dict[str, Any], str]] = [
     (nested, {}, "its parameter 'a'"),
     (max, {}, "Python does not know its parameters"),
     (Shop.left, {}, "Take it from an object"),
-    (subtract, {"arg_desc": {"d": "?"}}, "no parameter 'd' to describe. Its parameters are: a, b, c"),
-    (subtract, {"arg_types": {"d": int}}, "no parameter 'd'"),
 ]
 
 
@@ -598,6 +599,12 @@ def test_a_function_that_cannot_be_offered_is_refused_by_parameter(
 ) -> None:
     with pytest.raises(ToolDefinitionError, match=message):
         Tool(source, **options)
+
+
+@pytest.mark.parametrize(("types", "descriptions"), [({"d": int}, None), (None, {"d": "?"})])
+def test_types_and_descriptions_of_unknown_parameters_are_refused(types: Any, descriptions: Any) -> None:
+    with pytest.raises(ToolDefinitionError, match=r"no parameter 'd' to describe\. Its parameters are: a, b, c"):
+        FunctionArguments(subtract, types, descriptions)
 
 
 # --- faults of arguments ----------------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def test_calls_are_read_from_every_common_shape(shape: Any) -> None:
 
 
 def test_a_providers_id_is_kept() -> None:
-    calls = ToolCalls.from_dict_list([{"id": "abc", "function": {"name": "f", "arguments": ""}}, {"name": "g"}])
+    calls = ToolCalls([{"id": "abc", "function": {"name": "f", "arguments": ""}}, {"name": "g"}])
     assert [call.id for call in calls] == ["abc", "call_0"]
 
 
@@ -236,35 +236,6 @@ def test_a_tool_says_what_it_is() -> None:
     assert tool.parameters["required"] == ["start", "stops"]
     assert tool.spec is tool.spec
     assert Tool.from_function(distance) == tool
-
-
-def test_what_is_given_goes_over_what_is_read() -> None:
-    tool = Tool(
-        distance, name="far", description="Far?", arg_types={"unit": int}, arg_desc={"start": "From."}, timeout=2.5
-    )
-    assert (tool.name, tool.description, tool.timeout) == ("far", "Far?", 2.5)
-    assert tool.args["unit"]["type"] == "integer"
-    assert tool.args["start"]["description"] == "From."
-    assert tool.arg_types["unit"] is int
-
-
-def test_dspys_names_work() -> None:
-    def search(query, **rest):  # type: ignore[no-untyped-def]
-        return query, rest
-
-    tool = Tool(search, desc="Search.", arg_types={"query": str}, arg_desc={"query": "What for."})
-    assert (tool.desc, tool.func, tool.has_kwargs) == ("Search.", search, True)
-    assert tool.args == {"query": {"type": "string", "description": "What for."}}
-    assert tool.arg_desc == {"query": "What for."}
-    assert tool.format_as_litellm_function_call() is tool.spec
-    assert tool(query="a", more=1) == ("a", {"more": 1})
-    assert not Tool(distance).has_kwargs
-
-
-def test_schemas_by_argument_make_a_tool_too() -> None:
-    tool = Tool(lambda **k: k, name="f", args={"a": {"type": "integer"}, "b": {"type": "string", "default": "x"}})
-    assert tool.parameters["required"] == ["a"]
-    assert tool(a=1) == {"a": 1}
 
 
 def test_a_direct_call_converts_its_arguments() -> None:
@@ -377,7 +348,7 @@ def _nearest(places: list[Place], home: Place, limit: float = 1.5) -> int:
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
-        (Tool(_nearest, timeout=3, arg_desc={"home": "Where from."}), {"places": [{"x": "1"}], "home": {"x": 2}}),
+        (Tool(_nearest, timeout=3), {"places": [{"x": "1"}], "home": {"x": 2}}),
         (Tool.from_schema("size", "Size.", {"type": "object", "properties": {"obj": {"type": "array"}}}), {"obj": [1]}),
         (Tool.web_search(), {}),
     ],
@@ -453,12 +424,3 @@ def test_arguments_that_are_an_object_of_other_names_are_told_so() -> None:
     error = ToolCall.read("call_0", "f", {1: 2}).error
     assert error is not None
     assert error.message.endswith("not an object with keys that are not strings.")
-
-
-def test_a_call_is_written_the_way_dspy_does() -> None:
-    calls = ToolCalls(
-        tool_calls=[ToolCalls.ToolCall(name="add", args={"a": 1}), ToolCalls.ToolCall("add", '{"a": 2}', "x")]
-    )
-    assert list(calls) == [ToolCall("call_0", "add", {"a": 1}), ToolCall.read("x", "add", '{"a": 2}')]
-    with pytest.raises(ValueError, match="needs a name"):
-        ToolCalls.ToolCall(name="")

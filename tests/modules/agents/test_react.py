@@ -371,7 +371,7 @@ async def test_a_cancellation_leaves_a_history_in_which_every_call_has_a_result(
     assert [result.content for result in results] == [3, conversation.INTERRUPTED]
     assert [[call.name for call in step.calls] for step in run.steps] == [["add", "wait"]]
     assert run.steps[0].results == results
-    assert (run.termination_reason, run.trajectory["observation_0"], len(run.attempts)) == ("cancelled", 3, 1)
+    assert (run.termination_reason, run.steps[0].results[0].content, len(run.attempts)) == ("cancelled", 3, 1)
     agent.set_lm(player([submit(answer="done")]))
     assert (await agent.acall(history=run.history)).answer == "done"
 
@@ -579,16 +579,6 @@ async def test_a_dspy_style_history_keeps_its_answers() -> None:
 # --- the result ---------------------------------------------------------------------------------------------
 
 
-async def test_the_trajectory_has_dspys_keys() -> None:
-    turns = [say(("add", {"a": 1, "b": 2}), ("double", {"n": 2}), text="Both."), submit(answer=3)]
-    result = await play(summing, turns, NATIVE, question="?")
-    assert result.trajectory == {
-        "thought_0": "Both.", "tool_name_0": "add", "tool_args_0": {"a": 1, "b": 2}, "observation_0": 3,
-        "thought_1": "", "tool_name_1": "double", "tool_args_1": {"n": 2}, "observation_1": 4,
-        "thought_2": "", "tool_name_2": "submit", "tool_args_2": {"answer": 3}, "observation_2": "Completed.",
-    }  # fmt: skip
-
-
 async def test_usage_and_attempts_are_those_of_all_turns_and_each_step_has_its_own() -> None:
     result = await play(
         summing, [say(("add", {"a": 1, "b": 2})), Choice(text=""), submit(answer=3)], NATIVE, question="?"
@@ -710,26 +700,6 @@ def test_optimizers_find_the_two_predictors_under_their_dspy_names(tmp_path: Pat
     copied = agent.deepcopy()
     assert copied.react is not agent.react
     assert copied.toolbox is agent.toolbox
-
-
-def test_a_program_saved_by_dspy_loads_as_far_as_it_means_the_same() -> None:
-    def part(*names: str) -> dict[str, Any]:
-        fields = [{"prefix": f"{name}:", "description": f"${{{name}}}"} for name in names]
-        return {
-            "traces": [],
-            "train": [],
-            "demos": [],
-            "signature": {"instructions": "Old.", "fields": fields},
-            "lm": None,
-        }
-
-    loop = part("question", "trajectory", "next_thought", "next_tool_name", "next_tool_args")
-    agent = ReAct("question -> answer", tools=[add])
-    instructions = agent.react.signature.instructions
-    with pytest.warns(UserWarning, match="next_tool_name"):
-        agent.load_state({"react": loop, "extract.predict": part("question", "trajectory", "reasoning", "answer")})
-    assert agent.extract.predict.signature.instructions == "Old."
-    assert agent.react.signature.instructions == instructions
 
 
 def test_runs_of_one_agent_in_several_threads_do_not_meet() -> None:

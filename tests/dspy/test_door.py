@@ -1,0 +1,179 @@
+"""The door for DSPy programs: its names, its classes, its place above the core."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sigwire
+import sigwire.dspy as dspy
+
+ROOT = Path(__file__).resolve().parents[2]
+DOOR = ROOT / "sigwire" / "dspy"
+
+# The names that DSPy documents and that the core has, with those that only the door has.
+DOCUMENTED = (
+    "Signature InputField OutputField make_signature ensure_signature Image Audio File History Code Reasoning Tool ToolCalls "
+    "Adapter ChatAdapter JSONAdapter XMLAdapter TwoStepAdapter LM BaseLM DummyLM Module Predict ChainOfThought ReAct "
+    "Example Prediction Completions BaseCallback settings configure context inspect_history track_usage streamify streaming "
+    "is_retryable_lm_error LMError AdapterParseError ContextWindowExceededError"
+).split()
+STREAMING = (
+    "StreamListener StreamResponse StatusMessage StatusMessageProvider streaming_response apply_sync_streaming "
+    "sync_send_to_stream streamify"
+).split()
+CLASSES = (
+    "LM BaseLM Adapter ChatAdapter JSONAdapter XMLAdapter TwoStepAdapter Module Predict ChainOfThought ReAct AgentRun Tool "
+    "ToolCalls"
+).split()
+
+
+@pytest.mark.parametrize("name", sorted({*DOCUMENTED, *sigwire.__all__}))
+def test_every_documented_name_and_every_public_name_is_in_the_door(name: str) -> None:
+    assert getattr(dspy, name) is not None
+    assert name in dir(dspy)
+
+
+def test_names_of_dspy_streaming_are_in_the_module_of_that_name() -> None:
+    assert [name for name in STREAMING if not hasattr(dspy.streaming, name)] == []
+
+
+def test_submodules_do_not_hide_the_objects_of_their_name() -> None:
+    for name in ("streamify", "settings"):
+        importlib.import_module(f"sigwire.dspy.{name}")
+        assert not hasattr(getattr(dspy, name), "__path__")
+    assert callable(dspy.streamify)
+    assert "lm" in dspy.settings
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match=r"sigwire\.dspy has no public name 'Retrieve'"):
+        _ = dspy.Retrieve  # type: ignore[attr-defined]
+
+
+def test_the_front_door_points_to_names_that_only_the_door_has() -> None:
+    only = set(dir(dspy)) - set(sigwire.__all__)
+    assert only == vars(sigwire)["_DSPY_ONLY"]
+    for name in only:
+        with pytest.raises(AttributeError, match=rf"no public name '{name}'; it is in sigwire\.dspy \(import"):
+            getattr(sigwire, name)
+
+
+def test_type_checkers_see_the_names_that_load() -> None:
+    tree = ast.parse((DOOR / "__init__.py").read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    visible = {
+        alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    homes: dict[str, str] = vars(dspy)["_HOME_OF"]
+    core = {name: "sigwire" for name in sigwire.__all__ if name not in homes}
+    assert visible == {**core, **homes, "streaming": "sigwire.dspy"}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_class_of_the_door_is_a_subclass_of_the_class_of_the_core(name: str) -> None:
+    assert issubclass(getattr(dspy, name), getattr(sigwire, name))
+    assert getattr(dspy, name) is not getattr(sigwire, name)
+
+
+def test_instances_of_the_door_pass_every_isinstance_of_the_core() -> None:
+    made: list[tuple[Any, str]] = [
+        (dspy.LM("offline/lexical"), "LM BaseLM"),
+        (dspy.DummyLM([]), "FakeLM BaseLM"),
+        (dspy.ChatAdapter(), "ChatAdapter Adapter"),
+        (dspy.TwoStepAdapter(dspy.DummyLM([])), "TwoStepAdapter Adapter"),
+        (dspy.Predict("a -> b"), "Predict Module"),
+        (dspy.ChainOfThought("a -> b"), "ChainOfThought Module"),
+        (dspy.ReAct("a -> b", tools=[]), "ReAct Module"),
+        (dspy.Tool(len, name="size", args={}), "Tool"),
+        (dspy.ToolCalls(), "ToolCalls"),
+    ]
+    for value, names in made:
+        assert all(isinstance(value, getattr(sigwire, name)) for name in names.split()), value
+    assert isinstance(dspy.LM("offline/lexical"), dspy.BaseLM)
+    assert isinstance(dspy.ChainOfThought("a -> b"), dspy.Module)
+
+
+def test_no_file_below_imports_the_door() -> None:
+    for path in (ROOT / "sigwire").rglob("*.py"):
+        if path.is_relative_to(DOOR):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            assert not any(f"{name}.".startswith("sigwire.dspy.") for name in names), path
+
+
+def test_importing_the_door_loads_nothing_of_the_package() -> None:
+    script = "import json, sys; import sigwire.dspy as dspy; print(json.dumps([n for n in sys.modules if n.startswith('sigwire')]))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert json.loads(done.stdout) == ["sigwire", "sigwire.dspy"]
+
+
+# --- a program ---------------------------------------------------------------------------------------
+
+
+class Review(dspy.Signature):
+    """Rate the review."""
+
+    review: str = dspy.InputField(desc="what a customer wrote")
+    stars: int = dspy.OutputField(ge=1, le=5)
+
+
+class Shop(dspy.Module):
+    """A program as DSPy's tutorials write one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rate = dspy.Predict(Review)
+        self.reply = dspy.ChainOfThought("review, stars: int -> reply")
+
+    def forward(self, review: str) -> Any:
+        stars = self.rate(review=review).stars
+        return self.reply(review=review, stars=stars)
+
+    async def aforward(self, review: str) -> Any:
+        stars = (await self.rate.acall(review=review)).stars
+        return await self.reply.acall(review=review, stars=stars)
+
+
+ANSWERS = [{"stars": 4}, {"reasoning": "Kind words.", "reply": "Thank you very much!"}]
+
+
+async def test_a_program_in_the_style_of_dspy_runs_blocking_and_awaited() -> None:
+    lm = dspy.DummyLM(ANSWERS * 3)
+    trace: list[Any] = []
+    with dspy.context(lm=lm, adapter=dspy.ChatAdapter(use_json_adapter_fallback=False), trace=trace, track_usage=True):
+        first = Shop()(review="Lovely.")
+        second = await Shop().acall(review="Lovely.")
+        examples = [dspy.Example(review="Lovely.").with_inputs("review")]
+        (third,) = Shop().batch(examples, num_threads=1, disable_progress_bar=True)
+    assert [result.reply for result in (first, second, third)] == ["Thank you very much!"] * 3
+    assert first.reasoning == "Kind words."
+    assert len(trace) == 6
+    assert isinstance(lm.get_convo(0)[0], list)
+
+
+async def test_a_program_in_the_style_of_dspy_is_streamed_and_saved(tmp_path: Path) -> None:
+    program = Shop()
+    program.set_lm(dspy.DummyLM(ANSWERS * 2))
+    listener = dspy.streaming.StreamListener("reply")
+    stream = dspy.streamify(program, stream_listeners=[listener])
+    items = [item async for item in stream(review="Lovely.")]
+    chunks = [item.chunk for item in items if isinstance(item, dspy.streaming.StreamResponse)]
+    assert "".join(chunks) == "Thank you very much!"
+    assert isinstance(items[-1], dspy.Prediction)
+    program.set_lm(dspy.LM("offline/lexical"))
+    program.save(tmp_path / "shop.json")
+    loaded = Shop()
+    loaded.load(tmp_path / "shop.json")
+    assert isinstance(loaded.get_lm, object)
+    assert all(isinstance(predictor.lm, dspy.LM) for predictor in loaded.predictors())

@@ -1,0 +1,130 @@
+"""Language models with DSPy's options: LM, BaseLM, DummyLM."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
+from sigwire.core.tools.tool import ToolCall, ToolCalls
+from sigwire.dspy.lm import LM, BaseLM, DummyLM
+from sigwire.errors import ConfigurationError
+from sigwire.lm import base, client
+from sigwire.testing import FakeProvider
+
+ASK = Request((Message.user("go"),))
+CALL = ToolCall("call_0", "add", {"a": 1})
+
+
+class Echo(BaseLM):
+    def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        return {"choices": [{"message": {"content": messages[-1]["content"]}}]}
+
+
+# --- options -----------------------------------------------------------------------------------------
+
+
+def test_capabilities_come_from_one_object_or_from_overridden_properties() -> None:
+    class Able(Echo):
+        @property
+        def supports_function_calling(self) -> bool:
+            return True
+
+    given = Capabilities(native_tools=True, json_schema=True)
+    assert Echo("m").capabilities == Capabilities()
+    assert Echo("m", capabilities=given).capabilities is given
+    assert Echo("m", capabilities=given).supports_response_schema
+    able = Able("m")
+    assert able.capabilities.native_tools
+    assert able.capabilities is able.capabilities  # plans are cached by it
+
+
+async def test_base_lm_takes_positional_arguments_in_the_order_of_dspy() -> None:
+    lm = Echo("m", "text", 0.5, 100, False, None, 7)
+    assert (lm.model_type, lm.kwargs, lm.cache, lm.num_retries) == (
+        "text", {"temperature": 0.5, "max_tokens": 100}, False, 7,
+    )  # fmt: skip
+    assert (lm("hello"), await lm.acall("hello")) == (["hello"], ["hello"])
+    assert lm.history[-1]["model_type"] == "text"
+    assert lm.supported_params == set()
+
+
+@pytest.mark.parametrize(
+    ("options", "wire"), [({}, "openai"), ({"model_type": "responses"}, "openai-responses")], ids=["chat", "responses"]
+)
+async def test_model_type_chooses_the_wire_and_rollout_id_is_not_sent(options: dict[str, Any], wire: str) -> None:
+    with FakeProvider(["hello"] * 2) as provider:
+        lm = LM("openai/gpt-4.1", api_key="any", base_url=provider.url(wire), **options)
+        assert lm("hello", rollout_id=1, temperature=0.5) == ["hello"]
+        assert await lm.copy(rollout_id=2).acall("hello") == ["hello"]
+        assert all("rollout_id" not in json.dumps(recorded.body) for recorded in provider.requests)
+
+
+def test_model_type_of_another_name_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="model_type='text'"):
+        LM("openai/gpt-4.1", model_type="text")
+
+
+def test_a_copy_takes_another_model_type() -> None:
+    lm = LM("openai/gpt-4.1", "responses").copy(model_type="chat")
+    assert (lm.model_type, lm.dump_state().get("wire")) == ("chat", None)
+    assert lm.copy(model_type="responses").dump_state()["wire"] == "responses"
+
+
+def test_state_keeps_model_type_and_class_and_loads_through_the_core() -> None:
+    lm = LM("openai/gpt-4.1", "responses", 0.5)
+    loaded = base.BaseLM.load_state(lm.dump_state())
+    assert isinstance(loaded, LM)
+    assert (loaded.model_type, loaded.kwargs) == ("responses", lm.kwargs)
+    assert type(base.BaseLM.load_state({**lm.dump_state(), "class": "", "model_type": "chat"})) is client.LM
+
+
+def test_setting_capabilities_of_an_lm_changes_its_properties() -> None:
+    lm = LM("openai/gpt-4.1")
+    lm.capabilities = Capabilities(reasoning=True)
+    assert (lm.supports_reasoning, lm.supports_function_calling) == (True, False)
+
+
+# --- DummyLM -----------------------------------------------------------------------------------------
+
+
+def test_dummy_lm_answers_that_none_are_left_when_the_list_is_used_up() -> None:
+    lm = DummyLM([{"answer": "red"}])
+    assert "red" in lm("one")[0]
+    assert "No more responses" in lm("two")[0]
+    assert lm.model == "dummy"
+
+
+def test_dummy_lm_makes_calls_of_tool_calls_among_its_fields() -> None:
+    (choice,) = DummyLM([{"answer": "red", "calls": ToolCalls([CALL])}], reasoning=True).respond(ASK).choices
+    assert (choice.tool_calls, "calls" in choice.text) == ((CALL,), False)
+    assert choice.reasoning is not None
+
+
+def test_dummy_lm_answers_by_substring_of_the_last_message() -> None:
+    lm = DummyLM({"sky": {"answer": "blue"}, "grass": {"answer": "green"}})
+    assert "green" in lm("the grass")[0]
+    assert "No more responses" in lm("the sea")[0]
+
+
+def test_dummy_lm_repeats_the_demo_whose_inputs_match() -> None:
+    lm = DummyLM([{"answer": "scripted"}], follow_examples=True)
+    demo = [
+        {"role": "user", "content": "[[ ## q ## ]]\nsky"},
+        {"role": "assistant", "content": "[[ ## answer ## ]]\nblue"},
+    ]
+    asked = {"role": "user", "content": "[[ ## q ## ]]\nsky\n\nAnswer with the section [[ ## answer ## ]]."}
+    assert lm(messages=[*demo, asked]) == ["[[ ## answer ## ]]\nblue"]
+    assert "scripted" in lm(messages=[*demo, {"role": "user", "content": "[[ ## q ## ]]\nsea"}])[0]
+
+
+def test_dummy_lm_adds_reasoning_and_keeps_the_conversation() -> None:
+    lm = DummyLM([{"answer": "red"}], reasoning=True)
+    (output,) = lm("one")
+    assert output["reasoning_content"]
+    messages, outputs = lm.get_convo(0)
+    assert (messages, outputs) == ([{"role": "user", "content": "one"}], [output])
