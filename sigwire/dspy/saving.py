@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from sigwire.core.json import JsonObject
+from sigwire.core.narrow import is_mapping, is_sequence
 from sigwire.errors import StateError
 
 __all__ = ["name_fields", "without_text_loop"]
@@ -24,19 +25,16 @@ def name_fields(signature: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
     >>> name_fields(Signature("a -> b"), {"fields": [{"prefix": "A:"}, {"prefix": "B:"}]})["fields"]
     [{'prefix': 'A:', 'name': 'a'}, {'prefix': 'B:', 'name': 'b'}]
     """
-    saved: Any = state.get("fields")
-    spec = signature.spec
-    if not isinstance(saved, list) or not all(isinstance(field, Mapping) for field in saved):
-        return state  # the core refuses it
-    saved = cast("list[Mapping[str, Any]]", saved)
-    if all("name" in field for field in saved):
-        return state
-    if len(saved) != len(spec.fields):
+    saved, spec = state.get("fields"), signature.spec
+    fields = [field for field in saved if is_mapping(field)] if is_sequence(saved) else []
+    if not is_sequence(saved) or len(fields) < len(saved) or all("name" in field for field in fields):
+        return state  # the core reads it, or refuses it
+    if len(fields) != len(spec.fields):
         raise StateError(
-            f"The saved signature has {len(saved)} fields without names, and {spec.name} has {len(spec.fields)} "
+            f"The saved signature has {len(fields)} fields without names, and {spec.name} has {len(spec.fields)} "
             f"({', '.join(field.name for field in spec.fields)}). Load it into the program that saved it."
         )
-    named = [{**texts, "name": field.name} for field, texts in zip(spec.fields, saved, strict=True)]
+    named = [{**texts, "name": field.name} for field, texts in zip(spec.fields, fields, strict=True)]
     return {**state, "fields": named}
 
 

@@ -19,6 +19,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Response
+from sigwire.core.tools.function import FunctionArguments
 from sigwire.core.tools.tool import CallError, Tool, ToolCall, ToolCalls, ToolResult, WebSearch
 from sigwire.errors import AdapterParseError, EmptyResponse, InputError, OutputTruncated, UnsupportedFeature
 from sigwire.signatures.fields import InputField, OutputField
@@ -219,7 +220,7 @@ def test_plan_bounds_the_offers_that_it_keeps() -> None:
 
 def test_plan_gives_back_the_very_tools_of_the_call_even_if_others_are_equal() -> None:
     plan = ChatAdapter().plan(Both, NATIVE)
-    loose = Tool(ping, arg_types={"host": Annotated[str, AfterValidator(str.lower)]})
+    loose = Tool(ping, parameters=FunctionArguments(ping, {"host": Annotated[str, AfterValidator(str.lower)]}))
     for tool in (PING, loose, PING):
         assert tool == PING
         assert plan.tools_of({"tools": [tool]})[0] is tool

@@ -61,6 +61,21 @@ def test_fields_without_names_are_matched_by_position(tmp_path: Path) -> None:
     assert program.ask.demos == [{"question": "q"}]
 
 
+def test_a_state_written_by_dspy_loads_into_a_bare_predictor() -> None:
+    fields = [{"prefix": "Question:", "description": "${question}"}, {"prefix": "Answer:", "description": "short"}]
+    state = {
+        "traces": [],
+        "train": [],
+        "demos": [],
+        "signature": {"instructions": "Old.", "fields": fields},
+        "lm": None,
+    }
+    predict = Predict("question -> answer")
+    predict.load_state({**state, "metadata": {"dependency_versions": {"dspy": "3.0.4"}}})
+    assert predict.signature.instructions == "Old."
+    assert predict.signature.spec.outputs[0].description == "short"
+
+
 def test_a_state_with_another_number_of_fields_is_refused_and_changes_nothing() -> None:
     predict = Predict(QA)
     with pytest.raises(StateError, match=r"1 fields without names, and .* has 4"):

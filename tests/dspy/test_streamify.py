@@ -116,7 +116,7 @@ def test_a_listener_names_the_predictor_it_hears(streamed: Callable[..., Read]) 
     [
         (StreamListener("nothing"), "They write: ask: answer, score; judge: verdict, score"),
         (StreamListener("score"), r"Several predictors write 'score': ask, judge.*predict_name='ask'"),
-        (StreamListener("score", predict_name="ask"), "no text, and only text can be listened to"),
+        (StreamListener("score", predict_name="ask"), "is not a text, and a listener takes text only"),
         (StreamListener("answer", predict_name="judge"), "No predictor of the program writes 'answer'"),
     ],
 )

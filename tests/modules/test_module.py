@@ -573,21 +573,6 @@ def test_a_file_that_is_no_saved_program_is_a_state_error(tmp_path: Path, text: 
         Pair().load(path)
 
 
-def test_a_file_written_by_dspy_loads() -> None:
-    fields = [{"prefix": "Question:", "description": "${question}"}, {"prefix": "Answer:", "description": "short"}]
-    state = {
-        "traces": [],
-        "train": [],
-        "demos": [],
-        "signature": {"instructions": "Old.", "fields": fields},
-        "lm": None,
-    }
-    predict = Predict("question -> answer")
-    predict.load_state({**state, "metadata": {"dependency_versions": {"dspy": "3.0.4"}}})
-    assert predict.signature.instructions == "Old."
-    assert predict.signature.spec.outputs[0].description == "short"
-
-
 def test_nothing_is_pickled_on_request_either(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="takes pickle"):
         Pair().save(tmp_path / "program", save_program=True)
