@@ -144,7 +144,7 @@ def _wire_of(model_type: str, model: str) -> str | None:
 class DummyLM(FakeLM, BaseLM):
     """DSPy's test model.
 
-    ``answers`` is a list of field dicts, used up one per choice (afterwards every answer says that none are left); or a dict
+    ``answers`` is a list of field dicts, used up one per choice (then every answer is "No more responses"); or a dict
     from a substring of the last message to a field dict. ``follow_examples`` repeats the answer of the demo whose inputs are
     those of the request. ``reasoning`` adds reasoning beside each answer.
 
@@ -169,7 +169,7 @@ class DummyLM(FakeLM, BaseLM):
     ) -> None:
         self.answers = answers
         self._by_substring = cast("Mapping[str, Mapping[str, Any]]", answers) if isinstance(answers, Mapping) else None
-        self._left = deque[Mapping[str, Any]](() if isinstance(answers, Mapping) else answers)
+        self._remaining = deque[Mapping[str, Any]](() if isinstance(answers, Mapping) else answers)
         self.follow_examples = follow_examples
         self.reasoning = reasoning
         super().__init__(self._dummy_answer, model="dummy", adapter=adapter, capabilities=Capabilities(), **kwargs)
@@ -192,7 +192,7 @@ class DummyLM(FakeLM, BaseLM):
         if self._by_substring is not None:
             last = request.messages[-1].text if request.messages else ""
             return next((fields for part, fields in self._by_substring.items() if part in last), nothing)
-        return self._left.popleft() if self._left else nothing
+        return self._remaining.popleft() if self._remaining else nothing
 
 
 def _followed(messages: tuple[Message, ...]) -> str | None:

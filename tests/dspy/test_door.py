@@ -72,9 +72,9 @@ def test_type_checkers_see_the_names_that_load() -> None:
     visible = {
         alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names
     }
-    homes: dict[str, str] = vars(dspy)["_HOME_OF"]
-    core = {name: "sigwire" for name in sigwire.__all__ if name not in homes}
-    assert visible == {**core, **homes, "streaming": "sigwire.dspy"}
+    modules: dict[str, str] = vars(dspy)["_MODULE_OF"]
+    core = {name: "sigwire" for name in sigwire.__all__ if name not in modules}
+    assert visible == {**core, **modules, "streaming": "sigwire.dspy"}
 
 
 @pytest.mark.parametrize("name", CLASSES)

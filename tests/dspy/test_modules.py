@@ -46,7 +46,7 @@ def test_map_named_predictors_replaces_each_predictor() -> None:
     assert isinstance(nested.many[1], tuple)
 
 
-def test_reset_copy_has_no_demos_and_model_and_leaves_the_original() -> None:
+def test_reset_copy_drops_demos_and_model_and_keeps_the_original() -> None:
     nested = Nested()
     nested.set_lm(FakeLM("x"))
     nested.first.demos = [{"a": "1"}]

@@ -1,4 +1,4 @@
-"""``streamify``: DSPy's way to stream, over our streams: listeners, messages about progress, chunks of a user's model."""
+"""``streamify``: listeners, messages about progress, chunks of a user's model."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_chunks_put_together_are_the_field_and_the_last_one_is_flagged(streamed:
     assert len(items) == len(told) + 1
 
 
-def test_a_listener_names_the_predictor_it_hears(streamed: Callable[..., Read]) -> None:
+def test_a_listener_names_its_predictor(streamed: Callable[..., Read]) -> None:
     items = streamed(Program("In Oslo."), stream_listeners=[StreamListener("answer"), StreamListener("verdict")])(
         question="?"
     )
@@ -159,7 +159,7 @@ def test_the_second_run_streams_as_the_first_and_so_do_many_at_once(streamed: Ca
 
 
 @pytest.mark.parametrize(("again", "heard"), [(False, "one"), (True, "onetwo")])
-def test_of_several_calls_only_the_first_is_heard_unless_reuse_is_allowed(
+def test_listener_streams_the_first_call_only_unless_reuse_is_allowed(
     streamed: Callable[..., Read], again: bool, heard: str
 ) -> None:
     class Twice(Module):
@@ -178,7 +178,7 @@ def test_of_several_calls_only_the_first_is_heard_unless_reuse_is_allowed(
 @pytest.mark.parametrize(
     "adapter", [dspy.ChatAdapter(), dspy.JSONAdapter(), dspy.XMLAdapter()], ids=lambda a: type(a).__name__
 )
-def test_listeners_hear_through_every_adapter(streamed: Callable[..., Read], adapter: Any) -> None:
+def test_listeners_work_with_every_adapter(streamed: Callable[..., Read], adapter: Any) -> None:
     said = 'A "quoted" line\n[[ ## verdict ## ]]? <answer> \\ no.'
     written = adapter.plan(asker().signature, Capabilities()).layout.write({"answer": said, "score": 1.0})
     program = Predict("question -> answer, score: float", lm=FakeLM([written]))
@@ -273,7 +273,7 @@ def test_an_error_of_the_program_is_raised(streamed: Callable[..., Read]) -> Non
         streamed(program, stream_listeners=[StreamListener("answer")])(question="?")
 
 
-def test_programs_that_await_are_streamed_too(streamed: Callable[..., Read]) -> None:
+def test_streamify_runs_a_program_with_aforward_only(streamed: Callable[..., Read]) -> None:
     class Awaiting(Module):
         def __init__(self) -> None:
             self.ask = asker("In Oslo.")
@@ -300,7 +300,7 @@ def agent() -> ReAct[..., Any]:
 
 
 class Talkative(StatusMessageProvider):
-    """Says everything."""
+    """Has a message for every event."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name
@@ -324,13 +324,13 @@ class Talkative(StatusMessageProvider):
         return f"{self.name}answered"
 
 
-def test_by_default_tools_say_that_they_run(streamed: Callable[..., Read]) -> None:
+def test_default_provider_has_messages_for_tools(streamed: Callable[..., Read]) -> None:
     said = statuses(streamed(agent())(question="?"))
     assert said[0] == "Running the tool double..."
     assert statuses(streamed(asker("Oslo"))(question="?")) == []
 
 
-def test_a_provider_says_what_begins_and_ends(streamed: Callable[..., Read]) -> None:
+def test_provider_has_messages_for_start_and_end(streamed: Callable[..., Read]) -> None:
     said = statuses(streamed(asker("Oslo"), status_message_provider=Talkative())(question="?"))
     assert said == ["module Predict", "asking fake", "answered", "module done"]
     said = statuses(streamed(agent(), status_message_provider=Talkative())(question="?"))
@@ -358,14 +358,12 @@ class AwaitedAsking(Module):
 
 
 @pytest.mark.parametrize("program", [Asking, AwaitedAsking])
-def test_a_tool_that_the_program_calls_itself_speaks_too(
-    streamed: Callable[..., Read], program: Callable[[], Module]
-) -> None:
+def test_tool_called_by_the_program_has_messages(streamed: Callable[..., Read], program: Callable[[], Module]) -> None:
     said = statuses(streamed(program(), status_message_provider=Talkative())(n=21))
     assert said[1:-1] == ["tool double 21", "tool gave 42"]
 
 
-def test_providers_of_streams_at_once_do_not_hear_each_other() -> None:
+def test_providers_of_concurrent_streams_are_separate() -> None:
     before = list(settings.callbacks)
 
     async def one(name: str) -> list[str]:
@@ -381,7 +379,7 @@ def test_providers_of_streams_at_once_do_not_hear_each_other() -> None:
     assert list(settings.callbacks) == before
 
 
-def test_callbacks_that_are_set_hear_as_ever(streamed: Callable[..., Read]) -> None:
+def test_callbacks_of_the_settings_are_called_in_a_stream(streamed: Callable[..., Read]) -> None:
     heard: list[str] = []
 
     class Hearing(BaseCallback):
@@ -397,7 +395,7 @@ def test_callbacks_that_are_set_hear_as_ever(streamed: Callable[..., Read]) -> N
 
 
 class Chatty(BaseLM):
-    """A model that tells the reader of the stream what it likes."""
+    """A model that sends a chunk to the consumer of the stream."""
 
     def _answer(self, request: Request) -> Response:
         if (stream := dspy_settings.send_stream) is not None:
@@ -454,7 +452,7 @@ def test_an_awaited_stream_can_be_read_by_blocking_code() -> None:
         next(items)
 
 
-async def test_leaving_early_stops_the_program() -> None:
+async def test_closing_the_stream_early_stops_the_program() -> None:
     lm = FakeLM([{"answer": "one two three four", "score": 1.0}])
     stream = streamify(Predict("question -> answer, score: float", lm=lm), stream_listeners=[StreamListener("answer")])
     items = stream(question="?")
