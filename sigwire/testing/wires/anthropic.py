@@ -19,7 +19,6 @@ from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.testing.answers import Fault, FaultKind
-from sigwire.testing.anthropic_models import check_model
 from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import SSEFraming
 from sigwire.testing.request_node import InvalidValue, RequestNode
@@ -111,7 +110,6 @@ class Anthropic(FakeWire):
             raise InvalidValue("unknown", (sampling[0],))
         tools = _tools(body.get("tools"))
         choice, parallel = _tool_choice(body.get("tool_choice"), tools)
-        check_model(body, model)
         messages = (*_system(body.get("system")), *_messages(body["messages"]))
         options: JsonObject = {"max_tokens": limit, **_sampling(body), **_reasoning(body, limit, choice)}
         request = Request(messages, tools, choice, parallel, _format(body.get("output_config")), options)

@@ -22,7 +22,6 @@ from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import Framing, JsonArrayFraming, SSEFraming
-from sigwire.testing.gemini_models import check_model
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import (
     FakeWire,
@@ -112,7 +111,6 @@ class Gemini(FakeWire):
         tools, served = _tools(body.get("tools"))
         config = body.get("generationConfig") or RequestNode({}, ("generationConfig",))
         config.fields(CONFIG)
-        check_model(body, config, model)
         choice = _tool_choice(body.get("toolConfig"), tools)
         messages = (*_system(body.get("systemInstruction")), *_contents(body["contents"], model))
         request = Request(messages, (*tools, *served), choice, None, _format(config), _options(config))

@@ -20,7 +20,6 @@ from sigwire.core.response import Choice, Response
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import SSEFraming
-from sigwire.testing.openai_models import check_chat_model
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import IdSequence, ParsedRequest, ReceivedRequest, counted, parts_of, spec, tokens_of
 from sigwire.testing.wires.openai import EFFORTS, OpenAIWire, check_name, check_schema, image, offered, stream_options
@@ -53,7 +52,6 @@ class OpenAIChat(OpenAIWire):
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         body.fields(FIELDS)
         model = body["model"].text()
-        check_chat_model(body, model)
         messages = _messages(body["messages"].items(filled=True))
         tools = tuple(_tool(tool) for tool in body["tools"].items(filled=True)) if body.has("tools") else ()
         for name in ("tool_choice", "parallel_tool_calls"):

@@ -20,7 +20,6 @@ from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.testing.answers import Fault
 from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import SSEFraming
-from sigwire.testing.openai_models import check_responses_model
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import IdSequence, ParsedRequest, ReceivedRequest, counted, parts_of, spec, tokens_of
 from sigwire.testing.wires.openai import EFFORTS, OpenAIWire, check_name, check_schema, image, offered, stream_options
@@ -65,7 +64,6 @@ class OpenAIResponses(OpenAIWire):
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         body.fields(FIELDS)
         model = body["model"].text()
-        check_responses_model(body, model)
         for name in ("previous_response_id", "conversation", "prompt", "background"):
             if body.has(name) and body[name].value is not False:
                 raise body[name].wrong(f"Unsupported value: '{name}': the fake provider stores nothing.")
