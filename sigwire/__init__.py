@@ -257,7 +257,7 @@ def __dir__() -> list[str]:
 
 class _FrontDoor(ModuleType):
     """The import system binds every submodule it loads as an attribute of its package. ``settings`` is the one submodule
-    that shares its name with a public object, and the object is what users mean by ``sigwire.settings``."""
+    that tokens_by_text its name with a public object, and the object is what users mean by ``sigwire.settings``."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "settings" and isinstance(value, ModuleType):

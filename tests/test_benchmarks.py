@@ -38,7 +38,7 @@ def test_every_job_over_http_runs_on_both_sides(
             contestant()
 
 
-def test_an_answer_that_took_too_many_requests_is_not_timed() -> None:
+def test_answer_with_too_many_requests_is_not_timed() -> None:
     with server.serving() as port:
         send = Sender(port, "/")
         assert server.answered(port, lambda: send(b"{}"), server.ANSWER, 1)
@@ -60,7 +60,7 @@ def test_an_answer_that_took_too_many_requests_is_not_timed() -> None:
         ("x", ["x"], False),
     ],
 )
-def test_a_partial_value_is_told_from_a_wrong_one(beginning: JsonValue, whole: JsonValue, is_one: bool) -> None:
+def test_partial_value_check_accepts_prefixes_only(beginning: JsonValue, whole: JsonValue, is_one: bool) -> None:
     assert streaming.begins(beginning, whole) is is_one
 
 
@@ -79,7 +79,7 @@ def test_contestants_take_turns_and_a_line_has_every_sample() -> None:
     assert line.samples == {FLOOR: [1.0, 1.0], OURS: [1.0, 1.0]}
 
 
-def test_a_job_whose_rounds_take_long_has_few_of_them() -> None:
+def test_slow_job_gets_few_rounds() -> None:
     job = Job("x1", "a job", "", {OURS: lambda: None}, sample=lambda contestant: 1.0, most_rounds=2)
     assert len(measure(job, rounds=5).samples[OURS]) == 2
 

@@ -42,7 +42,7 @@ def test_the_fake_provider_answers_until_it_is_interrupted() -> None:
     ]
 
 
-def test_a_port_that_is_taken_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_port_in_use_is_reported_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with FakeProvider() as provider:
         port = provider.url("ollama").rpartition(":")[2]
         assert main(["fake-provider", "--port", port]) == 1

@@ -70,7 +70,7 @@ def test_the_quickstart_runs_with_a_model_over_http(tmp_path: Path) -> None:
         ("openai/gpt-5-mini", "Set OPENAI_API_KEY in the environment"),
     ],
 )
-def test_the_quickstart_says_what_to_do_about_a_model_that_cannot_be_asked(
+def test_quickstart_gives_advice_for_an_unreachable_model(
     tmp_path: Path, model: str, said: str
 ) -> None:
     done = quickstart(tmp_path, SIGWIRE_LM=model, OPENAI_API_KEY="", OPENAI_BASE_URL="")
@@ -79,7 +79,7 @@ def test_the_quickstart_says_what_to_do_about_a_model_that_cannot_be_asked(
     assert "Traceback" not in done.stderr
 
 
-def test_a_wire_that_differs_fails_the_quickstart(
+def test_quickstart_fails_when_a_wire_differs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.syspath_prepend(ROOT / "examples")
@@ -113,7 +113,7 @@ def test_a_wire_that_differs_fails_the_quickstart(
         ("no idea", 853.18, False),
     ],
 )
-def test_the_quickstart_tells_a_right_answer_from_a_wrong_one(
+def test_quickstart_distinguishes_right_and_wrong_answers(
     monkeypatch: pytest.MonkeyPatch, answer: str, expected: object, right: bool
 ) -> None:
     monkeypatch.syspath_prepend(ROOT / "examples")
@@ -123,7 +123,7 @@ def test_the_quickstart_tells_a_right_answer_from_a_wrong_one(
 # --- the streamed agent ----------------------------------------------------------------------------------
 
 
-def test_the_streamed_agent_comes_to_one_answer_over_every_wire_and_in_three_dialects(tmp_path: Path) -> None:
+def test_streamed_agent_gives_one_answer_over_every_wire_and_in_three_dialects(tmp_path: Path) -> None:
     done = example("stream_agent.py", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Every stream came to the same answer." in done.stdout
@@ -136,7 +136,7 @@ def test_the_streamed_agent_comes_to_one_answer_over_every_wire_and_in_three_dia
     assert lines.count('    convert_weight {"value":16.7,"from_unit":"kilograms","to_unit":"pounds"}') == 8
 
 
-def test_a_streamed_agent_that_differs_is_found_out(
+def test_example_fails_when_a_streamed_agent_differs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.syspath_prepend(ROOT / "examples")

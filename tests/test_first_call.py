@@ -37,7 +37,7 @@ WIRES = {
     "gemini": ("gemini/gemini-2.5-flash", "", {"gemini"}),
     "ollama": ("ollama/qwen3", "", {"ollama"}),
 }
-"""The model, what else it takes, and the codecs it needs. Responses shares tables with the chat wire."""
+"""The model, what else it takes, and the codecs it needs. Responses tokens_by_text tables with the chat wire."""
 
 FOREIGN = (
     # importlib.metadata: what pydantic looks for plugins with. encodings.idna: for hosts whose names are not ASCII.
@@ -72,7 +72,7 @@ def loaded(place: str, then: str = "") -> set[str]:
 
 
 @pytest.mark.parametrize("place", WIRES)
-def test_a_first_blocking_call_loads_nothing_that_it_does_not_need(place: str) -> None:
+def test_first_blocking_call_loads_only_what_it_needs(place: str) -> None:
     modules = loaded(place)
     assert modules & {*FOREIGN, *ours(STREAMS), *ours(TOOLS), *ours(OTHERS)} == set()
     spoken = {name for name in CODECS if f"sigwire.lm.codecs.{name}" in modules}
@@ -89,5 +89,5 @@ def test_a_first_blocking_call_loads_nothing_that_it_does_not_need(place: str) -
         ("sigwire.ReAct", {"sigwire.modules.agents.react", "sigwire.modules.agents.toolbox"}),
     ],
 )
-def test_what_was_not_loaded_is_there_when_it_is_used(then: str, late: set[str]) -> None:
+def test_lazy_modules_load_when_used(then: str, late: set[str]) -> None:
     assert late <= loaded("openai", then)

@@ -85,7 +85,7 @@ def test_importing_sigwire_loads_nothing_heavy() -> None:
     assert [name for name in seen["modules"] if name.startswith("sigwire.")] == []
 
 
-def test_a_first_predict_of_plain_fields_loads_nothing_heavy() -> None:
+def test_first_predict_of_plain_fields_loads_nothing_heavy() -> None:
     seen = audit("import sigwire; sigwire.Predict('question, k: int -> answer, sure: bool')")
     assert {name.partition(".")[0] for name in seen["modules"]} & LATE == set()
 
@@ -97,7 +97,7 @@ def test_a_first_predict_of_plain_fields_loads_nothing_heavy() -> None:
         "sigwire.Predict(sigwire.Signature({'a': (str, sigwire.InputField()), 'b': (int, sigwire.OutputField())}))",
     ],
 )
-def test_what_is_declared_for_a_field_loads_pydantic_and_nothing_else_that_is_heavy(statement: str) -> None:
+def test_field_declarations_load_pydantic_and_nothing_else_heavy(statement: str) -> None:
     seen = audit(f"import sigwire; {statement}")
     assert {name.partition(".")[0] for name in seen["modules"]} & LATE == {"pydantic"}
 
@@ -121,7 +121,7 @@ def test_the_public_names_are_sorted_unique_and_complete() -> None:
     assert set(sigwire.__all__) - {"__version__"} == set(lazy_homes())
 
 
-def test_every_public_name_loads_from_where_the_table_says() -> None:
+def test_every_public_name_loads_from_the_module_of_the_table() -> None:
     for name, home in lazy_homes().items():
         assert getattr(sigwire, name) is getattr(importlib.import_module(home), name)
 
@@ -133,7 +133,7 @@ def test_type_checkers_see_the_names_that_load() -> None:
     assert visible == lazy_homes()
 
 
-def test_a_name_that_is_not_public_is_an_attribute_error_that_says_so() -> None:
+def test_private_name_is_an_attribute_error_with_advice() -> None:
     with pytest.raises(AttributeError, match="no public name 'Predictor'"):
         _ = sigwire.Predictor  # type: ignore[attr-defined]
 
@@ -162,7 +162,7 @@ def _by_case(name: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=relative)
-def test_every_file_declares_a_sorted_face_that_exists(path: Path) -> None:
+def test_every_file_declares_a_sorted_all_whose_names_exist(path: Path) -> None:
     faces = [
         ast.literal_eval(node.value)
         for node in TREES[path].body
@@ -208,9 +208,9 @@ MACHINE_PATH = re.compile(r"(?<![\w./])/(?:home/(?!ada\b)\w{3}|Users/\w{3}|root/
 
 
 @pytest.mark.parametrize("path", PROJECT_FILES, ids=relative)
-def test_no_file_names_a_place_on_somebodys_machine(path: Path) -> None:
+def test_no_file_contains_a_path_of_a_machine(path: Path) -> None:
     assert MACHINE_PATH.findall(path.read_text(encoding="utf-8")) == []
 
 
-def test_the_package_says_that_it_is_typed() -> None:
+def test_package_has_the_py_typed_marker() -> None:
     assert (PACKAGE / "py.typed").exists()

@@ -1,4 +1,4 @@
-"""For the tests of programs that use sigwire: a provider on this machine, what it answers, and how it streams.
+"""Test support for programs that use sigwire: a provider on the loopback interface, its answers and its streams.
 
 with FakeProvider(["Hello", Fault("rate_limit"), Streamed("Hello", seed=7)]) as provider:
     lm = LM("openai/gpt-5-mini", base_url=provider.url("openai"), api_key="any")

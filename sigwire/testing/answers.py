@@ -1,11 +1,11 @@
-"""What a fake provider is told to answer, and the one who hands it out.
+"""The answers of a fake provider, and the script that returns them in order.
 
-Answer     what a script may hold: texts, calls, choices, responses, faults, raw bodies, functions of the request
-Fault      an error, by what went wrong; each wire has its own status, code and body for it
-Raw        bytes as they are, for what no provider should send and some do
-Events     the events of a stream as they are
-Streamed   an answer, and how it comes to a client that asks for a stream
-Script     gives the next answer, one at a time, from any thread
+Answer     an item of a script: text, calls, choices, responses, faults, raw bodies, functions of the request
+Fault      an error by its kind; each wire has its own status, code and body for it
+Raw        bytes of a reply, for replies that no provider should send
+Events     the events of a stream, unchanged
+Streamed   an answer, and how it is streamed to a client that requests a stream
+Script     returns the next answer; used from any thread
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ FaultKind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error that the provider answers with, by its ``kind``.
+    """An error reply of the provider, by its ``kind``.
 
-    ``status`` replaces the one that the wire has for the kind, ``message`` its text, ``code`` its code; ``retry_after`` is
-    sent in seconds, as the wire says it. ``param`` is the place of the body that is wrong.
+    ``status``, ``message`` and ``code`` replace those that the wire has for the kind. ``retry_after``: seconds, sent in the
+    form of the wire. ``param``: the path of the wrong value in the request body.
 
     >>> Fault("rate_limit", retry_after=2).kind
     'rate_limit'
@@ -63,9 +63,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """An answer byte for byte: text, bytes, or any JSON value, which is encoded.
-
-    ``cut=True`` closes the connection after half of the body.
+    """A reply body: text, bytes, or a JSON value, which is encoded. ``cut=True`` closes the connection after half of the body.
 
     >>> Raw({"choices": None}).encoded
     b'{"choices":null}'
@@ -78,7 +76,7 @@ class Raw:
 
     @property
     def encoded(self) -> bytes:
-        """The body's bytes."""
+        """The body as bytes."""
         if isinstance(self.body, bytes):
             return self.body
         return (self.body if isinstance(self.body, str) else dumps(self.body)).encode()
@@ -86,10 +84,10 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """The events of a stream, for what no provider should send and some do.
+    """The events of a stream, unchanged, for streams that no provider should send.
 
-    A JSON object is framed as the wire frames its events; text and bytes go out as they are. Nothing is added at the end. Only
-    a request for a stream can be answered with them.
+    A JSON object gets the framing of the wire; text and bytes are sent unchanged. No end marker is added. A request for a whole
+    answer is refused.
 
     >>> Events([{"choices": []}, ": a comment\\n\\n", "data: [DONE]\\n\\n"]).items[0]
     {'choices': []}
@@ -100,18 +98,17 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """An answer, and how it comes to a client that asks for a stream; to any other it comes whole.
+    """An answer, and how it is streamed to a client that requests a stream. Other clients receive it whole.
 
-    ``cut``, ``seed``: how texts, thoughts and arguments fall to pieces (``pieces.Cut``); without, after each word or sign.
-    ``gate``: every event waits there until the test lets it through.
-    ``packets``: where the bytes of the body are cut, at every so many or after these; without it, after each event.
-    ``newline``: the line ends of server-sent events; without it, the provider's.
-    ``ping_every``: a keep-alive (a comment, a ``ping`` event, an empty line) before every n-th event; 0 for none.
-    ``stop_after``: no more events than these. Then comes the ``fault``, as an error inside the stream; without one the
-    connection breaks off, or with ``clean`` the body ends as if it were complete, but for the wire's end marker. A fault
-    without ``stop_after`` comes first.
+    ``cut``, ``seed``: how text, reasoning and arguments are cut into deltas (``chunking.Cut``); default: after each word or
+    sign. ``gate``: every event waits there until the test releases it. ``packets``: the byte positions at which the body is
+    cut into packets, or a packet size; default: after each event. ``newline``: the line ends of server-sent events;
+    default: the provider's. ``ping_every``: a keep-alive (a comment, a ``ping`` event, an empty line) before every n-th
+    event; 0 for none. ``stop_after``: the number of events before the stream stops: with the ``fault`` as an error event,
+    else by a broken connection, or if ``clean`` by a complete body without the wire's end marker. A fault without
+    ``stop_after`` is the first event.
 
-    Raises ``ConfigurationError`` for pieces and packets shorter than 1, counts below 0, and a ``cut`` beside a ``seed``.
+    Raises ``ConfigurationError`` for deltas and packets shorter than 1, negative counts, and ``cut`` together with ``seed``.
 
     >>> Streamed("Hello there", cut=4).answer
     'Hello there'
@@ -135,7 +132,7 @@ class Streamed:
             if isinstance(given := getattr(self, name), int) and given < bound:
                 raise ConfigurationError(f"{name}={given} is too small (scripting a stream). Give {bound} or more.")
         if self.cut is not None and self.seed is not None:
-            raise ConfigurationError("A stream is cut by cut=... or at random by seed=..., not by both. Leave one out.")
+            raise ConfigurationError("cut= and seed= exclude each other (scripting a stream). Remove one of them.")
 
 
 Answer: TypeAlias = (
@@ -151,20 +148,20 @@ Answer: TypeAlias = (
     | LMError
     | Callable[[Request], "Answer"]
 )
-"""One scripted answer. A function of the request gives any of the others."""
+"""One scripted answer. A function of the request returns any of the other kinds."""
 
 Reply: TypeAlias = Response | Fault | Raw | Events
 
 
 class ScriptedAnswer(NamedTuple):
-    """What to answer, and how to stream it where the script says."""
+    """The reply to a request, and how to stream it if the script defines that."""
 
     reply: Reply
     how: Streamed | None = None
 
 
 class Script:
-    """Hands out answers in order; a function or a language model answers every request.
+    """Answers in order; a function or a language model in their place answers every request.
 
     >>> script = Script(["Hello"])
     >>> script.next(Request()).reply.choices[0].text
@@ -180,36 +177,36 @@ class Script:
         if isinstance(answers, str):
             self._queue.append(answers)
         elif hasattr(answers, "respond"):
-            self._source = _asking(cast(LanguageModel, answers))
+            self._source = _answering(cast(LanguageModel, answers))
         elif callable(answers):
             self._source = answers
         else:
-            self._queue.extend(cast(Any, answers))  # a list is no language model, which checkers cannot tell
+            self._queue.extend(cast(Any, answers))  # a list is not a language model: type checkers cannot see it
 
     @property
     def remaining(self) -> int:
-        """How many scripted answers are left."""
+        """The number of scripted answers that remain."""
         return len(self._queue)
 
     def add(self, *answers: Answer) -> None:
-        """Put more answers at the end."""
+        """Append answers."""
         with self._lock:
             self._queue.extend(answers)
 
     def next(self, request: Request) -> ScriptedAnswer:
-        """The answer to a request: one item of the script for each choice that it asks for."""
+        """Return the answer to a request: one item of the script for each requested choice."""
         wanted = cast(int, request.options.get("n") or 1)
-        reply, how = self._one(request)
+        reply, how = self._next_answer(request)
         if not isinstance(reply, Response):
             return ScriptedAnswer(reply, how)
         while len(reply.choices) < wanted:
-            more = self._one(request).reply
+            more = self._next_answer(request).reply
             if not isinstance(more, Response):
                 return ScriptedAnswer(more, how)
             reply = replace(reply, choices=reply.choices + more.choices)
         return ScriptedAnswer(reply, how)
 
-    def _one(self, request: Request) -> ScriptedAnswer:
+    def _next_answer(self, request: Request) -> ScriptedAnswer:
         try:
             answer: Any = self._source(request)
             how: Streamed | None = None
@@ -221,27 +218,28 @@ class Script:
             return ScriptedAnswer(_reply(answer), how)
         except LMError as error:
             return ScriptedAnswer(_reply(error))
-        except Exception as error:  # whatever a script's function raises: a server answers, it does not die
+        except Exception as error:  # user code: a server answers and keeps running
             return ScriptedAnswer(Fault("server", f"The fake provider's script raised {type(error).__name__}: {error}"))
 
     def _pop(self, request: Request) -> Answer:
         with self._lock:
             if self._queue:
                 return self._queue.popleft()
-        # No status that a client tries again: the program asked once more than the test expected.
+        # A status that no client retries: the program sent more requests than the test expected.
         return Fault(
-            "bad_request", "The fake provider has no answer left. Script one more, or find out why it is asked again."
+            "bad_request",
+            "The fake provider has no answer left. Add one to the script, or find the cause of the extra request.",
         )
 
 
-def _asking(lm: LanguageModel) -> Callable[[Request], Response]:
-    """Answers by a model. Its ids are dropped, so that calls get the provider's, which never repeat."""
+def _answering(lm: LanguageModel) -> Callable[[Request], Response]:
+    """Return a function that answers by a model. Its call ids are dropped: the provider assigns unique ones."""
 
-    def ask(request: Request) -> Response:
+    def answer(request: Request) -> Response:
         response = lm.respond(request)
         return replace(response, choices=tuple(map(_without_ids, response.choices)))
 
-    return ask
+    return answer
 
 
 def _without_ids(choice: Choice) -> Choice:

@@ -1,8 +1,8 @@
-"""How a streamed answer comes: in which pieces its texts are cut, and when a piece may leave.
+"""How a streamed answer is cut, and when its events are sent.
 
-Cut      a piece length, positions, or a function: where a text falls to pieces
-shares   the tokens of each piece
-Gate     holds the events of a stream back until a test lets them through; no clock is involved
+Cut              a length, positions, or a function: where a text is cut into deltas
+tokens_by_text   the tokens of each delta
+Gate             holds the events of a stream until a test releases them; without a clock
 """
 
 from __future__ import annotations
@@ -16,69 +16,69 @@ from typing import Any, Literal, TypeAlias
 
 from sigwire.errors import ConfigurationError
 
-__all__ = ["Cut", "Cutter", "Gate", "Newline", "cutter", "shares", "split_at"]
+__all__ = ["Cut", "Cutter", "Gate", "Newline", "cutter", "split_at", "tokens_by_text"]
 
 Cut: TypeAlias = int | Sequence[int] | Callable[[str], Iterable[str]]
-"""Where a text falls to pieces: every so many characters, after these positions, or as a function says."""
+"""Where a text is cut: a length in characters, positions, or a function that returns the parts."""
 
 Cutter: TypeAlias = Callable[[str], list[str]]
 Newline: TypeAlias = Literal["\n", "\r\n", "\r"]
 
-# A word or some signs with the space before them, much as tokens are; every character is in one.
+# A word or signs with the preceding space, similar to tokens; every character belongs to one match.
 _TOKEN = re.compile(r"\s*(?:\w+|[^\w\s]+)|\s+")
-# How often who waits at a gate looks whether the client is still there, in seconds.
-_GLANCE = 0.02
+# Seconds between two checks that the client is still connected, while an event waits at a gate.
+_POLL_SECONDS = 0.02
 
 
 def cutter(cut: Cut | None, seed: int | None) -> Cutter:
-    """What cuts the texts of one answer. With a ``seed`` the places are random instead, the same ones for the same seed.
+    """Return the function that cuts the texts of one answer. With a ``seed`` the positions are random and reproducible.
 
     >>> cutter(None, None)("Hello there"), cutter(4, None)("Hello there"), cutter([1], None)("Hello")
     (['Hello', ' there'], ['Hell', 'o th', 'ere'], ['H', 'ello'])
 
-    When it cuts, it raises ``ConfigurationError`` for a function that fails, loses text or adds some.
+    The function raises ``ConfigurationError`` if a given ``cut`` fails, loses text or adds text.
     """
     if seed is not None:
-        return _at_random(random.Random(seed))
+        return _random_cutter(random.Random(seed))
     if cut is None:
         return _TOKEN.findall
     if callable(cut):
-        return _checked(cut)
+        return _checked_cutter(cut)
     return lambda text: list(split_at(text, cut))
 
 
 def split_at(text: str, places: int | Sequence[int]) -> Iterator[str]:
-    """The pieces of a text that is cut after every so many characters or after these; no piece is empty."""
+    """Yield the parts of a text, cut by length or at positions; no part is empty."""
     inner = range(places, len(text), places) if isinstance(places, int) else sorted(set(places))
     for start, end in pairwise([0, *(place for place in inner if 0 < place < len(text)), len(text)]):
         if start < end:
             yield text[start:end]
 
 
-def _at_random(choose: random.Random) -> Cutter:
+def _random_cutter(choose: random.Random) -> Cutter:
     def cut(text: str) -> list[str]:
         return list(split_at(text, [place for place in range(1, len(text)) if choose.random() < 0.3]))
 
     return cut
 
 
-def _checked(cut: Callable[[str], Iterable[str]]) -> Cutter:
-    def pieces(text: str) -> list[str]:
+def _checked_cutter(cut: Callable[[str], Iterable[str]]) -> Cutter:
+    def parts(text: str) -> list[str]:
         try:
             found = list(cut(text))
-        except Exception as error:  # a user's function: the server says what it did, it does not die
+        except Exception as error:  # user code: the server reports the error and keeps running
             raise ConfigurationError(f"The function that cuts a stream raised {error!r} (answering).") from error
         if "".join(found) != text:
             raise ConfigurationError(f"The function that cuts a stream made {found!r} of {text!r} (answering).")
         return found
 
-    return pieces
+    return parts
 
 
-def shares(tokens: Sequence[Any], texts: Sequence[str]) -> Iterator[list[Any]]:
-    """The tokens of each text, by their lengths; the last text has all that are left.
+def tokens_by_text(tokens: Sequence[Any], texts: Sequence[str]) -> Iterator[list[Any]]:
+    """Yield the tokens of each text, by length; the last text has all remaining tokens.
 
-    >>> [[token["token"] for token in share] for share in shares([{"token": "He"}, {"token": "y"}], ["H", "ey"])]
+    >>> [[token["token"] for token in share] for share in tokens_by_text([{"token": "He"}, {"token": "y"}], ["H", "ey"])]
     [['He'], ['y']]
     """
     start = reached = written = 0
@@ -93,7 +93,7 @@ def shares(tokens: Sequence[Any], texts: Sequence[str]) -> Iterator[list[Any]]:
 
 
 class Gate:
-    """Lets as many events through as a test allows; the others wait, for as long as the client and the server are there.
+    """Releases as many events as a test allows; the others wait while the client and the server are connected.
 
     >>> gate = Gate()
     >>> gate.release(2)
@@ -109,17 +109,17 @@ class Gate:
         self._changed = threading.Condition()
 
     def release(self, count: int = 1) -> None:
-        """Let that many more events through."""
+        """Release that many more events."""
         with self._changed:
             self._free += count
             self._changed.notify_all()
 
     def open(self) -> None:
-        """Let everything through from now on."""
+        """Release all further events."""
         self.release(1 << 62)
 
     def waits(self, seconds: float = 0) -> bool:
-        """Whether the next event has to wait; if not, it is through. Looks again until the seconds are over."""
+        """Return True if the next event has to wait after ``seconds``. Otherwise the event is released."""
         with self._changed:
             if self._free < 1:
                 self._changed.wait(seconds)
@@ -128,7 +128,7 @@ class Gate:
             self._free -= 1
             return False
 
-    def enter(self, look: Callable[[], None]) -> None:
-        """Wait until the next event is let through. ``look`` is called while that takes, and may raise."""
-        while self.waits(_GLANCE):
-            look()
+    def enter(self, check: Callable[[], None]) -> None:
+        """Wait until the next event is released. ``check`` is called while waiting and may raise."""
+        while self.waits(_POLL_SECONDS):
+            check()

@@ -1,11 +1,11 @@
-"""``FakeProvider``: a language model provider on this machine, for tests of programs that talk HTTP.
+"""``FakeProvider``: a language model provider on the loopback interface, for tests of programs that use HTTP.
 
-It speaks the providers' wires at one address, answers from a script (``answers.py``) or by any language model, and refuses
-what the real one refuses, with its status and its words. A request goes through these steps; each may end it:
+It serves the providers' wires at one address, answers from a script (``answers``) or by a language model, and refuses
+requests that the real provider refuses, with its status and its text. A request passes these steps; each may end it:
 
-    route -> key -> JSON -> the wire's rules -> model known -> script -> the wire's answer, whole or event by event
+    route -> key -> JSON -> the rules of the wire -> known model -> script -> the wire's answer, whole or as events
 
-Everything is recorded, refused requests too, and of a stream how far it came.
+Every request is recorded, refused ones as well, and of a stream its progress.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PLACES: Mapping[str, FakeWire] = {
     **WIRES,
     **{wire.name: wire for wire in (CompatibleChat(), AzureChat(), AzureResponses(), Vertex())},
 }
-"""The wires, and those of them that compatible hosts and clouds serve elsewhere."""
+"""The wires, and their variants on compatible hosts and clouds."""
 
 _SECRET_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
 _SECRET_QUERY = frozenset({"key", "api_key"})
@@ -55,11 +55,11 @@ _SECRET_QUERY = frozenset({"key", "api_key"})
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A request as it came, and what was made of it.
+    """A received request and its answer. Keys are mparsed.
 
-    ``wire`` is ``None`` for a path that no wire has, ``request`` for a request that was refused; ``body`` is the JSON, or the
-    text where it is none. Keys are masked. ``status`` and ``answer`` are what went back; for a stream, ``answer`` lists the
-    events that make the whole of it, and ``stream`` says how far it came.
+    ``wire`` is ``None`` for an unknown path, ``request`` is ``None`` for a refused request. ``body``: the JSON, or the text
+    if it is not JSON. ``status`` and ``answer``: the reply; for a stream ``answer`` lists the events and ``stream`` is the
+    progress.
     """
 
     wire: str | None
@@ -76,20 +76,21 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class _Handled:
-    answered: ServerReply
-    asked: ParsedRequest | None = None
-    performance: StreamPlayback | None = None
+    reply: ServerReply
+    parsed: ParsedRequest | None = None
+    playback: StreamPlayback | None = None
 
 
 class FakeProvider:
     """A provider on the loopback interface that answers from a script.
 
     ``answers``: a list of texts, tool calls, ``Choice``, ``Response``, ``Fault``, ``Raw``, ``LMError`` and functions of the
-    request, used up one by one; or one function or language model for every request. A script that has run out answers with an
-    error that says so. ``key``: the only key that is taken (without it, any); ``models``: the only models that exist.
-    ``port`` 0 takes a free one. ``streamed``: how answers are streamed whose script does not say it.
+    request, consumed in order; or one function or language model for every request. An empty script answers with an error.
+    ``key``: the only accepted key (default: any). ``models``: the only existing models (default: any).
+    ``port``: 0 for a free port. ``streamed``: how answers without a ``Streamed`` are streamed.
 
-    It runs between ``start()`` and ``close()``, or as a context manager, sync or async. ``requests`` holds what came.
+    It runs between ``start()`` and ``close()``, or as a context manager, sync or async. ``requests`` holds the received
+    requests.
 
     >>> from urllib.request import Request as HttpRequest, urlopen
     >>> with FakeProvider(["Hello"]) as provider:
@@ -123,36 +124,36 @@ class FakeProvider:
     # --- running ---------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Listen and answer; gives the provider itself. Raises ``OSError`` where the port is taken."""
+        """Listen and answer; return the provider. Raises ``OSError`` if the port is in use."""
         if self._server is None:
             self._server = LoopbackServer(self._answer, *self._address)
             self._server.start()
         return self
 
     def close(self) -> None:
-        """Stop, and end every open connection. ``requests`` stay."""
+        """Stop and close every connection. ``requests`` are kept."""
         server, self._server = self._server, None
         if server is not None:
             server.stop()
 
     def url(self, wire: str) -> str:
-        """The base URL for a client of the wire ("openai", "openai-responses", "anthropic", "gemini", "ollama"), or of another
-        host that serves it ("compatible", "azure", "azure-responses", "vertex").
+        """Return the base URL of a wire: "openai", "openai-responses", "anthropic", "gemini", "ollama", or a variant:
+        "compatible", "azure", "azure-responses", "vertex".
 
-        Raises ``ConfigurationError`` for a wire that there is none of, and before the provider runs.
+        Raises ``ConfigurationError`` for an unknown wire, and if the provider is not running.
         """
         if wire not in PLACES:
             raise ConfigurationError(
-                f"No wire {wire!r} (asking a FakeProvider for its URL). Use one of {sorted(PLACES)}."
+                f"Unknown wire {wire!r} (getting the URL of a FakeProvider). Use one of {sorted(PLACES)}."
             )
         if self._server is None:
-            raise ConfigurationError("The FakeProvider is not running (asking for its URL). Use it in a with block.")
+            raise ConfigurationError("The FakeProvider is not running (getting its URL). Use it in a with block.")
         host, port = self._server.server_address[:2]
         return f"http://{host!s}:{port}{PLACES[wire].base}"
 
     @property
     def requests(self) -> tuple[Recorded, ...]:
-        """What came so far, in order."""
+        """The received requests, in order."""
         with self._lock:
             return tuple(self._requests)
 
@@ -177,53 +178,53 @@ class FakeProvider:
     def _answer(self, exchange: ReceivedRequest) -> ServerReply:
         wire = next((wire for wire in PLACES.values() if wire.route.fullmatch(exchange.path)), None)
         if wire is None or exchange.method != "POST":
-            outcome = _Handled(_no_such_place(exchange))
+            handled = _Handled(_unknown_path(exchange))
         else:
-            outcome = self._outcome(wire, exchange)
-        record = _record(wire, exchange, outcome)
+            handled = self._handle(wire, exchange)
+        record = _record(wire, exchange, handled)
         with self._lock:
             self._requests.append(record)
-        return outcome.answered
+        return handled.reply
 
-    def _outcome(self, wire: FakeWire, exchange: ReceivedRequest) -> _Handled:
+    def _handle(self, wire: FakeWire, exchange: ReceivedRequest) -> _Handled:
         request_id = self._ids("req_")
         try:
-            asked = self._read(wire, exchange)
-        except InvalidValue as misfit:
-            return _Handled(_refused(wire, wire.describe(misfit), request_id))
+            parsed = self._read(wire, exchange)
+        except InvalidValue as error:
+            return _Handled(_error_reply(wire, wire.describe(error), request_id))
         except Rejected as rejected:
-            return _Handled(_refused(wire, rejected.fault, request_id))
-        reply, how = self.script.next(asked.request)
+            return _Handled(_error_reply(wire, rejected.fault, request_id))
+        reply, how = self.script.next(parsed.request)
         if isinstance(reply, Raw):
-            return _Handled(ServerReply(reply.status, reply.encoded, reply.headers, reply.cut), asked)
+            return _Handled(ServerReply(reply.status, reply.encoded, reply.headers, reply.cut), parsed)
         if isinstance(reply, Fault):
-            return _Handled(_refused(wire, reply, request_id), asked)
+            return _Handled(_error_reply(wire, reply, request_id), parsed)
         try:
-            return self._answered(wire, asked, reply, how or self._streamed, request_id)
+            return self._reply_to(wire, parsed, reply, how or self._streamed, request_id)
         except ConfigurationError as error:
-            return _Handled(_refused(wire, Fault("server", str(error)), request_id), asked)
+            return _Handled(_error_reply(wire, Fault("server", str(error)), request_id), parsed)
 
-    def _answered(
-        self, wire: FakeWire, asked: ParsedRequest, reply: Response | Events, how: Streamed, request_id: str
+    def _reply_to(
+        self, wire: FakeWire, parsed: ParsedRequest, reply: Response | Events, how: Streamed, request_id: str
     ) -> _Handled:
         headers = wire.headers(None, request_id)
-        if asked.framing is not None:
-            events = self._events(wire, asked, reply, how)
+        if parsed.framing is not None:
+            events = self._events(wire, parsed, reply, how)
             sent = min(how.stop_after or 0, len(events))
             fault = wire.fail(wire.worded(how.fault), request_id, sent) if how.fault else None
-            performance = StreamPlayback(events, asked.framing, how, fault, isinstance(reply, Events))
-            headers = {**headers, "content-type": asked.framing.content_type}
-            return _Handled(ServerReply(200, headers=headers, play=performance.play), asked, performance)
+            playback = StreamPlayback(events, parsed.framing, how, fault, isinstance(reply, Events))
+            headers = {**headers, "content-type": parsed.framing.content_type}
+            return _Handled(ServerReply(200, headers=headers, play=playback.play), parsed, playback)
         if isinstance(reply, Events):
-            raise ConfigurationError("The script has Events, and the request asks for a whole answer (answering).")
-        return _Handled(ServerReply(200, dumps(wire.write(reply, asked, self._ids)).encode(), headers), asked)
+            raise ConfigurationError("The script has Events, but the request is for a whole answer (answering).")
+        return _Handled(ServerReply(200, dumps(wire.write(reply, parsed, self._ids)).encode(), headers), parsed)
 
     def _events(
-        self, wire: FakeWire, asked: ParsedRequest, reply: Response | Events, how: Streamed
+        self, wire: FakeWire, parsed: ParsedRequest, reply: Response | Events, how: Streamed
     ) -> list[JsonObject | str | bytes]:
         if isinstance(reply, Events):
             return list(reply.items)
-        return [*wire.split(wire.write(reply, asked, self._ids), asked, cutter(how.cut, how.seed))]
+        return [*wire.split(wire.write(reply, parsed, self._ids), parsed, cutter(how.cut, how.seed))]
 
     def _read(self, wire: FakeWire, exchange: ReceivedRequest) -> ParsedRequest:
         key = wire.key(exchange)
@@ -233,15 +234,15 @@ class FakeProvider:
             body = RequestNode(loads(exchange.body))
         except ValueError as error:
             raise Rejected(Fault("bad_request", f"We could not parse the JSON body of your request: {error}")) from None
-        asked = wire.read(body, exchange)
-        if self._models is not None and asked.model not in self._models:
-            raise Rejected(Fault("not_found", wire.no_such_model.format(model=asked.model)))
-        return asked
+        parsed = wire.read(body, exchange)
+        if self._models is not None and parsed.model not in self._models:
+            raise Rejected(Fault("not_found", wire.no_such_model.format(model=parsed.model)))
+        return parsed
 
 
-def _no_such_place(exchange: ReceivedRequest) -> ServerReply:
+def _unknown_path(exchange: ReceivedRequest) -> ServerReply:
     error: JsonObject = {
-        "message": f"The fake provider has nothing at {exchange.method} {exchange.path}.",
+        "message": f"The fake provider does not serve {exchange.method} {exchange.path}.",
         "type": "invalid_request_error",
         "param": None,
         "code": None,
@@ -249,33 +250,33 @@ def _no_such_place(exchange: ReceivedRequest) -> ServerReply:
     return ServerReply(404, dumps({"error": error}).encode())
 
 
-def _refused(wire: FakeWire, fault: Fault, request_id: str) -> ServerReply:
+def _error_reply(wire: FakeWire, fault: Fault, request_id: str) -> ServerReply:
     status, _, _ = wire.status(fault)
     return ServerReply(
         status, dumps(wire.refuse(wire.worded(fault), request_id)).encode(), wire.headers(fault, request_id)
     )
 
 
-def _record(wire: FakeWire | None, exchange: ReceivedRequest, outcome: _Handled) -> Recorded:
+def _record(wire: FakeWire | None, exchange: ReceivedRequest, handled: _Handled) -> Recorded:
     return Recorded(
         wire.name if wire else None,
         exchange.method,
         exchange.path,
-        _masked(exchange.query, _SECRET_QUERY),
-        _masked(exchange.headers, _SECRET_HEADERS),
+        _mparsed(exchange.query, _SECRET_QUERY),
+        _mparsed(exchange.headers, _SECRET_HEADERS),
         _json_or_text(exchange.body),
-        outcome.asked.request if outcome.asked else None,
-        outcome.answered.status,
-        _json_or_text(outcome.answered.body) if outcome.performance is None else _shown(outcome.performance),
-        outcome.performance.progress if outcome.performance else None,
+        handled.parsed.request if handled.parsed else None,
+        handled.reply.status,
+        _json_or_text(handled.reply.body) if handled.playback is None else _events_sent(handled.playback),
+        handled.playback.progress if handled.playback else None,
     )
 
 
-def _shown(performance: StreamPlayback) -> JsonValue:
-    return [event.decode(errors="replace") if isinstance(event, bytes) else event for event in performance.events]
+def _events_sent(playback: StreamPlayback) -> JsonValue:
+    return [event.decode(errors="replace") if isinstance(event, bytes) else event for event in playback.events]
 
 
-def _masked(values: Mapping[str, str], secret: Collection[str]) -> dict[str, str]:
+def _mparsed(values: Mapping[str, str], secret: Collection[str]) -> dict[str, str]:
     return {name: "***" if name in secret else value for name, value in values.items()}
 
 

@@ -1,7 +1,7 @@
-"""Events as bytes: server-sent events, lines of JSON, or one array that grows.
+"""Stream events as bytes: server-sent events, NDJSON, or one JSON array.
 
-A ``Framing`` knows how one event is written, what keeps a connection alive between two, and how the body ends. It knows no
-provider's events; which framing a wire uses, the wire says.
+A ``Framing`` writes one event, a keep-alive and the end of the body. It knows no provider's events; the wire chooses its
+framing.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ __all__ = ["Framing", "JsonArrayFraming", "NdjsonFraming", "SSEFraming"]
 
 
 class Framing(Protocol):
-    """How the events of a stream are written."""
+    """Writes the events of a stream."""
 
     content_type: ClassVar[str]
 
     def frame(self, event: JsonObject, *, first: bool) -> bytes:
-        """One event."""
+        """Return one event as bytes."""
         ...
 
     def ping(self) -> bytes:
-        """What a client passes over."""
+        """Return a keep-alive, which clients skip."""
         ...
 
     def end(self, *, empty: bool, failed: bool = False) -> bytes:
-        """What stands after the last event; ``empty``: there was none; ``failed``: it was an error."""
+        """Return the end of the body. ``empty``: no event was sent; ``failed``: the last event was an error."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SSEFraming:
-    """``data: {...}`` and an empty line. ``named``: the event's type stands before it. ``done``: the data of the end.
+    """``data: {...}`` and an empty line. ``named``: with an ``event:`` line. ``done``: the data of the end marker.
 
-    ``alive``: the event that keeps a connection alive; without it, a comment does.
+    ``alive``: the keep-alive event; default: a comment.
 
     >>> SSEFraming(named=True).frame({"type": "ping"}, first=True)
     b'event: ping\\ndata: {"type":"ping"}\\n\\n'
@@ -68,7 +68,7 @@ class SSEFraming:
 
 @dataclass(frozen=True, slots=True)
 class NdjsonFraming:
-    """One object a line.
+    """One JSON object per line.
 
     >>> NdjsonFraming().frame({"done": True}, first=True)
     b'{"done":true}\\n'
@@ -88,7 +88,7 @@ class NdjsonFraming:
 
 @dataclass(frozen=True, slots=True)
 class JsonArrayFraming:
-    """One array whose items come piece by piece.
+    """One JSON array whose items are sent one by one.
 
     >>> array = JsonArrayFraming()
     >>> array.frame({"a": 1}, first=True) + array.frame({}, first=False) + array.end(empty=False)

@@ -1,8 +1,8 @@
-"""Sending a streamed answer: event by event, through its gate, in its packets, until it ends in one of four ways.
+"""Sending a streamed answer: events through the gate and into packets, until the stream ends in one of four ways.
 
-    events ─▶ gate ─▶ keep-alive ─▶ framing ─▶ packets ─▶ Outlet (the connection)
+    events ─▶ gate ─▶ keep-alive ─▶ framing ─▶ packets ─▶ ByteSink (the connection)
 
-``ByteSink`` is what the server gives; ``Progress`` is what a test sees of it all, while it happens and afterwards.
+The server provides the ``ByteSink``; a test sees the ``Progress`` during and after the stream.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Ended: TypeAlias = Literal["complete", "broken off", "client left", "server stop
 
 
 class ClientDisconnected(Exception):
-    """Nobody takes the rest."""
+    """The client or the server closed the connection."""
 
     def __init__(self, why: Ended) -> None:
         self.why: Ended = why
@@ -30,36 +30,36 @@ class ClientDisconnected(Exception):
 
 
 class ByteSink(Protocol):
-    """A connection that takes bytes. Both raise ``ClientDisconnected`` where there is nobody to take them."""
+    """A connection for bytes. Both methods raise ``ClientDisconnected`` if it is closed."""
 
     def send(self, data: bytes) -> None: ...
 
-    def look(self) -> None: ...
+    def check(self) -> None: ...
 
 
 class Progress:
-    """How far a streamed answer has come.
+    """The progress of a streamed answer.
 
-    ``sent`` events are out of ``total``, keep-alives and end markers not among them. ``ended`` says how it came to its end, and
-    is ``None`` while it runs. "complete" is also what the script cut short cleanly; "client left": the client closed the
-    connection, which is noticed between two events and while an event waits at a gate.
+    ``sent`` of ``total`` events are sent, keep-alives and end markers excluded. ``ended`` is ``None`` while the stream runs.
+    "complete" includes a stream that the script stopped cleanly. "client left": the client closed the connection, which is
+    detected between two events and while an event waits at a gate.
     """
 
     def __init__(self, total: int) -> None:
         self.total = total
         self.sent = 0
         self.ended: Ended | None = None
-        self._over = threading.Event()
+        self._finished = threading.Event()
 
     def wait(self, seconds: float = 5.0) -> Ended | None:
-        """How it ended; waits for that. ``None`` where it still runs after the seconds."""
-        self._over.wait(seconds)
+        """Wait for the end and return how it ended; ``None`` if the stream still runs after ``seconds``."""
+        self._finished.wait(seconds)
         return self.ended
 
     def finish(self, how: Ended) -> None:
-        """Nothing more will be sent."""
+        """Mark the stream as ended."""
         self.ended = how
-        self._over.set()
+        self._finished.set()
 
     def __repr__(self) -> str:
         return f"Progress({self.sent} of {self.total} events, {self.ended or 'running'})"
@@ -67,9 +67,9 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class StreamPlayback:
-    """The events of one answer and how they are sent. ``fault`` is the error's event, where one is scripted.
+    """The events of one answer and how they are sent. ``fault``: the event of a scripted error.
 
-    ``bare``: the script says everything, so that neither the wire's end marker nor an error is added.
+    ``bare``: the script defines every byte; no end marker is added.
     """
 
     events: Sequence[JsonObject | str | bytes]
@@ -82,12 +82,12 @@ class StreamPlayback:
     def __post_init__(self) -> None:
         object.__setattr__(self, "progress", Progress(len(self.events)))
 
-    def play(self, outlet: ByteSink) -> bool:
-        """Send everything; whether the body is to be ended properly. Never raises for a client that left."""
+    def play(self, sink: ByteSink) -> bool:
+        """Send all events; return True if the body ends properly. Does not raise if the client disconnects."""
         try:
-            ended = self._play(_Packets(outlet, self.how.packets))
-        except ClientDisconnected as over:
-            self.progress.finish(over.why)
+            ended = self._play(_Packets(sink, self.how.packets))
+        except ClientDisconnected as error:
+            self.progress.finish(error.why)
             return False
         self.progress.finish(ended)
         return ended == "complete"
@@ -97,7 +97,7 @@ class StreamPlayback:
         for number, event in enumerate(self.events[: self._last()]):
             if self.how.gate is not None:
                 packets.flush()
-                self.how.gate.enter(packets.outlet.look)
+                self.how.gate.enter(packets.sink.check)
             if self.how.ping_every and number % self.how.ping_every == 0:
                 packets.add(framing.ping())
             self._send(_framed(event, framing, first=number == 0), packets)
@@ -106,7 +106,7 @@ class StreamPlayback:
         return "broken off" if self._breaks else "complete"
 
     def _send(self, event: bytes, packets: _Packets) -> None:
-        self.progress.sent += 1  # beforehand: who reads the event may look here at once
+        self.progress.sent += 1  # before sending: the client may read the event and check at once
         try:
             packets.add(event)
         except ClientDisconnected:
@@ -140,34 +140,34 @@ def _framed(event: JsonObject | str | bytes, framing: Framing, *, first: bool) -
 
 
 class _Packets:
-    """Cuts what is added at the places of the body that are asked for, and hands the pieces on."""
+    """Cuts the body into packets and sends them."""
 
-    def __init__(self, outlet: ByteSink, cuts: int | Sequence[int] | None) -> None:
-        self.outlet = outlet
-        self._held = b""
+    def __init__(self, sink: ByteSink, cuts: int | Sequence[int] | None) -> None:
+        self.sink = sink
+        self._buffer = b""
         self._start = 0
         self._cuts = cuts
 
     def add(self, data: bytes) -> None:
-        """More of the body. What stands before a cut leaves; the rest is held."""
-        self._held += data
-        for place in [*self._places()]:
-            head, self._held = self._held[: place - self._start], self._held[place - self._start :]
-            self._start = place
-            self.outlet.send(head)
+        """Add bytes of the body. Complete packets are sent; the rest is buffered."""
+        self._buffer += data
+        for position in [*self._cuts_in_buffer()]:
+            head, self._buffer = self._buffer[: position - self._start], self._buffer[position - self._start :]
+            self._start = position
+            self.sink.send(head)
 
     def flush(self) -> None:
-        """Hand on what is held."""
-        if self._held:
-            self._start += len(self._held)
-            held, self._held = self._held, b""
-            self.outlet.send(held)
+        """Send the buffered bytes."""
+        if self._buffer:
+            self._start += len(self._buffer)
+            data, self._buffer = self._buffer, b""
+            self.sink.send(data)
 
-    def _places(self) -> Iterator[int]:
-        end = self._start + len(self._held)
+    def _cuts_in_buffer(self) -> Iterator[int]:
+        end = self._start + len(self._buffer)
         if self._cuts is None:
-            yield from [end] if self._held else []
+            yield from [end] if self._buffer else []
         elif isinstance(self._cuts, int):
             yield from range(self._start + self._cuts, end + 1, self._cuts)
         else:
-            yield from (place for place in sorted(set(self._cuts)) if self._start < place <= end)
+            yield from (position for position in sorted(set(self._cuts)) if self._start < position <= end)

@@ -1,7 +1,7 @@
-"""Reading a request body: a place in the JSON with its path, and what is wrong there.
+"""Reading a request body: a value of the JSON with its path, and the errors at that path.
 
-A wire reads its bodies through ``RequestNode`` and gets every fault as a ``InvalidValue``: where (the path), what (missing, unknown, of
-the wrong type, empty, ...) and in which words. How a provider spells that is the wire's business; nothing here knows a wire.
+A wire reads bodies through ``RequestNode``, which raises ``InvalidValue`` with the path and the kind (missing, unknown,
+wrong type, empty, ...). The wire turns an ``InvalidValue`` into its own text; this file knows no wire.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TYPE_NAMES: Mapping[type, str] = {
 
 
 class InvalidValue(Exception):
-    """A place of the body that the wire does not take.
+    """A value of the body that the wire refuses.
 
     ``wanted`` is the type for the kind "type"; ``text`` is the whole message for the kind "value".
     """
@@ -33,7 +33,7 @@ class InvalidValue(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RequestNode:
-    """A value and where it stands.
+    """A value of a request body and its path.
 
     >>> body = RequestNode({"messages": [{"role": "user"}]})
     >>> body["messages"].items()[0]["role"].text()
@@ -54,68 +54,68 @@ class RequestNode:
     # --- objects ---------------------------------------------------------------------------------
 
     def fields(self, known: Collection[str] | None = None) -> Mapping[str, Any]:
-        """The value as an object; with ``known``, any other key is a misfit."""
+        """Return the value as an object; with ``known``, any other key is refused."""
         found: Mapping[str, Any] = self._of(dict, "object")
         if known is not None and (unknown := [key for key in found if key not in known]):
             raise InvalidValue("unknown", (*self.path, unknown[0]))
         return found
 
     def __getitem__(self, name: str) -> RequestNode:
-        """The value of a key that must be there."""
+        """Return the value of a required key."""
         if (node := self.get(name, null=True)) is None:
             raise InvalidValue("missing", (*self.path, name))
         return node
 
     def get(self, name: str, *, null: bool = False) -> RequestNode | None:
-        """The value of a key that may be absent or ``null``; ``null=True`` tells the two apart."""
+        """Return the value of an optional key. ``null=True`` returns a node for ``null``, else ``None``."""
         found = self.fields()
         if name not in found or (found[name] is None and not null):
             return None
         return RequestNode(found[name], (*self.path, name))
 
     def has(self, name: str) -> bool:
-        """Whether the key is there and not ``null``."""
+        """Return True if the key exists and is not ``null``."""
         return self.get(name) is not None
 
     # --- lists and scalars -------------------------------------------------------------------------
 
     def items(self, *, filled: bool = False) -> list[RequestNode]:
-        """The value as a list; ``filled``: an empty one is a misfit."""
+        """Return the value as a list; ``filled`` refuses an empty list."""
         found: list[Any] = self._of(list, "array")
         if filled and not found:
             raise InvalidValue("empty", self.path)
         return [RequestNode(item, (*self.path, position)) for position, item in enumerate(found)]
 
     def text(self, allowed: Collection[str] | None = None) -> str:
-        """The value as a string, one of ``allowed`` where that is given."""
+        """Return the value as a string, one of ``allowed`` if given."""
         found: str = self._of(str, "string")
         if allowed is not None and found not in allowed:
             raise self.wrong(f"Invalid value: '{found}'. Supported values are: {_listed(allowed)}.")
         return found
 
     def flag(self) -> bool:
-        """The value as a boolean."""
+        """Return the value as a boolean."""
         found: bool = self._of(bool, "boolean")
         return found
 
     def number(self, low: float | None = None, high: float | None = None) -> float:
-        """The value as a number within the bounds."""
+        """Return the value as a number within the bounds."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             raise self._mistyped("number")
         return self._within(self.value, low, high)
 
     def integer(self, low: float | None = None, high: float | None = None) -> int:
-        """The value as a whole number within the bounds."""
+        """Return the value as an integer within the bounds."""
         if isinstance(self.value, bool) or not isinstance(self.value, int):
             raise self._mistyped("integer")
         return int(self._within(self.value, low, high))
 
     def wrong(self, text: str) -> InvalidValue:
-        """A misfit at this place, in words of the wire's own."""
+        """Return the error for this path with a text of the wire."""
         return InvalidValue("value", self.path, text=text)
 
     def walk(self) -> Iterator[RequestNode]:
-        """This place and every one below it."""
+        """Yield this node and all nodes below it."""
         yield self
         if self.kind == "object":
             for key, value in self.fields().items():

@@ -1,7 +1,7 @@
-"""A small HTTP/1.1 server on the loopback interface: keep-alive, a thread for each connection, one function that answers.
+"""A small HTTP/1.1 server on the loopback interface: keep-alive, one thread per connection, one function that answers.
 
-It knows nothing of providers: ``answer(exchange) -> ServerReply``, where the body is bytes or something that is played to the
-client piece by piece. Closing it ends connections that clients still hold open.
+It knows no provider: ``answer(request) -> ServerReply``, whose body is bytes or a stream that is sent in packets. Stopping
+the server closes connections that clients hold open.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = ["LoopbackServer", "ServerReply"]
 
 @dataclass(frozen=True, slots=True)
 class ServerReply:
-    """What goes back. ``cut`` closes the connection after half of the body.
+    """A reply. ``cut`` closes the connection after half of the body.
 
-    ``play`` sends a body in pieces instead; it gives whether the body is to be ended properly.
+    ``play`` sends a streamed body instead and returns True if the body ends properly.
     """
 
     status: int
@@ -37,15 +37,15 @@ class ServerReply:
     play: Callable[[ByteSink], bool] | None = None
 
 
-# Seconds for an answer that is being made when the server stops; its thread is not waited for any longer.
-_PATIENCE = 2.0
+# Seconds that stopping waits for the thread of an unfinished answer.
+_STOP_SECONDS = 2.0
 
 
 class LoopbackServer(ThreadingHTTPServer):
-    """Listens from construction on; ``start`` begins to answer, ``stop`` ends everything."""
+    """Listens after construction; ``start`` starts answering, ``stop`` closes all connections."""
 
     request_queue_size = 128
-    timeout = 0  # for handle_request, which is called when there is one
+    timeout = 0  # handle_request is called when a connection waits
 
     def __init__(self, answer: Callable[[ReceivedRequest], ServerReply], host: str, port: int) -> None:
         self.answer = answer
@@ -53,42 +53,42 @@ class LoopbackServer(ThreadingHTTPServer):
         self._lock = threading.Lock()
         self._open: dict[socket.socket, threading.Thread] = {}
         self._thread = threading.Thread(target=self._serve, name="sigwire-fake-provider", daemon=True)
-        self._bell, self._rope = socket.socketpair()
+        self._stop_receiver, self._stop_sender = socket.socketpair()
         super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
-        # HTTPServer's own asks for the machine's name as well, which can take seconds and is not used.
+        # HTTPServer.server_bind looks up the host name, which can take seconds and is not used.
         TCPServer.server_bind(self)
         self.server_name, self.server_port = "localhost", int(self.server_address[1])
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start answering."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop listening and end the connections that are open."""
+        """Stop listening and close open connections."""
         self.stopping = True
-        self._rope.send(b"!")
+        self._stop_sender.send(b"!")
         self._thread.join()
         self.server_close()
         with self._lock:
-            left = dict(self._open)
-        for connection in left:
-            with contextlib.suppress(OSError):  # the client was faster
+            open_connections = dict(self._open)
+        for connection in open_connections:
+            with contextlib.suppress(OSError):  # the client closed it already
                 connection.shutdown(socket.SHUT_RDWR)
-        for thread in left.values():
-            thread.join(_PATIENCE)
+        for thread in open_connections.values():
+            thread.join(_STOP_SECONDS)
 
     def server_close(self) -> None:
         super().server_close()
-        self._bell.close()
-        self._rope.close()
+        self._stop_receiver.close()
+        self._stop_sender.close()
 
     def _serve(self) -> None:
-        # Not serve_forever: it looks only now and then whether it should stop, and tests stop servers all the time.
+        # Not serve_forever: it polls for a stop every 0.5 s.
         with selectors.DefaultSelector() as selector:
             selector.register(self.socket, selectors.EVENT_READ)
-            selector.register(self._bell, selectors.EVENT_READ)
+            selector.register(self._stop_receiver, selectors.EVENT_READ)
             while selector.select() and not self.stopping:
                 self.handle_request()
 
@@ -104,23 +104,21 @@ class LoopbackServer(ThreadingHTTPServer):
             self._open.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is nothing to print."""
+        """Print nothing: a disconnected client is not an error of the server."""
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "sigwire-fake-provider"
     disable_nagle_algorithm = True
-    wbufsize = -1  # head and body leave together
+    wbufsize = -1  # send head and body together
 
     def do_POST(self) -> None:
         server = cast(LoopbackServer, self.server)
-        place = urlsplit(self.path)
+        url = urlsplit(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        query = dict(parse_qsl(place.query, keep_blank_values=True))
-        self._send(
-            server.answer(ReceivedRequest(self.command, unquote(place.path), query, headers, self._body(headers)))
-        )
+        query = dict(parse_qsl(url.query, keep_blank_values=True))
+        self._send(server.answer(ReceivedRequest(self.command, unquote(url.path), query, headers, self._body(headers))))
 
     def do_GET(self) -> None:
         self.do_POST()
@@ -136,18 +134,18 @@ class _Handler(BaseHTTPRequestHandler):
             pass  # trailers
         return b"".join(chunks)
 
-    def _send(self, answered: ServerReply) -> None:
-        self.send_response(answered.status)
-        for name, value in {"content-type": "application/json", **answered.headers}.items():
+    def _send(self, reply: ServerReply) -> None:
+        self.send_response(reply.status)
+        for name, value in {"content-type": "application/json", **reply.headers}.items():
             self.send_header(name, value)
-        if answered.play is not None:
-            self._play(answered.play)
+        if reply.play is not None:
+            self._play(reply.play)
             return
-        self.send_header("content-length", str(len(answered.body)))
+        self.send_header("content-length", str(len(reply.body)))
         self.end_headers()
-        self.wfile.write(answered.body[: len(answered.body) // 2] if answered.cut else answered.body)
+        self.wfile.write(reply.body[: len(reply.body) // 2] if reply.cut else reply.body)
         self.wfile.flush()
-        self.close_connection = self.close_connection or answered.cut
+        self.close_connection = self.close_connection or reply.cut
 
     def _play(self, play: Callable[[ByteSink], bool]) -> None:
         self.send_header("transfer-encoding", "chunked")
@@ -166,27 +164,27 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _ChunkedWriter:
-    """The rest of a response, in HTTP's chunks."""
+    """Writes a response body in HTTP chunks."""
 
     def __init__(self, handler: _Handler, selector: selectors.BaseSelector) -> None:
         self._file, self._connection, self._selector = handler.wfile, handler.connection, selector
         self._server = cast(LoopbackServer, handler.server)
 
     def send(self, data: bytes) -> None:
-        self.look()
+        self.check()
         try:
             self._file.write(b"%x\r\n%b\r\n" % (len(data), data))
             self._file.flush()
         except OSError:
             raise ClientDisconnected("server stopped" if self._server.stopping else "client left") from None
 
-    def look(self) -> None:
+    def check(self) -> None:
         if self._server.stopping:
             raise ClientDisconnected("server stopped")
-        # Readable without a byte to read: the other side has closed. A next request may wait there as well.
+        # Readable without a byte: the client has closed. A byte is the next request.
         try:
-            gone = bool(self._selector.select(0)) and self._connection.recv(1, socket.MSG_PEEK) == b""
+            is_closed = bool(self._selector.select(0)) and self._connection.recv(1, socket.MSG_PEEK) == b""
         except OSError:
-            gone = True
-        if gone:
+            is_closed = True
+        if is_closed:
             raise ClientDisconnected("client left")

@@ -1,8 +1,8 @@
-"""What every wire of the fake provider is: where it listens, who may ask, how it reads, answers and refuses.
+"""The base of the fake provider's wires: routes, keys, reading requests, writing and refusing answers.
 
-A ``Wire`` is stateless; the server gives it each exchange. What it reads is an ``ParsedRequest``, what it refuses is a ``Fault`` or a
-``InvalidValue`` of the body, raised. A streamed answer is the whole answer's body, cut into events. The rules that providers share
-(every call answered, names that fit) are functions here and say nothing in a provider's words.
+A ``FakeWire`` is stateless; the server passes each ``ReceivedRequest``. A wire returns a ``ParsedRequest``, or raises
+``Rejected`` or ``InvalidValue``. A streamed answer is the body of the whole answer, cut into events. Rules that providers
+share (every call is answered, names are valid) are functions here, without a provider's text.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ __all__ = [
 ]
 
 Status: TypeAlias = "tuple[int, str, str | None]"
-"""HTTP status, the provider's type of error, its code."""
+"""HTTP status, the provider's error type and its code."""
 
 USUAL_STATUSES: Mapping[FaultKind, int] = {
     "auth": 401, "bad_request": 400, "billing": 402, "content_filter": 400, "context_length": 400, "not_found": 404,
     "overloaded": 503, "permission": 403, "rate_limit": 429, "server": 500, "timeout": 504, "too_large": 413,
 }  # fmt: skip
-"""What a provider answers with that has no types and codes of its own."""
+"""The statuses of a provider without error types and codes."""
 
 
 class Rejected(Exception):
-    """The provider refuses a request, for the reason that the fault gives."""
+    """The provider refuses a request with ``fault``."""
 
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
@@ -62,10 +62,10 @@ class Rejected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
-    """A request that was read: the model's name on the wire, and the canonical request.
+    """A parsed request: the model's name on the wire, and the canonical request.
 
-    ``framing`` is how the answer is streamed, ``None`` for one that comes whole; ``usage``: whether a stream tells the tokens;
-    ``padded``: whether it hides the lengths of its pieces.
+    ``framing``: of the streamed answer, ``None`` for a whole answer. ``usage``: whether a stream includes token counts.
+    ``padded``: whether a stream hides the lengths of its deltas.
     """
 
     model: str
@@ -77,7 +77,7 @@ class ParsedRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """One HTTP request as it came. Header names are in lower case."""
+    """One received HTTP request. Header names are in lower case."""
 
     method: str
     path: str
@@ -87,7 +87,7 @@ class ReceivedRequest:
 
 
 class IdSequence:
-    """Ids that never repeat on one server, told apart by their prefix.
+    """Ids that are unique on one server.
 
     >>> ids = IdSequence()
     >>> ids("call_"), ids("call_")
@@ -102,7 +102,7 @@ class IdSequence:
 
 
 class FakeWire(ABC):
-    """One provider's wire. ``base`` is what a client's base URL ends with; ``route`` matches its paths."""
+    """The wire of one provider. ``base``: the end of a client's base URL; ``route`` matches its paths."""
 
     name: ClassVar[str]
     base: ClassVar[str] = ""
@@ -114,38 +114,38 @@ class FakeWire(ABC):
 
     @abstractmethod
     def key(self, exchange: ReceivedRequest) -> str | None:
-        """The key that came with the request. Raises ``Rejected`` where headers are missing that the wire requires."""
+        """Return the key of the request. Raises ``Rejected`` if a required header is missing."""
 
     @abstractmethod
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
-        """The body as a request. Raises ``InvalidValue`` or ``Rejected`` for what the provider would refuse."""
+        """Parse the body. Raises ``InvalidValue`` or ``Rejected`` if the provider would refuse it."""
 
     @abstractmethod
-    def write(self, response: Response, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
-        """The answer's body."""
+    def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
+        """Return the body of the whole answer."""
 
     @abstractmethod
-    def split(self, body: JsonObject, asked: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
-        """The events of a stream that make the same answer as the body."""
+    def split(self, body: JsonObject, parsed: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
+        """Return the stream events that are equal to the whole body."""
 
     @abstractmethod
-    def describe(self, misfit: InvalidValue) -> Fault:
-        """A misfit in the provider's words."""
+    def describe(self, error: InvalidValue) -> Fault:
+        """Return the provider's error for an invalid value."""
 
     @abstractmethod
     def refuse(self, fault: Fault, request_id: str) -> JsonObject:
-        """The body of an error."""
+        """Return the body of an error reply."""
 
     def fail(self, fault: Fault, request_id: str, position: int) -> JsonObject:
-        """The event of an error inside a stream, after as many others: the object of an error's body, or the wire's own."""
+        """Return the error event of a stream after ``position`` events; default: the body of the error reply."""
         return self.refuse(fault, request_id)
 
     def headers(self, fault: Fault | None, request_id: str) -> Mapping[str, str]:
-        """Headers of the provider's own, with an error or without."""
+        """Return the provider's reply headers, for an error or a success."""
         return _retry_after(fault)
 
     def status(self, fault: Fault) -> Status:
-        """Status, type and code of a fault: the wire's own for its kind, with what the fault says instead."""
+        """Return status, type and code of a fault: the wire's values for the kind, overridden by the fault's."""
         if fault.status is not None and fault.kind == "server":
             same = next((row for row in self.statuses.values() if row[0] == fault.status), None)
             status, kind, code = same or (
@@ -157,7 +157,7 @@ class FakeWire(ABC):
         return fault.status or status, kind, fault.code or code
 
     def worded(self, fault: Fault) -> Fault:
-        """The fault with a message: its own, the wire's for its kind, or one that says where it comes from."""
+        """Return the fault with a message: its own, the wire's for the kind, or a generic one."""
         if fault.message:
             return fault
         return replace(fault, message=self.messages.get(fault.kind, f"The fake provider answers with {fault.kind}."))
@@ -168,57 +168,59 @@ def _retry_after(fault: Fault | None) -> Mapping[str, str]:
 
 
 def bearer(exchange: ReceivedRequest) -> str | None:
-    """The token of an ``Authorization: Bearer`` header."""
+    """Return the token of an ``Authorization: Bearer`` header."""
     scheme, _, token = exchange.headers.get("authorization", "").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None
 
 
 def spec(name: str, description: str, parameters: Any) -> JsonObject:
-    """A tool as canonical requests hold it."""
+    """Return a tool in the form of canonical requests."""
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
 def tool_names(tools: Iterable[JsonObject]) -> list[str]:
-    """The names of the functions that are offered; built-in tools have none."""
+    """Return the names of the offered functions; built-in tools have none."""
     return [str(function["name"]) for tool in tools if isinstance(function := tool.get("function"), dict)]
 
 
 def arguments_of(call: ToolCall) -> JsonObject:
-    """The arguments for a wire that sends an object. Raises ``ConfigurationError`` for a call that has none."""
+    """Return the arguments as an object. Raises ``ConfigurationError`` for a call whose arguments are not an object."""
     if call.arguments is None:
         raise ConfigurationError(
-            f"The scripted call of {call.name!r} has arguments that are no object (writing the answer), and this wire sends "
-            "objects only. Give arguments, or answer with Raw."
+            f"The scripted call of {call.name!r} has arguments that are not an object (writing the answer); this wire sends "
+            "only objects. Give arguments, or answer with Raw."
         )
     return call.arguments
 
 
-_SAYABLE = (TextPart, ThinkingPart, ToolCall, OpaquePart)
+_ANSWER_PARTS = (TextPart, ThinkingPart, ToolCall, OpaquePart)
 
 
 def parts_of(choice: Choice, ids: IdSequence, prefix: str) -> tuple[Part, ...]:
-    """What a choice says, in order, every call with an id."""
+    """Return the parts of a choice in order, every call with an id."""
     thinking = (ThinkingPart(choice.reasoning),) if choice.reasoning else ()
     text = (TextPart(choice.text),) if choice.text else ()
     parts: Iterable[Part] = choice.parts or (*thinking, *text, *choice.tool_calls)
-    if strange := [part.kind for part in parts if not isinstance(part, _SAYABLE)]:
-        raise ConfigurationError(f"An answer cannot hold {strange[0]} (writing the scripted answer). Answer with Raw.")
+    if unsupported := [part.kind for part in parts if not isinstance(part, _ANSWER_PARTS)]:
+        raise ConfigurationError(
+            f"An answer cannot hold {unsupported[0]} (writing the scripted answer). Answer with Raw."
+        )
     return tuple(
         replace(part, id=ids(prefix)) if isinstance(part, ToolCall) and not part.id else part for part in parts
     )
 
 
-def tokens_of(choice: Choice, asked: ParsedRequest) -> list[Any]:
-    """The tokens of a choice with their log probabilities, as OpenAI shapes them: the script's, or made up if asked for.
+def tokens_of(choice: Choice, parsed: ParsedRequest) -> list[Any]:
+    """Return the tokens of a choice with log probabilities in OpenAI's shape: the script's, or invented ones if requested.
 
     >>> tokens_of(Choice("Hi you"), ParsedRequest("m", Request(options={"logprobs": True})))[1]
     {'token': ' you', 'logprob': -0.25, 'bytes': [32, 121, 111, 117], 'top_logprobs': []}
     """
     if isinstance(choice.logprobs, dict):
         return [*cast("list[Any]", choice.logprobs.get("content") or [])]
-    if not asked.request.options.get("logprobs"):
+    if not parsed.request.options.get("logprobs"):
         return []
-    listed = bool(asked.request.options.get("top_logprobs"))
+    listed = bool(parsed.request.options.get("top_logprobs"))
     return [_token(text, listed) for text in cutter(None, None)(choice.text)]
 
 
@@ -227,13 +229,13 @@ def _token(text: str, listed: bool) -> JsonObject:
     return {**token, "top_logprobs": [token] if listed else []}
 
 
-def counted(response: Response, asked: ParsedRequest) -> Usage:
-    """The response's usage; what is unknown is four characters to a token."""
+def counted(response: Response, parsed: ParsedRequest) -> Usage:
+    """Return the usage of a response; unknown counts are estimated by four characters per token."""
     usage = response.usage
     written = sum(len(choice.text) + sum(map(_size, choice.tool_calls)) for choice in response.choices)
     return replace(
         usage,
-        input_tokens=_known(usage.input_tokens, len(dumps(asked.request.to_json()))),
+        input_tokens=_known(usage.input_tokens, len(dumps(parsed.request.to_json()))),
         output_tokens=_known(usage.output_tokens, written),
     )
 

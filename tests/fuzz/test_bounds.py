@@ -96,12 +96,12 @@ def split(data: bytes) -> None:
 
 @pytest.mark.parametrize("unit", BYTES, ids=repr)
 @pytest.mark.parametrize("head", [b"", b"data: ", b"{\n"], ids=repr)
-def test_bytes_are_split_in_work_that_grows_with_them(head: bytes, unit: bytes) -> None:
+def test_work_of_framing_is_linear_in_the_bytes(head: bytes, unit: bytes) -> None:
     grows_no_faster(lambda size: split(head + unit * size), 400)
 
 
 @pytest.mark.parametrize("name", WIRES)
-def test_an_answer_is_read_in_work_that_grows_with_its_events(name: str) -> None:
+def test_work_of_reading_an_answer_is_linear_in_its_events(name: str) -> None:
     """Each event of a true stream, many times over where it stands."""
     wire = WIRES[name]
     for at in range(len(wire.transcript)):
@@ -113,7 +113,7 @@ def _answer(wire: Wire, at: int, size: int) -> None:
     check(read(wire, [lambda: events]), len(json.dumps(events)))
 
 
-def test_an_answer_through_litellm_is_read_in_work_that_grows_with_its_chunks() -> None:
+def test_work_of_reading_an_answer_through_litellm_is_linear_in_its_chunks() -> None:
     for at in range(len(LITELLM_CHUNKS)):
         grows_no_faster(partial(_chunks, at), 120)
 
@@ -133,7 +133,7 @@ def _chunks(at: int, size: int) -> None:
         ("", "\n"),
     ],
 )
-def test_an_errors_text_is_read_in_time_that_is_no_square_of_it(head: str, unit: str) -> None:
+def test_work_of_reading_an_error_text_is_not_quadratic(head: str, unit: str) -> None:
     """A search is one call, however long it takes: the text is so long that this would not end if it were a square."""
     openai = WIRES["openai_chat"]
     body = {"error": {"message": head + unit * 300_000}}
@@ -173,7 +173,7 @@ OPENINGS = [
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
 @pytest.mark.parametrize("opening", OPENINGS)
-def test_outputs_are_told_in_work_that_grows_with_the_answer(adapter: str, opening: str) -> None:
+def test_work_of_streaming_outputs_is_linear_in_the_answer(adapter: str, opening: str) -> None:
     plan = ADAPTERS[adapter].plan(SIGNATURE)
     for unit in UNITS:
         grows_no_faster(partial(_tell, plan, opening, unit), 150)
@@ -190,7 +190,7 @@ def _tell(plan: Plan, opening: str, unit: str, size: int) -> None:
     "unit", ["[", '{"a":', "1", '"', '"a",', "[1],", '{"a": 1},', "\\", "\\u00e9", " ", "9.", "true"]
 )
 @pytest.mark.parametrize("opening", ["", "[", '["', '{"a": "', "[-"])
-def test_json_grows_in_work_that_grows_with_it(opening: str, unit: str) -> None:
+def test_work_of_partial_json_is_linear_in_its_length(opening: str, unit: str) -> None:
     grows_no_faster(lambda size: _grow(small_pieces(opening + unit * size)), 300)
 
 

@@ -16,16 +16,16 @@ from tests.fuzz.targets import KEPT, TARGETS
 @pytest.mark.parametrize("name", TARGETS)
 @settings(max_examples=40)
 @given(data=st.binary(max_size=160))
-def test_any_input_gives_a_result_or_an_error_of_ours(name: str, data: bytes) -> None:
+def test_any_input_gives_a_result_or_a_sigwire_error(name: str, data: bytes) -> None:
     TARGETS[name](Source(data))
 
 
 @pytest.mark.parametrize(("name", "data", "fault"), KEPT)
-def test_what_once_failed_holds(name: str, data: bytes, fault: str) -> None:
+def test_inputs_that_once_failed_pass(name: str, data: bytes, fault: str) -> None:
     TARGETS[name](Source(data))
 
 
-def test_without_atheris_the_way_to_run_the_targets_is_told(
+def test_missing_atheris_is_reported_with_the_command_to_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sigwire.errors import ConfigurationError
 from sigwire.testing import Streamed
-from sigwire.testing.chunking import Gate, cutter, shares, split_at
+from sigwire.testing.chunking import Gate, cutter, tokens_by_text, split_at
 
 CUTS = st.one_of(
     st.none(), st.integers(1, 9), st.lists(st.integers(-3, 40)), st.just(list[str]), st.just(lambda text: [text, ""])
@@ -19,30 +19,30 @@ CUTS = st.one_of(
 
 
 @given(text=st.text(), cut=CUTS)
-def test_the_pieces_make_the_text_however_it_is_cut(text: str, cut: object) -> None:
+def test_parts_join_to_the_text_for_any_cut(text: str, cut: object) -> None:
     assert "".join(cutter(cut, None)(text)) == text  # type: ignore[arg-type]
 
 
 @given(text=st.text(), seed=st.integers())
-def test_a_seed_cuts_the_same_places_again(text: str, seed: int) -> None:
+def test_seed_cuts_at_reproducible_positions(text: str, seed: int) -> None:
     pieces = cutter(None, seed)(text)
     assert "".join(pieces) == text
     assert "" not in pieces
     assert cutter(None, seed)(text) == pieces
 
 
-def test_without_a_cut_words_and_signs_stand_alone() -> None:
+def test_default_cut_splits_words_and_signs() -> None:
     assert cutter(None, None)('{"city": "Oslo, Norway"}') == ['{"', "city", '":', ' "', "Oslo", ",", " Norway", '"}']
 
 
-def test_places_are_counted_from_the_beginning_of_every_text() -> None:
+def test_cut_positions_count_from_the_start_of_each_text() -> None:
     assert [list(split_at(text, [2, 1, 2, 9])) for text in ("abcd", "a", "")] == [["a", "b", "cd"], ["a"], []]
 
 
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"cut": 3, "seed": 7}, "not by both"),
+        ({"cut": 3, "seed": 7}, "exclude each other"),
         ({"cut": 0}, "cut=0 is too small"),
         ({"packets": 0}, "packets=0 is too small"),
         ({"ping_every": -1}, "Give 0 or more"),
@@ -50,12 +50,12 @@ def test_places_are_counted_from_the_beginning_of_every_text() -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_streamed_is_refused_where_it_is_scripted(how: dict[str, Any], message: str) -> None:
+def test_invalid_streamed_arguments_are_refused_at_construction(how: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         Streamed("Hello", **how)
 
 
-def test_a_function_that_loses_text_or_fails_is_named() -> None:
+def test_cut_function_that_loses_text_or_fails_is_named() -> None:
     with pytest.raises(ConfigurationError, match=r"made \['Hell'\] of 'Hello'"):
         cutter(lambda text: [text[:4]], None)("Hello")
     with pytest.raises(ConfigurationError, match="raised ZeroDivisionError"):
@@ -66,12 +66,12 @@ def test_a_function_that_loses_text_or_fails_is_named() -> None:
 def test_every_token_is_in_one_share(text: str, cuts: list[int], seed: int) -> None:
     tokens = [{"token": token} for token in cutter(None, seed)(text)]
     texts = list(split_at(text, cuts))
-    found = list(shares(tokens, texts))
+    found = list(tokens_by_text(tokens, texts))
     assert len(found) == len(texts)
     assert [token for share in found for token in share] == tokens
 
 
-def test_a_gate_lets_through_what_was_released_and_looks_around_meanwhile() -> None:
+def test_gate_releases_events_and_calls_check_while_waiting() -> None:
     gate, looked, through = Gate(1), threading.Event(), list[int]()
 
     def enter(number: int) -> None:
@@ -94,7 +94,7 @@ def test_a_gate_lets_through_what_was_released_and_looks_around_meanwhile() -> N
     assert through == [0, 1, 2, 3]
 
 
-def test_who_waits_at_a_gate_leaves_when_looking_around_raises() -> None:
+def test_waiting_at_a_gate_ends_when_check_raises() -> None:
     def look() -> None:
         raise ConnectionError
 

@@ -39,7 +39,7 @@ def text(body: Any) -> str:
     return str(body["choices"][0]["message"]["content"])
 
 
-def test_answers_come_in_order_and_an_empty_script_says_so_with_a_status_nobody_retries() -> None:
+def test_answers_come_in_order_and_an_empty_script_is_a_non_retryable_error() -> None:
     with FakeProvider(["one", "two"]) as provider:
         url = provider.url("openai")
         assert [text(post(url)[1]) for _ in range(2)] == ["one", "two"]
@@ -53,7 +53,7 @@ def test_a_function_of_the_request_answers_every_request() -> None:
         assert text(post(provider.url("openai"))[1]) == "HI"
 
 
-def test_a_function_that_raises_is_a_server_error_that_names_it() -> None:
+def test_raising_script_function_is_a_server_error_with_its_error() -> None:
     def broken(request: Request) -> str:
         raise KeyError("nothing here")
 
@@ -63,7 +63,7 @@ def test_a_function_that_raises_is_a_server_error_that_names_it() -> None:
     assert "KeyError" in body["error"]["message"]
 
 
-def test_an_item_that_is_no_answer_is_a_server_error_that_says_what_is() -> None:
+def test_invalid_script_item_is_a_server_error_that_lists_the_valid_kinds() -> None:
     with FakeProvider([3]) as provider:  # type: ignore[list-item]
         status, body, _ = post(provider.url("openai"))
     assert status == 500
@@ -76,7 +76,7 @@ def test_errors_of_sigwire_are_faults_of_the_same_kind() -> None:
     assert (status, body["error"]["message"], headers["retry-after"]) == (429, "Slow down", "3")
 
 
-def test_a_language_model_answers_and_its_calls_get_ids_that_never_repeat() -> None:
+def test_language_model_answers_and_its_calls_get_unique_ids() -> None:
     body = {
         "model": "m",
         "messages": [{"role": "user", "content": "What is the weather in Oslo?"}],
@@ -97,13 +97,13 @@ def test_a_language_model_answers_and_its_calls_get_ids_that_never_repeat() -> N
     assert calls[0]["id"] != calls[1]["id"]
 
 
-def test_raw_bodies_go_out_as_they_are() -> None:
+def test_raw_bodies_are_sent_unchanged() -> None:
     with FakeProvider([Raw({"choices": None}, 502, {"x-proxy": "yes"})]) as provider:
         status, body, headers = post(provider.url("openai"))
     assert (status, body, headers["x-proxy"]) == (502, {"choices": None}, "yes")
 
 
-def test_a_cut_body_ends_the_connection_early() -> None:
+def test_cut_body_closes_the_connection_early() -> None:
     with FakeProvider([Raw("x" * 100, cut=True)]) as provider, pytest.raises(http.client.IncompleteRead):
         post(provider.url("openai"))
 
@@ -116,7 +116,7 @@ def test_a_missing_key_and_a_wrong_one_are_refused() -> None:
         assert post(url)[0] == 200
 
 
-def test_models_that_are_not_listed_do_not_exist() -> None:
+def test_unlisted_models_do_not_exist() -> None:
     with FakeProvider(["ok"], models={"n"}) as provider:
         status, body, _ = post(provider.url("openai"))
         assert post(provider.url("openai"), {**HI, "model": "n"})[0] == 200
@@ -160,7 +160,7 @@ def test_many_clients_at_once_each_get_one_answer() -> None:
     assert len(provider.requests) == 40
 
 
-def test_closing_ends_connections_that_are_open_and_leaves_no_thread() -> None:
+def test_closing_ends_open_connections_and_all_threads() -> None:
     before = threading.active_count()
     with FakeProvider(["one"]) as provider:
         place = urlsplit(provider.url("openai"))
@@ -186,5 +186,5 @@ def test_a_body_in_chunks_is_read() -> None:
 def test_a_url_needs_a_known_wire_and_a_running_provider() -> None:
     with pytest.raises(ConfigurationError, match="not running"):
         FakeProvider().url("openai")
-    with pytest.raises(ConfigurationError, match="No wire 'telex'"):
+    with pytest.raises(ConfigurationError, match="Unknown wire 'telex'"):
         FakeProvider().url("telex")

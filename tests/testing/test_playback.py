@@ -35,10 +35,10 @@ class Taker:
         self.patience = patience
 
     def send(self, data: bytes) -> None:
-        self.look()
+        self.check()
         self.packets.append(data)
 
-    def look(self) -> None:
+    def check(self) -> None:
         if len(self.packets) >= self.patience:
             raise ClientDisconnected("client left")
 
@@ -61,11 +61,11 @@ def test_packets_never_change_the_body(packets: int | Sequence[int] | None) -> N
     [(None, [8, 11, 12]), (10, [10, 10, 10, 1]), ([3, 9], [3, 6, 22]), ([], [31])],
     ids=str,
 )
-def test_packets_are_cut_where_the_script_says(packets: Any, lengths: list[int]) -> None:
+def test_packets_are_cut_by_the_script(packets: Any, lengths: list[int]) -> None:
     assert [len(packet) for packet in played(Streamed(packets=packets))[0]] == lengths
 
 
-def test_who_reads_an_event_finds_it_counted() -> None:
+def test_progress_counts_an_event_before_the_client_reads_the_event() -> None:
     seen: list[int] = []
 
     class Reader(Taker):
@@ -79,7 +79,7 @@ def test_who_reads_an_event_finds_it_counted() -> None:
     assert performance.progress.sent == 2  # the third was taken by nobody
 
 
-def test_a_gate_gets_what_is_held_back_before_it() -> None:
+def test_buffered_bytes_are_sent_before_a_gate() -> None:
     gate = Gate(3)
     assert played(Streamed(packets=[], gate=gate))[0] == NDJSON.splitlines(keepends=True)
 
@@ -95,19 +95,19 @@ def test_a_gate_gets_what_is_held_back_before_it() -> None:
     ],
     ids=str,
 )
-def test_keep_alives_stand_between_events_and_the_end_marker_at_the_end(framing: Any, alive: bytes, end: bytes) -> None:
+def test_keep_alives_are_between_events_and_the_end_marker_is_last(framing: Any, alive: bytes, end: bytes) -> None:
     plain = [framing.frame(event, first=number == 0) for number, event in enumerate(EVENTS)]
     packets, *_ = played(Streamed(ping_every=2, packets=[]), framing)
     assert b"".join(packets) == alive + plain[0] + plain[1] + alive + plain[2] + end
 
 
-def test_lines_of_server_sent_events_end_as_the_script_says() -> None:
+def test_line_ends_of_server_sent_events_follow_the_script() -> None:
     packets, *_ = played(Streamed(newline="\r"), SSEFraming(done="[DONE]"))
     assert b"\n" not in b"".join(packets)
     assert packets[-1] == b"data: [DONE]\r\r"
 
 
-def test_an_array_is_closed_after_an_error_and_no_event_stream_says_it_is_done() -> None:
+def test_error_closes_a_json_array_and_sends_no_end_marker_of_an_event_stream() -> None:
     found = [
         b"".join(played(Streamed(stop_after=0), framing, fault={"error": "x"})[0])
         for framing in (JsonArrayFraming(), SSEFraming(named=True, done="[DONE]"))
@@ -126,14 +126,14 @@ def test_an_array_is_closed_after_an_error_and_no_event_stream_says_it_is_done()
     ],
     ids=str,
 )
-def test_a_stream_ends_as_the_script_says(how: Streamed, fault: Any, body: bytes, ended: str) -> None:
+def test_stream_ends_by_the_script(how: Streamed, fault: Any, body: bytes, ended: str) -> None:
     packets, performance, whole = played(how, fault=fault)
     assert b"".join(packets) == body
     assert performance.progress.ended == ended
     assert whole == (ended == "complete")
 
 
-def test_a_client_that_leaves_ends_it() -> None:
+def test_disconnected_client_ends_the_stream() -> None:
     taker, performance = Taker(2), StreamPlayback(EVENTS, NdjsonFraming(), Streamed())
     assert not performance.play(taker)
     assert (performance.progress.sent, performance.progress.ended) == (2, "client left")
@@ -150,7 +150,7 @@ def connect(provider: FakeProvider, body: Any = HI) -> http.client.HTTPConnectio
     return connection
 
 
-def test_the_provider_says_how_to_stream_what_does_not_say_it_itself() -> None:
+def test_streamed_of_the_provider_applies_to_answers_without_one() -> None:
     def answer(request: Request) -> Any:
         return Streamed("abcd", cut=2) if request.messages[-1].text == "Hi" else "abcd"
 
@@ -164,7 +164,7 @@ def test_the_provider_says_how_to_stream_what_does_not_say_it_itself() -> None:
     assert texts == [["", "ab", "cd", None], ["", "abc", "d", None]]
 
 
-def test_a_connection_is_kept_after_a_stream_and_the_answer_comes_whole_where_no_stream_is_asked_for() -> None:
+def test_connection_is_kept_after_a_stream_and_serves_a_whole_answer() -> None:
     with FakeProvider([Streamed("one", seed=1), Streamed("two", seed=1)]) as provider:
         connection = connect(provider)
         assert connection.getresponse().read().endswith(b"data: [DONE]\n\n")
@@ -177,8 +177,8 @@ def test_a_connection_is_kept_after_a_stream_and_the_answer_comes_whole_where_no
     assert provider.requests[0].headers["authorization"] == "***"
 
 
-def test_events_for_a_whole_answer_and_a_cut_that_loses_text_are_server_errors_that_say_so() -> None:
-    scripts = [(Events([{}]), False, "asks for a whole answer"), (Streamed("ab", cut=lambda text: []), True, "made []")]
+def test_events_for_a_whole_answer_and_a_lossy_cut_are_server_errors() -> None:
+    scripts = [(Events([{}]), False, "is for a whole answer"), (Streamed("ab", cut=lambda text: []), True, "made []")]
     for answer, stream, message in scripts:
         with FakeProvider([answer]) as provider:
             connection = connect(provider, {**HI, "stream": stream})
@@ -187,7 +187,7 @@ def test_events_for_a_whole_answer_and_a_cut_that_loses_text_are_server_errors_t
             connection.close()
 
 
-def test_a_raw_answer_to_a_stream_goes_out_as_it_is_and_a_fault_before_it_is_a_status() -> None:
+def test_raw_answer_to_a_stream_is_sent_unchanged_and_a_fault_as_a_status() -> None:
     with FakeProvider([Raw({"choices": None}), Streamed(Fault("rate_limit"))]) as provider:
         for status in (200, 429):
             connection = connect(provider)
@@ -197,7 +197,7 @@ def test_a_raw_answer_to_a_stream_goes_out_as_it_is_and_a_fault_before_it_is_a_s
             connection.close()
 
 
-def test_closing_ends_streams_that_wait_or_that_nobody_reads_and_leaves_no_thread() -> None:
+def test_closing_ends_waiting_and_unread_streams_and_all_threads() -> None:
     before = threading.active_count()
     huge = "x" * 20_000_000
     with FakeProvider([Streamed("one", gate=Gate()), Streamed(huge, cut=10_000_000)]) as provider:
@@ -211,7 +211,7 @@ def test_closing_ends_streams_that_wait_or_that_nobody_reads_and_leaves_no_threa
     assert threading.active_count() == before
 
 
-def test_a_client_that_goes_away_while_much_is_sent_is_noticed() -> None:
+def test_disconnect_during_a_large_body_is_detected() -> None:
     with FakeProvider([Streamed("x" * 20_000_000, cut=1_000_000)]) as provider:
         connection = connect(provider)
         connection.getresponse().close()

@@ -161,7 +161,7 @@ READERS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("name", REQUESTS)
 @pytest.mark.parametrize("wire", MODELS)
-def test_what_is_sent_is_what_the_packages_types_say(wire: str, name: str, streamed: bool) -> None:
+def test_sent_requests_match_the_types_of_the_official_packages(wire: str, name: str, streamed: bool) -> None:
     package, read = READERS[wire]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -80,7 +80,7 @@ async def test_a_program_has_the_same_structured_output_on_every_wire(wire: str,
 
 
 @pytest.mark.parametrize("wire", ["openai", "gemini"])
-def test_several_answers_come_in_one_trip(wire: str) -> None:
+def test_several_choices_come_in_one_exchange(wire: str) -> None:
     with FakeProvider(["one", "two", "three"]) as provider:
         lm = sigwire.LM(MODELS[wire], base_url=provider.url(wire), api_key="any")
         response = lm.respond(Request((Message.user("Hi"),), options={"n": 3}))
@@ -89,7 +89,7 @@ def test_several_answers_come_in_one_trip(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", [wire for wire in MODELS if wire != "anthropic"])
-def test_probabilities_of_tokens_come_where_they_are_asked_for(wire: str) -> None:
+def test_token_log_probabilities_are_sent_when_requested(wire: str) -> None:
     token = {"token": "Hey", "logprob": -1.5, "bytes": [72, 101, 121], "top_logprobs": []}
     with FakeProvider(["Hi you", Choice("Hey", logprobs={"content": [token]}), "Hi"]) as provider:
         lm = sigwire.LM(MODELS[wire], base_url=provider.url(wire), api_key="any", **WIRES.get(wire, {}))
@@ -119,7 +119,7 @@ def told(response: Response) -> list[Any]:
 @pytest.mark.parametrize("wire", MODELS)
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(), packets=st.integers(1, 400))
-def test_what_is_streamed_equals_what_comes_whole(wire: str, seed: int, packets: int) -> None:
+def test_streamed_answer_equals_the_whole_answer(wire: str, seed: int, packets: int) -> None:
     answer = Response((Choice("Let me see.\nSo: 4", CALLS, "Two sums"),), Usage(10, 7, 4, None, 2))
     with FakeProvider([answer]) as provider:
         whole = model_at(provider, wire).respond(ASKED)
@@ -129,7 +129,7 @@ def test_what_is_streamed_equals_what_comes_whole(wire: str, seed: int, packets:
 
 
 @pytest.mark.parametrize("wire", MODELS)
-async def test_a_stream_that_is_awaited_equals_what_comes_whole(wire: str) -> None:
+async def test_awaited_stream_equals_the_whole_answer(wire: str) -> None:
     answer = Response((Choice("Let me see", CALLS),), Usage(10, 7))
     async with FakeProvider([answer]) as provider:
         whole = await model_at(provider, wire).arespond(ASKED)
@@ -142,7 +142,7 @@ HELLO = Request((Message.user("Hi"),))
 
 
 @pytest.mark.parametrize("wire", MODELS)
-def test_leaving_a_stream_closes_the_connection(wire: str) -> None:
+def test_closing_a_stream_closes_the_connection(wire: str) -> None:
     gate = Gate(6)
     with FakeProvider([Streamed("one two three four five six seven eight", gate=gate)]) as provider:
         events = model_at(provider, wire).stream(HELLO)
@@ -155,7 +155,7 @@ def test_leaving_a_stream_closes_the_connection(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", MODELS)
-async def test_leaving_a_stream_that_is_awaited_closes_the_connection(wire: str) -> None:
+async def test_closing_an_awaited_stream_closes_the_connection(wire: str) -> None:
     gate = Gate(6)
     async with FakeProvider([Streamed("one two three four five six seven eight", gate=gate)]) as provider:
         events = model_at(provider, wire).astream(HELLO)
@@ -172,7 +172,7 @@ async def test_leaving_a_stream_that_is_awaited_closes_the_connection(wire: str)
 @pytest.mark.parametrize(
     "how", [{}, {"clean": True}, {"fault": Fault("overloaded")}], ids=["broken off", "no end", "an error inside"]
 )
-def test_a_stream_that_does_not_end_well_is_an_error_that_may_be_tried_again(wire: str, how: dict[str, Any]) -> None:
+def test_stream_without_a_proper_end_is_a_retryable_error(wire: str, how: dict[str, Any]) -> None:
     answer = Streamed("one two three four five six seven eight", stop_after=4, **how)
     with FakeProvider([answer]) as provider, pytest.raises(LMError) as caught:
         list(model_at(provider, wire).stream(HELLO))

@@ -124,7 +124,7 @@ def _vote(name: str, schema: Schema, ranked: Sequence[tuple[float, Demo]]) -> Js
 
 
 def _extract(reading: Reading) -> str:
-    """The sentence of the longest input that shares most with the rest; without a text to draw on, the plain truth."""
+    """The sentence of the longest input that tokens_by_text most with the rest; without a text to draw on, the plain truth."""
     texts = sorted(reading.inputs.values(), key=len)
     if not texts or len(texts[-1].split()) < 12:
         return ABSTAIN

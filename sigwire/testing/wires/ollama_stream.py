@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sigwire.core.json import JsonObject
-from sigwire.testing.chunking import Cutter, shares
+from sigwire.testing.chunking import Cutter, tokens_by_text
 
 __all__ = ["lines"]
 
@@ -18,7 +18,7 @@ def lines(body: JsonObject, cut: Cutter) -> Iterator[JsonObject]:
     for text in cut(message.get("thinking", "")):
         yield _line(body, {"content": "", "thinking": text})
     texts = cut(message["content"])
-    for text, share in zip(texts, shares(tokens, texts), strict=True):
+    for text, share in zip(texts, tokens_by_text(tokens, texts), strict=True):
         yield {**_line(body, {"content": text}), **({"logprobs": share} if share else {})}
     for call in message.get("tool_calls", ()):
         yield _line(body, {"content": "", "tool_calls": [call]})

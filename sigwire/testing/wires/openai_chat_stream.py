@@ -11,7 +11,7 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.testing.chunking import Cutter, shares
+from sigwire.testing.chunking import Cutter, tokens_by_text
 from sigwire.testing.wires.openai import padding
 
 __all__ = ["chunks"]
@@ -36,7 +36,7 @@ def _choice(choice: Any, cut: Cutter) -> Iterator[JsonObject]:
     tokens: list[Any] = logprobs["content"] if logprobs else []
     yield _chunk(choice, {"role": "assistant", "content": None if message["content"] is None else "", "refusal": None})
     texts = cut(message["content"] or "")
-    for text, share in zip(texts, shares(tokens, texts), strict=True):
+    for text, share in zip(texts, tokens_by_text(tokens, texts), strict=True):
         yield _chunk(choice, {"content": text}, {"content": share, "refusal": None} if tokens else None)
     for text in cut(message["refusal"] or ""):
         yield _chunk(choice, {"refusal": text})

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from sigwire.core.json import JsonObject
-from sigwire.testing.chunking import Cutter, shares
+from sigwire.testing.chunking import Cutter, tokens_by_text
 from sigwire.testing.wires.openai import padding
 
 __all__ = ["events"]
@@ -54,7 +54,7 @@ _BARE: Mapping[str, Any] = {"annotations": [], "logprobs": []}
 
 def _text(part: Any, cut: Cutter) -> Iterator[JsonObject]:
     texts, tokens = cut(part["text"]), part.get("logprobs", [])
-    for text, share in zip(texts, shares(tokens, texts), strict=True):
+    for text, share in zip(texts, tokens_by_text(tokens, texts), strict=True):
         yield {"type": "response.output_text.delta", "delta": text, "logprobs": share}
     for index, annotation in enumerate(part.get("annotations", ())):
         where: JsonObject = {"annotation_index": index, "annotation": annotation}

@@ -77,7 +77,7 @@ def test_thinking_and_parallel_calls_come_in_order_and_can_be_sent_back(provider
     assert sent.messages[1].tool_calls[0] == calls[0]
 
 
-def test_what_the_package_sends_is_read_as_the_canonical_request(provider: FakeProvider, client: Any) -> None:
+def test_request_of_the_official_package_is_read_as_the_canonical_request(provider: FakeProvider, client: Any) -> None:
     provider.script.add("Done")
     ask(
         client,
@@ -106,7 +106,7 @@ def test_what_the_package_sends_is_read_as_the_canonical_request(provider: FakeP
     assert provider.requests[0].headers.get("x-api-key", provider.requests[0].headers.get("authorization")) == "***"
 
 
-def test_a_refusal_and_a_cut_off_answer_say_so(provider: FakeProvider, client: Any) -> None:
+def test_refused_and_truncated_answers_have_their_finish_reasons(provider: FakeProvider, client: Any) -> None:
     provider.script.add(Choice(refusal="No."), Choice("Long", finish_reason="length"))
     refused = ask(client)
     assert (refused.stop_reason, refused.stop_details.explanation, refused.content) == ("refusal", "No.", [])
@@ -127,7 +127,7 @@ def test_structured_output_parses_into_the_packages_model(provider: FakeProvider
     assert request.response_format is not None
 
 
-async def test_the_async_client_is_answered_too() -> None:
+async def test_async_client_receives_the_answer() -> None:
     async with (
         FakeProvider("Hello") as provider,
         anthropic.AsyncAnthropic(base_url=provider.url("anthropic"), api_key="k", max_retries=0) as client,
@@ -151,7 +151,7 @@ async def test_the_async_client_is_answered_too() -> None:
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_a_fault_is_the_packages_own_error(
+def test_fault_raises_the_error_of_the_official_package(
     provider: FakeProvider, client: Any, fault: Fault, error: str, kind: str
 ) -> None:
     provider.script.add(fault)
@@ -240,7 +240,7 @@ def test_anthropic_refuses(client: Any, body: dict[str, Any], message: str) -> N
         ask(client, **body)
 
 
-def test_a_call_without_an_object_cannot_be_written_and_says_so(provider: FakeProvider, client: Any) -> None:
+def test_call_without_object_arguments_is_a_server_error_with_advice(provider: FakeProvider, client: Any) -> None:
     provider.script.add(ToolCall.read("t1", "add", "{nope"))
-    with pytest.raises(anthropic.InternalServerError, match="arguments that are no object"):
+    with pytest.raises(anthropic.InternalServerError, match="arguments that are not an object"):
         ask(client)

@@ -31,7 +31,7 @@ def collected(client: Any, **rest: Any) -> Any:
         return stream.get_final_message()
 
 
-def test_the_events_come_in_anthropics_order(provider: FakeProvider, client: Any) -> None:
+def test_events_are_in_the_order_of_anthropic(provider: FakeProvider, client: Any) -> None:
     provider.script.add(
         Choice.from_parts([ThinkingPart("Hm", "SIG"), TextPart("Hi you"), ToolCall("t1", "add", {"x": 1}), CALLS[1]])
     )
@@ -76,7 +76,7 @@ LONG = Response((Choice("Let me  see…\n", CALLS, "Two  sums"),), Usage(10, 7, 
 
 @settings(max_examples=20, deadline=None)
 @given(how=cut_anywhere(LONG))
-def test_however_it_is_cut_the_package_puts_the_same_answer_together(anthropic_package: Any, how: Streamed) -> None:
+def test_official_package_assembles_the_same_answer_for_any_cut(anthropic_package: Any, how: Streamed) -> None:
     with FakeProvider([how, LONG]) as provider:
         client = anthropic_package.with_options(base_url=provider.url("anthropic"))
         streamed = collected(client, tools=[ADD])
@@ -91,7 +91,7 @@ def _without_ids(block: Any) -> Any:
     return {name: value for name, value in block.model_dump(exclude_none=True).items() if name != "signature"}
 
 
-async def test_the_async_client_reads_the_same() -> None:
+async def test_async_client_reads_an_equal_answer() -> None:
     async with (
         FakeProvider(["Hello there"]) as provider,
         anthropic.AsyncAnthropic(base_url=provider.url("anthropic"), api_key="k", max_retries=0) as client,
@@ -114,7 +114,7 @@ def test_a_refusal_citations_and_blocks_of_other_kinds_are_streamed(provider: Fa
     assert collected(client).content[0].data == "XYZ"
 
 
-def test_an_error_inside_the_stream_is_the_packages_own(provider: FakeProvider, client: Any) -> None:
+def test_error_in_the_stream_raises_the_error_of_the_official_package(provider: FakeProvider, client: Any) -> None:
     provider.script.add(Streamed("one two three", stop_after=4, fault=Fault("overloaded")))
     with pytest.raises(anthropic.APIStatusError) as caught:
         collected(client)
@@ -127,14 +127,14 @@ def test_a_stream_that_breaks_off_is_a_connection_error(provider: FakeProvider, 
         collected(client)
 
 
-def test_events_get_their_names(provider: FakeProvider, client: Any) -> None:
+def test_events_have_their_names(provider: FakeProvider, client: Any) -> None:
     message = {"id": "m", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None}
     start = {"type": "message_start", "message": {**message, "usage": {"input_tokens": 1, "output_tokens": 1}}}
     provider.script.add(Events([start, "event: new\ndata: {}\n\n", {"type": "message_stop"}]))
     assert collected(client).content == []
 
 
-def test_a_client_that_leaves_is_noticed_while_the_next_event_waits(provider: FakeProvider, client: Any) -> None:
+def test_disconnect_is_detected_while_the_next_event_waits(provider: FakeProvider, client: Any) -> None:
     gate = Gate(4)
     provider.script.add(Streamed("one two three four", gate=gate))
     with client.messages.stream(**ASK) as stream:

@@ -28,7 +28,7 @@ EVERY_ROW = pytest.mark.parametrize(("model", "place", "wire", "path"), ROWS, id
 
 
 @EVERY_ROW
-async def test_the_rows_of_the_clouds_reach_it(model: str, place: str, wire: str, path: str) -> None:
+async def test_provider_rows_of_the_clouds_reach_the_fake_provider(model: str, place: str, wire: str, path: str) -> None:
     async with FakeProvider(["one", "two"], key="right") as provider:
         lm = LM(model, base_url=provider.url(place), api_key="right")
         answers = [(await lm.arespond(HELLO)).choices[0].text, lm.respond(HELLO).choices[0].text]
@@ -37,19 +37,19 @@ async def test_the_rows_of_the_clouds_reach_it(model: str, place: str, wire: str
 
 
 @EVERY_ROW
-def test_a_wrong_key_is_said_in_the_clouds_words(model: str, place: str, wire: str, path: str) -> None:
+def test_wrong_key_has_the_text_of_the_cloud(model: str, place: str, wire: str, path: str) -> None:
     with FakeProvider(["one"], key="right") as provider, pytest.raises(LMAuthenticationError) as caught:
         LM(model, base_url=provider.url(place), api_key="wrong").respond(HELLO)
     assert caught.value.status == 401
 
 
 @EVERY_ROW
-def test_a_model_that_is_not_there_is_said(model: str, place: str, wire: str, path: str) -> None:
+def test_unknown_model_has_the_text_of_the_cloud(model: str, place: str, wire: str, path: str) -> None:
     with FakeProvider(["one"], models={"other"}) as provider, pytest.raises(LMUnsupportedModelError):
         LM(model, base_url=provider.url(place), api_key="k").respond(HELLO)
 
 
-def test_azures_filter_is_said() -> None:
+def test_azure_content_filter_has_the_text_of_the_cloud() -> None:
     with FakeProvider([Fault("content_filter")]) as provider, pytest.raises(LMContentFilteredError):
         LM("azure/gpt-4.1", base_url=provider.url("azure"), api_key="k").respond(HELLO)
     assert "innererror" in str(provider.requests[0].answer)

@@ -42,7 +42,7 @@ def model_at(provider: FakeProvider, model: str, **rest: Any) -> LM:
 
 @EVERY_HOST
 @pytest.mark.parametrize("streamed", [False, True])
-def test_what_a_row_says_in_its_hosts_words_is_taken(model: str, streamed: bool) -> None:
+def test_compatible_host_accepts_the_option_names_of_its_row(model: str, streamed: bool) -> None:
     request = Request(
         (ASKED,), (TOOL,), ToolChoice.REQUIRED, options={"seed": 7, "max_tokens": 50, "reasoning": "high"}
     )
@@ -60,7 +60,7 @@ def test_what_a_row_says_in_its_hosts_words_is_taken(model: str, streamed: bool)
 
 
 @EVERY_HOST
-def test_a_turn_with_calls_results_and_thinking_goes_back(model: str) -> None:
+def test_turn_with_calls_results_and_thinking_is_accepted_in_history(model: str) -> None:
     family = model.partition("/")[0]
     with FakeProvider([ToolCall("", "add", {}), "Done"]) as provider:
         lm = model_at(provider, model)
@@ -74,7 +74,7 @@ def test_a_turn_with_calls_results_and_thinking_goes_back(model: str) -> None:
     assert [result.content for result in read.messages[2].tool_results] == ["4"]
 
 
-def test_mistrals_words_are_read() -> None:
+def test_mistral_option_names_are_accepted() -> None:
     with FakeProvider(["Hi"]) as provider:
         model_at(provider, HOSTS[0]).respond(
             Request((ASKED,), (TOOL,), ToolChoice.REQUIRED, options={"seed": 7, "reasoning": "off"})
@@ -85,7 +85,7 @@ def test_mistrals_words_are_read() -> None:
     assert "seed" not in sent.body
 
 
-def test_the_usual_rules_hold() -> None:
+def test_compatible_host_applies_the_rules_of_openai() -> None:
     with FakeProvider(["never"], key="right") as provider:
         body: JsonObject = {"tool_choice": "any", "top_k": 3}
         wrong = Request((ASKED,), options={"extra_body": body})
@@ -96,7 +96,7 @@ def test_the_usual_rules_hold() -> None:
     assert [sent.status for sent in provider.requests] == [400, 401]
 
 
-def test_the_official_package_is_answered_with_a_hosts_own_fields() -> None:
+def test_official_package_receives_the_fields_of_a_compatible_host() -> None:
     openai = pytest.importorskip("openai", reason="the official openai package is not installed")
     with (
         FakeProvider(["Hello"]) as provider,

@@ -72,7 +72,7 @@ def test_parallel_calls_carry_one_signature_and_can_be_sent_back(provider: FakeP
     assert provider.requests[0].request.messages == (Message.system("S"), Message.user("Hi"))  # type: ignore[union-attr]
 
 
-def test_a_blocked_answer_and_a_cut_off_one_say_so(provider: FakeProvider, client: Any) -> None:
+def test_blocked_and_truncated_answers_have_their_finish_reasons(provider: FakeProvider, client: Any) -> None:
     provider.script.add(Choice(refusal="No."), Choice("Long", finish_reason="length"))
     blocked = ask(client)
     assert (blocked.candidates, blocked.prompt_feedback.block_reason) == (None, "PROHIBITED_CONTENT")
@@ -90,7 +90,7 @@ def test_structured_output_parses_into_the_packages_model(provider: FakeProvider
     assert answer.parsed == Answer(city="Oslo")
 
 
-async def test_the_async_client_is_answered_too() -> None:
+async def test_async_client_receives_the_answer() -> None:
     async with FakeProvider("Hello") as provider:
         client = genai.Client(api_key="k", http_options={"base_url": provider.url("gemini")})
         answer = await client.aio.models.generate_content(model="m", contents="Hi")
@@ -110,7 +110,7 @@ async def test_the_async_client_is_answered_too() -> None:
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_a_fault_is_the_packages_own_error(
+def test_fault_raises_the_error_of_the_official_package(
     provider: FakeProvider, client: Any, fault: Fault, error: str, code: int, status: str
 ) -> None:
     provider.script.add(fault)

@@ -40,7 +40,7 @@ def stream(package: Any, provider: FakeProvider, **config: Any) -> Iterator[Any]
     return chunks
 
 
-def test_the_chunks_come_in_geminis_order(provider: FakeProvider, package: Any) -> None:
+def test_chunks_are_in_the_order_of_gemini(provider: FakeProvider, package: Any) -> None:
     provider.script.add(Response((Choice("Hi you", CALLS, "Hm"),), Usage(7, 5, reasoning_tokens=2)))
     chunks = list(stream(package, provider, tools=TOOLS))
     (first, *texts, call, second, last) = [chunk.candidates[0].content.parts[0] for chunk in chunks]
@@ -56,7 +56,7 @@ def test_the_chunks_come_in_geminis_order(provider: FakeProvider, package: Any) 
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(), packets=st.integers(1, 300), newline=st.sampled_from([None, "\n", "\r\n"]))
-def test_however_it_is_cut_the_texts_are_the_same(package: Any, seed: int, packets: int, newline: Any) -> None:
+def test_texts_are_the_same_for_any_cut(package: Any, seed: int, packets: int, newline: Any) -> None:
     answer = Choice("Let me  see…\n", reasoning="Two  sums")
     with FakeProvider([Streamed(answer, seed=seed, packets=packets, newline=newline)]) as provider:
         parts = [part for chunk in stream(package, provider) for part in chunk.candidates[0].content.parts]
@@ -64,7 +64,7 @@ def test_however_it_is_cut_the_texts_are_the_same(package: Any, seed: int, packe
     assert "".join(part.text for part in parts if part.thought) == answer.reasoning
 
 
-async def test_the_async_client_reads_the_same() -> None:
+async def test_async_client_reads_an_equal_answer() -> None:
     async with FakeProvider(["Hello there"]) as provider:
         client = genai.Client(api_key="k", http_options={"base_url": provider.url("gemini")})
         texts = [
@@ -75,7 +75,7 @@ async def test_the_async_client_reads_the_same() -> None:
     assert texts == ["Hello", " there", ""]
 
 
-def test_candidates_take_turns(provider: FakeProvider, package: Any) -> None:
+def test_deltas_of_candidates_alternate(provider: FakeProvider, package: Any) -> None:
     provider.script.add("one two", "three")
     chunks = list(stream(package, provider, candidate_count=2))
     found = [(chunk.candidates[0].index, chunk.candidates[0].content.parts[0].text) for chunk in chunks]
@@ -97,7 +97,7 @@ def test_without_alt_sse_it_is_one_array(provider: FakeProvider, package: Any) -
     assert [part["text"] for part in parts] == ["one", " two", ""]
 
 
-def test_an_error_inside_the_stream_is_the_packages_own(provider: FakeProvider, package: Any) -> None:
+def test_error_in_the_stream_raises_the_error_of_the_official_package(provider: FakeProvider, package: Any) -> None:
     provider.script.add(Streamed("one two three", stop_after=1, fault=Fault("overloaded")))
     with pytest.raises(genai.errors.ServerError) as caught:
         list(stream(package, provider))
@@ -110,7 +110,7 @@ def test_a_stream_that_breaks_off_is_a_connection_error(provider: FakeProvider, 
         list(stream(package, provider))
 
 
-def test_a_client_that_leaves_is_noticed_while_the_next_event_waits(provider: FakeProvider, package: Any) -> None:
+def test_disconnect_is_detected_while_the_next_event_waits(provider: FakeProvider, package: Any) -> None:
     gate = Gate(1)
     provider.script.add(Streamed("one two three four", gate=gate))
     chunks: Any = stream(package, provider)

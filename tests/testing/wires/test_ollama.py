@@ -43,7 +43,7 @@ def test_parallel_calls_come_with_arguments_as_objects(provider: FakeProvider, c
     assert sent[0]["id"] == "call_1"  # type: ignore[index,call-overload]
 
 
-def test_what_the_package_sends_is_read_as_the_canonical_request(provider: FakeProvider, client: Any) -> None:
+def test_request_of_the_official_package_is_read_as_the_canonical_request(provider: FakeProvider, client: Any) -> None:
     provider.script.add("Done")
     calls = [{"function": {"name": "add", "arguments": {"a": 1}}}, {"function": {"name": "sub", "arguments": {}}}]
     client.chat(
@@ -75,7 +75,7 @@ def test_what_the_package_sends_is_read_as_the_canonical_request(provider: FakeP
     )
 
 
-def test_ids_of_results_whose_calls_came_without_are_taken_by_name_and_order(
+def test_results_are_matched_by_name_and_order_when_calls_had_no_ids(
     provider: FakeProvider, client: Any
 ) -> None:
     provider.script.add("Done")
@@ -98,12 +98,12 @@ def test_ids_of_results_whose_calls_came_without_are_taken_by_name_and_order(
     )
 
 
-def test_a_cut_off_answer_says_so(provider: FakeProvider, client: Any) -> None:
+def test_truncated_answer_has_its_done_reason(provider: FakeProvider, client: Any) -> None:
     provider.script.add(Choice("Long", finish_reason="length"))
     assert client.chat("m", [USER]).done_reason == "length"
 
 
-async def test_the_async_client_is_answered_too() -> None:
+async def test_async_client_receives_the_answer() -> None:
     async with FakeProvider("Hello") as provider:
         client = ollama.AsyncClient(host=provider.url("ollama"))
         answer = await client.chat("m", [USER])
@@ -123,7 +123,7 @@ async def test_the_async_client_is_answered_too() -> None:
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_a_fault_is_the_packages_own_error(provider: FakeProvider, client: Any, fault: Fault, status: int) -> None:
+def test_fault_raises_the_error_of_the_official_package(provider: FakeProvider, client: Any, fault: Fault, status: int) -> None:
     provider.script.add(fault)
     with pytest.raises(ollama.ResponseError) as caught:
         client.chat("m", [USER])
@@ -162,7 +162,7 @@ def test_ollama_refuses(provider: FakeProvider, client: Any, body: dict[str, Any
     assert provider.requests[0].request is None
 
 
-def test_fields_that_ollama_does_not_know_are_passed_over_and_images_are_read(
+def test_unknown_fields_of_ollama_are_ignored_and_images_are_read(
     provider: FakeProvider, client: Any
 ) -> None:
     provider.script.add("ok")

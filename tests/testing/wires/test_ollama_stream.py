@@ -27,7 +27,7 @@ def client(provider: FakeProvider) -> Iterator[Any]:
     client._client.close()
 
 
-def test_the_lines_come_in_ollamas_order(provider: FakeProvider, client: Any) -> None:
+def test_lines_are_in_the_order_of_ollama(provider: FakeProvider, client: Any) -> None:
     provider.script.add(Response((Choice("Hi you", CALLS, "Hm"),), Usage(7, 3)))
     *lines, last = client.chat(**ASK, tools=[ADD])
     assert [line.message.model_dump(exclude_none=True) for line in lines] == [
@@ -50,7 +50,7 @@ def test_the_lines_come_in_ollamas_order(provider: FakeProvider, client: Any) ->
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(), packets=st.integers(1, 300))
-def test_however_it_is_cut_the_texts_are_the_same(seed: int, packets: int) -> None:
+def test_texts_are_the_same_for_any_cut(seed: int, packets: int) -> None:
     answer = Choice("Let me  see…\n", reasoning="Two  sums")
     with FakeProvider([Streamed(answer, seed=seed, packets=packets)]) as provider:
         client = ollama.Client(host=provider.url("ollama"))
@@ -60,7 +60,7 @@ def test_however_it_is_cut_the_texts_are_the_same(seed: int, packets: int) -> No
     assert "".join(line.message.thinking or "" for line in lines) == answer.reasoning
 
 
-async def test_the_async_client_reads_the_same() -> None:
+async def test_async_client_reads_an_equal_answer() -> None:
     async with FakeProvider(["Hello there"]) as provider:
         client = ollama.AsyncClient(host=provider.url("ollama"))
         texts = [line.message.content async for line in await client.chat(**ASK)]
@@ -68,7 +68,7 @@ async def test_the_async_client_reads_the_same() -> None:
     assert texts == ["Hello", " there", ""]
 
 
-def test_a_request_streams_unless_it_says_not_to(provider: FakeProvider, client: Any) -> None:
+def test_request_without_stream_field_streams(provider: FakeProvider, client: Any) -> None:
     provider.script.add("one two")
     body = {name: value for name, value in ASK.items() if name != "stream"}
     answer = client._request_raw("POST", "/api/chat", json=body)
@@ -76,7 +76,7 @@ def test_a_request_streams_unless_it_says_not_to(provider: FakeProvider, client:
     assert len(answer.text.splitlines()) == 3
 
 
-def test_an_error_inside_the_stream_is_the_packages_own(provider: FakeProvider, client: Any) -> None:
+def test_error_in_the_stream_raises_the_error_of_the_official_package(provider: FakeProvider, client: Any) -> None:
     provider.script.add(Streamed("one two three", stop_after=1, fault=Fault("server", "runner died")))
     with pytest.raises(ollama.ResponseError, match="runner died"):
         list(client.chat(**ASK))
@@ -100,7 +100,7 @@ def test_tokens_come_with_the_text_they_belong_to(provider: FakeProvider, client
     assert [[one.token for one in line.logprobs or ()] for line in lines] == [["Hello"], [" you"], []]
 
 
-def test_a_client_that_leaves_is_noticed_while_the_next_event_waits(provider: FakeProvider, client: Any) -> None:
+def test_disconnect_is_detected_while_the_next_event_waits(provider: FakeProvider, client: Any) -> None:
     gate = Gate(1)
     provider.script.add(Streamed("one two three four", gate=gate))
     stream = client.chat(**ASK)

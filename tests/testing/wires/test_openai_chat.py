@@ -68,7 +68,7 @@ def test_parallel_calls_come_with_ids_and_arguments_as_text(provider: FakeProvid
     assert choice.message.tool_calls[1].id.startswith("call_fake")
 
 
-def test_what_the_package_sends_is_read_as_the_canonical_request(provider: FakeProvider, client: Any) -> None:
+def test_request_of_the_official_package_is_read_as_the_canonical_request(provider: FakeProvider, client: Any) -> None:
     provider.script.add("Done")
     chat(
         client,
@@ -97,13 +97,13 @@ def test_what_the_package_sends_is_read_as_the_canonical_request(provider: FakeP
     )
 
 
-def test_n_candidates_take_n_answers(provider: FakeProvider, client: Any) -> None:
+def test_n_candidates_consume_n_answers(provider: FakeProvider, client: Any) -> None:
     provider.script.add("one", "two")
     answer = chat(client, n=2)
     assert [(choice.index, choice.message.content) for choice in answer.choices] == [(0, "one"), (1, "two")]
 
 
-def test_a_refusal_and_a_cut_off_answer_say_so(provider: FakeProvider, client: Any) -> None:
+def test_refused_and_truncated_answers_have_their_finish_reasons(provider: FakeProvider, client: Any) -> None:
     provider.script.add(Choice(refusal="No."), Choice("Long", finish_reason="length"))
     assert chat(client).choices[0].message.refusal == "No."
     assert chat(client).choices[0].finish_reason == "length"
@@ -120,7 +120,7 @@ def test_structured_output_parses_into_the_packages_model(provider: FakeProvider
     assert parsed.choices[0].message.parsed == Answer(city="Oslo")
 
 
-async def test_the_async_client_is_answered_too() -> None:
+async def test_async_client_receives_the_answer() -> None:
     async with (
         FakeProvider("Hello") as provider,
         openai.AsyncOpenAI(base_url=provider.url("openai"), api_key="k", max_retries=0) as client,
@@ -144,7 +144,7 @@ async def test_the_async_client_is_answered_too() -> None:
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_a_fault_is_the_packages_own_error(
+def test_fault_raises_the_error_of_the_official_package(
     provider: FakeProvider, client: Any, fault: Fault, error: str, code: str | None
 ) -> None:
     provider.script.add(fault)

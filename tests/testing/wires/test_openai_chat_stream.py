@@ -40,7 +40,7 @@ def deltas(client: Any, **rest: Any) -> list[dict[str, Any]]:
         return [choice.delta.model_dump(exclude_unset=True) for chunk in chunks for choice in chunk.choices]
 
 
-def test_the_chunks_come_in_openais_order(provider: FakeProvider, client: Any) -> None:
+def test_chunks_are_in_the_order_of_openai(provider: FakeProvider, client: Any) -> None:
     provider.script.add(Choice("Hi you", CALLS))
     assert deltas(client, tools=[ADD]) == [
         {"role": "assistant", "content": "", "refusal": None},
@@ -70,7 +70,7 @@ LONG = Response((Choice("Let me  see…\n", CALLS),), Usage(7, 3, 2, None, 1))
 
 @settings(max_examples=20, deadline=None)
 @given(how=cut_anywhere(LONG))
-def test_however_it_is_cut_the_package_puts_the_same_answer_together(openai_package: Any, how: Streamed) -> None:
+def test_official_package_assembles_the_same_answer_for_any_cut(openai_package: Any, how: Streamed) -> None:
     with FakeProvider([how]) as provider:
         client = openai_package.with_options(base_url=provider.url("openai"))
         completion = collected(client, tools=[ADD], **USAGE)
@@ -84,7 +84,7 @@ def test_however_it_is_cut_the_package_puts_the_same_answer_together(openai_pack
     assert completion.usage.prompt_tokens_details.cached_tokens == 2
 
 
-async def test_the_async_client_reads_the_same() -> None:
+async def test_async_client_reads_an_equal_answer() -> None:
     async with (
         FakeProvider(["Hello there"]) as provider,
         openai.AsyncOpenAI(base_url=provider.url("openai"), api_key="k", max_retries=0) as client,
@@ -93,7 +93,7 @@ async def test_the_async_client_reads_the_same() -> None:
         assert (await stream.get_final_completion()).choices[0].message.content == "Hello there"
 
 
-def test_several_choices_take_turns(provider: FakeProvider, client: Any) -> None:
+def test_deltas_of_several_choices_alternate(provider: FakeProvider, client: Any) -> None:
     provider.script.add("one two", "three")
     with client.chat.completions.create(**ASK, n=2, stream=True) as stream:
         chunks = list(stream)
@@ -102,7 +102,7 @@ def test_several_choices_take_turns(provider: FakeProvider, client: Any) -> None
     assert [choice.message.content for choice in collected(client, n=2).choices] == ["one two", "three"]
 
 
-def test_usage_comes_in_a_chunk_of_its_own_where_it_is_asked_for(provider: FakeProvider, client: Any) -> None:
+def test_usage_is_a_separate_chunk_when_requested(provider: FakeProvider, client: Any) -> None:
     provider.script.add("a", "a")
     with client.chat.completions.create(**ASK, stream=True, **USAGE) as stream:
         *chunks, last = list(stream)
@@ -124,7 +124,7 @@ def test_tokens_come_with_the_text_they_belong_to(provider: FakeProvider, client
     assert [[one.token for one in share.content] for share in found if share] == [["He", "llo"], [" you"]]
 
 
-def test_an_error_inside_the_stream_is_the_packages_own(provider: FakeProvider, client: Any) -> None:
+def test_error_in_the_stream_raises_the_error_of_the_official_package(provider: FakeProvider, client: Any) -> None:
     provider.script.add(Streamed("one two three", stop_after=2, fault=Fault("overloaded", "Busy")))
     seen = []
     with pytest.raises(openai.APIError, match="Busy"), client.chat.completions.create(**ASK, stream=True) as stream:
@@ -152,14 +152,14 @@ def test_a_stream_may_end_without_its_end_marker(provider: FakeProvider, client:
     assert collected(client).choices[0].message.content == "one two"
 
 
-def test_events_go_out_as_the_script_has_them(provider: FakeProvider, client: Any) -> None:
+def test_scripted_events_are_sent_unchanged(provider: FakeProvider, client: Any) -> None:
     chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     choice = {"index": 0, "delta": {"content": "raw"}, "finish_reason": "stop"}
     provider.script.add(Events([": hello\n\n", {**chunk, "choices": [choice]}, b"data: [DONE]\n\n"]))
     assert collected(client).choices[0].message.content == "raw"
 
 
-def test_a_client_that_leaves_is_noticed_while_the_next_event_waits(provider: FakeProvider, client: Any) -> None:
+def test_disconnect_is_detected_while_the_next_event_waits(provider: FakeProvider, client: Any) -> None:
     gate = Gate()
     provider.script.add(Streamed("one two three four", gate=gate))
     gate.release(2)
@@ -174,7 +174,7 @@ def test_a_client_that_leaves_is_noticed_while_the_next_event_waits(provider: Fa
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_pieces_are_padded_unless_the_request_says_not_to(provider: FakeProvider, client: Any, wanted: bool) -> None:
+def test_deltas_are_padded_unless_the_request_disables_padding(provider: FakeProvider, client: Any, wanted: bool) -> None:
     provider.script.add("one two", "one two")
     options = {} if wanted else {"stream_options": {"include_obfuscation": False}}
     for endpoint, ask in ((client.chat.completions, ASK), (client.responses, {"model": "m", "input": "Hi"})):

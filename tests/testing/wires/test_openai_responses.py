@@ -61,7 +61,7 @@ def test_reasoning_and_parallel_calls_come_as_items_and_can_be_sent_back(provide
     assert request.messages[1].tool_calls[0].arguments == {"a": 1}
 
 
-def test_what_the_package_sends_is_read_as_the_canonical_request(provider: FakeProvider, client: Any) -> None:
+def test_request_of_the_official_package_is_read_as_the_canonical_request(provider: FakeProvider, client: Any) -> None:
     provider.script.add("Done")
     ask(
         client,
@@ -90,7 +90,7 @@ def test_what_the_package_sends_is_read_as_the_canonical_request(provider: FakeP
     )
 
 
-def test_a_refusal_and_a_cut_off_answer_say_so(provider: FakeProvider, client: Any) -> None:
+def test_refused_and_truncated_answers_have_their_finish_reasons(provider: FakeProvider, client: Any) -> None:
     provider.script.add(Choice(refusal="No."), Choice("Long", finish_reason="length"))
     assert ask(client).output[0].content[0].refusal == "No."
     cut = ask(client)
@@ -107,7 +107,7 @@ def test_structured_output_parses_into_the_packages_model(provider: FakeProvider
     assert client.responses.parse(model="m", input="Hi", text_format=Answer).output_parsed == Answer(city="Oslo")
 
 
-def test_a_fault_is_the_packages_own_error(provider: FakeProvider, client: Any) -> None:
+def test_fault_raises_the_error_of_the_official_package(provider: FakeProvider, client: Any) -> None:
     provider.script.add(Fault("rate_limit"))
     with pytest.raises(openai.RateLimitError):
         ask(client)

@@ -33,7 +33,7 @@ def collected(client: Any, **rest: Any) -> Any:
         return stream.get_final_response()
 
 
-def test_the_events_come_numbered_and_in_openais_order(provider: FakeProvider, client: Any) -> None:
+def test_events_are_numbered_and_in_the_order_of_openai(provider: FakeProvider, client: Any) -> None:
     provider.script.add(Choice("Hi you", CALLS[1:], "Hm"))
     with client.responses.create(**ASK, tools=[ADD], stream=True) as stream:
         events = list(stream)
@@ -84,7 +84,7 @@ LONG = Response((Choice("Let me  see…\n", CALLS, "Two  sums"),), Usage(7, 3, 2
 
 @settings(max_examples=20, deadline=None)
 @given(how=cut_anywhere(LONG))
-def test_however_it_is_cut_the_package_puts_the_same_answer_together(openai_package: Any, how: Streamed) -> None:
+def test_official_package_assembles_the_same_answer_for_any_cut(openai_package: Any, how: Streamed) -> None:
     texts: list[str] = []
     with FakeProvider([how]) as provider:
         client = openai_package.with_options(base_url=provider.url("openai-responses"))
@@ -99,7 +99,7 @@ def test_however_it_is_cut_the_package_puts_the_same_answer_together(openai_pack
     assert (final.usage.input_tokens, final.usage.output_tokens, final.usage.total_tokens) == (7, 3, 10)
 
 
-async def test_the_async_client_reads_the_same() -> None:
+async def test_async_client_reads_an_equal_answer() -> None:
     async with (
         FakeProvider(["Hello there"]) as provider,
         openai.AsyncOpenAI(base_url=provider.url("openai-responses"), api_key="k", max_retries=0) as client,
@@ -108,7 +108,7 @@ async def test_the_async_client_reads_the_same() -> None:
         assert (await stream.get_final_response()).output_text == "Hello there"
 
 
-def test_a_cut_off_answer_ends_incomplete(provider: FakeProvider, client: Any) -> None:
+def test_truncated_answer_ends_incomplete(provider: FakeProvider, client: Any) -> None:
     provider.script.add(Choice("Long", finish_reason="length"))
     with client.responses.create(**ASK, stream=True) as stream:
         *_, last = stream
@@ -140,13 +140,13 @@ def test_a_stream_that_breaks_off_is_a_connection_error(provider: FakeProvider, 
         collected(client)
 
 
-def test_events_get_their_names(provider: FakeProvider, client: Any) -> None:
+def test_events_have_their_names(provider: FakeProvider, client: Any) -> None:
     provider.script.add(Events([{"type": "response.new_thing", "sequence_number": 0}]))
     with client.responses.create(**ASK, stream=True) as stream:
         assert [event.type for event in stream] == ["response.new_thing"]
 
 
-def test_a_client_that_leaves_is_noticed_while_the_next_event_waits(provider: FakeProvider, client: Any) -> None:
+def test_disconnect_is_detected_while_the_next_event_waits(provider: FakeProvider, client: Any) -> None:
     gate = Gate(3)
     provider.script.add(Streamed("one two three four", gate=gate))
     with client.responses.create(**ASK, stream=True) as stream:
