@@ -1,7 +1,7 @@
-"""The command line: ``sigwire fake-provider`` runs a provider on this machine until it is interrupted.
+"""The command line: ``sigwire fake-provider`` runs a fake provider until interrupted.
 
-sigwire fake-provider                          answers by the embedded model
-sigwire fake-provider --answer Hello --port 8080    answers that text, always
+sigwire fake-provider                          answers with the embedded model
+sigwire fake-provider --answer Hello --port 8080    answers every request with that text
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; gives the exit status."""
+    """Run the command; return the exit status."""
     options = _parser().parse_args(arguments)
     answers: LanguageModel | Callable[[Request], str] = LM(options.lm)
     if options.answer is not None:
@@ -45,10 +45,10 @@ def _always(text: str) -> Callable[[Request], str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="sigwire", description="Typed signatures for language models.")
     commands = parser.add_subparsers(dest="command", required=True)
-    fake = commands.add_parser("fake-provider", help="a provider on this machine that speaks every wire")
+    fake = commands.add_parser("fake-provider", help="a provider on the loopback interface for every wire")
     fake.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     fake.add_argument("--port", type=int, default=8808, help="port, 0 for a free one (default: %(default)s)")
     fake.add_argument("--lm", default="offline/lexical", help="the language model that answers (default: %(default)s)")
-    fake.add_argument("--answer", help="answer this text instead, always")
+    fake.add_argument("--answer", help="answer every request with this text")
     fake.add_argument("--key", help="the only key that is taken (default: any)")
     return parser

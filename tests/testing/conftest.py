@@ -1,4 +1,4 @@
-"""What the tests of the fake provider share: one that runs, with a script to be filled, and clients that are slow to make."""
+"""Fixtures of the fake provider's tests: a running provider with an empty script, and clients that are slow to create."""
 
 from __future__ import annotations
 

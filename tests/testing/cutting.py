@@ -10,7 +10,7 @@ from sigwire.testing import Answer, Streamed
 
 
 def cut_anywhere(answer: Answer) -> st.SearchStrategy[Streamed]:
-    """An answer streamed as server-sent events: any pieces, any packets, both line ends, with or without pings."""
+    """An answer streamed as server-sent events: any cuts, any packets, both line ends, with or without pings."""
     return st.builds(
         partial(Streamed, answer),
         seed=st.integers(),

@@ -1,4 +1,4 @@
-"""Where texts are cut, which tokens a piece has, and the gate that holds events back."""
+"""Cutting texts, the tokens of each part, and the gate that holds events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sigwire.errors import ConfigurationError
 from sigwire.testing import Streamed
-from sigwire.testing.chunking import Gate, cutter, tokens_by_text, split_at
+from sigwire.testing.chunking import Gate, cutter, split_at, tokens_by_text
 
 CUTS = st.one_of(
     st.none(), st.integers(1, 9), st.lists(st.integers(-3, 40)), st.just(list[str]), st.just(lambda text: [text, ""])

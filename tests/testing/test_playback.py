@@ -76,7 +76,7 @@ def test_progress_counts_an_event_before_the_client_reads_the_event() -> None:
     performance = StreamPlayback(EVENTS, LINES, Streamed())
     assert performance.play(Reader(2)) is False
     assert seen == [1, 2]
-    assert performance.progress.sent == 2  # the third was taken by nobody
+    assert performance.progress.sent == 2  # the third was not received
 
 
 def test_buffered_bytes_are_sent_before_a_gate() -> None:

@@ -1,7 +1,7 @@
-"""What sigwire's own client sends, read with the types of the official packages: all of it, and nothing beside it.
+"""Requests of sigwire's client, parsed with the types of the official packages: every field, and no other field.
 
-Their types drop what they do not know, so that what comes out equals what was sent only where every field is known. ``UNKNOWN``
-lists the fields of the providers' interfaces that a package has no type for.
+The types drop unknown fields, so the parsed request equals the sent one only if every field is known. ``UNKNOWN`` lists the fields
+of the providers that a package has no type for.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def sent(wire: str, request: Request, streamed: bool) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """What a validator gives, with its lazy lists as lists."""
+    """Return the validated value with lazy lists as lists."""
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):

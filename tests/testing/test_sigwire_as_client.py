@@ -111,8 +111,8 @@ def model_at(provider: FakeProvider, wire: str) -> sigwire.LM:
     return sigwire.LM(MODELS[wire], base_url=provider.url(wire), api_key="any", num_retries=0, **WIRES.get(wire, {}))
 
 
-def told(response: Response) -> list[Any]:
-    """All that an answer says, without what came over the wire."""
+def canonical(response: Response) -> list[Any]:
+    """Return the canonical fields of a response, without ``raw``."""
     return [*(replace(choice, raw=None) for choice in response.choices), response.usage, response.model, response.id]
 
 
@@ -123,9 +123,9 @@ def test_streamed_answer_equals_the_whole_answer(wire: str, seed: int, packets: 
     answer = Response((Choice("Let me see.\nSo: 4", CALLS, "Two sums"),), Usage(10, 7, 4, None, 2))
     with FakeProvider([answer]) as provider:
         whole = model_at(provider, wire).respond(ASKED)
-    with FakeProvider([Streamed(answer, seed=seed, packets=packets)]) as provider:  # which counts its ids anew
+    with FakeProvider([Streamed(answer, seed=seed, packets=packets)]) as provider:  # a new provider: its ids start at 1
         streamed = collect(model_at(provider, wire).stream(ASKED))
-    assert told(streamed) == told(whole)
+    assert canonical(streamed) == canonical(whole)
 
 
 @pytest.mark.parametrize("wire", MODELS)
@@ -135,7 +135,7 @@ async def test_awaited_stream_equals_the_whole_answer(wire: str) -> None:
         whole = await model_at(provider, wire).arespond(ASKED)
     async with FakeProvider([answer]) as provider:
         streamed = collect([event async for event in model_at(provider, wire).astream(ASKED)])
-    assert told(streamed) == told(whole)
+    assert canonical(streamed) == canonical(whole)
 
 
 HELLO = Request((Message.user("Hi"),))

@@ -1,9 +1,9 @@
-"""Anthropic's Messages as a fake provider speaks them.
+"""The fake provider's Anthropic Messages wire.
 
-read     version header, ``max_tokens``, results directly after their calls and first in their turn, ids and names that fit,
+read     version header, ``max_tokens``, results directly after their calls and first in their turn, valid ids and names,
          signed thinking, the structured-output subset of JSON Schema
 write    blocks in the order of the answer's parts; thinking gets a signature
-split    that answer in events (``anthropic_stream``)
+split    the events of that answer (``anthropic_stream``)
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ BLOCKS: Mapping[str, frozenset[str]] = {
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 ID = re.compile(r"[a-zA-Z0-9_-]+")
 EFFORTS = frozenset({"low", "medium", "high", "xhigh", "max"})
-# Keywords that the compiled subset does not have.
+# Keywords outside of the structured-output subset.
 NOT_COMPILED = frozenset(
     """minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems patternProperties oneOf not if
     then else uniqueItems minProperties maxProperties propertyNames""".split()
@@ -116,8 +116,8 @@ class Anthropic(FakeWire):
         streamed = (stream := body.get("stream")) and stream.flag()
         return ParsedRequest(model, request, SSEFraming(named=True, alive=PING) if streamed else None)
 
-    def write(self, response: Response, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
-        usage = counted(response, asked)
+    def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
+        usage = counted(response, parsed)
         choice = response.choices[0]
         content: list[JsonValue] = [_block(part, ids) for part in parts_of(choice, ids, "toolu_")]
         called = any(part.kind == "tool_call" for part in choice.parts) or bool(choice.tool_calls)
@@ -128,7 +128,7 @@ class Anthropic(FakeWire):
             "id": response.id or ids("msg_"),
             "type": "message",
             "role": "assistant",
-            "model": response.model or asked.model,
+            "model": response.model or parsed.model,
             "content": _cited(content, choice),
             "stop_reason": "tool_use" if called and reason == "end_turn" else reason,
             "stop_sequence": None,
@@ -143,18 +143,18 @@ class Anthropic(FakeWire):
             },
         }
 
-    def split(self, body: JsonObject, asked: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
+    def split(self, body: JsonObject, parsed: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
         return events(body, cut)
 
-    def describe(self, misfit: InvalidValue) -> Fault:
+    def describe(self, error: InvalidValue) -> Fault:
         problem = {
             "missing": "Field required",
             "unknown": "Extra inputs are not permitted",
             "empty": "List should have at least 1 item after validation, not 0",
-            "type": f"Input should be a valid {_TYPES.get(misfit.wanted, misfit.wanted)}",
-            "value": misfit.text,
-        }[misfit.kind]
-        return Fault("bad_request", f"{'.'.join(map(str, misfit.path))}: {problem}")
+            "type": f"Input should be a valid {_TYPES.get(error.wanted, error.wanted)}",
+            "value": error.text,
+        }[error.kind]
+        return Fault("bad_request", f"{'.'.join(map(str, error.path))}: {problem}")
 
     def refuse(self, fault: Fault, request_id: str) -> JsonObject:
         _, kind, code = self.status(fault)
@@ -187,7 +187,7 @@ def _block(part: Part, ids: IdSequence) -> JsonValue:
 
 
 def _cited(content: list[JsonValue], choice: Choice) -> list[JsonValue]:
-    """The citations stand at the last text."""
+    """Add the citations to the last text block."""
     for block in reversed(content) if choice.citations else ():
         if isinstance(block, dict) and block["type"] == "text":
             block["citations"] = list(choice.citations)
@@ -232,7 +232,7 @@ _ROLE: Mapping[str, Any] = {"system": "system", "user": "user", "assistant": "as
 
 
 def _turns(nodes: list[RequestNode]) -> list[tuple[str, list[RequestNode]]]:
-    """Roles with their contents; messages of one role that follow each other are one turn."""
+    """Return the turns: adjacent messages of one role are one turn."""
     turns: list[tuple[str, list[RequestNode]]] = []
     for node in nodes:
         node.fields({"role", "content"})
@@ -245,7 +245,7 @@ def _turns(nodes: list[RequestNode]) -> list[tuple[str, list[RequestNode]]]:
 
 
 def _results(contents: list[RequestNode], parts: tuple[Part, ...], calls: Mapping[str, str]) -> tuple[ToolResult, ...]:
-    """The results that the turn opens with: one for each call of the turn before, and no other."""
+    """Check the results at the start of a turn: one for each call of the previous turn, and no other."""
     results = tuple(part for part in parts if isinstance(part, ToolResult))
     place = contents[0]
     answered = [result.id for result in results]

@@ -1,7 +1,7 @@
-"""Anthropic's answer in events: one block after the other, each with a start, its deltas and a stop.
+"""The events of an Anthropic answer: one block after the other, each with a start, deltas and a stop.
 
-A thought's signature comes just before its stop, a call's arguments as JSON text; blocks of other kinds are complete at their
-start. The stop reason and the final counts come in the ``message_delta`` after the last block.
+The signature of a thought comes before its stop; the arguments of a call are JSON text; blocks of other kinds are complete
+at the start. The stop reason and the final counts are in the ``message_delta`` after the last block.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ __all__ = ["PING", "events"]
 
 PING: Mapping[str, Any] = {"type": "ping"}
 
-_LATER = ("stop_reason", "stop_sequence", "stop_details")  # what a message learns at its end
+_LATER = ("stop_reason", "stop_sequence", "stop_details")  # fields that are known at the end only
 
 
 def events(body: JsonObject, cut: Cutter) -> Iterator[JsonObject]:
-    """The events of a whole answer."""
+    """Yield the events of a whole answer."""
     content: Any = body["content"]
     usage: Any = body["usage"]
     sofar: JsonObject = {**usage, "output_tokens": 1}
     del sofar["output_tokens_details"]
-    begun: JsonObject = {**body, "content": [], **dict.fromkeys(_LATER), "usage": sofar}
-    yield {"type": "message_start", "message": begun}
+    started: JsonObject = {**body, "content": [], **dict.fromkeys(_LATER), "usage": sofar}
+    yield {"type": "message_start", "message": started}
     for index, block in enumerate(content):
         yield from _block(index, block, cut)
     counts: JsonObject = {name: count for name, count in usage.items() if name != "service_tier"}
@@ -36,8 +36,8 @@ def events(body: JsonObject, cut: Cutter) -> Iterator[JsonObject]:
 
 def _block(index: int, block: Any, cut: Cutter) -> Iterator[JsonObject]:
     start, write = _KINDS.get(block["type"], _WHOLE)
-    begun = {name: value for name, value in {**block, **start}.items() if name != "citations"}
-    yield {"type": "content_block_start", "index": index, "content_block": begun}
+    started = {name: value for name, value in {**block, **start}.items() if name != "citations"}
+    yield {"type": "content_block_start", "index": index, "content_block": started}
     if index == 0:
         yield dict(PING)
     for delta in write(block, cut):
@@ -59,7 +59,7 @@ def _thinking(block: Any, cut: Cutter) -> Iterator[JsonObject]:
 
 
 def _call(block: Any, cut: Cutter) -> Iterator[JsonObject]:
-    # A call begins with an empty piece, and one without arguments has no other.
+    # The first delta of a call is empty; a call without arguments has no other delta.
     for text in ["", *(cut(dumps(block["input"])) if block["input"] else ())]:
         yield {"type": "input_json_delta", "partial_json": text}
 
@@ -70,7 +70,7 @@ def _nothing(block: Any, cut: Cutter) -> Iterator[JsonObject]:
 
 _Kind: TypeAlias = "tuple[Mapping[str, Any], Callable[[Any, Cutter], Iterator[JsonObject]]]"
 _WHOLE: _Kind = ({}, _nothing)
-# What a block is at its start, and what follows.
+# The start of a block, and its deltas.
 _KINDS: Mapping[str, _Kind] = {
     "text": ({"text": ""}, _text),
     "thinking": ({"thinking": "", "signature": ""}, _thinking),

@@ -1,6 +1,6 @@
-"""The same wires as two clouds serve them: other paths, other keys, other words for some errors.
+"""The wires on two clouds: other paths, other keys, other texts of some errors.
 
-Azure     OpenAI's two endpoints below ``/openai``, with an ``api-key``; a deployment's name stands in the path or as the model
+Azure     OpenAI's two endpoints below ``/openai`` with an ``api-key``; the deployment's name is in the path or in ``model``
 Vertex    Gemini below a project and a location, with an access token
 """
 
@@ -33,7 +33,7 @@ _FILTERED: Mapping[str, Any] = {
 
 
 class _Azure(OpenAIWire):
-    """The half that both endpoints share."""
+    """The common part of both Azure endpoints."""
 
     base = ""
     wrong_key = _DENIED
@@ -80,11 +80,11 @@ class AzureChat(_Azure, OpenAIChat):
             body = RequestNode({**body.fields(), "model": place["deployment"]})
         return super().read(body, exchange)
 
-    def split(self, body: JsonObject, asked: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
-        # What the filters said of the prompt comes before everything else, in a chunk without a choice.
+    def split(self, body: JsonObject, parsed: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
+        # The results of the prompt filters are the first chunk, which has no choice.
         filtered: JsonObject = {"prompt_filter_results": [{"prompt_index": 0, "content_filter_results": {}}]}
         yield {"choices": [], "created": 0, "id": "", "model": "", "object": "", **filtered}
-        yield from super().split(body, asked, cut)
+        yield from super().split(body, parsed, cut)
 
 
 class AzureResponses(_Azure, OpenAIResponses):

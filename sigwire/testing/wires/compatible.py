@@ -1,8 +1,8 @@
-"""Chat completions as OpenAI's compatible hosts serve them: the same rules for turns and tools, other words around them.
+"""Chat completions of OpenAI-compatible hosts: OpenAI's rules for turns and tools, other field names.
 
-A host such as Mistral, DeepSeek, OpenRouter or a server of one's own takes fields that OpenAI does not know, and calls some
-things by another name. All of them are served at one place: a field that is not known is passed over, so is thinking that is
-sent back, a key is not asked for, and the tokens are told in every stream.
+Mistral, DeepSeek, OpenRouter and local servers accept fields that OpenAI does not know, and rename some. One address serves
+all of them: unknown fields and thinking in the history are ignored, no key is required, and every stream has the token
+counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sigwire.testing.wires.openai_chat import FIELDS, OpenAIChat
 __all__ = ["CompatibleChat"]
 
 _NAMES: Mapping[str, str] = {"random_seed": "seed"}
-"""Fields of a host, and OpenAI's word for them."""
+"""Field names of hosts, and OpenAI's names."""
 
 
 class CompatibleChat(OpenAIChat):
@@ -31,11 +31,11 @@ class CompatibleChat(OpenAIChat):
     route = re.compile(r"/compatible/v1/chat/completions")
 
     def key(self, exchange: ReceivedRequest) -> str | None:
-        return bearer(exchange)  # a server of one's own asks for none
+        return bearer(exchange)  # local servers require no key
 
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
-        asked = super().read(RequestNode(_in_openais_words(body)), exchange)
-        return replace(asked, usage=True, padded=False)
+        parsed = super().read(RequestNode(_in_openais_words(body)), exchange)
+        return replace(parsed, usage=True, padded=False)
 
 
 def _in_openais_words(body: RequestNode) -> JsonObject:
@@ -49,9 +49,12 @@ def _in_openais_words(body: RequestNode) -> JsonObject:
 
 
 def _without_thinking(message: RequestNode) -> Mapping[str, Any]:
-    """A turn whose content may be a list with thinking in it, as Mistral has it; a list of nothing else is no content."""
+    """Return a turn without thinking.
+
+    Mistral sends content as a list with thinking parts; a list of only those is no content.
+    """
     content = message.get("content")
     if content is None or content.kind != "array":
         return message.fields()
-    said = [part.value for part in content.items() if part["type"].text() != "thinking"]
-    return {**message.fields(), "content": said or None}
+    parts = [part.value for part in content.items() if part["type"].text() != "thinking"]
+    return {**message.fields(), "content": parts or None}

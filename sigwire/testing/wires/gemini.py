@@ -1,9 +1,9 @@
-"""Gemini's ``generateContent`` as a fake provider speaks it.
+"""The fake provider's Gemini ``generateContent`` wire.
 
-read     one answer for each call of the turn before, in one content; names that fit; one schema field and one thinking field;
+read     one result for each call of the previous turn, in one content; valid names; one schema field and one thinking field;
          signed calls from models that sign them
-write    parts in order; the first call of an answer carries a signature
-split    that answer in chunks (``gemini_stream``)
+write    parts in order; the first call of an answer has a signature
+split    the chunks of that answer (``gemini_stream``)
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ SIGNS = re.compile(r"gemini-([3-9]|\d\d)\b.*")
 FINISH: Mapping[str, str] = {
     "stop": "STOP", "tool_calls": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY", "error": "OTHER",
 }  # fmt: skip
-# The JSON spelling of protocol buffers: both are read.
+# Protocol buffers accept both spellings of a field in JSON.
 SNAKE = re.compile(r"_([a-z])")
 
 
@@ -116,8 +116,8 @@ class Gemini(FakeWire):
         request = Request(messages, (*tools, *served), choice, None, _format(config), _options(config))
         return ParsedRequest(model, request, _framing(exchange) if place["method"] == "streamGenerateContent" else None)
 
-    def write(self, response: Response, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
-        usage = counted(response, asked)
+    def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
+        usage = counted(response, parsed)
         thought = usage.reasoning_tokens or 0
         counts: JsonObject = {
             "promptTokenCount": usage.input_tokens,
@@ -131,7 +131,7 @@ class Gemini(FakeWire):
             counts["cachedContentTokenCount"] = usage.cached_tokens
         answer: JsonObject = {
             "usageMetadata": counts,
-            "modelVersion": response.model or asked.model,
+            "modelVersion": response.model or parsed.model,
             "responseId": response.id or ids("resp_"),
         }
         if response.choices[0].refusal is not None:
@@ -141,23 +141,23 @@ class Gemini(FakeWire):
             }
             return {"promptFeedback": blocked, **answer}
         return {
-            "candidates": [_candidate(choice, index, asked, ids) for index, choice in enumerate(response.choices)],
+            "candidates": [_candidate(choice, index, parsed, ids) for index, choice in enumerate(response.choices)],
             **answer,
         }
 
-    def split(self, body: JsonObject, asked: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
+    def split(self, body: JsonObject, parsed: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
         return chunks(body, cut)
 
-    def describe(self, misfit: InvalidValue) -> Fault:
-        whole = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in misfit.path).removeprefix(".")
+    def describe(self, error: InvalidValue) -> Fault:
+        whole = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.path).removeprefix(".")
         parent, _, name = whole.rpartition(".")
         text = {
             "missing": f"* {whole}: {name} is not specified",
             "unknown": f"Invalid JSON payload received. Unknown name \"{name}\" at '{parent}': Cannot find field.",
             "empty": f"* {whole}: {name} must not be empty.",
-            "type": f"Invalid value at '{whole}': expected {misfit.wanted}, found {misfit.found}.",
-            "value": f"* {whole}: {misfit.text}",
-        }[misfit.kind]
+            "type": f"Invalid value at '{whole}': expected {error.wanted}, found {error.found}.",
+            "value": f"* {whole}: {error.text}",
+        }[error.kind]
         return Fault("bad_request", text)
 
     def refuse(self, fault: Fault, request_id: str) -> JsonObject:
@@ -174,19 +174,19 @@ class Gemini(FakeWire):
         return {"error": {**error, "details": details} if details else error}
 
     def headers(self, fault: Fault | None, request_id: str) -> Mapping[str, str]:
-        return {}  # how long to wait stands in the body
+        return {}  # the retry delay is in the body
 
 
 def _framing(exchange: ReceivedRequest) -> Framing:
     return SSEFraming(newline="\r\n") if exchange.query.get("alt") == "sse" else JsonArrayFraming()
 
 
-# What the caller or the model wrote: keys in there are not the protocol's.
+# Objects of the caller or the model: their keys are not fields of the protocol.
 _FOREIGN = frozenset({"args", "response", "parametersJsonSchema", "responseJsonSchema", "labels"})
 
 
 def _camel(value: Any) -> Any:
-    """Keys as the documentation spells them."""
+    """Return the body with the keys in the spelling of the documentation."""
     kind = RequestNode(value).kind
     if kind == "array":
         return [_camel(item) for item in value]
@@ -203,7 +203,7 @@ def _capital(found: re.Match[str]) -> str:
 # --- writing -----------------------------------------------------------------------------------------
 
 
-def _candidate(choice: Choice, index: int, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
+def _candidate(choice: Choice, index: int, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
     parts: list[JsonValue] = []
     unsigned = True
     for part in parts_of(choice, ids, "fc_"):
@@ -218,7 +218,7 @@ def _candidate(choice: Choice, index: int, asked: ParsedRequest, ids: IdSequence
         "finishReason": FINISH[choice.finish_reason],
         "index": index,
     }
-    if tokens := tokens_of(choice, asked):
+    if tokens := tokens_of(choice, parsed):
         tops: list[JsonValue] = [{"candidates": list(map(_scored, token["top_logprobs"]))} for token in tokens]
         candidate["logprobsResult"] = {"chosenCandidates": list(map(_scored, tokens)), "topCandidates": tops}
     return candidate
@@ -278,7 +278,7 @@ def _contents(node: RequestNode, model: str) -> tuple[Message, ...]:
 
 
 def _is_question(content: RequestNode) -> bool:
-    """A turn of the user's own, which begins a new turn of the conversation."""
+    """Parse a user turn, which starts a new turn of the conversation."""
     if content.kind != "object" or content.value.get("role") == "model":
         return False
     return not any("functionResponse" in part.fields() for part in content["parts"].items())
@@ -374,7 +374,7 @@ def _name(node: RequestNode) -> str:
 
 
 def _tools(node: RequestNode | None) -> tuple[tuple[JsonObject, ...], tuple[JsonObject, ...]]:
-    """Functions, and what the provider runs itself."""
+    """Parse the functions and the tools that the provider runs."""
     functions: list[JsonObject] = []
     served: list[JsonObject] = []
     for tool in node.items() if node else []:

@@ -1,6 +1,6 @@
-"""Gemini's answer in chunks, each a whole response in itself: texts and thoughts piece by piece, every call complete.
+"""The chunks of a Gemini answer, each a response in itself: text and thoughts in deltas, every call complete.
 
-The reason of the end comes last, beside an empty text. Every chunk counts the tokens so far; the last count is the answer's.
+The finish reason is in the last chunk, beside an empty text. Every chunk has cumulative token counts.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ __all__ = ["chunks"]
 
 
 def chunks(body: JsonObject, cut: Cutter) -> Iterator[JsonObject]:
-    """The chunks of a whole answer; those of several candidates take turns."""
+    """Yield the chunks of a whole answer; chunks of several candidates alternate."""
     candidates: Any = body.get("candidates")
-    if candidates is None:  # blocked before it began
+    if candidates is None:  # a blocked prompt
         yield body
         return
     usage: Any = body["usageMetadata"]
@@ -33,13 +33,13 @@ def chunks(body: JsonObject, cut: Cutter) -> Iterator[JsonObject]:
 
 def _candidate(candidate: Any, cut: Cutter) -> Iterator[JsonObject]:
     for part in candidate["content"]["parts"]:
-        for piece in _pieces(part, cut):
-            yield {"content": {"role": "model", "parts": [piece]}, "index": candidate["index"]}
+        for delta in _deltas(part, cut):
+            yield {"content": {"role": "model", "parts": [delta]}, "index": candidate["index"]}
     yield {**candidate, "content": {"role": "model", "parts": [{"text": ""}]}}
 
 
-def _pieces(part: Any, cut: Cutter) -> Iterator[JsonObject]:
-    """The pieces of a text, the last one with its signature; anything else is one piece."""
+def _deltas(part: Any, cut: Cutter) -> Iterator[JsonObject]:
+    """Yield the deltas of a text part, the last with its signature; other parts are one delta."""
     if "text" not in part:
         yield part
         return

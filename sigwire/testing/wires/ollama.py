@@ -1,9 +1,9 @@
-"""Ollama's ``/api/chat`` as a fake provider speaks it.
+"""The fake provider's Ollama ``/api/chat`` wire.
 
-read     like the server's own structs: unknown fields are passed over, types are not; arguments are objects, results name
+read     like the server's Go structs: unknown fields are ignored, wrong types are refused; arguments are objects, results name
          their call or their tool
-write    arguments as objects; counts of zero are left out
-split    that answer in lines (``ollama_stream``), unless the request says not to
+write    arguments as objects; counts of zero are omitted
+split    the lines of that answer (``ollama_stream``), unless the request has ``stream: false``
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Ollama(FakeWire):
     }
 
     def key(self, exchange: ReceivedRequest) -> str | None:
-        return bearer(exchange)  # a server of one's own asks for none
+        return bearer(exchange)  # a local server requires no key
 
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         model = body["model"].text()
@@ -70,8 +70,8 @@ class Ollama(FakeWire):
         stream = body.get("stream")
         return ParsedRequest(model, request, NdjsonFraming() if stream is None or stream.flag() else None)
 
-    def write(self, response: Response, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
-        usage, choice = counted(response, asked), response.choices[0]
+    def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
+        usage, choice = counted(response, parsed), response.choices[0]
         parts = parts_of(choice, ids, "call_")
         thinking = "".join(part.text for part in parts if isinstance(part, ThinkingPart))
         calls: list[JsonValue] = [
@@ -86,7 +86,7 @@ class Ollama(FakeWire):
             message["tool_calls"] = calls
         counts: JsonObject = {"prompt_eval_count": usage.input_tokens, "eval_count": usage.output_tokens}
         answer: JsonObject = {
-            "model": response.model or asked.model,
+            "model": response.model or parsed.model,
             "created_at": "2026-01-01T00:00:00.000000Z",
             "message": message,
             "done": True,
@@ -96,15 +96,15 @@ class Ollama(FakeWire):
             "eval_duration": 500_000,
             **{name: count for name, count in counts.items() if count},
         }
-        if tokens := tokens_of(choice, asked):
+        if tokens := tokens_of(choice, parsed):
             answer["logprobs"] = tokens
         return answer
 
-    def split(self, body: JsonObject, asked: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
+    def split(self, body: JsonObject, parsed: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
         return lines(body, cut)
 
-    def describe(self, misfit: InvalidValue) -> Fault:
-        place = ".".join(str(step) for step in misfit.path if isinstance(step, str))
+    def describe(self, error: InvalidValue) -> Fault:
+        place = ".".join(str(step) for step in error.path if isinstance(step, str))
         types = {
             "array": "[]",
             "object": "map[string]interface {}",
@@ -113,13 +113,13 @@ class Ollama(FakeWire):
             "number": "float64",
         }
         text = {
-            "missing": f"{misfit.path[-1] if misfit.path else 'body'} is required",
+            "missing": f"{error.path[-1] if error.path else 'body'} is required",
             "unknown": f"unknown field {place}",
             "empty": f"{place} is required",
-            "type": f"json: cannot unmarshal {misfit.found} into Go struct field ChatRequest.{place} of type "
-            f"{types.get(misfit.wanted, misfit.wanted)}",
-            "value": misfit.text,
-        }[misfit.kind]
+            "type": f"json: cannot unmarshal {error.found} into Go struct field ChatRequest.{place} of type "
+            f"{types.get(error.wanted, error.wanted)}",
+            "value": error.text,
+        }[error.kind]
         return Fault("bad_request", text)
 
     def refuse(self, fault: Fault, request_id: str) -> JsonObject:
@@ -170,16 +170,16 @@ def _call(node: RequestNode) -> ToolCall:
 
 
 def _nameless(node: RequestNode, calls: tuple[ToolCall, ...]) -> frozenset[str]:
-    """The ids of the calls that came without one."""
+    """Return ids for the calls that have none."""
     return frozenset(
         call.id for call, sent in zip(calls, node["tool_calls"].items(), strict=True) if not sent.has("id")
     )
 
 
 def _result(node: RequestNode, text: str, open_calls: list[ToolCall], nameless: frozenset[str]) -> ToolResult:
-    """The result of the call that it names: by the id, else by the tool's name, in call order.
+    """Return the result for its call: by id, else by tool name in call order.
 
-    The server itself compares no ids: one that no call has is somebody's name for a call that came without.
+    The server compares no ids: an unknown id is the client's own id for a call that had none.
     """
     given, name = (found.text() if (found := node.get(key)) else None for key in ("tool_call_id", "tool_name"))
     own = [call for call in open_calls if call.id == given]

@@ -1,4 +1,4 @@
-"""Ollama's answer in lines: thinking, then text, piece by piece; every call whole; the counts in the last line."""
+"""The lines of an Ollama answer: thinking, then text, in deltas; every call complete; the counts in the last line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["lines"]
 
 
 def lines(body: JsonObject, cut: Cutter) -> Iterator[JsonObject]:
-    """The lines of a whole answer."""
+    """Yield the lines of a whole answer."""
     message: Any = body["message"]
     tokens: Any = body.get("logprobs", [])
     for text in cut(message.get("thinking", "")):

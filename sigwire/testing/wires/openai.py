@@ -1,4 +1,4 @@
-"""What OpenAI's two wires share: the key, names, schemas, the words of their errors."""
+"""The common part of OpenAI's two wires: key, names, schemas, error texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["EFFORTS", "OpenAIWire", "check_name", "check_schema", "image", "offe
 
 EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"})
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-# Keywords that a strict schema may not have.
+# Keywords that a strict schema must not have.
 NOT_STRICT = frozenset(
     """allOf not if then else dependentRequired dependentSchemas patternProperties propertyNames minProperties maxProperties
     uniqueItems contains minContains maxContains unevaluatedItems unevaluatedProperties minLength maxLength default
@@ -25,7 +25,7 @@ NOT_STRICT = frozenset(
 
 
 class OpenAIWire(FakeWire):
-    """The half of an OpenAI wire that does not depend on the endpoint."""
+    """The part of an OpenAI wire that does not depend on the endpoint."""
 
     base = "/v1"
     wrong_key = (
@@ -63,18 +63,18 @@ class OpenAIWire(FakeWire):
             )
         return key
 
-    def describe(self, misfit: InvalidValue) -> Fault:
-        place = dotted(misfit.path)
+    def describe(self, error: InvalidValue) -> Fault:
+        place = dotted(error.path)
         text, code = {
             "missing": (f"Missing required parameter: '{place}'.", "missing_required_parameter"),
             "unknown": (f"Unknown parameter: '{place}'.", "unknown_parameter"),
             "empty": (f"Invalid '{place}': empty array. Expected an array with minimum length 1.", "empty_array"),
             "type": (
-                f"Invalid type for '{place}': expected {_a(misfit.wanted)}, but got {_a(misfit.found)} instead.",
+                f"Invalid type for '{place}': expected {_a(error.wanted)}, but got {_a(error.found)} instead.",
                 "invalid_type",
             ),
-            "value": (misfit.text, "invalid_value"),
-        }[misfit.kind]
+            "value": (error.text, "invalid_value"),
+        }[error.kind]
         return Fault("bad_request", text, code=code, param=place)
 
     def refuse(self, fault: Fault, request_id: str) -> JsonObject:
@@ -86,12 +86,12 @@ class OpenAIWire(FakeWire):
 
 
 def padding(text: str) -> str:
-    """What the providers add to a piece of a stream, so that its length says less about the text."""
+    """Return random padding for a delta, which hides the length of its text."""
     return "x" * (16 - len(text) % 16)
 
 
 def stream_options(body: RequestNode, known: Collection[str]) -> tuple[bool, RequestNode]:
-    """Whether the answer is to be streamed, and what else is said about that."""
+    """Parse the stream options of a request."""
     stream, options = body.get("stream"), body.get("stream_options")
     streamed = bool(stream and stream.flag())
     if options is None:
@@ -103,7 +103,7 @@ def stream_options(body: RequestNode, known: Collection[str]) -> tuple[bool, Req
 
 
 def dotted(path: Path) -> str:
-    """A place as OpenAI writes it: ``messages[0].content``."""
+    """Return a path in OpenAI's form: ``messages[0].content``."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
@@ -112,7 +112,7 @@ def _a(name: str) -> str:
 
 
 def check_name(node: RequestNode) -> str:
-    """A tool's or a format's name."""
+    """Return the name of a tool or a format."""
     name = node.text()
     if len(name) > 64:
         raise node.wrong(
@@ -128,7 +128,7 @@ def check_name(node: RequestNode) -> str:
 
 
 def check_schema(node: RequestNode, owner: str, strict: bool, code: str) -> None:
-    """The schema of a tool or a format: an object at the root and, where it is strict, the strict subset all over."""
+    """Return the schema of a tool or a format: an object at the root; a strict schema is checked against the strict subset."""
     schema = node.fields()
     if schema and schema.get("type") != "object":
         found = f"got 'type: \"{schema.get('type')}\"'."
@@ -162,14 +162,14 @@ def _not_strict(node: RequestNode) -> str | None:
 
 
 def image(url: str, detail: str | None) -> ImagePart:
-    """An image by its URL, which may hold the data."""
+    """Return an image by its URL, which can be a data URL."""
     if found := re.fullmatch(r"data:([^;,]+);base64,(.*)", url, re.DOTALL):
         return ImagePart(data=found[2], media_type=found[1], detail=detail)
     return ImagePart(url=url, detail=detail)
 
 
 def offered(node: RequestNode, tools: tuple[JsonObject, ...]) -> str:
-    """The name of a tool that is among the request's."""
+    """Return the name of an offered tool."""
     if node.text() not in tool_names(tools):
         raise node.wrong(f"Tool choice '{node.value}' not found in 'tools' parameter.")
     return node.text()

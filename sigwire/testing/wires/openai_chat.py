@@ -1,8 +1,8 @@
-"""OpenAI's chat completions as a fake provider speaks them: what they refuse, and in which words.
+"""The fake provider's OpenAI chat completions wire.
 
-read     every call answered directly after its turn, results known, arguments as JSON text, names and formats that fit
-write    one choice for each candidate; reasoning stays with the provider, as OpenAI keeps it
-split    that answer in chunks (``openai_chat_stream``)
+read     every call answered directly after its turn, known results, arguments as JSON text, valid names and formats
+write    one choice for each candidate; reasoning is not returned, as at OpenAI
+split    the chunks of that answer (``openai_chat_stream``)
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ class OpenAIChat(OpenAIWire):
         framing = SSEFraming(done="[DONE]") if streamed else None
         return ParsedRequest(model, request, framing, bool(usage and usage.flag()), padded is None or padded.flag())
 
-    def write(self, response: Response, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
-        usage = counted(response, asked)
+    def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
+        usage = counted(response, parsed)
         return {
             "id": response.id or ids("chatcmpl-"),
             "object": "chat.completion",
             "created": 1767225600,
-            "model": response.model or asked.model,
-            "choices": [_choice(choice, index, asked, ids) for index, choice in enumerate(response.choices)],
+            "model": response.model or parsed.model,
+            "choices": [_choice(choice, index, parsed, ids) for index, choice in enumerate(response.choices)],
             "usage": {
                 "prompt_tokens": usage.input_tokens,
                 "completion_tokens": usage.output_tokens,
@@ -89,14 +89,14 @@ class OpenAIChat(OpenAIWire):
             "system_fingerprint": None,
         }
 
-    def split(self, body: JsonObject, asked: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
-        return chunks(body, cut, usage=asked.usage, padded=asked.padded)
+    def split(self, body: JsonObject, parsed: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
+        return chunks(body, cut, usage=parsed.usage, padded=parsed.padded)
 
 
 # --- writing -----------------------------------------------------------------------------------------
 
 
-def _choice(choice: Choice, index: int, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
+def _choice(choice: Choice, index: int, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
     parts = parts_of(choice, ids, "call_")
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
     calls: list[JsonValue] = [
@@ -113,7 +113,7 @@ def _choice(choice: Choice, index: int, asked: ParsedRequest, ids: IdSequence) -
     if calls:
         message["tool_calls"] = calls
     reason = "stop" if choice.refusal is not None else choice.finish_reason
-    tokens = tokens_of(choice, asked)
+    tokens = tokens_of(choice, parsed)
     return {
         "index": index,
         "message": message,

@@ -1,7 +1,7 @@
-"""Chat completions in chunks: the answer's body, cut into the deltas that OpenAI sends.
+"""The chunks of a chat completion: the answer's body, cut into the deltas that OpenAI sends.
 
-For each choice the role first, then text, refusal and calls (a call's name before its arguments), then the finish reason; the
-chunks of several choices take turns. The tokens of a request that asks for them come last, without a choice.
+Per choice: the role, then text, refusal and calls (a call's name before its arguments), then the finish reason. Chunks of
+several choices alternate. Requested token counts are the last chunk, which has no choice.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["chunks"]
 
 
 def chunks(body: JsonObject, cut: Cutter, *, usage: bool, padded: bool) -> Iterator[JsonObject]:
-    """The chunks of a whole answer; ``usage``: the request asks for a chunk with the tokens; ``padded``: it wants padding."""
+    """Yield the chunks of a whole answer. ``usage``: add a chunk with token counts. ``padded``: add padding."""
     head: JsonObject = {**body, "object": "chat.completion.chunk"}
     rest: JsonObject = {"usage": None} if usage else {}
     del head["choices"], head["usage"]

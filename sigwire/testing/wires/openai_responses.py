@@ -1,8 +1,8 @@
-"""OpenAI's Responses as a fake provider speaks them.
+"""The fake provider's OpenAI Responses wire.
 
 read     items in order: a result for every call and a call for every result, flat tools, no fields of chat completions
-write    one item for each thing said: reasoning, message, function call
-split    that answer in typed events (``openai_responses_stream``)
+write    one item each for reasoning, message and function call
+split    the typed events of that answer (``openai_responses_stream``)
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _LOGPROBS = "message.output_text.logprobs"
 _ROLE: Mapping[str, Any] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 
 
-# What a response tells of its request, as it is where the request says nothing.
+# The fields of the request that a response repeats, with their defaults.
 _SETTINGS: Mapping[str, Any] = {
     "background": False, "instructions": None, "max_output_tokens": None, "max_tool_calls": None, "metadata": {},
     "previous_response_id": None, "prompt_cache_key": None, "reasoning": {"effort": None, "summary": None},
@@ -84,8 +84,8 @@ class OpenAIResponses(OpenAIWire):
         framing = SSEFraming(named=True) if streamed else None
         return ParsedRequest(model, request, framing, padded=padded is None or padded.flag())
 
-    def write(self, response: Response, asked: ParsedRequest, ids: IdSequence) -> JsonObject:
-        usage, choice = counted(response, asked), response.choices[0]
+    def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
+        usage, choice = counted(response, parsed), response.choices[0]
         reason = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(choice.finish_reason)
         reason = None if choice.refusal is not None else reason
         return {
@@ -96,9 +96,9 @@ class OpenAIResponses(OpenAIWire):
             "status": "incomplete" if reason else "completed",
             "error": None,
             "incomplete_details": {"reason": reason} if reason else None,
-            "model": response.model or asked.model,
-            "output": _items(choice, asked, ids),
-            "parallel_tool_calls": asked.request.parallel_tool_calls is not False,
+            "model": response.model or parsed.model,
+            "output": _items(choice, parsed, ids),
+            "parallel_tool_calls": parsed.request.parallel_tool_calls is not False,
             "usage": {
                 "input_tokens": usage.input_tokens,
                 "input_tokens_details": {"cached_tokens": usage.cached_tokens or 0, "cache_write_tokens": 0},
@@ -108,8 +108,8 @@ class OpenAIResponses(OpenAIWire):
             },
         }
 
-    def split(self, body: JsonObject, asked: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
-        return events(body, cut, padded=asked.padded)
+    def split(self, body: JsonObject, parsed: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:
+        return events(body, cut, padded=parsed.padded)
 
     def fail(self, fault: Fault, request_id: str, position: int) -> JsonObject:
         _, _, code = self.status(fault)
@@ -120,18 +120,18 @@ class OpenAIResponses(OpenAIWire):
 # --- writing -----------------------------------------------------------------------------------------
 
 
-def _items(choice: Choice, asked: ParsedRequest, ids: IdSequence) -> list[JsonValue]:
-    tokens = tokens_of(choice, asked)
+def _items(choice: Choice, parsed: ParsedRequest, ids: IdSequence) -> list[JsonValue]:
+    tokens = tokens_of(choice, parsed)
     items: list[JsonValue] = [_item(part, choice, tokens, ids) for part in parts_of(choice, ids, "call_")]
     if choice.refusal is not None:
-        items.append(_said({"type": "refusal", "refusal": choice.refusal}, ids))
+        items.append(_message_item({"type": "refusal", "refusal": choice.refusal}, ids))
     return items
 
 
 def _item(part: Part, choice: Choice, tokens: list[Any], ids: IdSequence) -> JsonValue:
     if isinstance(part, TextPart):
         text: JsonObject = {"type": "output_text", "text": part.text}
-        return _said({**text, "annotations": list(choice.citations), "logprobs": tokens}, ids)
+        return _message_item({**text, "annotations": list(choice.citations), "logprobs": tokens}, ids)
     if isinstance(part, ThinkingPart):
         summary: list[JsonValue] = [{"type": "summary_text", "text": part.text}]
         sealed = part.signature or ids("sealed_")
@@ -143,7 +143,7 @@ def _item(part: Part, choice: Choice, tokens: list[Any], ids: IdSequence) -> Jso
     return part.data
 
 
-def _said(content: JsonObject, ids: IdSequence) -> JsonObject:
+def _message_item(content: JsonObject, ids: IdSequence) -> JsonObject:
     return {"type": "message", "id": ids("msg_"), "role": "assistant", "status": "completed", "content": [content]}
 
 
@@ -170,7 +170,7 @@ def _kind(item: RequestNode) -> str:
 
 
 def _check_pairs(items: list[RequestNode]) -> None:
-    """Every call is answered after it, every result is of a call before it."""
+    """Check that every call has a later result and every result an earlier call."""
     waiting: dict[str, RequestNode] = {}
     for item in items:
         kind = _kind(item)
@@ -240,7 +240,7 @@ def _tool(node: RequestNode) -> JsonObject:
     node.fields({"type", "name", "description", "parameters", "strict", "defer_loading"})
     name, parameters, strict = check_name(node["name"]), node.get("parameters"), node.get("strict")
     if parameters:
-        # Where nobody says otherwise, this endpoint makes schemas strict by itself; only an explicit true is checked.
+        # Without ``strict`` the endpoint makes schemas strict itself; only an explicit true is checked.
         check_schema(parameters, f"function '{name}'", bool(strict and strict.flag()), "invalid_function_parameters")
     description = node.get("description")
     return spec(name, description.text() if description else "", parameters.value if parameters else {})

@@ -1,6 +1,6 @@
-"""A response of OpenAI's in typed events, numbered: every item is added empty, grows by deltas, and is done.
+"""The typed events of an OpenAI response, numbered: every item is added empty, filled by deltas, and marked as done.
 
-What is done is told again whole, part by part, item by item, and with the last event the whole response.
+Done events repeat the complete part and item; the last event repeats the complete response.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["events"]
 
 
 def events(body: JsonObject, cut: Cutter, *, padded: bool) -> Iterator[JsonObject]:
-    """The events of a whole answer; ``padded``: the request wants padding."""
+    """Yield the events of a whole answer. ``padded``: add padding."""
     for number, event in enumerate(_events(body, cut)):
         hidden: JsonObject = {"obfuscation": padding(str(event["delta"]))} if padded and "delta" in event else {}
         yield {"type": event["type"], "sequence_number": number, **event, **hidden}
@@ -24,17 +24,17 @@ def events(body: JsonObject, cut: Cutter, *, padded: bool) -> Iterator[JsonObjec
 
 def _events(body: JsonObject, cut: Cutter) -> Iterator[JsonObject]:
     output: Any = body["output"]
-    begun: JsonObject = {**body, "status": "in_progress", "incomplete_details": None, "output": [], "usage": None}
-    yield {"type": "response.created", "response": begun}
-    yield {"type": "response.in_progress", "response": begun}
+    started: JsonObject = {**body, "status": "in_progress", "incomplete_details": None, "output": [], "usage": None}
+    yield {"type": "response.created", "response": started}
+    yield {"type": "response.in_progress", "response": started}
     for index, item in enumerate(output):
         yield from _item(index, item, cut)
     yield {"type": f"response.{body['status']}", "response": body}
 
 
 def _item(index: int, item: Any, cut: Cutter) -> Iterator[JsonObject]:
-    begun, write = _KINDS.get(item["type"], _WHOLE)
-    yield {"type": "response.output_item.added", "output_index": index, "item": {**item, **begun}}
+    started, write = _KINDS.get(item["type"], _WHOLE)
+    yield {"type": "response.output_item.added", "output_index": index, "item": {**item, **started}}
     for event in write(item, cut):
         yield {"item_id": item.get("id"), "output_index": index, **event}
     yield {"type": "response.output_item.done", "output_index": index, "item": item}
@@ -42,8 +42,8 @@ def _item(index: int, item: Any, cut: Cutter) -> Iterator[JsonObject]:
 
 def _message(item: Any, cut: Cutter) -> Iterator[JsonObject]:
     for index, part in enumerate(item["content"]):
-        write, begun = (_refusal, {"refusal": ""}) if part["type"] == "refusal" else (_text, {"text": "", **_BARE})
-        yield {"type": "response.content_part.added", "content_index": index, "part": {**part, **begun}}
+        write, started = (_refusal, {"refusal": ""}) if part["type"] == "refusal" else (_text, {"text": "", **_BARE})
+        yield {"type": "response.content_part.added", "content_index": index, "part": {**part, **started}}
         for event in write(part, cut):
             yield {"content_index": index, **event}
         yield {"type": "response.content_part.done", "content_index": index, "part": part}
@@ -81,8 +81,8 @@ def _reasoning(item: Any, cut: Cutter) -> Iterator[JsonObject]:
 def _call(item: Any, cut: Cutter) -> Iterator[JsonObject]:
     for text in cut(item["arguments"]):
         yield {"type": "response.function_call_arguments.delta", "delta": text}
-    told: JsonObject = {"name": item["name"], "arguments": item["arguments"]}
-    yield {"type": "response.function_call_arguments.done", **told}
+    complete: JsonObject = {"name": item["name"], "arguments": item["arguments"]}
+    yield {"type": "response.function_call_arguments.done", **complete}
 
 
 def _nothing(item: Any, cut: Cutter) -> Iterator[JsonObject]:
@@ -91,7 +91,7 @@ def _nothing(item: Any, cut: Cutter) -> Iterator[JsonObject]:
 
 _Kind: TypeAlias = "tuple[Mapping[str, Any], Callable[[Any, Cutter], Iterator[JsonObject]]]"
 _WHOLE: _Kind = ({}, _nothing)
-# What an item is when it is added, and how it grows. The sealed thoughts of the beginning are not those of the end.
+# An item when added, and its deltas. The encrypted reasoning at the start differs from that at the end.
 _KINDS: Mapping[str, _Kind] = {
     "message": ({"status": "in_progress", "content": []}, _message),
     "reasoning": ({"summary": [], "encrypted_content": "sealed_not_yet"}, _reasoning),

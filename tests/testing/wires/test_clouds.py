@@ -28,7 +28,9 @@ EVERY_ROW = pytest.mark.parametrize(("model", "place", "wire", "path"), ROWS, id
 
 
 @EVERY_ROW
-async def test_provider_rows_of_the_clouds_reach_the_fake_provider(model: str, place: str, wire: str, path: str) -> None:
+async def test_provider_rows_of_the_clouds_reach_the_fake_provider(
+    model: str, place: str, wire: str, path: str
+) -> None:
     async with FakeProvider(["one", "two"], key="right") as provider:
         lm = LM(model, base_url=provider.url(place), api_key="right")
         answers = [(await lm.arespond(HELLO)).choices[0].text, lm.respond(HELLO).choices[0].text]

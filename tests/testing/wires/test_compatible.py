@@ -1,4 +1,4 @@
-"""Compatible hosts at the fake provider: what sigwire's rows say to them is taken, and the usual rules hold there too."""
+"""The fake provider's compatible hosts: they accept the option names of sigwire's rows and apply OpenAI's rules."""
 
 from __future__ import annotations
 

@@ -75,9 +75,7 @@ def test_request_of_the_official_package_is_read_as_the_canonical_request(provid
     )
 
 
-def test_results_are_matched_by_name_and_order_when_calls_had_no_ids(
-    provider: FakeProvider, client: Any
-) -> None:
+def test_results_are_matched_by_name_and_order_when_calls_had_no_ids(provider: FakeProvider, client: Any) -> None:
     provider.script.add("Done")
     calls: Any = [{"function": {"name": name, "arguments": {}}} for name in ("add", "sub", "add")]
     results = [
@@ -123,7 +121,9 @@ async def test_async_client_receives_the_answer() -> None:
     ],
     ids=lambda value: repr(value)[:40],
 )
-def test_fault_raises_the_error_of_the_official_package(provider: FakeProvider, client: Any, fault: Fault, status: int) -> None:
+def test_fault_raises_the_error_of_the_official_package(
+    provider: FakeProvider, client: Any, fault: Fault, status: int
+) -> None:
     provider.script.add(fault)
     with pytest.raises(ollama.ResponseError) as caught:
         client.chat("m", [USER])
@@ -162,9 +162,7 @@ def test_ollama_refuses(provider: FakeProvider, client: Any, body: dict[str, Any
     assert provider.requests[0].request is None
 
 
-def test_unknown_fields_of_ollama_are_ignored_and_images_are_read(
-    provider: FakeProvider, client: Any
-) -> None:
+def test_unknown_fields_of_ollama_are_ignored_and_images_are_read(provider: FakeProvider, client: Any) -> None:
     provider.script.add("ok")
     body = {"model": "m", "stream": False, "tool_choice": "auto", "messages": [{**USER, "images": ["AAAA"]}]}
     client._request_raw("POST", "/api/chat", json=body)

@@ -174,7 +174,9 @@ def test_disconnect_is_detected_while_the_next_event_waits(provider: FakeProvide
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_deltas_are_padded_unless_the_request_disables_padding(provider: FakeProvider, client: Any, wanted: bool) -> None:
+def test_deltas_are_padded_unless_the_request_disables_padding(
+    provider: FakeProvider, client: Any, wanted: bool
+) -> None:
     provider.script.add("one two", "one two")
     options = {} if wanted else {"stream_options": {"include_obfuscation": False}}
     for endpoint, ask in ((client.chat.completions, ASK), (client.responses, {"model": "m", "input": "Hi"})):
