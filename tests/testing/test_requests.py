@@ -1,7 +1,7 @@
 """Requests of sigwire's client, parsed with the types of the official packages: every field, and no other field.
 
-The types drop unknown fields, so the parsed request equals the sent one only if every field is known. ``UNKNOWN`` lists the fields
-of the providers that a package has no type for.
+The types drop unknown fields, so the parsed request equals the sent one only if every field is known. ``UNKNOWN`` lists the
+fields of the providers that a package has no type for.
 """
 
 from __future__ import annotations
