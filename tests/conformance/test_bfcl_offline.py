@@ -1,10 +1,9 @@
-"""How well offline/lexical calls tools, on BFCL-style cases. ``python -m tests.conformance.test_bfcl_offline`` prints
-the scores.
+"""BFCL scores of offline/lexical. ``python -m tests.conformance.test_bfcl_offline`` prints all of them.
 
-With demos: a case with an even index is asked with the ``DEMOS`` cases of odd index of its own category whose
-questions are nearest by shared rare words (plain text only, nothing of the answers); each is a user message and the
-assistant's calls. "Without" is the same even-indexed cases without demos. The categories whose right answer is no
-call have demos that call nothing.
+With demos: a case with an even index is asked with the ``DEMOS`` cases of odd index in its category whose questions share
+most rare words with its question (plain text only, nothing of the answers). A demo is a user message and the calls of
+the assistant. "Without" are the even-indexed cases without demos. In a category whose right answer is no call, demos
+call nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ DECLINED = "None of the tools fits."
 
 
 def ask(case: Case, demos: list[Case]) -> bool:
-    """Whether the model's answer to a case is right."""
+    """Return True if the model's answer to a case is right."""
     *before, question = decode_messages(case.messages)
     shown = [message for demo in demos for message in _as_turns(demo)]
     request = Request((*before, *shown, question), tuple(case.tools))
@@ -56,7 +55,7 @@ def _as_turns(demo: Case) -> tuple[Message, Message]:
 
 
 def _first_accepted(arguments: dict[str, list[Any]]) -> dict[str, Any]:
-    """The first accepted value of each argument; an argument whose first accepted value is to leave it out is left out."""
+    """Return the first accepted value of each argument; omit an argument whose first accepted value is ``""``."""
     return {name: _plain(values[0]) for name, values in arguments.items() if values and values[0] != ""}
 
 
@@ -67,7 +66,7 @@ def _plain(value: Any) -> Any:
 
 
 def nearest(case: Case, pool: list[Case], count: int) -> list[Case]:
-    """The cases of a pool whose questions share most rare words with a case's question; the nearest comes last."""
+    """Return the cases of a pool whose questions share most rare words with a case's question, nearest last."""
     bags = [set(_words(other)) for other in pool]
     spread = Counter(word for bag in bags for word in bag)
     mine = set(_words(case))
@@ -83,7 +82,7 @@ def _words(case: Case) -> list[str]:
 
 
 def score(folder: Path, category: str) -> dict[str, float]:
-    """Percent right: all cases, even-indexed cases without demos, and with them."""
+    """Return the percentages of right answers: all cases, even-indexed cases without demos and with demos."""
     cases = read_cases(folder, category)
     pool = [case for case in cases[1::2] if case.ground_truth is not None]
     even = cases[::2]
@@ -102,28 +101,28 @@ def _percent(right: list[bool]) -> float:
 def folder() -> Path:
     found = fixtures()
     if found is None:
-        pytest.skip("the BFCL fixtures are not here; set SIGWIRE_FIXTURES")
+        pytest.skip("the BFCL fixtures are missing; set SIGWIRE_FIXTURES")
     return found
 
 
 @pytest.mark.parametrize(("category", "floor"), FLOORS.items())
-def test_scores_stay_above_their_floor(folder: Path, category: str, floor: float) -> None:
+def test_score_is_at_least_the_floor_of_its_category(folder: Path, category: str, floor: float) -> None:
     assert _percent([ask(case, []) for case in read_cases(folder, category)]) >= floor
 
 
-def test_demos_lift_live_multiple_by_ten_points(folder: Path) -> None:
+def test_demos_raise_live_multiple_by_ten_points(folder: Path) -> None:
     scores = score(folder, "live_multiple")
     assert scores["with"] >= scores["without"] + 10
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
-def test_demos_make_no_category_worse(folder: Path, category: str) -> None:
+def test_demos_lower_the_score_of_no_category(folder: Path, category: str) -> None:
     scores = score(folder, category)
     assert scores["with"] >= scores["without"]
 
 
 def _time_of_twenty_tools(folder: Path) -> float:
-    """Median milliseconds of a request with 20 tools."""
+    """Return the median milliseconds of a request with 20 tools."""
     cases = read_cases(folder, "live_multiple")
     tools = list({tool["function"]["name"]: tool for case in cases for tool in case.tools}.values())
     times: list[float] = []
@@ -140,12 +139,15 @@ def main() -> None:
     """Print the scores of every category and the time of a request."""
     folder = fixtures()
     if folder is None:
-        raise SystemExit("The BFCL fixtures are not here; set SIGWIRE_FIXTURES to the folder that has bfcl/.")
+        raise SystemExit("The BFCL fixtures are missing. Set SIGWIRE_FIXTURES to the folder that contains bfcl/.")
     print(f"| category | cases | right % | even, no demos % | even, {DEMOS} demos % |\n|---|---:|---:|---:|---:|")
+    total, right = 0, 0.0
     for category in CATEGORIES:
         scores = score(folder, category)
         count = len(read_cases(folder, category))
+        total, right = total + count, right + scores["all"] * count
         print(f"| {category} | {count} | {scores['all']:.1f} | {scores['without']:.1f} | {scores['with']:.1f} |")
+    print(f"| all | {total} | {right / total:.1f} | | |")
     print(f"\nA request with 20 tools: {_time_of_twenty_tools(folder):.2f} ms (median).")
 
 

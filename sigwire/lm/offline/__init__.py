@@ -1,12 +1,12 @@
-"""The embedded model ``offline/lexical``: no weights, no key, no network, the same answer every time.
+"""The embedded model ``offline/lexical``: no weights, key or network; equal requests get equal answers.
 
-It is not a large language model. It compares words and fills slots by rules; docs/offline.md says what it can do and cannot.
+It is not a language model: it matches words and fills slots by rules. docs/offline.md lists its limits.
 
-    words, places, mentions, scene   what a text is made of        reading   a request -> question, examples, results, form
-    slots, scores, options, written  a schema put to a text        choice    which tool, and how surely
-    filling                          text + schema -> arguments    facts     what results give
-    demos                            what examples teach           answers   fields, in the form the prompt teaches
-    planning, parallel               the next calls
+    words, mentions             tokens, stems and values of a text
+    slots, scoring, filling     a JSON Schema and a text -> arguments
+    prompt_types, request       a request -> question, demos, steps, tools, outputs
+    tool_choice, examples       the tools that suit a question; hints from demos
+    planning, answers           the next calls; the fields of an answer and its form
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.tool import ToolCall, number_calls
 from sigwire.lm.offline.answers import answer_text, finish_arguments
 from sigwire.lm.offline.planning import Call, finish_tool, next_calls
-from sigwire.lm.offline.reading import Reading, read_request
+from sigwire.lm.offline.request import PromptContent, read_request
 
 __all__ = ["Lexical", "connect"]
 
-MODEL = "offline/lexical"
+_MODEL = "offline/lexical"
 
 
 class Lexical:
@@ -38,30 +38,29 @@ class Lexical:
     """
 
     def answer(self, request: Request) -> Response:
-        """Answer by rules; ``n`` choices are the same answer ``n`` times."""
+        """Return the response to a request; with ``n`` choices, all are equal."""
         choice = _answer(read_request(request), request)
         count = request.options.get("n")
         choices = (choice,) * (count if isinstance(count, int) and count > 0 else 1)
-        return Response(choices, _usage(request, choice), MODEL)
+        return Response(choices, _usage(request, choice), _MODEL)
 
     async def aanswer(self, request: Request) -> Response:
-        """The same, awaited."""
+        """Return the response to a request."""
         return self.answer(request)
 
 
 def connect(name: str, connection: object = None) -> Lexical:
-    """The backend for a model of the ``offline`` row."""
+    """Return the backend for a model of the ``offline`` row."""
     return Lexical()
 
 
-def _answer(reading: Reading, request: Request) -> Choice:
-    calls = next_calls(reading, request.tool_choice, request.parallel_tool_calls is not False)
+def _answer(content: PromptContent, request: Request) -> Choice:
+    calls = next_calls(content, request.tool_choice, request.parallel_tool_calls is not False)
+    calls = calls or _final_call(content, request)
     if not calls:
-        calls = _final_call(reading, request)
-    if not calls:
-        return Choice(answer_text(reading))
-    if reading.tools_as_text:
-        return Choice("\n\n".join(_as_text(call) for call in calls))
+        return Choice(answer_text(content))
+    if content.tools_as_text:
+        return Choice("\n\n".join(_call_text(call) for call in calls))
     taken = [call.id for message in request.messages for call in message.tool_calls]
     return Choice(
         tool_calls=number_calls((ToolCall("", name, arguments) for name, arguments in calls), taken),
@@ -69,17 +68,17 @@ def _answer(reading: Reading, request: Request) -> Choice:
     )
 
 
-def _final_call(reading: Reading, request: Request) -> list[Call]:
-    """The call that hands in the answer, where a tool takes it and there is something to hand in."""
-    finish = finish_tool(reading.tools)
-    refused = request.tool_choice is not None and request.tool_choice.mode == "none"
-    forced = request.tool_choice is not None and request.tool_choice.mode == "required"
-    if finish is None or refused or not (reading.steps or forced or len(reading.tools) == 1):
+def _final_call(content: PromptContent, request: Request) -> list[Call]:
+    """Return the call that submits the answer, if a tool is offered for that and an answer is due."""
+    finish = finish_tool(content.tools)
+    mode = request.tool_choice.mode if request.tool_choice is not None else "auto"
+    is_due = content.steps or mode == "required" or len(content.tools) == 1
+    if finish is None or mode == "none" or not is_due:
         return []
-    return [(finish.name, finish_arguments(reading, finish.parameters))]
+    return [(finish.name, finish_arguments(content, finish.parameters))]
 
 
-def _as_text(call: Call) -> str:
+def _call_text(call: Call) -> str:
     name, arguments = call
     return f"~~~tool_call\n{json.dumps({'name': name, 'arguments': arguments}, ensure_ascii=False)}\n~~~"
 
@@ -88,7 +87,6 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 def _usage(request: Request, choice: Choice) -> Usage:
-    """Words and marks, counted as if they were tokens."""
     read = sum(len(_TOKEN.findall(message.text)) for message in request.messages)
-    written = len(_TOKEN.findall(choice.text)) + sum(len(_TOKEN.findall(c.arguments_text)) for c in choice.tool_calls)
+    written = sum(len(_TOKEN.findall(text)) for text in (choice.text, *(c.arguments_text for c in choice.tool_calls)))
     return Usage(input_tokens=read, output_tokens=written)

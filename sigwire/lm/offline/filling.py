@@ -1,326 +1,278 @@
 """Slot filling: from a text and a JSON Schema of parameters to arguments, by rules. Pure.
 
-The ways to fill a slot, in the order in which they are tried:
+The sources of a value, in the order in which they are tried:
 
-    known           what something other than the text gives, where the reason is strong
-    the whole text  options, flags, units, objects inside objects
-    mentions        the values in the text, best score first, each for one slot only
-    known, again    where the text gave nothing; then defaults, and what demos agree on
+    known values    if their score is high
+    the whole text  options, flags, objects inside objects
+    mentions        best score first, each for one slot only
+    the rest        known values, defaults, values on which demos agree
 
-Parameters that may be left out are, unless the text speaks of them. ``slots`` says what a parameter is looking for,
-``scene`` what the text has, ``scores`` how well they fit, ``options`` what the whole text decides, ``written`` how a slot
-wants a value to look.
+The end of this file writes a mention in the form of its slot: a number, an ISO date, a city with its state, a list.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.lm.offline.mentions import Mention
-from sigwire.lm.offline.options import Reasoned, flag, is_mentioned, option, option_shown, unit
-from sigwire.lm.offline.places import UNITS
-from sigwire.lm.offline.scene import Scene, enumeration, touch
-from sigwire.lm.offline.schemas import items_of, options_of, properties_of
-from sigwire.lm.offline.scores import family, fits, ranked
-from sigwire.lm.offline.slots import Habit, Slot, slots_of
-from sigwire.lm.offline.words import stem
-from sigwire.lm.offline.written import value_of
+from sigwire.lm.offline.mentions import Date, Mention, ParsedText, enumeration, overlap
+from sigwire.lm.offline.scoring import (
+    ScoredValue,
+    as_number,
+    find_flag,
+    find_option,
+    find_quoted_option,
+    fits,
+    mention_family,
+    name_strength,
+    rank_mentions,
+)
+from sigwire.lm.offline.slots import Schema, Slot, SlotHabit, items_of, options_of, slots_of, type_of
+from sigwire.lm.offline.words import CITIES
 
-__all__ = ["Filling", "Known", "fill"]
+__all__ = ["FilledArguments", "KnownValues", "fill"]
+
+KnownValues: TypeAlias = "Mapping[str, ScoredValue]"
+"""Values by parameter from another source than the text."""
+
+_HIGH_SCORE = 2.5  # of a known value that no text outweighs
+_OPTIONAL_SCORE = 1.35  # from which an optional parameter is filled
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_CITY_STATE = re.compile(r"city[ ,/]*(?:and|,)\s*(?:state|country)|[A-Z][a-z]+, [A-Z]{2}\b", re.IGNORECASE)
+_ENDS_IN_STATE = re.compile(r", ([A-Z]{2})$")
+_ENUMERATED = frozenset({"name", "quoted", "number", "id", "date", "list"})
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
-    """Arguments for a tool: ``evidence`` says per parameter how good the reason is, ``missing`` what had to be left out.
+class FilledArguments:
+    """Arguments for a tool: ``evidence`` has the score of each, ``lack`` is the share of required values ``missing``.
 
-    ``alternatives`` are all the values of a parameter that the text names in one enumeration; ``repeats`` further
-    sets of values that the text gives in the same order and kinds.
+    ``further`` has the arguments that differ in further calls, if a text names several values ("Rome and Oslo").
     """
 
     arguments: JsonObject
     evidence: Mapping[str, float]
     missing: tuple[str, ...] = ()
-    alternatives: Mapping[str, tuple[JsonValue, ...]] = field(
-        default_factory=lambda: dict[str, tuple[JsonValue, ...]]()
-    )
-    repeats: tuple[JsonObject, ...] = ()
-
-
-Known: TypeAlias = "Mapping[str, Reasoned]"
-"""Values that something other than the text gives for a parameter, and how good the reason is."""
+    lack: float = 0.0
+    further: tuple[JsonObject, ...] = ()
 
 
 def fill(
-    parameters: Mapping[str, Any],
+    parameters: Schema,
     text: str,
-    habits: Mapping[str, Habit] | None = None,
-    known: Known | None = None,
-    about: frozenset[str] = frozenset(),
-) -> Filling:
-    """Arguments for an object schema out of a text; ``known`` values win where the text's reason is weaker.
-
-    ``about`` has the stems of what the parameters are for; words that say it are seldom values.
+    habits: Mapping[str, SlotHabit] | None = None,
+    known: KnownValues | None = None,
+    topic: frozenset[str] = frozenset(),
+) -> FilledArguments:
+    """Return arguments for an object schema from a text; ``topic`` has the stems of the tool, seldom values.
 
     >>> schema = {"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city", "days"]}
     >>> fill(schema, "The weather in Rome for the next 3 days").arguments
     {'city': 'Rome', 'days': 3}
     """
-    return _filled(slots_of(parameters, habits or {}), Scene.of(text, about), known or {})
+    return _fill_slots(slots_of(parameters, habits or {}), ParsedText.of(text, topic), known or {})
 
 
-def _filled(slots: Sequence[Slot], scene: Scene, known: Known) -> Filling:
-    draft = _ArgumentDraft(slots, scene, known)
-    draft.by_whole_text()
-    draft.by_mentions()
-    draft.in_reading_order()
-    draft.by_last_resorts()
-    return draft.filling()
-
-
-_SURE = 2.5  # a reason from elsewhere that no text outweighs
-_FITS_WELL = 1.35  # a reason that is enough for what may be left out
+def _fill_slots(slots: Sequence[Slot], text: ParsedText, known: KnownValues) -> FilledArguments:
+    draft = _ArgumentDraft(slots, text, known)
+    draft.fill_from_whole_text()
+    draft.fill_from_mentions()
+    draft.fill_defaults()
+    return draft.result()
 
 
 class _ArgumentDraft:
-    """Arguments in the making: which slots have a value and why, and which mentions are taken."""
+    """Arguments under construction: values, scores and used mentions; ``_single`` has the mentions that alone fill a slot."""
 
-    def __init__(self, slots: Sequence[Slot], scene: Scene, known: Known) -> None:
-        self._slots, self._scene, self._known = slots, scene, known
+    def __init__(self, slots: Sequence[Slot], text: ParsedText, known: KnownValues) -> None:
+        self._slots, self._text, self._known = slots, text, known
         self._arguments: JsonObject = {}
         self._evidence: dict[str, float] = {}
-        self._chosen: dict[str, list[Mention]] = {}
+        self._single: list[tuple[Mention, Slot]] = []
         self._used: list[Mention] = []
 
-    def _give(self, slot: Slot, found: Reasoned) -> None:
+    def _set(self, slot: Slot, found: ScoredValue) -> None:
         self._arguments[slot.name], self._evidence[slot.name] = found
 
-    def _open(self) -> list[Slot]:
+    def _open_slots(self) -> list[Slot]:
         return [slot for slot in self._slots if slot.name not in self._arguments]
 
     def _is_free(self, mention: Mention) -> bool:
-        return not any(touch(mention, other) for other in self._used)
+        return not any(overlap(mention, other) for other in self._used)
 
-    # --- the whole text ---
-
-    def by_whole_text(self) -> None:
+    def fill_from_whole_text(self) -> None:
         for slot in self._slots:
             known = self._known.get(slot.name)
-            if known and known[1] >= _SURE:
-                self._give(slot, known)
-            elif (found := _by_itself(slot, self._scene, self._options_taken(slot))) is not None:
-                self._give(slot, found)
-                self._used.extend(_said_as(found[0], self._scene))
+            if known and known[1] >= _HIGH_SCORE:
+                self._set(slot, known)
+            elif (found := self._from_whole_text(slot)) is not None:
+                self._set(slot, found)
+                self._used.extend(_spelled_out(found[0], self._text))
 
-    def _options_taken(self, slot: Slot) -> list[JsonValue]:
-        """Options that slots with the same options have already: from one unit to the same one is never meant."""
-        pairs = slot.options and slot.roles & {"origin", "target"}
-        alike = [other.name for other in self._slots if pairs and other.options == slot.options]
-        return [self._arguments[name] for name in alike if name in self._arguments]
+    def _from_whole_text(self, slot: Slot) -> ScoredValue | None:
+        if not slot.options:
+            return _BY_TYPE[slot.type](slot, self._text) if slot.type in _BY_TYPE else None
+        # Two slots with equal options, such as units, never have the same option.
+        equal = [other.name for other in self._slots if other.options == slot.options]
+        return find_option(slot, self._text, [self._arguments[name] for name in equal if name in self._arguments])
 
-    # --- mentions ---
+    def fill_from_mentions(self) -> None:
+        for score, slot, mention in rank_mentions(self._open_slots(), self._text):
+            # A date may give its year to one slot and its day to another.
+            shared = mention.kind == "date" and mention_family(slot) == "number"
+            if slot.name not in self._arguments and (shared or self._is_free(mention)):
+                self._use(score, slot, mention)
 
-    def by_mentions(self) -> None:
-        for score, slot, mention in ranked(self._open(), self._scene):
-            if slot.name not in self._arguments and (_is_shared(slot, mention) or self._is_free(mention)):
-                self._weigh(score, slot, mention)
-
-    def _weigh(self, score: float, slot: Slot, mention: Mention) -> None:
-        """Fill a slot with its best mention, unless there is a better reason for another value, or for none."""
+    def _use(self, score: float, slot: Slot, mention: Mention) -> None:
+        """Fill a slot with its best mention, with a better known value, or not at all."""
         known = self._known.get(slot.name)
         if known and known[1] > score:
-            self._give(slot, known)
-        elif score < _least(slot):
+            self._set(slot, known)
+        elif score < _least_score(slot):
             return
-        elif slot.required and slot.habit.unsaid and mention.kind == "phrase" and score < 1.2:
-            self._give(slot, (slot.habit.unsaid[0], 0.6))
         else:
             group = self._group(slot, mention)
-            self._chosen[slot.name] = group
-            self._give(slot, (value_of(slot, group, self._scene), score))
+            if mention.kind in _ENUMERATED and slot.type != "array":
+                self._single.append((mention, slot))
+            self._set(slot, (_value_of(slot, group, self._text), score))
             self._used.extend(group)
 
     def _group(self, slot: Slot, mention: Mention) -> list[Mention]:
-        """The mentions that make up a value: one, or for an array the whole enumeration "A, B and C"."""
-        if slot.type != "array" or mention.kind in ("list", "pair"):
+        if slot.type != "array" or mention.kind == "list":
             return [mention]
-        return [m for m in enumeration(mention, self._scene.mentions, self._scene.text) if self._is_free(m)]
+        return [m for m in enumeration(mention, self._text.mentions, self._text.text) if self._is_free(m)]
 
-    def in_reading_order(self) -> None:
-        for slot, group in _in_reading_order(self._slots, self._chosen):
-            self._arguments[slot.name] = value_of(slot, group, self._scene)
+    def fill_defaults(self) -> None:
+        for slot in self._open_slots():
+            if slot.required and (found := self._known.get(slot.name) or _default(slot, self._text)):
+                self._set(slot, found)
 
-    # --- what is left ---
-
-    def by_last_resorts(self) -> None:
-        for slot in self._open():
-            if slot.required and (found := self._known.get(slot.name) or _last_resort(slot, self._scene)):
-                self._give(slot, found)
-
-    def filling(self) -> Filling:
+    def result(self) -> FilledArguments:
         ordered = {slot.name: self._arguments[slot.name] for slot in self._slots if slot.name in self._arguments}
-        missing = tuple(slot.name for slot in self._open() if slot.required)
-        several = self._alternatives()
-        return Filling(ordered, self._evidence, missing, several, () if several else self._repeats())
+        required = [slot.name for slot in self._slots if slot.required]
+        missing = tuple(name for name in required if name not in ordered)
+        lack = len(missing) / (len(required) or 1)
+        return FilledArguments(ordered, self._evidence, missing, lack, self._enumerated() or self._repeated())
 
-    def _alternatives(self) -> dict[str, tuple[JsonValue, ...]]:
-        """For each parameter with one value out of an enumeration whose other values nothing has taken: all of them."""
-        found: dict[str, tuple[JsonValue, ...]] = {}
-        for slot in self._slots:
-            group = self._chosen.get(slot.name, ())
-            if len(group) != 1 or group[0].kind not in _COUNTED or slot.type == "array":
-                continue
-            peers = enumeration(group[0], self._scene.mentions, self._scene.text)
-            free = all(peer is group[0] or self._is_free(peer) for peer in peers)
-            if len(peers) > 1 and free and all(fits(slot, peer) for peer in peers):
-                found[slot.name] = tuple(value_of(slot, [peer], self._scene) for peer in peers)
-        return found
+    def _enumerated(self) -> tuple[JsonObject, ...]:
+        """Return the other values of an enumeration ("Rome and Oslo"); two enumerations of one length are paired."""
+        several: dict[str, list[JsonValue]] = {}
+        for mention, slot in self._single:
+            peers = [m for m in enumeration(mention, self._text.mentions, self._text.text) if m is not mention]
+            if len(peers) == sum(self._is_free(peer) and fits(slot, peer) for peer in peers):
+                several[slot.name] = [_value_of(slot, [peer], self._text) for peer in peers]
+        count = max(map(len, several.values()), default=0)
+        return tuple({name: v[i] for name, v in several.items() if len(v) == count} for i in range(count))
 
-    def _repeats(self) -> tuple[JsonObject, ...]:
-        """Further sets of values after the chosen ones, with the same kinds and units in the same order."""
-        own = self._single_values()
-        if not own:
-            return ()
-        last = own[-1][0].start
-        rest = [m for m in self._scene.mentions if m.kind in _COUNTED and m.start > last and self._is_free(m)]
+    def _repeated(self) -> tuple[JsonObject, ...]:
+        """Return further sets of values after the used ones, if the free mentions repeat their kinds in order."""
+        used = sorted(self._single, key=lambda pair: pair[0].start)
+        last = used[-1][0] if used else None
+        rest = [
+            m
+            for m in self._text.mentions
+            if last and m.start > last.start and m.kind in _ENUMERATED and self._is_free(m)
+        ]
         found: list[JsonObject] = []
-        while len(rest) >= len(own) and all(_alike(m, o) for m, (o, _) in zip(rest, own, strict=False)):
-            found.append({slot.name: value_of(slot, [m], self._scene) for m, (_, slot) in zip(rest, own, strict=False)})
-            rest = rest[len(own) :]
+        while len(rest) >= len(used) > 0 and all(
+            m.kind == first.kind for m, (first, _) in zip(rest, used, strict=False)
+        ):
+            found.append(
+                {slot.name: _value_of(slot, [m], self._text) for m, (_, slot) in zip(rest, used, strict=False)}
+            )
+            rest = rest[len(used) :]
         return () if rest else tuple(found)
 
-    def _single_values(self) -> list[tuple[Mention, Slot]]:
-        """The mentions that alone fill a slot, as they are read."""
-        alone = [(group[0], slot) for slot in self._slots if len(group := self._chosen.get(slot.name, [])) == 1]
-        return sorted(((m, slot) for m, slot in alone if m.kind in _COUNTED), key=lambda pair: pair[0].start)
 
-
-_COUNTED = frozenset({"name", "quoted", "number", "id", "date", "list", "pair"})
-
-
-def _alike(a: Mention, b: Mention) -> bool:
-    return a.kind == b.kind and UNITS.get(a.unit, a.unit) == UNITS.get(b.unit, b.unit)
-
-
-def _is_shared(slot: Slot, mention: Mention) -> bool:
-    """Whether other slots may take the mention too: a time has an hour and a minute, a price its currency."""
-    return mention.kind == "currency" or (mention.kind in ("date", "time") and family(slot) == "number")
-
-
-def _least(slot: Slot) -> float:
-    """The score a mention needs: little where the slot must be filled, more where it may be left out or examples
-    leave it out.
-    """
-    if slot.required and not slot.has_default:
+def _least_score(slot: Slot) -> float:
+    """Return the score that a mention needs: 0 for a required slot, more for a slot that demos often omit."""
+    if slot.required and slot.schema.get("default") is None:
         return 0.0
     habit = slot.habit
-    if not habit.shown:
-        return _FITS_WELL
-    return 1.9 - 0.9 * habit.given / (habit.shown + 1)
+    return 1.8 - 0.9 * habit.given / (habit.shown + 1) if habit.shown else _OPTIONAL_SCORE
 
 
-def _said_as(value: JsonValue, scene: Scene) -> list[Mention]:
-    """Where the text says an option word for word; no other slot takes it from there."""
-    at = scene.text.lower().find(value.lower()) if isinstance(value, str) and len(value) > 2 else -1
-    if at < 0 or any(m.kind == "number" and m.start <= at < m.end for m in scene.mentions):
-        return []  # the unit of a number stays with its number
-    return [Mention("phrase", value, at, at + len(cast(str, value)), "")]
+def _spelled_out(value: JsonValue, text: ParsedText) -> list[Mention]:
+    """Return the place where the text spells an option, as a mention that no other slot may use."""
+    at = text.text.lower().find(value.lower()) if isinstance(value, str) and len(value) > 2 else -1
+    if at < 0 or any(m.kind == "number" and m.start <= at < m.end for m in text.mentions):
+        return []  # the unit of a number belongs to its number
+    return [Mention("phrase", value, at, at + len(str(value)), "")]
 
 
-_ORDINALS = frozenset(stem(word) for word in "first second third start end begin from to initial final min max".split())
-
-
-def _in_reading_order(
-    slots: Sequence[Slot], chosen: Mapping[str, list[Mention]]
-) -> Iterator[tuple[Slot, list[Mention]]]:
-    """Slots that differ by a number or an ordinal only ("side1", "side2"; "start_year", "end_year") take values as
-    they are read.
-    """
-    families: dict[tuple[str, tuple[str, ...]], list[Slot]] = {}
-    for slot in slots:
-        if slot.name in chosen and not (slot.type == "string" and slot.roles & {"origin", "target"}):
-            base = tuple(part for part in slot.names if not part.isdigit() and part not in _ORDINALS)
-            families.setdefault((slot.type, base), []).append(slot)
-    for alike in families.values():
-        if len(alike) > 1 and all(len(chosen[slot.name]) == 1 for slot in alike):
-            ordered = sorted((chosen[slot.name] for slot in alike), key=lambda group: group[0].start)
-            yield from zip(sorted(alike, key=slots.index), ordered, strict=True)
-
-
-def _by_itself(slot: Slot, scene: Scene, taken: Sequence[JsonValue]) -> Reasoned | None:
-    """What the whole text says of a slot that is no matter of a single mention."""
-    if slot.options:
-        return option(slot, scene, taken)
-    if slot.type == "string":
-        return _by_description(slot, scene)
-    fill_slot = _BY_TYPE.get(slot.type)
-    return None if fill_slot is None else fill_slot(slot, scene)
-
-
-def _by_description(slot: Slot, scene: Scene) -> Reasoned | None:
-    if "unit" in slot.roles:
-        return unit(slot, scene)
-    return option_shown(slot, scene) if slot.soft and not slot.roles & {"place", "currency"} else None
-
-
-def _nested(slot: Slot, scene: Scene) -> Reasoned | None:
-    given = next((m for m in scene.mentions if m.kind == "object"), None)
-    return (given.value, 2.0) if given is not None else _object(slot, slot.schema, scene)
-
-
-def _object(slot: Slot, schema: Mapping[str, Any], scene: Scene) -> Reasoned | None:
-    """An object whose required members the text has."""
-    if not properties_of(schema):
-        return None
-    inner = _filled(slots_of(schema, {}), scene, {})
+def _object(slot: Slot, text: ParsedText) -> ScoredValue | None:
+    inner = _fill_slots(slots_of(slot.schema, {}), text, {})
     if inner.missing or not inner.arguments:
         return None
     score = max(inner.evidence.values(), default=0.0)
-    return (inner.arguments, score) if slot.required or score > _FITS_WELL else None
+    return (inner.arguments, score) if slot.required or score > _OPTIONAL_SCORE else None
 
 
-def _array(slot: Slot, scene: Scene) -> Reasoned | None:
-    """An array of one object, or of the options that the text names; other arrays are enumerations of mentions."""
-    items = items_of(slot.schema)
-    if properties_of(items):
-        found = _object(slot, items, scene)
-        return None if found is None else ([found[0]], 1.0)
-    named = [value for value in options_of(items) if is_mentioned(str(value), scene)]
-    return (cast(JsonValue, named), 2.0) if named else None
+def _named_items(slot: Slot, text: ParsedText) -> ScoredValue | None:
+    named = [option for option in options_of(items_of(slot.schema)) if name_strength(str(option), text) >= 2.0]
+    return (named, 2.0) if named else None
 
 
-_BY_TYPE: Mapping[str, Callable[[Slot, Scene], Reasoned | None]] = {"array": _array, "boolean": flag, "object": _nested}
+_BY_TYPE: Mapping[str, Callable[[Slot, ParsedText], ScoredValue | None]] = {
+    "array": _named_items,
+    "boolean": find_flag,
+    "object": _object,
+    "string": lambda slot, text: find_quoted_option(slot, text) if slot.soft and "place" not in slot.roles else None,
+}
 
 
-_DEFAULT_TEXT = re.compile(
-    r"default(?:s|ed)?(?:\s+value)?(?:\s+is|\s+to|:|\s+of|=)?\s*(?:'([^']*)'|\"([^\"]*)\"|(-?\d+(?:\.\d+)?))",
-    re.IGNORECASE,
-)
-
-
-def _last_resort(slot: Slot, scene: Scene) -> Reasoned | None:
-    """A required value that nothing in the text speaks of: its default, a value that demos agree on, or the text itself."""
+def _default(slot: Slot, text: ParsedText) -> ScoredValue | None:
+    """Return a value on which demos agree, the default, or the whole text as a query."""
     shown = slot.habit.values
-    if shown and (slot.options or (len(shown) > 1 and len({json.dumps(value) for value in shown}) == 1)):
+    if shown and (slot.options or (len(shown) > 1 and all(value == shown[0] for value in shown))):
         return shown[0], 0.6
-    if slot.has_default:
-        return slot.schema["default"], 0.3
-    if match := _DEFAULT_TEXT.search(slot.description):
-        text = next(group for group in match.groups() if group is not None)
-        if slot.type == "string":
-            return text, 0.2
-        if slot.type in ("integer", "number") and re.fullmatch(r"-?\d+(?:\.\d+)?", text):
-            return float(text) if "." in text and slot.type == "number" else int(float(text)), 0.2
-    if (
-        slot.type in ("integer", "number")
-        and {"rest", "stationary", "zero"} & scene.stems
-        and {"initial", "start"} & set(slot.names)
-    ):
-        return 0, 0.5
-    if slot.type == "string" and "query" in slot.roles and not slot.options:
-        return scene.text.strip(), 0.2
-    return None
+    if (default := slot.schema.get("default")) is not None:
+        return default, 0.3
+    return (text.text.strip(), 0.2) if slot.type == "string" and "query" in slot.roles else None
+
+
+def _value_of(slot: Slot, group: Sequence[Mention], text: ParsedText) -> JsonValue:
+    mention = group[0]
+    if slot.type == "array":
+        if mention.kind == "list":
+            return cast(JsonValue, mention.value)
+        item = replace(slot, type=type_of(items_of(slot.schema)))
+        return [_value_of(item, [mention], text) for mention in group]
+    if slot.type in ("integer", "number"):
+        return _number(slot, mention)
+    by_kind = _WRITERS.get(mention.kind)
+    return by_kind(slot, mention, text) if by_kind else str(mention.value)
+
+
+def _number(slot: Slot, mention: Mention) -> JsonValue:
+    value = cast("int | float", as_number(slot, mention))
+    if slot.type == "integer":
+        return int(value)
+    is_share = mention.unit in ("%", "percent") and "percent" not in slot.description.lower() + slot.name.lower()
+    return round(value / 100, 10) if is_share else value
+
+
+def _date(slot: Slot, mention: Mention, text: ParsedText) -> str:
+    """Write a date as ISO 8601; a missing year is taken from the text, the demos or the description."""
+    date = cast(Date, mention.value)
+    sources = (str(date.year), text.text, json.dumps(slot.habit.values), slot.description)
+    year = next((match[0] for source in sources if (match := _YEAR.search(source))), None)
+    return f"{year}-{date.month:02d}-{date.day:02d}" if year else mention.text
+
+
+def _name(slot: Slot, mention: Mention, text: ParsedText) -> str:
+    """Write a place with its state if demos or the description have one."""
+    if "place" not in slot.roles or "," in mention.text:
+        return mention.text
+    states = [match[1] for value in slot.habit.values if (match := _ENDS_IN_STATE.search(str(value)))]
+    if states or (len(slot.habit.values) < 3 and _CITY_STATE.search(slot.description)):
+        state = CITIES.get(mention.text.lower()) or max(states, key=states.count, default=None)
+        return f"{mention.text}, {state}" if state else mention.text
+    return mention.text
+
+
+_WRITERS: Mapping[str, Callable[[Slot, Mention, ParsedText], str]] = {"date": _date, "name": _name}

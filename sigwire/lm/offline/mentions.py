@@ -1,8 +1,7 @@
-"""Mentions: the values that a text names, found by their form. Pure.
+"""Mentions: the values in a text, found by their form; ``ParsedText`` adds the tokens and the plain phrases. Pure.
 
-A ``Mention`` is a number with its unit, a date, a time, a quoted text, a name, an id, a list, an address or, weakest
-of all, a plain phrase. Readers run in the order of ``_READERS``: what an earlier one has
-read, a later one does not read again.
+A ``Mention`` is a number with its unit, a date, a time, a quoted text, a name, an id, a list, an address or a phrase.
+Readers run in the order of ``_READERS``; a reader skips the text that an earlier reader has matched.
 """
 
 from __future__ import annotations
@@ -10,36 +9,35 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from itertools import takewhile
+from typing import Literal, TypeAlias
 
 from sigwire.core.json import JsonValue
-from sigwire.lm.offline.places import CITIES, COUNTRIES
-from sigwire.lm.offline.words import STOP_WORDS
+from sigwire.lm.offline.words import CITIES, COUNTRIES, STOP_WORDS, Word, words
 
-__all__ = ["Date", "Kind", "Mention", "find_mentions", "read_date"]
+__all__ = ["Date", "Kind", "Mention", "ParsedText", "covered", "enumeration", "find_mentions", "overlap"]
 
-Kind: TypeAlias = Literal[
-    "object", "list", "url", "email", "quoted", "pair", "date", "time", "id", "number", "name", "phrase", "currency"
-]
+Kind: TypeAlias = Literal["list", "url", "email", "quoted", "date", "time", "id", "number", "name", "phrase"]
 
 
 @dataclass(frozen=True, slots=True)
 class Date:
-    """A day, or as much of it as the text says."""
+    """A date; ``year`` is None if the text omits it."""
 
     year: int | None
-    month: int | None
-    day: int | None
+    month: int
+    day: int
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A value in a text: what it is, where it stands, how it was written. Numbers have a unit in lower case, or ``""``."""
+    """A value in a text: its kind, value, place and spelling. ``unit`` is in lower case, ``""`` if there is none."""
 
     kind: Kind
-    value: Any
+    value: JsonValue | Date
     start: int
     end: int
     text: str
@@ -48,7 +46,27 @@ class Mention:
 
 _Reader: TypeAlias = "Callable[[str, re.Match[str]], Mention | None]"
 
-MONTHS = {
+
+def _plain(kind: Kind) -> _Reader:
+    return lambda text, match: Mention(kind, match[0], match.start(), match.end(), match[0])
+
+
+def _quoted(text: str, match: re.Match[str]) -> Mention | None:
+    value = next(group for group in match.groups() if group is not None)
+    kind: Kind = "url" if re.fullmatch(_URL, value) else "quoted"
+    return Mention(kind, value, match.start(), match.end(), match[0])
+
+
+def _list(text: str, match: re.Match[str]) -> Mention | None:
+    try:
+        value: JsonValue = json.loads(match[0].replace("'", '"'))
+    except ValueError:
+        parts = (part.strip().strip("'\"") for part in match[0][1:-1].split(","))
+        value = [_read_number(part) if re.fullmatch(r"-?\d+(?:\.\d+)?", part) else part for part in parts if part]
+    return Mention("list", value, match.start(), match.end(), match[0])
+
+
+_MONTHS = {
     name: number
     for number, names in enumerate(
         "january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|september sep sept|october oct|"
@@ -56,211 +74,76 @@ MONTHS = {
     )
     for name in names.split()
 }  # fmt: skip
-_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
-_NUMBER_WORDS: dict[str, float] = {
-    **{word: n for n, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen twenty".split())},
-    "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "hundred": 100,
-    "thousand": 1000, "twice": 2, "dozen": 12, "half": 0.5,
-}  # fmt: skip
-_SCALES = {
-    "k": 1e3,
-    "thousand": 1e3,
-    "m": 1e6,
-    "million": 1e6,
-    "mn": 1e6,
-    "b": 1e9,
-    "billion": 1e9,
-    "bn": 1e9,
-    "trillion": 1e12,
-}
-_UNIT = r"%|percent\b|°\s?[CF]\b|°|[a-zµμ]+(?:/[a-z]+)?(?:\^\d)?"
-_BRACKETS = r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]"
-
-
-def _quoted(text: str, match: re.Match[str]) -> Mention | None:
-    value = next(group for group in match.groups() if group is not None)
-    kind: Kind = "url" if re.fullmatch(f"{_URL}|{_HOST}", value) else "quoted"
-    return Mention(kind, value, match.start(), match.end(), match[0])
-
-
-def _list(text: str, match: re.Match[str]) -> Mention | None:
-    return Mention("list", _read_list(match[0]), match.start(), match.end(), match[0])
-
-
-def _read_list(text: str) -> JsonValue:
-    for candidate in (text, text.replace("'", '"')):
-        try:
-            value = json.loads(candidate)
-        except ValueError:
-            continue
-        return cast(JsonValue, value)
-    return [_scalar(part.strip().strip("'\"")) for part in text[1:-1].split(",") if part.strip()]
-
-
-def _scalar(text: str) -> JsonValue:
-    return _number_value(text) if re.fullmatch(r"-?\d+(?:\.\d+)?", text) else text
-
-
-def _object(text: str, match: re.Match[str]) -> Mention | None:
-    for candidate in (match[0], match[0].replace("'", '"')):
-        try:
-            return Mention("object", json.loads(candidate), match.start(), match.end(), match[0])
-        except ValueError:
-            continue
-    return None
-
-
-def _pair(text: str, match: re.Match[str]) -> Mention | None:
-    numbers = [
-        _number_value(number) * (-1 if side in "SW" and side else 1)
-        for number, side in re.findall(r"(-?\d+(?:\.\d+)?)\s*°?\s*([NSEW]?)", match[0])
-    ]
-    return Mention("pair", numbers, match.start(), match.end(), match[0])
-
-
-def _plain(kind: Kind) -> _Reader:
-    return lambda text, match: Mention(kind, match[0], match.start(), match.end(), match[0])
-
-
-def _date(text: str, match: re.Match[str]) -> Mention | None:
-    value = read_date(match[0])
-    return Mention("date", value, match.start(), match.end(), match[0]) if value else None
-
-
+_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DATE_FORMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), order)
     for pattern, order in [
         (r"\b(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?![\d])", "y-md"),
-        (rf"\b(\d{{4}}),?\s+({_MONTH})\.?\s+(?:the\s+)?(\d{{1,2}})(?:st|nd|rd|th)?\b", "ymd"),
-        (r"\b(\d{1,2})[/.-](\d{1,2})[/.-](\d{4})\b", "mdy"),
         (rf"\b({_MONTH})(?:\.\s*|\s+)(?:the\s+)?(\d{{1,2}})(?:st|nd|rd|th)?\b(?:\s*,?\s*(?:of\s+)?(\d{{4}}))?", "mdy"),
         (rf"\b(\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?({_MONTH})\b\.?(?:\s*,?\s*(?:of\s+)?(\d{{4}}))?", "dmy"),
-        (rf"\b({_MONTH})\.?\s*,?\s+(?:of\s+)?(\d{{4}})\b", "my"),
     ]
 )
+_SCALES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "b": 1e9, "billion": 1e9, "trillion": 1e12}
+_NUMBER_WORDS: Sequence[str] = "zero one two three four five six seven eight nine ten eleven twelve".split()
+_SENTENCE_START = re.compile(r"(?:\A|[.!?:\n])\s*\Z")
 
 
-def read_date(text: str) -> Date | None:
-    """The first date in a text.
+def _date(order: str) -> _Reader:
+    def read(text: str, match: re.Match[str]) -> Mention | None:
+        parts = dict(zip(order, match.groups(), strict=True))
+        month = _MONTHS.get(str(parts["m"]).lower()) or int(str(parts["m"]))
+        date = Date(int(parts["y"]) if parts["y"] else None, month, int(parts["d"]))
+        is_date = month <= 12 and date.day <= 31
+        return Mention("date", date, match.start(), match.end(), match[0]) if is_date else None
 
-    >>> read_date("the 10th of March 2023")
-    Date(year=2023, month=3, day=10)
-    """
-    for pattern, order in _DATE_FORMS:
-        if match := pattern.search(text):
-            return _date_of(match, order)
-    return None
-
-
-def _date_of(match: re.Match[str], order: str) -> Date | None:
-    parts: dict[str, Any] = dict(zip(order, match.groups(), strict=True))
-    month = MONTHS.get(parts["m"].lower()) or int(parts["m"])
-    year = int(parts["y"]) if parts.get("y") else None
-    day = int(parts["d"]) if parts.get("d") else None
-    if month > 12 and day is not None and day <= 12:  # 25/12/2023: the first number cannot be a month
-        month, day = day, month
-    return Date(year, month, day) if month <= 12 and (day or 1) <= 31 else None
+    return read
 
 
 def _time(text: str, match: re.Match[str]) -> Mention | None:
-    hour, minute, half = (
-        int(match["hour"] or match["only"]),
-        int(match["minute"] or 0),
-        (match["half"] or match["half2"] or "").lower(),
-    )
+    hour, minute = int(match["hour"] or match["only"]), int(match["minute"] or 0)
     if hour > 24 or minute > 59:
         return None
-    hour = hour % 12 + 12 if half.startswith("p") else 0 if half.startswith("a") and hour == 12 else hour
+    if half := (match["half"] or match["half2"] or "").lower():
+        hour = hour % 12 + 12 * half.startswith("p")
     return Mention("time", f"{hour:02d}:{minute:02d}", match.start(), match.end(), match[0])
 
 
 def _number(text: str, match: re.Match[str]) -> Mention | None:
-    scale, unit = (match["scale"] or "").lower(), (match["unit"] or "").strip()
-    value = _number_value(match["number"].replace(",", ""))
-    end = match.end("number")
-    if scale == "k" and not match["money"] and "temperat" in text.lower():
-        scale, unit = "", "k"
-    if scale and (scale in _SCALES) and (len(scale) > 1 or match["money"] or match["scale"] in "kKMB"):
-        value = _whole(value * _SCALES[scale])
-        end = match.end("scale")
-        unit = unit or ""
-    elif scale and not unit:
-        unit = match["scale"]
-    if unit.lower() in STOP_WORDS or unit.lower() in _SCALES:
-        unit = "" if unit.lower() != "m" else unit
-    if unit and match["unit"]:
-        end = match.end("unit")
-    unit = match["money"] or unit
-    start = match.start("money") if match["money"] else match.start("number")
-    return Mention("number", value, start, end, text[start:end], unit.lower().replace(" ", ""))
+    parts = match.groupdict("")
+    money, scale, unit = parts["money"], parts["scale"], parts["unit"].strip().lower()
+    if unit in STOP_WORDS - {"m"}:
+        unit = ""
+    value, start = _read_number(parts["number"].replace(",", "")), match.start("money" if money else "number")
+    end = match.end("unit" if unit else "scale" if scale else "number")
+    if len(scale) > 1 or (scale and money):
+        value = int(value * _SCALES[scale.lower()])
+    else:  # 298K is a temperature, $298K is money
+        unit = unit or scale.lower()
+    return Mention("number", value, start, end, text[start:end], money or unit.replace(" ", ""))
 
 
 def _number_word(text: str, match: re.Match[str]) -> Mention | None:
-    first, second, unit = match["tens"].lower(), (match["ones"] or "").lower(), (match["unit"] or "").lower()
-    value = _NUMBER_WORDS[first] + (_NUMBER_WORDS[second] if second and _NUMBER_WORDS[first] >= 20 else 0)
-    if first in ("half", "hundred", "thousand") and not unit.startswith(_TIME_UNITS):
-        return None  # "half the price": seldom a value
-    return Mention(
-        "number", _whole(value), match.start(), match.end("tens"), match["tens"], "" if unit in STOP_WORDS else unit
-    )
+    return Mention("number", _NUMBER_WORDS.index(match[0].lower()), match.start(), match.end(), match[0])
 
 
-_TIME_UNITS = ("second", "minute", "hour", "day", "week", "month", "year")
-
-
-def _number_value(text: str) -> int | float:
+def _read_number(text: str) -> int | float:
     return float(text) if re.search(r"[.eE]", text) else int(text)
 
 
-def _whole(value: float) -> int | float:
-    return int(value) if float(value).is_integer() else value
-
-
 def _name(text: str, match: re.Match[str]) -> Mention | None:
-    start, value = match.start(), match[0]
-    head, _, rest = value.partition(" ")
-    if _starts_sentence(text, start):
-        if not rest and not _is_name(head, text[match.end() : match.end() + 2]):
-            return None
-        if head.lower() in STOP_WORDS or head.lower() in _OPENERS:
-            start += len(head) + 1 + len(rest) - len(rest.lstrip())
-            value = rest.lstrip()
-    while (head := value.split(" ", 1)[0].lower()) in STOP_WORDS and " " in value and head not in ("the",):
-        start, value = start + len(head) + 1, value.split(" ", 1)[1]
-    value = re.sub(r"(?:'s|’s)$", "", value)
-    if not value or value in ("I", "I'm", "I'd", "I've", "OK") or value.lower() in STOP_WORDS:
+    start, value = match.start(), re.sub(r"['’]s$", "", match[0])
+    if " " not in value and value.lower() not in CITIES and _SENTENCE_START.search(text, max(0, start - 9), start):
+        return None
+    while (head := value.partition(" ")[0]).lower() in STOP_WORDS - {"the"} and " " in value:
+        start, value = start + len(head) + 1, value.partition(" ")[2]
+    if value in ("I'm", "I'd", "I've", "OK") or value.lower() in STOP_WORDS:
         return None
     return Mention("name", value, start, start + len(value), value)
 
 
-def _is_name(word: str, after: str) -> bool:
-    """Whether a single word with a capital that begins a sentence is a name all the same."""
-    known = word.lower() in CITIES or word.lower() in COUNTRIES
-    return known or (word.isupper() and len(word) > 1) or after.startswith(("'s", "’s"))
-
-
-def _starts_sentence(text: str, start: int) -> bool:
-    before = text[:start].rstrip()
-    return not before or before[-1] in ".!?:\n" or text[:start].endswith("\n")
-
-
-_OPENERS = frozenset(
-    """find calculate compute determine what what's whats who how when where which why is are can could would should do does did
-    please get retrieve fetch search list show give tell identify generate create make play book buy order send check convert
-    analyze predict estimate plot draw sort perform translate provide evaluate compare simulate solve measure look add remove
-    delete update set turn open close start stop help hello hi hey i i'm i'd let's use given if in on for from to at the a an
-    my also then and after before with ask invite call meet visit email write read tell pay ship deliver pick choose
-    recommend draft report count sum suppose assume reserve schedule explain describe display locate track order""".split()
-)
-
-
 def _city(text: str, match: re.Match[str]) -> Mention | None:
-    """A known city written without capitals."""
-    return (
-        Mention("name", match[0].title(), match.start(), match.end(), match[0].title()) if match[0].islower() else None
-    )
+    name = match[0].title()
+    return Mention("name", name, match.start(), match.end(), name) if match[0].islower() else None
 
 
 _KNOWN_CITIES = "|".join(re.escape(city) for city in sorted(CITIES, key=len, reverse=True) if len(city) > 3)
@@ -270,9 +153,11 @@ _QUOTES = (
     r"""\"([^"\n\0]+)\"|(?<!\w)'((?:[^'\n\0]|(?<=\w)'(?=\w))+)'(?!\w)|`([^`\n\0]+)`"""
     r"""|“([^”\n\0]+)”|‘([^’\n\0]+)’|«([^»\n\0]+)»"""
 )
-_URL = r"""https?://[^\s,'"<>)]+[^\s,'"<>).?!]"""
-_HOST = r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[\w-]+\.)+(?:com|org|net|io|gov|edu|dev|co)\b(?:/[\w./-]*\w)?"
-_COORDINATE = r"-?\d+(?:\.\d+)?\s*°?\s*[NSEW]?"
+_BRACKETS = r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]"
+_URL = (
+    r"""https?://[^\s,'"<>)]+[^\s,'"<>).?!]|\b\d{1,3}(?:\.\d{1,3}){3}\b"""
+    r"|\b(?:[\w-]+\.)+(?:com|org|net|io|gov|edu|dev|co)\b(?:/[\w./-]*\w)?"
+)
 _TIME = (
     r"\b(?:(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::\d{2})?\s*(?P<half>[ap]\.?m\b\.?)?"
     r"|(?P<only>\d{1,2})\s*(?P<half2>[ap]\.?m\b\.?))"
@@ -281,14 +166,11 @@ _ID = (
     r"#\d+\b|\b\d{4}\s?[-–/]\s?\d{2,4}\b|\b\d+/[A-Z]+\d+\b"
     r"|\b(?=[A-Za-z_-]*\d)(?=\d*[A-Z_-]*[A-Z])[A-Z0-9]+(?:[-_][A-Za-z0-9]+)*\b(?<![0-9][KMBG])(?<!\d[ckm]m)"
 )
+_UNIT = r"%|percent\b|°\s?[CF]\b|°|[a-zµμ]+(?:/[a-z]+)?(?:\^\d)?"
 _NUMBER = (
     r"(?P<money>[$€£¥₹])?\s?(?<![\w.])(?P<number>-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)"
-    r"(?:\s*-?(?P<scale>[kKMBm]\b(?!/|\^)|thousand\b|million\b|billion\b|trillion\b|mn\b|bn\b))?"
-    rf"(?:\s*-?\s*(?P<unit>{_UNIT}))?"
-)
-_IN_WORDS = (
-    rf"\b(?P<tens>{'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})\b"
-    r"(?:[\s-](?P<ones>one|two|three|four|five|six|seven|eight|nine)\b)?(?:[\s-]+(?P<unit>[a-z]+))?"
+    r"(?:\s*-?(?P<scale>[kKMB]\b(?!/|\^)|(?i:thousand|million|billion|trillion)\b))?"
+    rf"(?:\s*-?\s*(?P<unit>(?i:{_UNIT})))?"
 )
 _NAME = (
     rf"{_NAME_WORD}(?:(?:\s|,\s(?=(?:[A-Z]{{2,3}}|{_COUNTRY_NAMES})\b)|\s(?:of|the|de|del|la|von|van|and the|du|di|al|for)\s)+"
@@ -296,18 +178,15 @@ _NAME = (
 )
 
 _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
-    (re.compile(r"\{[^{}]*\}"), _object),
     (re.compile(_BRACKETS), _list),
     (re.compile(_QUOTES), _quoted),
-    (re.compile(_URL), _plain("url")),
     (re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), _plain("email")),
-    (re.compile(_HOST), _plain("url")),
-    (re.compile(rf"\(\s*{_COORDINATE}\s*(?:,\s*{_COORDINATE}\s*)+\)"), _pair),
-    *((pattern, _date) for pattern, _ in _DATE_FORMS),
+    (re.compile(_URL), _plain("url")),
+    *((pattern, _date(order)) for pattern, order in _DATE_FORMS),
     (re.compile(_TIME, re.IGNORECASE), _time),
     (re.compile(_ID), _plain("id")),
-    (re.compile(_NUMBER, re.IGNORECASE), _number),
-    (re.compile(_IN_WORDS, re.IGNORECASE), _number_word),
+    (re.compile(_NUMBER), _number),
+    (re.compile(rf"\b(?:{'|'.join(_NUMBER_WORDS)})\b", re.IGNORECASE), _number_word),
     (re.compile(rf"\b(?:{_KNOWN_CITIES})\b"), _city),
     (re.compile(_NAME), _name),
 )
@@ -315,18 +194,93 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
 
 @functools.lru_cache(maxsize=128)
 def find_mentions(text: str) -> tuple[Mention, ...]:
-    """All mentions of a text in reading order.
+    """Return the mentions of a text in reading order.
 
     >>> [(mention.kind, mention.value) for mention in find_mentions("Send 3 kg to Rome by 5 pm, code 'X 1'.")]
     [('number', 3), ('name', 'Rome'), ('time', '17:00'), ('quoted', 'X 1')]
     """
-    free, found = text, list[Mention]()
+    unread, found = text, list[Mention]()
     for pattern, read in _READERS:
-        new = [mention for match in pattern.finditer(free) if (mention := read(free, match)) is not None]
-        if new:
-            characters = list(free)
-            for mention in new:
-                characters[mention.start : mention.end] = "\0" * (mention.end - mention.start)
-            free = "".join(characters)
-            found += new
+        new = [mention for match in pattern.finditer(unread) if (mention := read(unread, match)) is not None]
+        for mention in new:
+            unread = unread[: mention.start] + "\0" * (mention.end - mention.start) + unread[mention.end :]
+        found += new
     return tuple(sorted(found, key=lambda mention: mention.start))
+
+
+_MOST_CHARACTERS = 6000  # slots x mentions x words: of a longer text only the two ends are read
+_JOINT = re.compile(r"^\s*(?:,|and|or|&|,\s*and|,\s*or|;|vs\.?|versus)\s*(?:the\s|a\s)?\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedText:
+    """A text with its tokens, its mentions (plain phrases last) and the stems of its tokens.
+
+    ``topic`` has the stems of the tool that the text is read for; its words are seldom values.
+    """
+
+    text: str
+    tokens: tuple[Word, ...]
+    mentions: tuple[Mention, ...]
+    stems: frozenset[str]
+    topic: frozenset[str]
+
+    @classmethod
+    def of(cls, text: str, topic: frozenset[str]) -> ParsedText:
+        """Parse a text."""
+        if len(text) > _MOST_CHARACTERS:
+            text = f"{text[: _MOST_CHARACTERS // 2]}\n{text[-_MOST_CHARACTERS // 2 :]}"
+        tokens, mentions = words(text), find_mentions(text)
+        found = (*mentions, *_phrases(text, tokens, mentions))
+        return cls(text, tokens, found, frozenset(word.stem for word in tokens), topic)
+
+    def before(self, mention: Mention, limit: int = 7) -> Iterable[Word]:
+        """Return the tokens before a mention, nearest first, within its sentence."""
+        at = bisect_right(self.tokens, mention.start, key=lambda word: word.end)
+        return takewhile(lambda word: word.text not in ".;?!", reversed(self.tokens[max(0, at - limit) : at]))
+
+    def after(self, mention: Mention, limit: int = 4) -> Iterable[Word]:
+        """Return the tokens after a mention, within its clause."""
+        at = bisect_left(self.tokens, mention.end, key=lambda word: word.start)
+        return takewhile(lambda word: word.text not in ".;?!,", self.tokens[at : at + limit])
+
+
+def _phrases(text: str, tokens: Sequence[Word], mentions: Sequence[Mention]) -> Iterator[Mention]:
+    """Yield runs of content words between stop words, punctuation and mentions, and their shorter parts."""
+    run: list[Word] = []
+    taken = covered(text, mentions)
+    for position, word in enumerate((*tokens, Word(".", ".", len(text), len(text)))):
+        is_plain = word.text[0].isalpha() and word.text.lower() not in STOP_WORDS and not taken[word.start]
+        if is_plain and (position or word.text[0].islower()):
+            run.append(word)
+            continue
+        for size in {len(run), *range(1, min(len(run), 4))} - {0}:
+            for part in (run[i : i + size] for i in range(len(run) - size + 1)):
+                start, end = part[0].start, part[-1].end
+                yield Mention("phrase", text[start:end], start, end, text[start:end])
+        run = []
+
+
+def covered(text: str, mentions: Iterable[Mention]) -> bytearray:
+    """Return a byte for each character of a text: 1 inside a mention."""
+    inside = bytearray(len(text) + 1)
+    for mention in mentions:
+        inside[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
+    return inside
+
+
+def overlap(a: Mention, b: Mention) -> bool:
+    """Return True if two mentions share a part of the text."""
+    return a.start < b.end and b.start < a.end
+
+
+def enumeration(mention: Mention, mentions: Sequence[Mention], text: str) -> list[Mention]:
+    """Return the run of mentions of one kind, joined by commas and "and", that contains a mention."""
+    run: list[Mention] = []
+    for peer in (m for m in mentions if m.kind == mention.kind):
+        if run and not _JOINT.match(text[run[-1].end : peer.start]):
+            if mention in run:
+                break
+            run = []
+        run.append(peer)
+    return run if mention in run else [mention]

@@ -1,17 +1,20 @@
-"""Words: how text is cut, stemmed and weighed. Pure; no idea of tools or requests.
+"""Words: tokens of a text, their stems, and small tables of known words. Pure; knows nothing of tools or requests.
 
-A ``Word`` is a token with its place in the text and its stem. Stems are crude on purpose: they only have to bring
-"calculates", "calculation" and "calculate" together. ``SYNONYMS`` brings a few dozen everyday words together on top.
+A ``Word`` is a token with its place in the text and its stem. Stems are crude: they only have to match "calculates",
+"calculation" and "calculate". ``_SYNONYM_GROUPS`` maps everyday words to one stem; tables of places end the file.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["GENERIC", "STOP_WORDS", "Word", "content_stems", "name_words", "overlap", "sentences", "stem", "words"]
+__all__ = [
+    "CITIES", "COUNTRIES", "GENERIC", "STOP_WORDS", "Word", "content_stems", "is_content", "name_words", "sentences",
+    "stem", "words",
+]  # fmt: skip
 
 
 class Word(NamedTuple):
@@ -33,12 +36,12 @@ STOP_WORDS = frozenset(
     give tell show know help d m us using use used given many much several few""".split()
 )
 
-# Verbs and nouns that say that something is asked for, not what: they decide nothing between tools.
+# Verbs and nouns of any request: they do not distinguish tools.
 _GENERIC_WORDS = """get find search retrieve fetch lookup look calculate compute determine provide list return display check
     information info detail data value result function specific certain particular based number name type various different
     parameter optional default format set example new current id"""
 
-SYNONYM_GROUPS = """
+_SYNONYM_GROUPS = """
 movie film cinema | buy purchase order | book reserve reservation booking | cost price expense | begin start starting
 origin departure | end finish final destination arrival | delete remove erase | create add make new insert | weather
 forecast climate temperature | song music track tune | person people individual passenger guest | doctor physician |
@@ -54,6 +57,7 @@ spend | earning revenue
 """
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’](?:s|t|re|ll|ve|d|m)\b)?|\d+(?:\.\d+)?|[^\w\s]", re.UNICODE)
+_SENTENCE = re.compile(r"(?<=[^\s.][.!?;])\s+(?=[A-Z\d\"'])|\n+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _SUFFIXES = (
     ("ational", "ate"), ("ization", "ize"), ("ations", "ate"), ("ation", "ate"), ("ities", "ity"), ("ments", "ment"),
@@ -65,86 +69,88 @@ _SUFFIXES = (
 
 @functools.lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """The stem of a word, after synonyms.
-
-    >>> stem("Calculates") == stem("calculation") == stem("calculating")
-    True
-    >>> stem("film") == stem("movies")
-    True
-    """
+    """Return the stem of a word, after synonyms."""
     plain = _plain_stem(word)
     return _SYNONYMS.get(plain, plain)
 
 
 def _plain_stem(word: str) -> str:
-    word = word.lower().replace("’", "'")
-    word = word.removesuffix("'s")
-    for suffix, instead in _SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= 3 and not word.endswith(("ss", "us", "is")):
-            word = word[: len(word) - len(suffix)] + instead
-            break
+    word = word.lower().replace("’", "'").removesuffix("'s")
+    if not word.endswith(("ss", "us", "is")):
+        cut = (
+            word.removesuffix(end) + new for end, new in _SUFFIXES if word.endswith(end) and len(word) - len(end) > 2
+        )
+        word = next(cut, word)
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sle":
         word = word[:-1]
-    if len(word) > 3 and word.endswith("e"):
-        word = word[:-1]
+    word = word.removesuffix("e") if len(word) > 3 else word
     return word[:-1] + "i" if len(word) > 2 and word.endswith("y") else word
 
 
-def _synonyms() -> dict[str, str]:
-    table: dict[str, str] = {}
-    for group in SYNONYM_GROUPS.split("|"):
-        members = [_plain_stem(word) for word in group.split()]
-        for member in members:
-            table.setdefault(member, table.get(members[0], members[0]))
-    return table
-
-
-_SYNONYMS = _synonyms()
+_SYNONYMS: dict[str, str] = {}
+for _group in _SYNONYM_GROUPS.split("|"):
+    _first, *_others = map(_plain_stem, _group.split())
+    for _stem in (_first, *_others):
+        _SYNONYMS.setdefault(_stem, _SYNONYMS.get(_first, _first))
 GENERIC = frozenset(stem(word) for word in _GENERIC_WORDS.split())
 
 
 @functools.lru_cache(maxsize=256)
 def words(text: str) -> tuple[Word, ...]:
-    """The tokens of a text, punctuation included.
-
-    >>> [word.text for word in words("It's 3.5 km.")]
-    ["It's", '3.5', 'km', '.']
-    """
+    """Return the tokens of a text, punctuation included: "It's 3.5 km." has four."""
     return tuple(Word(m[0], stem(m[0]), m.start(), m.end()) for m in _WORD.finditer(text))
 
 
 @functools.lru_cache(maxsize=4096)
 def name_words(name: str) -> tuple[str, ...]:
-    """The stems of an identifier, cut at dots, underscores and capitals.
-
-    >>> name_words("zoo_api.getLionDen")
-    ('zoo', 'api', 'get', 'lion', 'den')
-    """
+    """Return the stems of an identifier, split at dots, underscores and capitals."""
     return tuple(stem(part) for part in _CAMEL.findall(name))
 
 
 def content_stems(text: str) -> list[str]:
-    """The stems of a text that carry meaning: no stop words, numbers or punctuation."""
-    return [
-        word.stem
-        for word in words(text)
-        if word.text[0].isalpha() and word.text.lower().split("'")[0] not in STOP_WORDS
-    ]
+    """Return the stems of a text that carry meaning: no stop words, numbers or punctuation."""
+    return [word.stem for word in words(text) if is_content(word)]
 
 
-_SENTENCE = re.compile(r"(?<=[^\s.][.!?;])\s+(?=[A-Z\d\"'])|\n+")
+def is_content(word: Word) -> bool:
+    """Return True if the word is not a stop word, a number or punctuation."""
+    return word.text[0].isalpha() and word.text.lower().split("'")[0] not in STOP_WORDS
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text.
-
-    >>> sentences("It rains. Take the bus!")
-    ['It rains.', 'Take the bus!']
-    """
-    return [part for part in (piece.strip() for piece in _SENTENCE.split(text)) if part]
+    """Return the sentences of a text."""
+    return [part for part in (sentence.strip() for sentence in _SENTENCE.split(text)) if part]
 
 
-def overlap(left: Iterable[str], right: Iterable[str]) -> float:
-    """How much two bags of stems share, from 0 to 1 (Dice's coefficient of the sets)."""
-    a, b = set(left), set(right)
-    return 2 * len(a & b) / (len(a) + len(b)) if a or b else 0.0
+def _table(text: str) -> dict[str, str]:
+    groups = (group.partition(":") for group in text.replace("\n", " ").split("|"))
+    return {name.strip().lower(): key.strip() for key, _, names in groups for name in names.split(",")}
+
+
+# City -> its state, or its country outside the United States: "Chicago" becomes "Chicago, IL" if a slot wants the state.
+CITIES: Mapping[str, str] = _table("""
+NY: New York, New York City, NYC, Buffalo, Rochester | CA: Los Angeles, San Francisco, San Diego, San Jose,
+Sacramento, Oakland, Fresno, Berkeley, Long Beach, Santa Rosa, Anaheim, Santa Barbara, Monterey, Palo Alto, Sunnyvale,
+Mountain View, Santa Clara, Fremont, Hayward, Concord, Napa, Santa Cruz, Antioch, Richmond, Vallejo, Daly City | IL:
+Chicago | TX: Houston, Dallas, Austin, San Antonio, Fort Worth, El Paso | AZ: Phoenix, Tucson | PA: Philadelphia,
+Pittsburgh | FL: Miami, Orlando, Tampa, Jacksonville | OH: Columbus, Cleveland, Cincinnati | NC: Charlotte, Raleigh |
+IN: Indianapolis | WA: Seattle, Spokane | CO: Denver, Boulder | MA: Boston, Cambridge | TN: Nashville, Memphis | MI:
+Detroit | OR: Portland | NV: Las Vegas, Reno | MD: Baltimore | WI: Milwaukee | NM: Albuquerque | MO: Kansas City, St.
+Louis | GA: Atlanta | MN: Minneapolis | LA: New Orleans | HI: Honolulu | AK: Anchorage | UT: Salt Lake City | DC:
+Washington | UK: London, Manchester, Edinburgh, Birmingham, Glasgow, Liverpool, Oxford | France: Paris, Lyon,
+Marseille, Nice | Germany: Berlin, Munich, Hamburg, Frankfurt, Cologne | Italy: Rome, Milan, Venice, Naples, Florence
+| Spain: Madrid, Barcelona | Japan: Tokyo, Osaka, Kyoto | China: Beijing, Shanghai, Shenzhen, Guangzhou | India:
+Mumbai, Delhi, New Delhi, Bangalore, Noida, Chennai, Kolkata, Pune, Gurgaon | Australia: Sydney, Melbourne, Brisbane,
+Perth | Canada: Toronto, Vancouver, Montreal, Ottawa | Russia: Moscow | Brazil: Rio de Janeiro, Sao Paulo | Egypt:
+Cairo | Turkey: Istanbul | UAE: Dubai | Singapore: Singapore | Netherlands: Amsterdam | Belgium: Brussels | Austria:
+Vienna | Switzerland: Zurich, Geneva | Sweden: Stockholm | Norway: Oslo | Denmark: Copenhagen | Poland: Warsaw |
+Portugal: Lisbon | Greece: Athens | Ireland: Dublin | Korea: Seoul | Thailand: Bangkok | Indonesia: Jakarta |
+Malaysia: Kuala Lumpur | Mexico: Mexico City | Argentina: Buenos Aires | Kenya: Nairobi
+""")  # fmt: skip
+COUNTRIES = frozenset(name.strip() for name in """
+united states, usa, us, uk, united kingdom, england, scotland, france, germany, italy, spain, portugal, japan, china,
+india, brazil, canada, mexico, australia, russia, egypt, turkey, greece, norway, sweden, finland, denmark, poland,
+netherlands, belgium, austria, switzerland, ireland, kenya, nigeria, south africa, argentina, chile, peru, colombia,
+thailand, vietnam, indonesia, malaysia, singapore, south korea, korea, ukraine, israel, iran, iraq, saudi arabia,
+pakistan, bangladesh, new zealand, cuba, morocco, ethiopia, philippines, hungary, romania
+""".split(","))  # fmt: skip

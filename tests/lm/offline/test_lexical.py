@@ -1,4 +1,4 @@
-"""offline/lexical as a model: requests in, answers out."""
+"""offline/lexical as a language model: a request in, a response out."""
 
 from __future__ import annotations
 
@@ -55,27 +55,24 @@ def calls(choice: Choice) -> list[tuple[str, Any]]:
     return [(call.name, call.arguments) for call in choice.tool_calls]
 
 
-# --- choosing and abstaining ------------------------------------------------------------------------------
-
-
-def test_the_tool_that_the_question_speaks_of_is_called() -> None:
+def test_lexical_calls_the_tool_that_the_question_names() -> None:
     choice = ask("What are the opening hours of the Riverside branch?", *LIBRARY)
     assert calls(choice) == [("library.opening_hours", {"branch": "Riverside"})]
     assert choice.finish_reason == "tool_calls"
 
 
 @pytest.mark.parametrize("question", ["Who painted the Mona Lisa?", "Hello!", "", "Translate 'dog' to French."])
-def test_nothing_is_called_when_nothing_fits_and_the_answer_says_what_answers(question: str) -> None:
+def test_lexical_calls_nothing_and_names_itself_when_no_tool_fits(question: str) -> None:
     choice = ask(question, *LIBRARY)
     assert choice.tool_calls == ()
     assert "not a language model" in choice.text
 
 
-def test_a_call_that_lacks_a_value_is_not_made() -> None:
+def test_lexical_calls_nothing_when_a_required_value_is_missing() -> None:
     assert ask("How many books has the member borrowed?", LOANS).tool_calls == ()
 
 
-def test_tool_choice_is_heeded() -> None:
+def test_lexical_obeys_the_tool_choice() -> None:
     question = "What is the weather in Oslo?"
     assert ask(question, WEATHER, tool_choice=ToolChoice.NONE).tool_calls == ()
     assert [name for name, _ in calls(ask("Hello!", WEATHER, tool_choice=ToolChoice.REQUIRED))] == ["weather"]
@@ -83,23 +80,20 @@ def test_tool_choice_is_heeded() -> None:
     assert [name for name, _ in calls(ask(question, WEATHER, *LIBRARY, tool_choice=named))] == ["library.opening_hours"]
 
 
-def test_several_values_give_several_calls_unless_only_one_may_come() -> None:
+def test_lexical_makes_a_call_for_each_value_unless_parallel_calls_are_off() -> None:
     question = "What is the weather in Oslo and Rome?"
     assert calls(ask(question, WEATHER)) == [("weather", {"city": "Oslo"}), ("weather", {"city": "Rome"})]
     assert [call.id for call in ask(question, WEATHER).tool_calls] == ["call_0", "call_1"]
     assert len(ask(question, WEATHER, parallel_tool_calls=False).tool_calls) == 1
 
 
-def test_clauses_give_a_call_each() -> None:
+def test_lexical_makes_a_call_for_each_clause() -> None:
     question = "What is the weather in Oslo, and what are the opening hours of the Riverside branch?"
     assert {name for name, _ in calls(ask(question, WEATHER, *LIBRARY))} == {"weather", "library.opening_hours"}
 
 
-# --- loops --------------------------------------------------------------------------------------------------
-
-
 def run(question: str, results: dict[str, Any], *tools: JsonObject, most: int = 8) -> list[tuple[str, Any]]:
-    """Everything that is called until the model stops calling; a result that is an exception comes back as an error."""
+    """Return all calls until the model stops calling; an exception in ``results`` is returned as an error."""
     messages, made = [Message.user(question)], list[tuple[str, Any]]()
     for _ in range(most):
         choice = LEXICAL.respond(Request(tuple(messages), tools)).choices[0]
@@ -119,7 +113,7 @@ def _result(call: ToolCall, result: Any) -> ToolResult:
 FOUND = {"library.find_member": {"member_id": 31, "branch": "Hilltop"}, "library.count_loans": 4}
 
 
-def test_an_id_is_looked_up_and_used() -> None:
+def test_lexical_looks_up_an_id_before_the_call_with_the_id() -> None:
     assert run("How many books has Ann Lee borrowed?", FOUND, *LIBRARY, SUBMIT) == [
         ("library.find_member", {"name": "Ann Lee"}),
         ("library.count_loans", {"member_id": 31}),
@@ -127,14 +121,14 @@ def test_an_id_is_looked_up_and_used() -> None:
     ]
 
 
-def test_one_step_is_enough_where_one_step_answers() -> None:
+def test_lexical_stops_when_a_result_answers_the_question() -> None:
     assert run("Which branch does the member Ann Lee use?", FOUND, *LIBRARY, SUBMIT) == [
         ("library.find_member", {"name": "Ann Lee"}),
         ("submit", {"answer": "Hilltop"}),
     ]
 
 
-def test_a_failure_is_reported_and_not_repeated() -> None:
+def test_lexical_reports_a_failed_call_without_a_repetition() -> None:
     made = run(
         "How many books has Ann Lee borrowed?",
         {**FOUND, "library.find_member": LookupError("the desk is closed")},
@@ -145,15 +139,18 @@ def test_a_failure_is_reported_and_not_repeated() -> None:
     assert "the desk is closed" in made[-1][1]["answer"]
 
 
-def test_a_failure_is_reported_alike_whether_the_wire_flags_it_or_says_it() -> None:
+def test_lexical_reports_a_failure_in_a_flag_or_in_the_text() -> None:
     call = ToolCall("c1", "weather", {"city": "Oslo"})
     asked = (Message.user("What is the weather in Oslo?"), Message("assistant", (call,)))
-    told = [ToolResult("c1", "weather", "boom", is_error=True), ToolResult("c1", "weather", "ERROR: boom")]
-    answers = [LEXICAL.respond(Request((*asked, Message.tool(result)), (WEATHER,))).choices[0].text for result in told]
+    results_of_wires = [ToolResult("c1", "weather", "boom", is_error=True), ToolResult("c1", "weather", "ERROR: boom")]
+    answers = [
+        LEXICAL.respond(Request((*asked, Message.tool(result)), (WEATHER,))).choices[0].text
+        for result in results_of_wires
+    ]
     assert answers == ["I could not find this out: boom"] * 2
 
 
-def test_without_a_tool_for_it_the_answer_is_text() -> None:
+def test_lexical_answers_in_text_when_no_tool_takes_the_answer() -> None:
     messages = (
         Message.user("What is the weather in Oslo?"),
         Message.assistant("", [ToolCall("call_0", "weather", {"city": "Oslo"})]),
@@ -177,7 +174,7 @@ shapes = results | st.dictionaries(
     shapes,
 )
 @hypothesis_settings(max_examples=60)
-def test_every_loop_ends_and_no_call_is_made_twice(question: str, one: Any, other: Any) -> None:
+def test_lexical_ends_every_loop_and_makes_no_call_twice(question: str, one: Any, other: Any) -> None:
     given_results = {
         "library.find_member": one,
         "library.count_loans": other,
@@ -190,14 +187,11 @@ def test_every_loop_ends_and_no_call_is_made_twice(question: str, one: Any, othe
 
 @given(st.text(max_size=80))
 @hypothesis_settings(max_examples=60)
-def test_any_question_gets_an_answer_and_calls_fit_their_schema(question: str) -> None:
+def test_lexical_answers_any_question_with_text_or_valid_calls(question: str) -> None:
     choice = ask(question, *LIBRARY, WEATHER)
     assert choice.text or choice.tool_calls
     schemas = {t["function"]["name"]: t["function"]["parameters"] for t in (*LIBRARY, WEATHER)}  # type: ignore[index, call-overload]
     assert all(validator(schemas[call.name])(call.arguments) == [] for call in choice.tool_calls)  # type: ignore[index]
-
-
-# --- examples ---------------------------------------------------------------------------------------------------
 
 
 def turns(question: str, *answers: ToolCall, text: str = "") -> list[Message]:
@@ -205,7 +199,7 @@ def turns(question: str, *answers: ToolCall, text: str = "") -> list[Message]:
 
 
 @pytest.mark.parametrize("meant", ["weather", "concerts"])
-def test_examples_show_what_a_tool_is_for(meant: str) -> None:
+def test_lexical_chooses_the_tool_of_similar_demos(meant: str) -> None:
     concerts = tool("concerts", "Concerts in a city.", city="string")
     shown = [
         *turns("What is up in Rome tonight?", ToolCall("d0", meant, {"city": "Rome"})),
@@ -215,7 +209,7 @@ def test_examples_show_what_a_tool_is_for(meant: str) -> None:
     assert calls(LEXICAL.respond(request).choices[0]) == [(meant, {"city": "Lyon"})]
 
 
-def test_examples_show_when_to_call_nothing() -> None:
+def test_lexical_calls_nothing_when_a_similar_demo_calls_nothing() -> None:
     asked = "What is the weather like in King Lear?"
     shown = turns(
         "What is the weather like in the play King Lear?", text="That is no question for the weather service."
@@ -223,8 +217,6 @@ def test_examples_show_when_to_call_nothing() -> None:
     request = Request((*shown, Message.user(asked)), (WEATHER,))
     assert LEXICAL.respond(request).choices[0].tool_calls == ()
 
-
-# --- forms ------------------------------------------------------------------------------------------------------
 
 TEXT, INTEGER = {"type": "string"}, {"type": "integer"}
 
@@ -247,18 +239,18 @@ SCHEMAS: list[JsonObject] = [
 
 @given(st.text(max_size=60), st.sampled_from(SCHEMAS))
 @hypothesis_settings(max_examples=60)
-def test_a_schema_is_always_met(question: str, schema: JsonObject) -> None:
+def test_lexical_returns_json_that_is_valid_for_the_schema(question: str, schema: JsonObject) -> None:
     choice = ask(question, response_format=ResponseFormat(schema))
     assert validator(schema)(json.loads(choice.text)) == []
 
 
-def test_the_same_request_has_the_same_answer() -> None:
+def test_lexical_gives_equal_responses_to_equal_requests() -> None:
     request = Request((Message.user("How many books has Ann Lee borrowed?"),), LIBRARY)
     assert len({LM("offline/lexical").respond(request).choices[0].text for _ in range(3)}) == 1
     assert LEXICAL.respond(request) == LM("offline/lexical").respond(request)
 
 
-def test_usage_counts_words_read_and_written() -> None:
+def test_lexical_counts_words_as_tokens() -> None:
     usage = LEXICAL.respond(Request((Message.user("one two three"),))).usage
     assert usage.input_tokens == 3
     assert usage.output_tokens

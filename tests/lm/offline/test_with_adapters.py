@@ -1,4 +1,4 @@
-"""offline/lexical reads the prompts that adapters write, and answers in the form they teach."""
+"""offline/lexical reads the prompts of the adapters and answers in their form."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MESSAGE = "Ann Lee (ann@example.com) wants a double room for 3 nights, arrival o
 
 @pytest.mark.parametrize("capabilities", [Capabilities(), LEXICAL.capabilities], ids=["plain", "able"])
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
-def test_nested_outputs_in_every_form(adapter: Any, capabilities: Capabilities) -> None:
+def test_lexical_returns_nested_outputs_in_every_form(adapter: Any, capabilities: Capabilities) -> None:
     plan = adapter.plan(Book, capabilities)
     response = LEXICAL.respond(plan.format({"message": MESSAGE}))
     parsed = plan.parse(plan.normalize(response).choices[0])
@@ -60,7 +60,7 @@ def test_nested_outputs_in_every_form(adapter: Any, capabilities: Capabilities) 
 
 
 class Sort(Signature):
-    """Say what the message is about."""
+    """Find the topic of the message."""
 
     message: str = InputField()
     topic: str = OutputField()
@@ -75,7 +75,7 @@ DEMOS = [
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
-def test_labels_are_those_of_the_nearest_examples(adapter: Any) -> None:
+def test_lexical_returns_the_label_of_the_most_similar_demos(adapter: Any) -> None:
     plan = adapter.plan(Sort, LEXICAL.capabilities)
     for message, topic in [("Where is my parcel?", "delivery"), ("A second charge appeared on the card", "payment")]:
         response = LEXICAL.respond(plan.format({"message": message}, DEMOS))
@@ -88,7 +88,7 @@ def weather(city: str) -> str:
     Args:
         city: Name of the city.
     """
-    raise AssertionError("nobody may run this")
+    raise AssertionError("the tool must not run")
 
 
 class Act(Signature):
@@ -101,7 +101,7 @@ class Act(Signature):
 
 @pytest.mark.parametrize("schemas", ["full", "compact"])
 @pytest.mark.parametrize("capabilities", [Capabilities(), LEXICAL.capabilities], ids=["text", "native"])
-def test_calls_are_made_as_the_prompt_teaches_them(capabilities: Capabilities, schemas: Any) -> None:
+def test_lexical_makes_calls_in_the_form_of_the_prompt(capabilities: Capabilities, schemas: Any) -> None:
     plan = ChatAdapter(tool_schemas=schemas).plan(Act, capabilities)
     inputs = {"request": "What is the weather in Oslo?", "tools": [Tool(weather)]}
     response = plan.normalize(LEXICAL.respond(plan.format(inputs)), plan.tools_of(inputs))

@@ -1,4 +1,4 @@
-"""Words: stems bring forms of a word together, identifiers are cut at their seams."""
+"""Words: tokens, stems and the words of identifiers."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ SAME = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
-def test_forms_of_a_word_share_a_stem(one: str, other: str) -> None:
+def test_stem_is_equal_for_forms_of_a_word(one: str, other: str) -> None:
     assert stem(one) == stem(other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("city", "cite"), ("start", "star"), ("customer", "custom")])
-def test_other_words_do_not(one: str, other: str) -> None:
+def test_stem_differs_for_different_words(one: str, other: str) -> None:
     assert stem(one) != stem(other)
 
 
 @pytest.mark.parametrize(
     "name", ["lion_den.ZooKeeper", "lionDenZooKeeper", "LION_DEN_ZOO_KEEPER", "lion-den zoo keeper"]
 )
-def test_identifiers_are_cut_at_their_seams(name: str) -> None:
+def test_name_words_splits_identifiers_of_any_style(name: str) -> None:
     assert name_words(name) == tuple(map(stem, ["lion", "den", "zoo", "keeper"]))
 
 
-def test_content_stems_leave_out_small_words_and_numbers() -> None:
+def test_content_stems_omits_stop_words_and_numbers() -> None:
     assert content_stems("What is the height of the 3 towers?") == [stem("height"), stem("towers")]
 
 
 @given(st.text(max_size=80))
-def test_tokens_lie_where_they_say(text: str) -> None:
+def test_words_have_the_place_of_their_text(text: str) -> None:
     assert all(text[word.start : word.end] == word.text for word in words(text))
