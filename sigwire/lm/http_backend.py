@@ -142,12 +142,12 @@ class _SendEffect(NamedTuple):
 
 
 class _WireRoute(NamedTuple):
-    """One of the row's wires, ready for a model. ``resume``: how to go on with a paused turn, on wires that pause turns."""
+    """One of the row's wires, ready for a model. ``continuation``: the codec's function of that name, ``None`` without one."""
 
     codec: Codec[Any]
     target: Target[Any]
     wire: Wire
-    resume: Callable[[JsonValue, EncodedRequest], EncodedRequest | None] | None
+    continuation: Callable[[JsonValue, EncodedRequest], EncodedRequest | None] | None
 
 
 _Tools: TypeAlias = Literal["none", "functions", "builtin"]
@@ -248,7 +248,7 @@ class HttpBackend:
             )
             attempts.append(Attempt("retry" if len(attempts) > before else "ask", self._model, response.usage))
             bodies.append(body)
-            following = None if route.resume is None else route.resume(body, going_on)
+            following = None if route.continuation is None else route.continuation(body, going_on)
             if following is None or len(bodies) > _CONTINUATIONS:
                 break
             going_on = following
@@ -319,7 +319,7 @@ class HttpBackend:
             response, ends = collect(told), end_events(told)
             attempts.append(Attempt("retry" if len(attempts) > before else "ask", self._model, response.usage))
             bodies.append(response.raw)
-            following = None if route.resume is None else route.resume(response.raw, going_on)
+            following = None if route.continuation is None else route.continuation(response.raw, going_on)
             if following is None or len(bodies) > _CONTINUATIONS:
                 break
             going_on = following
@@ -381,7 +381,9 @@ class HttpBackend:
             target: Target[WireProfile] = Target(
                 row.prefix, name, dialect, self._capabilities, row.rule_for(name).facts
             )
-            route = self._routes[tools, elsewhere] = _WireRoute(codec, target, wire, getattr(codec, "resume", None))
+            route = self._routes[tools, elsewhere] = _WireRoute(
+                codec, target, wire, getattr(codec, "continuation", None)
+            )
         return route
 
     def _wire(self, tools: _Tools) -> Wire:
@@ -474,8 +476,8 @@ def _tell_all(response: Response) -> Emit:
 
 def _other_form(codec: Codec[Any], error: LMError, sent: EncodedRequest) -> EncodedRequest | None:
     """A refused request in another form, on wires that have one and as long as nothing of an answer was shown."""
-    otherwise: Callable[[LMError, EncodedRequest], EncodedRequest | None] | None = getattr(codec, "otherwise", None)
-    return otherwise(error, sent) if otherwise is not None and error.partial is None else None
+    alternative: Callable[[LMError, EncodedRequest], EncodedRequest | None] | None = getattr(codec, "alternative", None)
+    return alternative(error, sent) if alternative is not None and error.partial is None else None
 
 
 def _recovered(

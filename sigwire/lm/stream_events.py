@@ -23,7 +23,7 @@ from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError
-from sigwire.lm.codecs.shared.framing import splitter_for
+from sigwire.lm.codecs.shared.framing import make_frame_decoder
 from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, Target
 from sigwire.lm.http.reply_stream import ReplyReader
 
@@ -48,7 +48,7 @@ def emit_decoded(
     reply: ReplyReader, codec: StreamingCodec[Any], sent: EncodedRequest, target: Target[Any], told: list[StreamEvent]
 ) -> Steps[None]:
     """Read a reply to its end and tell its events, those of a piece at once; its ends are only put into ``told``."""
-    splitter, decoder = splitter_for(codec.FRAMING), codec.decoder(sent, target)
+    splitter, decoder = make_frame_decoder(codec.FRAMING), codec.decoder(sent, target)
     ended, failure = False, None
     while not ended and failure is None:
         piece: bytes | None = yield reply.next()

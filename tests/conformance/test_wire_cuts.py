@@ -8,7 +8,7 @@ import re
 import pytest
 
 from sigwire.core.json import JsonValue
-from sigwire.lm.codecs.shared.framing import splitter_for
+from sigwire.lm.codecs.shared.framing import make_frame_decoder
 from sigwire.lm.codecs.shared.interface import Framing
 from tests.conformance.recordings import Exchange, recorded
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not any(RECORDED.values()), reason="no recorded 
 
 
 def events(pieces: list[bytes], framing: Framing) -> list[JsonValue]:
-    splitter = splitter_for(framing)
+    splitter = make_frame_decoder(framing)
     return [event for piece in pieces for event in splitter.feed(piece)] + [*splitter.close()]
 
 

@@ -306,7 +306,7 @@ def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) 
     if exchange["id"] in EXCEPTIONS:
         pytest.skip(EXCEPTIONS[exchange["id"]])
     target = target_of(exchange)
-    request = read_request(exchange["request"], target.dialect)
+    request = read_request(exchange["request"], target.profile)
     assert same_form(gemini.encode(request, target).body) == same_form(exchange["request"])
     assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
 
@@ -314,7 +314,7 @@ def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) 
 def test_every_exception_is_still_one() -> None:
     for exchange in (exchange for exchange in EXCHANGES if exchange["id"] in EXCEPTIONS):
         target = target_of(exchange)
-        sent = gemini.encode(read_request(exchange["request"], target.dialect), target)
+        sent = gemini.encode(read_request(exchange["request"], target.profile), target)
         assert same_form(sent.body) != same_form(exchange["request"])
         assert {warning.feature for warning in sent.warnings} == {"schema"}
 

@@ -89,7 +89,7 @@ def test_a_recorded_citation_points_at_the_text_it_supports(exchange: Exchange) 
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
 def test_a_recorded_request_for_a_stream_is_read_and_written_again(exchange: Exchange) -> None:
     target = target_of(exchange)
-    sent = gemini.encode(read_request(exchange["request"], target.dialect), target, stream=True)
+    sent = gemini.encode(read_request(exchange["request"], target.profile), target, stream=True)
     assert same_form(sent.body) == same_form(exchange["request"])
     assert exchange["path"].endswith(re.sub("^/v1(beta)?/", "/", sent.path))
     assert exchange["query"] == urlencode(sent.query)

@@ -110,7 +110,9 @@ def test_a_recorded_refusal_of_a_call_is_a_call_with_the_complaint() -> None:
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
 def test_a_recorded_answer_put_into_history_is_sent_as_it_came(exchange: dict[str, Any]) -> None:
     target = target_of(exchange)
-    target = replace(target, dialect=replace(target.dialect, repair=replace(target.dialect.repair, ids=None)))
+    target = replace(
+        target, profile=replace(target.profile, history_rules=replace(target.profile.history_rules, ids=None))
+    )
     came = exchange["response"]["choices"][0]["message"]
     choice = openai_chat.decode(exchange["response"], sent_of(exchange), target).choices[0]
     written: Any = openai_chat.encode(Request((Message.user("q"), choice.message())), target).body["messages"]
@@ -129,7 +131,7 @@ def sent_back(message: dict[str, Any], target: Target[ChatProfile]) -> dict[str,
         }
         for call in message.get("tool_calls") or ()
     ]
-    field = target.dialect.replay
+    field = target.profile.replay
     details = message.get("reasoning_details") or None
     told = message.get(field) if field in ("reasoning", "reasoning_content") and not details else None
     return {"content": content or None, "calls": calls, "details": details, "thinking": told or None}
@@ -262,9 +264,9 @@ REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not Non
 def rewritten(exchange: dict[str, Any]) -> tuple[Request, dict[str, Any]]:
     target = target_of(exchange)
     # What the recorded program called the cap is up to it; ours follows the host.
-    if "max_completion_tokens" in exchange["request"] and target.dialect.options.get("max_tokens"):
-        target = replace(target, dialect=replace(target.dialect, options={}))
-    request = read_request(exchange["request"], target.dialect)
+    if "max_completion_tokens" in exchange["request"] and target.profile.options.get("max_tokens"):
+        target = replace(target, profile=replace(target.profile, options={}))
+    request = read_request(exchange["request"], target.profile)
     return request, openai_chat.encode(request, target).body
 
 

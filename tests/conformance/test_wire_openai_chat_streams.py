@@ -79,11 +79,11 @@ def test_a_recorded_request_for_a_stream_is_read_and_written_again(exchange: Exc
     if exchange["id"] in EXCEPTIONS:
         pytest.skip(EXCEPTIONS[exchange["id"]])
     target, body = target_of(exchange), exchange["request"]
-    if "max_completion_tokens" in body and target.dialect.options.get("max_tokens"):
-        target = replace(target, dialect=replace(target.dialect, options={}))
+    if "max_completion_tokens" in body and target.profile.options.get("max_tokens"):
+        target = replace(target, profile=replace(target.profile, options={}))
     # Whether counts are asked for was up to the recorded program; ours follows the host.
-    target = replace(target, dialect=replace(target.dialect, usage_in_streams="stream_options" in body))
-    sent = openai_chat.encode(read_request(body, target.dialect), target, stream=True)
+    target = replace(target, profile=replace(target.profile, usage_in_streams="stream_options" in body))
+    sent = openai_chat.encode(read_request(body, target.profile), target, stream=True)
     assert same_form(sent.body) == same_form(without_empty_turns(body))
 
 
@@ -91,7 +91,7 @@ def test_every_exception_is_still_one() -> None:
     for exchange in (exchange for exchange in REQUESTS if exchange["id"] in EXCEPTIONS):
         target = target_of(exchange)
         with pytest.raises(UnsupportedFeature, match="built-in"):
-            openai_chat.encode(read_request(exchange["request"], target.dialect), target, stream=True)
+            openai_chat.encode(read_request(exchange["request"], target.profile), target, stream=True)
 
 
 def test_counts_per_provider_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

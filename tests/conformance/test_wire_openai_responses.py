@@ -105,7 +105,7 @@ def test_a_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict
 
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
 def test_a_recorded_answer_put_into_history_is_sent_as_it_came(exchange: dict[str, Any]) -> None:
-    target = replace(target_of(exchange), dialect=OPENAI)
+    target = replace(target_of(exchange), profile=OPENAI)
     choice = openai_responses.decode(exchange["response"], sent_of(exchange), target).choices[0]
     stored = Message.from_json(json.loads(json.dumps(choice.message().to_json())))
     written: Any = openai_responses.encode(Request((Message.user("q"), stored)), target).body["input"]
@@ -223,7 +223,7 @@ def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) 
     if exchange["id"] in EXCEPTIONS:
         pytest.skip(EXCEPTIONS[exchange["id"]])
     target = target_of(exchange)
-    request = read_request(exchange["request"], target.dialect)
+    request = read_request(exchange["request"], target.profile)
     body = openai_responses.encode(request, target).body
     assert same_form(body) == same_form(exchange["request"])
     assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
@@ -232,7 +232,7 @@ def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) 
 def test_every_exception_is_still_one_and_its_items_are_the_same_in_another_order() -> None:
     for exchange in (exchange for exchange in REQUESTS if exchange["id"] in EXCEPTIONS):
         target = target_of(exchange)
-        sent = openai_responses.encode(read_request(exchange["request"], target.dialect), target)
+        sent = openai_responses.encode(read_request(exchange["request"], target.profile), target)
         ours, theirs = same_form(sent.body), same_form(exchange["request"])
         assert ours["input"] != theirs["input"]
         items, recorded_items = (

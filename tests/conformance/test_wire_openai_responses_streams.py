@@ -61,7 +61,7 @@ def test_the_last_event_may_leave_the_items_out(exchange: Exchange) -> None:
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
 def test_a_recorded_request_for_a_stream_is_read_and_written_again(exchange: Exchange) -> None:
     target = target_of(exchange)
-    request = read_request(exchange["request"], target.dialect)
+    request = read_request(exchange["request"], target.profile)
     sent = openai_responses.encode(request, target, stream=True)
     assert same_form(sent.body) == same_form(exchange["request"])
 

@@ -9,7 +9,7 @@ from typing import Any
 from sigwire.core.events import StreamEvent, collect
 from sigwire.core.json import JsonValue
 from sigwire.core.response import Response
-from sigwire.lm.codecs.shared.framing import splitter_for
+from sigwire.lm.codecs.shared.framing import make_frame_decoder
 from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, Target
 from tests.conformance.recordings import Exchange
 
@@ -29,7 +29,7 @@ class Streams:
 
     def events(self, exchange: Exchange, size: int = 100) -> list[Any]:
         """The events in the bytes of a reply, which come in pieces of this size."""
-        splitter, data = splitter_for(self.codec.FRAMING), exchange["response"].encode()
+        splitter, data = make_frame_decoder(self.codec.FRAMING), exchange["response"].encode()
         pieces = (data[start : start + size] for start in range(0, len(data), size))
         return [event for piece in pieces for event in splitter.feed(piece)] + [*splitter.close()]
 

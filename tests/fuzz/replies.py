@@ -19,7 +19,7 @@ from sigwire.effects.emitting import stream
 from sigwire.errors import LMError
 from sigwire.lm.codecs import anthropic, gemini, ollama, openai_chat, openai_responses
 from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, OPENAI
-from sigwire.lm.codecs.shared.framing import splitter_for
+from sigwire.lm.codecs.shared.framing import make_frame_decoder
 from sigwire.lm.codecs.shared.interface import Framing, StreamingCodec, Target
 from sigwire.lm.litellm.backend import LiteLLMProfile
 from tests.fuzz.source import Source, damaged, in_pieces
@@ -136,7 +136,7 @@ def splitter(source: Source) -> None:
 
 
 def _split(framing: Framing, pieces: Iterable[bytes]) -> tuple[list[Any], type[LMError] | None]:
-    reading, values = splitter_for(framing, LIMIT), list[Any]()
+    reading, values = make_frame_decoder(framing, LIMIT), list[Any]()
     try:
         for piece in pieces:
             values.extend(reading.feed(piece))
@@ -168,7 +168,7 @@ def bytes_of(wire: Wire, source: Source) -> None:
 
 
 def _batches(wire: Wire, pieces: Iterable[bytes]) -> Iterator[Callable[[], Iterable[Any]]]:
-    reading = splitter_for(wire.codec.FRAMING, LIMIT)
+    reading = make_frame_decoder(wire.codec.FRAMING, LIMIT)
     for piece in pieces:
         yield partial(reading.feed, piece)
     yield reading.close

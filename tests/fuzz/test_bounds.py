@@ -19,7 +19,7 @@ from sigwire.adapters.streaming import FieldReader
 from sigwire.adapters.streaming.partial_json import PartialJsonParser
 from sigwire.core.events import ChoiceEnd, TextDelta
 from sigwire.errors import LMError
-from sigwire.lm.codecs.shared.framing import splitter_for
+from sigwire.lm.codecs.shared.framing import make_frame_decoder
 from tests.fuzz.replies import LITELLM_CHUNKS, WIRES, Wire, check, read, run_chunks
 from tests.fuzz.texts import ADAPTERS, SIGNATURE
 from tests.lm.litellm.test_effects import CLAUDE, Package
@@ -85,7 +85,7 @@ BYTES = [
 
 def split(data: bytes) -> None:
     for framing in ("sse", "ndjson"):
-        splitter = splitter_for(framing, 10_000)
+        splitter = make_frame_decoder(framing, 10_000)
         try:
             for at in range(0, len(data), 5):
                 list(splitter.feed(data[at : at + 5]))

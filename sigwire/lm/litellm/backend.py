@@ -58,7 +58,7 @@ from sigwire.lm.codecs.openai_chat.partial_calls import PartialCall
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile, ReasoningNames
 from sigwire.lm.codecs.openai_chat.stream_decoder import ChatDecoder
 from sigwire.lm.codecs.shared.choices import join_responses, usage_of
-from sigwire.lm.codecs.shared.errors import CONTEXT_TEXTS, ErrorRule, lm_error, read_fault
+from sigwire.lm.codecs.shared.errors import CONTEXT_TEXTS, ErrorRule, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, ModelFacts, Target
 from sigwire.lm.codecs.shared.media import split_data_url
 from sigwire.lm.codecs.shared.options import Drop, Option, Place, require_feature
@@ -437,9 +437,9 @@ def encode_call(
     body = {**search, **sent.body}
     if isinstance(thinking := body.get("thinking"), dict):
         body["thinking"] = {"type": "enabled", **thinking}
-    if body.get("tool_choice") == "auto" and not target.dialect.forced_choice:
+    if body.get("tool_choice") == "auto" and not target.profile.forced_choice:
         del body["tool_choice"]  # the default, and LiteLLM may know no such argument for the model
-    if not target.dialect.many:
+    if not target.profile.many:
         body.pop("n", None)
     sent = sent._replace(body=body, warnings=(*sent.warnings, *lost, *serial))
     alone: dict[str, Any] = {"num_retries": 0, "max_retries": 0}
@@ -455,7 +455,7 @@ def _search_apart(
     searches = [tool for tool in request.tools if tool.get("type") == "web_search"]
     if not searches:
         return request, {}, ()
-    require_feature(target.dialect.web_search, "a built-in web search", target, "Use a function tool of your own.")
+    require_feature(target.profile.web_search, "a built-in web search", target, "Use a function tool of your own.")
     settings = searches[0].get("web_search")
     settings = settings if isinstance(settings, dict) else {}
     for limit in ("allowed_domains", "blocked_domains"):
@@ -472,7 +472,7 @@ def _search_apart(
 
 def _without_parallel(request: Request, target: Target[LiteLLMProfile]) -> tuple[Request, tuple[LMWarning, ...]]:
     wanted = request.parallel_tool_calls
-    if wanted is None or target.dialect.parallel_choice:
+    if wanted is None or target.profile.parallel_choice:
         return request, ()
     lost = LMWarning("parallel_tool_calls", f"{target.provider}/{target.model} cannot be kept to one call at a time.")
     return replace(request, parallel_tool_calls=None), () if wanted or not request.tools else (lost,)
@@ -499,12 +499,12 @@ class LiteLLMDecoder(ChatDecoder[LiteLLMProfile]):
         return usage_of(body.get("usage"), USAGE)
 
     def _begin(self, call: PartialCall) -> tuple[str, str]:
-        return self._numbered(call.id.partition(_SIGNED_ID)[0]), self.sent.names.decode(call.name)
+        return self._assign_call_id(call.id.partition(_SIGNED_ID)[0]), self.sent.names.decode(call.name)
 
 
 def _completed(choice: Choice, target: Target[LiteLLMProfile]) -> Choice:
     """The choice with what LiteLLM adds to OpenAI's shape."""
-    family = target.dialect.family
+    family = target.profile.family
     message = choice.raw.get("message") if isinstance(choice.raw, dict) else None
     message = message if isinstance(message, dict) else {}
     came = [_bare(part, family) if isinstance(part, ToolCall) else part for part in choice.message().parts]
@@ -547,7 +547,7 @@ def _kept(message: JsonObject, target: Target[LiteLLMProfile]) -> tuple[Part, ..
     specific = message.get("provider_specific_fields")
     if upstream in _SIGNED_TEXT and isinstance(specific, dict) and specific.get("thought_signatures"):
         fields["provider_specific_fields"] = {"thought_signatures": specific["thought_signatures"]}
-    return (OpaquePart(target.dialect.family, fields),) if fields else ()
+    return (OpaquePart(target.profile.family, fields),) if fields else ()
 
 
 def _images(message: JsonObject) -> list[Part]:
@@ -571,7 +571,7 @@ def failure(error: Exception, target: Target[LiteLLMProfile], key: str | None = 
         return LMTimeoutError("No answer through LiteLLM in time.", provider=target.provider, model=target.model)
     status: object = getattr(error, "status_code", None)
     body: JsonValue = getattr(error, "body", None)
-    fault = read_fault(
+    fault = read_error_body(
         status if isinstance(status, int) else None, _headers(error), body if isinstance(body, dict) else {}
     )
     classes = [cls.__name__ for cls in type(error).__mro__ if cls.__module__.partition(".")[0] in ("litellm", "openai")]

@@ -30,7 +30,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sigwire.core.lazy import lazy_names
-from sigwire.lm.codecs.anthropic.decoding import decode, decode_error, resume
+from sigwire.lm.codecs.anthropic.decoding import continuation, decode, decode_error
 from sigwire.lm.codecs.anthropic.encoding import encode
 from sigwire.lm.codecs.anthropic.profiles import ANTHROPIC, COMPATIBLE_MESSAGES, OUTPUT_SCHEMA, MessagesProfile
 from sigwire.lm.codecs.anthropic.tables import ERRORS, FINISH_REASONS, OPTIONS, STATUSES, USAGE
@@ -49,11 +49,11 @@ __all__ = [
     "STATUSES",
     "USAGE",
     "MessagesProfile",
+    "continuation",
     "decode",
     "decode_error",
     "decoder",
     "encode",
-    "resume",
 ]
 
 __getattr__ = lazy_names(__name__, stream_decoder="FRAMING decoder")

@@ -24,7 +24,7 @@ from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.lm.codecs.anthropic.profiles import NAMES, MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.codecs.shared.media import needs_media
+from sigwire.lm.codecs.shared.media import require_media
 from sigwire.lm.codecs.shared.options import require_feature
 from sigwire.lm.codecs.shared.tools import provider_data
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
@@ -100,7 +100,7 @@ def _encode_part(part: Part, role: Role, names: NameMap, target: Target[Messages
     require_feature(isinstance(part, _PLACES[role]), feature, target, "Move it to a user turn.")
     match part:
         case ToolCall():
-            return _encode_call(part, names, target.dialect)
+            return _encode_call(part, names, target.profile)
         case ToolResult():
             return _encode_result(part, target)
         case ThinkingPart():
@@ -137,7 +137,7 @@ def _result_content(result: ToolResult, target: Target[MessagesProfile]) -> Json
     if is_native(result.content) and not result.media:
         return result.content
     parts: tuple[MediaPart, ...] = (TextPart(result.text), *result.media)
-    blocks = [_encode_media(part, target) for part in parts if not is_left_out(part, target.dialect)]
+    blocks = [_encode_media(part, target) for part in parts if not is_left_out(part, target.profile)]
     return plain_content(blocks) if result.media and blocks else result.text
 
 
@@ -156,10 +156,10 @@ def _encode_media(part: MediaPart, target: Target[MessagesProfile]) -> JsonObjec
         case TextPart(text):
             return {"type": "text", "text": text}
         case ImagePart():
-            needs_media("image", target.dialect.media, target)
+            require_media("image", target.profile.media, target)
             return {"type": "image", "source": _image_source(part, target)}
         case FilePart():
-            needs_media("file", target.dialect.media, target)
+            require_media("file", target.profile.media, target)
             titled: JsonObject = {} if part.filename is None else {"title": part.filename}
             return {"type": "document", "source": _document_source(part, target), **titled}
         case AudioPart():

@@ -15,11 +15,11 @@ from sigwire.lm.codecs.anthropic.blocks import ANSWER_READERS, blocks_of, read_b
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.anthropic.tables import ERRORS, FINISH_REASONS, PAUSED, STATUSES, USAGE
 from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
-from sigwire.lm.codecs.shared.errors import ErrorBody, lm_error, read_body, read_fault
+from sigwire.lm.codecs.shared.errors import ErrorBody, lm_error, read_body, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
-__all__ = ["decode", "decode_error", "decode_usage", "error_in_success", "resume"]
+__all__ = ["continuation", "decode", "decode_error", "decode_usage", "error_in_success"]
 
 
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[MessagesProfile]) -> Response:
@@ -56,7 +56,7 @@ def error_in_success(body: JsonValue, target: Target[MessagesProfile]) -> LMErro
         fault = _fault(200, {}, body)
         status = next((STATUSES[code] for code in fault.codes if code in STATUSES), 200)
         return lm_error(replace(fault, status=status), ERRORS, target)
-    said = read_fault(200, {}, body).message or dumps(body)[:200]
+    said = read_error_body(200, {}, body).message or dumps(body)[:200]
     spoke = isinstance(body, str) and body.strip() and body.lstrip()[:1] != "<"
     error = LMUnexpectedError if spoke else LMServerError
     return error(f"The reply holds no content: {said}", model=target.model, provider=target.provider, status=200)
@@ -65,7 +65,7 @@ def error_in_success(body: JsonValue, target: Target[MessagesProfile]) -> LMErro
 def _decode_choice(
     bodies: Sequence[JsonObject], sent: EncodedRequest, target: Target[MessagesProfile]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
-    last, family = bodies[-1], target.dialect.family
+    last, family = bodies[-1], target.profile.family
     blocks = [block for body in bodies for block in blocks_of(body.get("content"))]
     reason = string_of(last, "stop_reason")
     blocks, cut = _without_cut_call(blocks, reason)
@@ -138,7 +138,7 @@ def decode_usage(body: JsonObject) -> Usage:
 # --- resume ------------------------------------------------------------------------------------------------
 
 
-def resume(body: JsonValue, sent: EncodedRequest) -> EncodedRequest | None:
+def continuation(body: JsonValue, sent: EncodedRequest) -> EncodedRequest | None:
     """The request that goes on with a turn the provider paused; ``None`` where the turn is over.
 
     What was said so far goes back unchanged, with the same tools, and in the same container if there is one. Send it,
@@ -150,9 +150,9 @@ def resume(body: JsonValue, sent: EncodedRequest) -> EncodedRequest | None:
     >>> from sigwire.lm.codecs.anthropic import ANTHROPIC, encode
     >>> sent = encode(Request((Message.user("q"),)), Target("anthropic", "m", ANTHROPIC))
     >>> paused = {"content": [{"type": "text", "text": "Well"}], "stop_reason": "pause_turn"}
-    >>> resume(paused, sent).body["messages"][1]
+    >>> continuation(paused, sent).body["messages"][1]
     {'role': 'assistant', 'content': [{'type': 'text', 'text': 'Well'}]}
-    >>> resume({**paused, "stop_reason": "end_turn"}, sent)
+    >>> continuation({**paused, "stop_reason": "end_turn"}, sent)
     """
     body = body[-1] if isinstance(body, list) and body else body
     if not isinstance(body, dict) or string_of(body, "stop_reason") not in PAUSED:
@@ -191,7 +191,7 @@ def decode_error(
 
 def _fault(status: int, headers: Mapping[str, str], body: JsonValue) -> ErrorBody:
     """What the body says, its ``details.error_code`` among the codes."""
-    fault = read_fault(status, headers, body)
+    fault = read_error_body(status, headers, body)
     error = body.get("error") if isinstance(body, dict) else None
     code = string_of(error.get("details"), "error_code") if isinstance(error, dict) else None
     return fault if code is None else replace(fault, codes=(*fault.codes, code.lower()))

@@ -23,9 +23,9 @@ from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
     drop_options,
-    finish,
     headers_for,
-    merge,
+    merge_extra_body,
+    merge_objects,
     place_options,
     repeat_warning,
     requested_choices,
@@ -33,7 +33,7 @@ from sigwire.lm.codecs.shared.options import (
     schema_instruction,
 )
 from sigwire.lm.codecs.shared.schema import compile_schema
-from sigwire.lm.codecs.shared.tools import name_map, offer
+from sigwire.lm.codecs.shared.tools import name_map, offered_tools
 
 __all__ = ["encode"]
 
@@ -46,11 +46,11 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
     >>> sent.path, sent.body
     ('/v1/messages', {'model': 'm', 'max_tokens': 4096, 'messages': [{'role': 'user', 'content': 'q'}]})
     """
-    dialect, notes = target.dialect, WarningList()
+    dialect, notes = target.profile, WarningList()
     history = normalize_history(request.messages, _repair_rules(target))
-    names = name_map(request.tools, history.called, dialect.names)
+    names = name_map(request.tools, history.call_names, dialect.names)
     notes.add(*history.warnings)
-    tools = offer(request, names, target)
+    tools = offered_tools(request, names, target)
     notes.add(*tools.warnings)
     output, instruction = _encode_output(request.response_format, bool(request.tools), target, notes)
     thinking = encode_reasoning(request, target, notes)
@@ -63,7 +63,7 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
         **_encode_system(system, instruction, target),
         "messages": cast(JsonValue, _encode_messages(turns, names, target, notes)),
         **encode_tools(tools, request, thinking, target, notes),
-        **merge(output, thinking.fields),
+        **merge_objects(output, thinking.fields),
         **options,
         **_encode_stop(request, target, notes),
         **_encode_metadata(request, target),
@@ -72,7 +72,7 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
     }
     return EncodedRequest(
         dialect.path.format(model=target.model),
-        finish(body, request),
+        merge_extra_body(body, request),
         {},
         headers_for(request, dialect),
         tuple(notes.warnings),
@@ -83,7 +83,7 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
 
 
 def _repair_rules(target: Target[MessagesProfile]) -> HistoryRules:
-    return replace(target.repair, system="keep") if target.facts.later_system else target.repair
+    return replace(target.history_rules, system="keep") if target.facts.later_system else target.history_rules
 
 
 def _media_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
@@ -98,7 +98,7 @@ def _media_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
 
 def _option_table(thinks: bool, request: Request, target: Target[MessagesProfile]) -> OptionTable:
     """The wire's table with what the host, its version and the model refuse put over it."""
-    facts, dialect, asked = target.facts, target.dialect, request.options
+    facts, dialect, asked = target.facts, target.profile, request.options
     table = dict(OPTIONS)
     if asked.get("temperature") is not None and dialect.temperature_or_top_p:
         table |= drop_options(["top_p"], "it takes temperature or top_p, not both; top_p was left out.")
@@ -165,7 +165,7 @@ def _encode_output(
     try:
         require_feature(not _is_open(schema), "an output object of any keys", target, "Declare its keys.")
         compiled, warnings = compile_schema(
-            schema, target.dialect.output_schema, f"the output {wanted.name!r}", target.shown
+            schema, target.profile.output_schema, f"the output {wanted.name!r}", target.label
         )
     except UnsupportedFeature as refusal:
         # Sent with less than the schema says, the answer could not fit it; said in words, it can.

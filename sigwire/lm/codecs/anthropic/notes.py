@@ -19,4 +19,4 @@ class WarningList:
         self.warnings.extend(warnings)
 
     def say(self, feature: str, target: Target[MessagesProfile], detail: str) -> None:
-        self.add(LMWarning(feature, f"{target.shown} {detail}"))
+        self.add(LMWarning(feature, f"{target.label} {detail}"))

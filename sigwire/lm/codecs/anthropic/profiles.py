@@ -56,7 +56,7 @@ class MessagesProfile(WireProfile):
     names: NameRules = NAMES
     tool_schema: SchemaRules = _OBJECT_ROOT
     output_schema: SchemaRules = OUTPUT_SCHEMA
-    repair: HistoryRules = _HISTORY
+    history_rules: HistoryRules = _HISTORY
     version: str = "2023-06-01"
     media: frozenset[str] = frozenset({"image", "file"})
     efforts: tuple[str, ...] = ("off", "low", "medium", "high", "xhigh", "max")

@@ -129,7 +129,7 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
     def _message_start(self, event: JsonObject) -> _Events:
         message = object_of(event.get("message"))
         self._message = {**self._message, **message}
-        yield from self._begins(string_of(message, "id"), string_of(message, "model"))
+        yield from self._start_response(string_of(message, "id"), string_of(message, "model"))
         if "usage" in message:
             yield from self._count(message["usage"])
 
@@ -144,12 +144,12 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         counts: JsonObject = {**object_of(self._message.get("usage")), **without(object_of(usage), ())}
         if counts:
             self._message = {**self._message, "usage": counts}
-        yield from self._counts(self._spent + decode_usage(self._message))
+        yield from self._update_usage(self._spent + decode_usage(self._message))
 
     # --- blocks
 
     def _block_start(self, event: JsonObject) -> _Events:
-        yield from self._begins(None, None)
+        yield from self._start_response(None, None)
         yield from self._open_block(event.get("index"), object_of(event.get("content_block")))
 
     def _open_block(self, index: JsonValue, data: JsonObject) -> _Events:
@@ -158,12 +158,12 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         block = self._open = _PartialBlock(index, data, citations=[*cited] if isinstance(cited, list) else [])
         kind = string_of(data, "type")
         if kind == "tool_use":
-            block.call_id = self._numbered(string_of(data, "id"))
-            yield from self._choice.call(block.call_id, self.sent.names.decode(string_of(data, "name") or ""))
+            block.call_id = self._assign_call_id(string_of(data, "id"))
+            yield from self._choice.start_call(block.call_id, self.sent.names.decode(string_of(data, "name") or ""))
         elif kind == "text":
-            yield from self._choice.text(string_of(data, "text") or "")
+            yield from self._choice.emit_text(string_of(data, "text") or "")
         elif kind == "thinking":
-            yield from self._choice.reasoning(string_of(data, "thinking") or "")
+            yield from self._choice.emit_reasoning(string_of(data, "thinking") or "")
 
     def _block_delta(self, event: JsonObject) -> _Events:
         delta = object_of(event.get("delta"))
@@ -189,25 +189,25 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
             return
         data = block.whole()
         self._blocks.append(data)
-        for part in read_block(data, self.target.dialect.family, self.sent.names, ANSWER_READERS):
+        for part in read_block(data, self.target.profile.family, self.sent.names, ANSWER_READERS):
             if isinstance(part, ToolCall):
                 self._choice.end_call(replace(part, id=block.call_id))
             elif isinstance(part, TextPart):
                 self._choice.end_text()
             else:
-                yield from self._choice.part(part)
+                yield from self._choice.emit_part(part)
 
     # --- deltas
 
     def _text(self, block: _PartialBlock, delta: JsonObject) -> _Events:
         piece = string_of(delta, "text") or ""
         block.add("text", piece)
-        yield from self._choice.text(piece)
+        yield from self._choice.emit_text(piece)
 
     def _thinking(self, block: _PartialBlock, delta: JsonObject) -> _Events:
         piece = string_of(delta, "thinking") or ""
         block.add("thinking", piece)
-        yield from self._choice.reasoning(piece)
+        yield from self._choice.emit_reasoning(piece)
 
     def _signature(self, block: _PartialBlock, delta: JsonObject) -> _Events:
         block.data = {**block.data, "signature": string_of(delta, "signature") or ""}
@@ -217,7 +217,7 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         piece = string_of(delta, "partial_json") or ""
         block.add(_INPUT, piece)
         if string_of(block.data, "type") == "tool_use":
-            yield from self._choice.arguments(piece)
+            yield from self._choice.emit_arguments(piece)
 
     def _citation(self, block: _PartialBlock, delta: JsonObject) -> _Events:
         block.citations.append(delta.get("citation"))
@@ -237,14 +237,14 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
             return
         yield from self._close_block()
         if not isinstance(self._message.get("stop_reason"), str):
-            raise self._cut_off()
+            raise self._truncation_error()
         body: JsonObject = {**self._message, "content": self._blocks}
         self._before.append(body)
         bodies: JsonValue = body if len(self._before) == 1 else cast(JsonValue, self._before.copy())
         response = decode(bodies, self.sent, self.target)
         self._spent = response.usage
         self._message, self._blocks = {}, []
-        yield from self._ends(response, [self._choice])
+        yield from self._end_response(response, [self._choice])
 
     _HANDLERS: ClassVar[Mapping[str, _Handler]] = {
         "content_block_delta": _block_delta,

@@ -9,7 +9,7 @@ from sigwire.core.request import Request
 from sigwire.lm.codecs.anthropic.notes import WarningList
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.codecs.shared.reasoning import asked_reasoning, budget_for, fit_effort
+from sigwire.lm.codecs.shared.reasoning import budget_for, fit_effort, requested_reasoning
 
 __all__ = ["ThinkingParameters", "encode_reasoning", "forces_call"]
 
@@ -31,15 +31,15 @@ _DISABLED: JsonObject = {"thinking": {"type": "disabled"}}
 
 
 def encode_reasoning(request: Request, target: Target[MessagesProfile], notes: WarningList) -> ThinkingParameters:
-    facts, asked = target.facts, asked_reasoning(request)
+    facts, asked = target.facts, requested_reasoning(request)
     limit, forces = _max_tokens(request, target), facts.forced_choice_with_reasoning
-    efforts = target.dialect.efforts if facts.efforts is None else facts.efforts
+    efforts = target.profile.efforts if facts.efforts is None else facts.efforts
     by_budget = facts.thinking == "budget"
     if asked is None:
         return ThinkingParameters(limit, {}, facts.default_effort not in (None, "off"), forces)
-    if asked.off and facts.thinking == "none":
+    if asked.is_off and facts.thinking == "none":
         return ThinkingParameters(limit, {}, False)
-    if asked.off and (by_budget or "off" in efforts):
+    if asked.is_off and (by_budget or "off" in efforts):
         return ThinkingParameters(limit, _DISABLED, False)
     if by_budget:
         budget, warnings = budget_for(asked, target)

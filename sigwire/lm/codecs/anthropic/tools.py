@@ -43,7 +43,7 @@ def _encode_offered(tools: OfferedTools, request: Request, target: Target[Messag
             yield _encode_builtin(*next(builtin), target)
             continue
         function = next(functions)
-        extra = tool.get(target.dialect.family)
+        extra = tool.get(target.profile.family)
         yield {**function, **extra} if isinstance(extra, dict) else function
 
 
@@ -56,7 +56,7 @@ _OWN_TYPE = re.compile(r"\w+_\d{8}")  # code_execution_20260120
 
 
 def _encode_builtin(kind: str, settings: JsonObject, target: Target[MessagesProfile]) -> JsonObject:
-    own = target.dialect.web_search
+    own = target.profile.web_search
     if kind == "web_search":
         require_feature(own is not None, "web search", target, "Use a function tool of your own.")
         return _encode_web_search(cast(str, own), settings, target)
@@ -86,6 +86,6 @@ def _encode_choice(
     if tools.choice == "required" and not forces_call(thinking, target):
         notes.say("tool_choice", target, "cannot be made to call a tool; the choice was left to the model.")
         return {"type": "auto"}, bool(tools.allowed)
-    if tools.named:
-        return {"type": "tool", "name": tools.named}, False
+    if tools.forced_name:
+        return {"type": "tool", "name": tools.forced_name}, False
     return {"type": _CHOICES[tools.choice]}, bool(tools.allowed) and tools.choice != "none"

@@ -31,8 +31,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sigwire.core.lazy import lazy_names
-from sigwire.lm.codecs.gemini.decoding import decode, decode_error, resume
-from sigwire.lm.codecs.gemini.encoding import encode, otherwise
+from sigwire.lm.codecs.gemini.decoding import continuation, decode, decode_error
+from sigwire.lm.codecs.gemini.encoding import alternative, encode
 from sigwire.lm.codecs.gemini.profiles import GEMINI, VERTEX, GeminiProfile
 from sigwire.lm.codecs.gemini.tables import BUILTIN, ERRORS, FINISH_REASONS, OPTIONS, UNSIGNED, USAGE
 
@@ -50,12 +50,12 @@ __all__ = [
     "USAGE",
     "VERTEX",
     "GeminiProfile",
+    "alternative",
+    "continuation",
     "decode",
     "decode_error",
     "decoder",
     "encode",
-    "otherwise",
-    "resume",
 ]
 
 __getattr__ = lazy_names(__name__, stream_decoder="FRAMING decoder")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.lm.codecs.shared.untrusted import at, objects_of, string_of
+from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, value_at
 
 __all__ = ["decode_citations"]
 
@@ -13,9 +13,9 @@ __all__ = ["decode_citations"]
 def decode_citations(candidate: JsonObject, wires: Sequence[JsonObject]) -> Iterator[JsonObject]:
     """Each supported piece of the text with each of its sources, sources of no piece, quotations, pages that were read."""
     grounding = candidate.get("groundingMetadata")
-    chunks = objects_of(at(grounding, "groundingChunks"))
+    chunks = objects_of(value_at(grounding, "groundingChunks"))
     cited: set[int] = set()
-    for support in objects_of(at(grounding, "groundingSupports")):
+    for support in objects_of(value_at(grounding, "groundingSupports")):
         indices = support.get("groundingChunkIndices")
         for index in indices if isinstance(indices, list) else ():
             if isinstance(index, int) and 0 <= index < len(chunks):
@@ -23,9 +23,9 @@ def decode_citations(candidate: JsonObject, wires: Sequence[JsonObject]) -> Iter
                 yield {**_source(chunks[index]), **_span(support.get("segment"), wires)}
     yield from (_source(chunk) for number, chunk in enumerate(chunks) if number not in cited)
     quoted = candidate.get("citationMetadata")
-    for citation in (*objects_of(at(quoted, "citations")), *objects_of(at(quoted, "citationSources"))):
+    for citation in (*objects_of(value_at(quoted, "citations")), *objects_of(value_at(quoted, "citationSources"))):
         yield {**_source({"web": citation}), **_span(citation, wires)}
-    for page in objects_of(at(candidate, "urlContextMetadata.urlMetadata")):
+    for page in objects_of(value_at(candidate, "urlContextMetadata.urlMetadata")):
         yield {"type": "url_citation", "url": page.get("retrievedUrl")}
 
 

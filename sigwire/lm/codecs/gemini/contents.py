@@ -61,7 +61,7 @@ def encode_contents(
             contents.append((role, parts))
     warnings = _detail_warnings(messages)
     if not contents:
-        contents.append(("user", [{"text": target.dialect.repair.first_user or ""}]))
+        contents.append(("user", [{"text": target.profile.history_rules.first_user or ""}]))
         warnings += (LMWarning("messages", "The request has no turn beside the system's; an empty one was sent."),)
     return [{"role": role, "parts": cast(JsonValue, parts)} for role, parts in contents], warnings
 
@@ -83,7 +83,7 @@ def _signed(messages: Sequence[Message], target: Target[GeminiProfile]) -> Itera
             continue
         calls = message.tool_calls
         if target.facts.signed_calls and number > start and calls and not _is_signed(calls[0], target):
-            family = target.dialect.family
+            family = target.profile.family
             data: JsonObject = {**provider_data(calls[0], family), SIGNATURE: UNSIGNED}
             first = replace(calls[0], provider_data={family: data})
             yield replace(message, parts=tuple(first if part is calls[0] else part for part in message.parts))
@@ -105,7 +105,7 @@ def _current_turn(messages: Sequence[Message]) -> int:
 
 
 def _is_signed(call: ToolCall, target: Target[GeminiProfile]) -> bool:
-    return bool(provider_data(call, target.dialect.family).get(SIGNATURE))
+    return bool(provider_data(call, target.profile.family).get(SIGNATURE))
 
 
 def _encode_turn(message: Message, names: NameMap, target: Target[GeminiProfile]) -> tuple[str, list[JsonObject]]:
@@ -123,7 +123,7 @@ def _encode_model(parts: Iterable[Part], names: NameMap, target: Target[GeminiPr
         if isinstance(part, ThinkingPart):
             _encode_thinking(part, wires, sealing=isinstance(before, TextPart | ImagePart | AudioPart | FilePart))
         elif isinstance(part, ToolCall):
-            wires.append(_encode_call(part, names, target.dialect.family))
+            wires.append(_encode_call(part, names, target.profile.family))
         else:
             wires.append(encode_part(part))
         before = part

@@ -19,11 +19,11 @@ from sigwire.lm.codecs.gemini.parts import decode_part
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import CONTINUED, ERRORS, FINISH_REASONS, USAGE
 from sigwire.lm.codecs.shared.choices import resolve_finish
-from sigwire.lm.codecs.shared.errors import ErrorBody, ErrorRule, lm_error, read_body, read_fault
+from sigwire.lm.codecs.shared.errors import ErrorBody, ErrorRule, lm_error, read_body, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.untrusted import at, is_number, object_of, objects_of, string_of
+from sigwire.lm.codecs.shared.untrusted import is_number, object_of, objects_of, string_of, value_at
 
-__all__ = ["candidate_index", "decode", "decode_error", "decode_usage", "error_in_success", "resume"]
+__all__ = ["candidate_index", "continuation", "decode", "decode_error", "decode_usage", "error_in_success"]
 
 
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[GeminiProfile]) -> Response:
@@ -87,8 +87,8 @@ def error_in_success(body: JsonValue, target: Target[GeminiProfile]) -> LMError:
 def _decode_candidate(
     candidate: JsonObject, sent: EncodedRequest, target: Target[GeminiProfile]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
-    wires = objects_of(at(candidate, "content.parts"))
-    parts = [part for wire in wires for part in decode_part(wire, sent.names, target.dialect.family)]
+    wires = objects_of(value_at(candidate, "content.parts"))
+    parts = [part for wire in wires for part in decode_part(wire, sent.names, target.profile.family)]
     found = number_calls((part for part in parts if isinstance(part, ToolCall)), sent.call_ids)
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
     reason, calls, warnings = resolve_finish(candidate.get("finishReason"), FINISH_REASONS, text=text, calls=found)
@@ -158,7 +158,7 @@ def _logprob(token: JsonObject) -> JsonObject:
 # --- resume --------------------------------------------------------------------------------------------------
 
 
-def resume(body: JsonValue, sent: EncodedRequest) -> EncodedRequest | None:
+def continuation(body: JsonValue, sent: EncodedRequest) -> EncodedRequest | None:
     """The request that goes on with an answer that is longer than one reply; ``None`` where there is nothing to go on with.
 
     It is the same request again, with the token of the reply. Send it, ask again, and give decode() the list of all bodies;
@@ -169,9 +169,9 @@ def resume(body: JsonValue, sent: EncodedRequest) -> EncodedRequest | None:
     >>> from sigwire.lm.codecs.gemini import GEMINI, encode
     >>> sent = encode(Request((Message.user("q"),)), Target("gemini", "m", GEMINI))
     >>> candidate = {"finishReason": "CONTINUATION", "continuationToken": "AAEC"}
-    >>> resume({"candidates": [candidate]}, sent).body["continuationToken"]
+    >>> continuation({"candidates": [candidate]}, sent).body["continuationToken"]
     'AAEC'
-    >>> resume({"candidates": [{**candidate, "finishReason": "STOP"}]}, sent)
+    >>> continuation({"candidates": [{**candidate, "finishReason": "STOP"}]}, sent)
     """
     body = body[-1] if isinstance(body, list) and body else body
     candidates = objects_of(object_of(body).get("candidates"))
@@ -201,9 +201,9 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, tar
 
 def _read_fault(status: int, headers: Mapping[str, str], body: JsonValue) -> ErrorBody:
     """The usual reading; then Google's reasons come first among the codes, and its words before its numbers."""
-    fault = read_fault(status, headers, body)
+    fault = read_error_body(status, headers, body)
     body = body[0] if isinstance(body, list) and body else body
-    details = objects_of(at(body, "error.details"))
+    details = objects_of(value_at(body, "error.details"))
     reasons = [reason.lower() for detail in details if (reason := string_of(detail, "reason"))]
     limits = [violation for detail in details for violation in objects_of(detail.get("violations"))]
     if any("perday" in (string_of(limit, "quotaId") or "").lower() for limit in limits):

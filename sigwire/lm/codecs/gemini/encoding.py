@@ -19,18 +19,18 @@ from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
     drop_options,
-    finish,
     headers_for,
-    merge,
+    merge_extra_body,
+    merge_objects,
     place_options,
     require_feature,
     schema_instruction,
 )
-from sigwire.lm.codecs.shared.reasoning import asked_reasoning, budget_for, fit_effort
+from sigwire.lm.codecs.shared.reasoning import budget_for, fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.schema import compile_schema
-from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, encode_functions, name_map, offer
+from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, encode_functions, name_map, offered_tools
 
-__all__ = ["encode", "otherwise"]
+__all__ = ["alternative", "encode"]
 
 
 def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = False) -> EncodedRequest:
@@ -42,9 +42,9 @@ def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = Fa
     >>> sent.path, sent.body
     ('/v1/models/gemini-x:generateContent', {'contents': [{'role': 'user', 'parts': [{'text': 'q'}]}]})
     """
-    history = normalize_history(request.messages, target.repair)
-    names = name_map(request.tools, history.called, target.dialect.names)
-    tools = offer(request, names, target)
+    history = normalize_history(request.messages, target.history_rules)
+    names = name_map(request.tools, history.call_names, target.profile.names)
+    tools = offered_tools(request, names, target)
     output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
     thinking, thinks, thinking_warnings = _encode_reasoning(request, target)
     options, option_warnings = place_options(request.options, _option_table(thinks, target), target)
@@ -59,22 +59,22 @@ def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = Fa
     lost = (history.warnings, content_warnings, tools.warnings, tool_warnings, format_warnings, thinking_warnings)
     return EncodedRequest(
         _path(target, stream),
-        finish(body, request),
+        merge_extra_body(body, request),
         {"alt": "sse"} if stream else {},
-        headers_for(request, target.dialect),
+        headers_for(request, target.profile),
         (*itertools.chain(*lost), *option_warnings),
         names,
         history.call_ids,
     )
 
 
-def otherwise(error: LMError, sent: EncodedRequest) -> EncodedRequest | None:
+def alternative(error: LMError, sent: EncodedRequest) -> EncodedRequest | None:
     """A request for several candidates once for each of them, where ``error`` says that the model gives one at a time.
 
     >>> from sigwire.core.messages import Message
     >>> from sigwire.lm.codecs.gemini import GEMINI
     >>> sent = encode(Request((Message.user("q"),), options={"n": 2}), Target("gemini", "gemini-x", GEMINI))
-    >>> other = otherwise(LMInvalidRequestError("Multiple candidates is not enabled for this model."), sent)
+    >>> other = alternative(LMInvalidRequestError("Multiple candidates is not enabled for this model."), sent)
     >>> other.repeat, other.body["generationConfig"], other.warnings[0].feature
     (2, {'candidateCount': 1}, 'n')
     """
@@ -89,7 +89,7 @@ def otherwise(error: LMError, sent: EncodedRequest) -> EncodedRequest | None:
 
 
 def _path(target: Target[GeminiProfile], stream: bool) -> str:
-    dialect, model = target.dialect, target.model
+    dialect, model = target.profile, target.model
     preview = not dialect.preview_names.isdisjoint(re.split(r"[-/]", model))
     return dialect.path.format(
         version=dialect.preview_version if preview else dialect.version,
@@ -99,7 +99,7 @@ def _path(target: Target[GeminiProfile], stream: bool) -> str:
 
 
 def _with_generation(options: JsonObject, config: JsonObject) -> JsonObject:
-    return merge(options, {"generationConfig": config}) if config else options
+    return merge_objects(options, {"generationConfig": config}) if config else options
 
 
 # --- options, reasoning, structured output
@@ -107,7 +107,7 @@ def _with_generation(options: JsonObject, config: JsonObject) -> JsonObject:
 
 def _option_table(thinks: bool, target: Target[GeminiProfile]) -> OptionTable:
     facts = target.facts
-    table = {**OPTIONS, **target.dialect.options}
+    table = {**OPTIONS, **target.profile.options}
     if facts.sampling == "never" or (facts.sampling == "unless_reasoning" and thinks):
         table |= drop_options(SAMPLING, "a model that reasons takes no sampling options; it was left out.")
     if not facts.stop:
@@ -119,17 +119,17 @@ def _encode_reasoning(
     request: Request, target: Target[GeminiProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     """What asks for thinking, whether the model will think, and what could not be asked for."""
-    asked, facts = asked_reasoning(request), target.facts
+    asked, facts = requested_reasoning(request), target.facts
     if asked is None:
         return {}, facts.default_effort not in (None, "off"), ()
-    if asked.off and facts.thinking == "none":
+    if asked.is_off and facts.thinking == "none":
         return {}, False, ()  # it does not reason anyway
     if facts.thinking == "budget":
-        if asked.off and (facts.efforts is None or "off" in facts.efforts):
+        if asked.is_off and (facts.efforts is None or "off" in facts.efforts):
             return {"thinkingConfig": {"thinkingBudget": 0}}, False, ()
-        budget, warnings = budget_for(replace(asked, effort=None, budget=0) if asked.off else asked, target)
+        budget, warnings = budget_for(replace(asked, effort=None, budget=0) if asked.is_off else asked, target)
         return {"thinkingConfig": {"thinkingBudget": budget, "includeThoughts": True}}, True, warnings
-    efforts = target.dialect.efforts if facts.efforts is None else facts.efforts
+    efforts = target.profile.efforts if facts.efforts is None else facts.efforts
     levels = [effort for effort in efforts if effort != "off"] if facts.thinking == "effort" else []
     level, warnings = fit_effort(asked, levels, target)
     return {"thinkingConfig": {"thinkingLevel": level, "includeThoughts": True}}, True, warnings
@@ -149,14 +149,14 @@ def _encode_output(
     if schema is not None and able.json_schema and not apart:
         try:
             compiled, lost = compile_schema(
-                schema, target.dialect.output_schema, f"the output {wanted.name!r}", target.shown
+                schema, target.profile.output_schema, f"the output {wanted.name!r}", target.label
             )
         except UnsupportedFeature as refusal:
             said = LMWarning("response_format", f"{refusal} It was asked for in words.")
             return native, schema_instruction(schema), (said,)
         return {"responseMimeType": JSON_TYPE, "responseJsonSchema": compiled}, "", lost
     why = "beside tools " if apart else ""
-    detail = f"{target.shown} has no structured output by schema {why}here; it was asked for in words."
+    detail = f"{target.label} has no structured output by schema {why}here; it was asked for in words."
     return native, schema_instruction(schema), (LMWarning("response_format", detail),)
 
 
@@ -179,13 +179,13 @@ def _encode_tools(
         sent.append({key: wire})
         warnings += lost
     if tools.functions:
-        functions = tools.only_allowed() if narrowed else tools.functions
+        functions = tools.allowed_functions() if narrowed else tools.functions
         sent.append({"functionDeclarations": [*encode_functions(functions, _encode_function)]})
     config: JsonObject = {"functionCallingConfig": choice} if choice else {}
-    if both and target.dialect.announce_builtin:
+    if both and target.profile.announce_builtin:
         config["includeServerSideToolInvocations"] = True
     if parallel is False and tools.functions and tools.choice != "none":
-        detail = f"{target.shown} cannot be kept from calling several tools at once."
+        detail = f"{target.label} cannot be kept from calling several tools at once."
         warnings += (LMWarning("parallel_tool_calls", detail),)
     return {**({"tools": sent} if sent else {}), **({"toolConfig": config} if config else {})}, warnings
 
@@ -199,10 +199,10 @@ def _encode_choice(
     """``functionCallingConfig``, and whether the tools have to be narrowed to those it allows."""
     mode = tools.choice
     if mode is None or not tools.functions:
-        detail = f"{target.shown} cannot be made to use a built-in tool; it is left to the model."
+        detail = f"{target.label} cannot be made to use a built-in tool; it is left to the model."
         return {}, False, (LMWarning("tool_choice", detail),) if mode == "required" else ()
     if mode == "required" and not can_force(thinks, target):
-        detail = f"{target.shown} cannot be made to call a tool; the choice was left to the model."
+        detail = f"{target.label} cannot be made to call a tool; the choice was left to the model."
         return {"mode": "AUTO"}, bool(tools.allowed), (LMWarning("tool_choice", detail),)
     if not tools.allowed or mode == "none":
         return {"mode": MODES[mode]}, False, ()
@@ -236,7 +236,7 @@ def _encode_builtin(
     )
     blocked = settings.get("blocked_domains")
     require_feature(
-        not blocked or target.dialect.exclude_domains, "a web search without some domains", target, "Vertex AI has one."
+        not blocked or target.profile.exclude_domains, "a web search without some domains", target, "Vertex AI has one."
     )
     lost = [name for name in ("max_uses", "user_location") if settings.get(name)]
     return (

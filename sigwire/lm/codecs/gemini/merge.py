@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.lm.codecs.shared.untrusted import at, object_of, objects_of, without
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, value_at, without
 
 __all__ = ["join_beside", "merge_bodies"]
 
@@ -21,7 +21,9 @@ def merge_bodies(bodies: Sequence[JsonObject]) -> JsonObject:
     {'candidates': [{'content': {'parts': [{'text': 'Hi '}, {'text': 'you'}]}}], 'responseId': 'r2'}
     """
     candidates = [candidate for body in bodies for candidate in objects_of(body.get("candidates"))]
-    parts: list[JsonValue] = [part for candidate in candidates for part in objects_of(at(candidate, "content.parts"))]
+    parts: list[JsonValue] = [
+        part for candidate in candidates for part in objects_of(value_at(candidate, "content.parts"))
+    ]
     whole: JsonObject = {}
     content: JsonObject = {}
     for candidate in candidates:

@@ -12,7 +12,7 @@ from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import InputError
 from sigwire.lm.codecs.gemini.tables import SIGNATURE
-from sigwire.lm.codecs.shared.untrusted import at, string_of
+from sigwire.lm.codecs.shared.untrusted import string_of, value_at
 
 __all__ = ["decode_media", "decode_part", "encode_part", "inline_data"]
 
@@ -101,7 +101,7 @@ def _decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
     return ToolCall.read(
         string_of(function, "id") or "",
         names.decode(string_of(function, "name") or ""),
-        at(function, "args"),
+        value_at(function, "args"),
         provider_data={family: extra} if extra else None,
     )
 

@@ -55,7 +55,7 @@ class GeminiProfile(WireProfile):
     preview_names: frozenset[str] = frozenset({"preview", "latest", "exp"})
     names: NameRules = NameRules(allowed="A-Za-z0-9_.:-", first="A-Za-z_", max_length=128)
     # An empty text is what recorded requests without a user's word begin with; the models take it.
-    repair: HistoryRules = HistoryRules(system="front", first_user="")
+    history_rules: HistoryRules = HistoryRules(system="front", first_user="")
     tool_schema: SchemaRules = replace(_OUTPUT, root="object")
     output_schema: SchemaRules = _OUTPUT
     options: Mapping[str, Option] = field(default_factory=dict[str, Option])

@@ -76,14 +76,14 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
 
     def _read(self, event: JsonObject) -> Iterator[StreamEvent]:
         self._body |= without(event, {"candidates", "usageMetadata"})
-        yield from self._begins(string_of(event, "responseId"), string_of(event, "modelVersion"))
+        yield from self._start_response(string_of(event, "responseId"), string_of(event, "modelVersion"))
         for wire in objects_of(event.get("candidates")):
             index = candidate_index(wire)
             candidate = self._candidates.setdefault(index, _PartialCandidate(index))
             yield from self._read_candidate(candidate, wire)
         if counts := without(object_of(event.get("usageMetadata")), ()):
             self._usage_counts |= counts
-            yield from self._counts(decode_usage(self._usage_counts))
+            yield from self._update_usage(decode_usage(self._usage_counts))
 
     def _read_candidate(self, candidate: _PartialCandidate, wire: JsonObject) -> Iterator[StreamEvent]:
         join_beside(candidate.beside, without(wire, {"content"}))
@@ -114,7 +114,7 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
             candidate.open = beside
         candidate.pieces.append(text)
         told = candidate.told
-        yield from told.reasoning(text) if wire.get("thought") is True else told.text(text)
+        yield from told.emit_reasoning(text) if wire.get("thought") is True else told.emit_text(text)
         if not plain:
             yield from self._end_part(candidate)
 
@@ -130,11 +130,11 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
 
     def _whole_part(self, candidate: _PartialCandidate, wire: JsonObject) -> Iterator[StreamEvent]:
         candidate.parts.append(wire)
-        for part in decode_part(wire, self.sent.names, self.target.dialect.family):
+        for part in decode_part(wire, self.sent.names, self.target.profile.family):
             if isinstance(part, TextPart):
                 candidate.told.end_text()
             else:
-                yield from candidate.told.part(part)
+                yield from candidate.told.emit_part(part)
 
     # --- calls
 
@@ -147,14 +147,14 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
             return  # some proxies send again what they sent before
         candidate.call_ids |= {call_id} if call_id else set()
         yield from self._end_part(candidate)
-        numbered, name = self._numbered(call_id), self.sent.names.decode(string_of(function, "name") or "")
-        yield from candidate.told.call(numbered, name)
+        numbered, name = self._assign_call_id(call_id), self.sent.names.decode(string_of(function, "name") or "")
+        yield from candidate.told.start_call(numbered, name)
         if is_fragment(function):
             candidate.call = FragmentedCall(numbered)
             yield from self._read_fragment(candidate, candidate.call, wire)
             return
         call = self._call_of(candidate, wire, numbered)
-        yield from candidate.told.arguments(call.raw_arguments or dumps(call.arguments))
+        yield from candidate.told.emit_arguments(call.raw_arguments or dumps(call.arguments))
         candidate.told.end_call(call)
 
     def _read_fragment(
@@ -162,12 +162,12 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
     ) -> Iterator[StreamEvent]:
         call.add(wire)
         if not call.goes_on:
-            yield from candidate.told.arguments(dumps(call.arguments))
+            yield from candidate.told.emit_arguments(dumps(call.arguments))
             yield from self._end_part(candidate)
 
     def _call_of(self, candidate: _PartialCandidate, wire: JsonObject, call_id: str) -> ToolCall:
         candidate.parts.append(wire)
-        (part,) = decode_part(wire, self.sent.names, self.target.dialect.family)
+        (part,) = decode_part(wire, self.sent.names, self.target.profile.family)
         assert isinstance(part, ToolCall)
         return ToolCall(call_id, part.name, part.arguments, part.raw_arguments, part.error, part.provider_data)
 
@@ -177,10 +177,10 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
         ordered = [self._candidates[index] for index in sorted(self._candidates)]
         blocked = not ordered and string_of(self._body.get("promptFeedback"), "blockReason") is not None
         if not blocked and (not ordered or not all(string_of(one.beside, "finishReason") for one in ordered)):
-            raise self._cut_off()
+            raise self._truncation_error()
         for candidate in ordered:
             yield from self._end_part(candidate)
         candidates: JsonObject = {"candidates": [candidate.body() for candidate in ordered]} if ordered else {}
         counts: JsonObject = {"usageMetadata": self._usage_counts} if self._usage_counts else {}
         response = decode({**self._body, **candidates, **counts}, self.sent, self.target)
-        yield from self._ends(response, [candidate.told for candidate in ordered] or [ChoiceEvents(0)])
+        yield from self._end_response(response, [candidate.told for candidate in ordered] or [ChoiceEvents(0)])

@@ -10,7 +10,7 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.ollama.tables import OllamaProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.untrusted import at, objects_of, string_of
+from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, value_at
 
 __all__ = ["truncation_warning", "window_for"]
 
@@ -25,9 +25,9 @@ def window_for(body: JsonObject, target: Target[OllamaProfile]) -> int | None:
     """A power of two that holds the prompt and the answer, so that it seldom changes: a server that is asked for another
     window loads the model again. ``None`` where the usual one will do, where the caller chose, and on hosts that choose.
     """
-    if not target.dialect.asks_for_window or at(body, "options.num_ctx") is not None:
+    if not target.profile.asks_for_window or value_at(body, "options.num_ctx") is not None:
         return None
-    tokens = _most_tokens(body) + _room(at(body, "options.num_predict"))
+    tokens = _most_tokens(body) + _room(value_at(body, "options.num_predict"))
     if tokens <= _USUAL_WINDOW:
         return None
     limit = target.capabilities.context_window

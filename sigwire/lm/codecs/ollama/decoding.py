@@ -15,7 +15,7 @@ from sigwire.errors import LMError, LMTransportError
 from sigwire.lm.codecs.ollama.context import truncation_warning
 from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, USAGE, OllamaProfile
 from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
-from sigwire.lm.codecs.shared.errors import lm_error, read_fault
+from sigwire.lm.codecs.shared.errors import lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
 
@@ -43,7 +43,7 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[OllamaProfile])
 
 
 def error_in_success(body: JsonValue, target: Target[OllamaProfile]) -> LMError:
-    fault = read_fault(200, {}, body)
+    fault = read_error_body(200, {}, body)
     if isinstance(body, dict) and body.get("error"):
         return lm_error(fault, ERRORS, target)
     return lm_error(replace(fault, message=f"The reply holds no message: {dumps(body)[:200]}"), ERRORS, target)
@@ -52,7 +52,7 @@ def error_in_success(body: JsonValue, target: Target[OllamaProfile]) -> LMError:
 def _decode_choice(
     body: JsonObject, message: JsonObject, sent: EncodedRequest, target: Target[OllamaProfile]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
-    family = target.dialect.family
+    family = target.profile.family
     said, beside = decode_text(message, family), decode_extras(message, family)
     text = string_of(message, "content") or ""
     found = number_calls(decode_calls(message, sent.names, family), sent.call_ids)
@@ -114,4 +114,4 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, tar
     >>> type(error).__name__, error.message
     ('LMUnsupportedModelError', 'model not found. Get it with `ollama pull m`, or use one that `ollama list` shows.')
     """
-    return lm_error(read_fault(status, headers, body), ERRORS, target)
+    return lm_error(read_error_body(status, headers, body), ERRORS, target)

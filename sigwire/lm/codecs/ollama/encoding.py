@@ -21,24 +21,24 @@ from sigwire.lm.codecs.shared.history import error_text, normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.media import text_of_file
 from sigwire.lm.codecs.shared.options import (
-    finish,
     headers_for,
-    merge,
+    merge_extra_body,
+    merge_objects,
     place_options,
     repeat_warning,
     requested_choices,
     require_feature,
     schema_instruction,
 )
-from sigwire.lm.codecs.shared.reasoning import asked_reasoning, fit_effort
+from sigwire.lm.codecs.shared.reasoning import fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.schema import compile_schema
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
     encode_functions,
-    functions_only,
     name_map,
-    offer,
+    offered_tools,
     provider_data,
+    refuse_builtin_tools,
 )
 
 __all__ = ["encode"]
@@ -51,11 +51,11 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
     >>> sent.path, sent.body
     ('/api/chat', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}], 'stream': False})
     """
-    dialect = target.dialect
-    history = normalize_history(request.messages, dialect.repair)
-    names = name_map(request.tools, history.called, dialect.names)
-    tools = offer(request, names, target)
-    functions_only(tools, target)
+    dialect = target.profile
+    history = normalize_history(request.messages, dialect.history_rules)
+    names = name_map(request.tools, history.call_names, dialect.names)
+    tools = offered_tools(request, names, target)
+    refuse_builtin_tools(tools, target)
     offered, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, target)
     output, instruction, format_warnings = _encode_output(request.response_format, bool(offered), target)
     thinking, thinking_warnings = _encode_reasoning(request, target)
@@ -72,11 +72,11 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
         **thinking,
     }
     if (window := window_for(body, target)) is not None:
-        body = merge(body, {"options": {"num_ctx": window}})
+        body = merge_objects(body, {"options": {"num_ctx": window}})
     lost = (history.warnings, tools.warnings if offered else (), tool_warnings, format_warnings, thinking_warnings)
     return EncodedRequest(
         dialect.path.format(model=target.model),
-        finish(body, request),
+        merge_extra_body(body, request),
         {},
         headers_for(request, dialect),
         (*itertools.chain(*lost, option_warnings), *repeat_warning(request, target)),
@@ -87,18 +87,18 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
 
 
 def _note(feature: str, target: Target[OllamaProfile], detail: str) -> LMWarning:
-    return LMWarning(feature, f"{target.shown} {detail}")
+    return LMWarning(feature, f"{target.label} {detail}")
 
 
 def _encode_reasoning(request: Request, target: Target[OllamaProfile]) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """Nothing where nothing was asked: models that think do so by themselves."""
-    asked = asked_reasoning(request)
+    asked = requested_reasoning(request)
     if asked is None:
         return {}, ()
     facts = target.facts
-    efforts = target.dialect.efforts if facts.efforts is None else facts.efforts
+    efforts = target.profile.efforts if facts.efforts is None else facts.efforts
     efforts = () if facts.thinking == "none" else efforts
-    if asked.off and not efforts:
+    if asked.is_off and not efforts:
         return {}, ()  # it does not think anyway
     effort, warnings = fit_effort(asked, efforts, target)
     return {"think": THINK[effort]}, warnings
@@ -120,7 +120,7 @@ def _encode_tools(
         )
     if parallel is False:
         warnings.append(_note("parallel_tool_calls", target, "cannot be kept to one call at a time."))
-    return {"tools": [*encode_functions(tools.only_allowed(), _encode_tool)]}, tuple(warnings)
+    return {"tools": [*encode_functions(tools.allowed_functions(), _encode_tool)]}, tuple(warnings)
 
 
 def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> JsonObject:
@@ -148,9 +148,9 @@ def _encode_output(
     if wanted.schema is None:
         return {"format": "json"}, "", ()
     schema, warnings = compile_schema(
-        wanted.schema, target.dialect.output_schema, f"the output {wanted.name!r}", target.shown
+        wanted.schema, target.profile.output_schema, f"the output {wanted.name!r}", target.label
     )
-    if not target.dialect.enforces_format:
+    if not target.profile.enforces_format:
         warnings = (*warnings, _note("response_format", target, "takes the schema but does not hold the model to it."))
     return {"format": schema}, "", warnings
 
@@ -175,7 +175,7 @@ def _encode_message(message: Message, names: NameMap, target: Target[OllamaProfi
         wire["thinking"] = thinking
     if images := [_encode_image(part, target) for part in message.parts if isinstance(part, ImagePart)]:
         wire["images"] = cast(JsonValue, images)
-    if calls := [_encode_call(call, names, target.dialect.family) for call in message.tool_calls]:
+    if calls := [_encode_call(call, names, target.profile.family) for call in message.tool_calls]:
         wire["tool_calls"] = cast(JsonValue, calls)
     for part in message.parts:
         if isinstance(part, OpaquePart):
@@ -223,7 +223,7 @@ def _data_of(url: str) -> str | None:
 def _encode_call(call: ToolCall, names: NameMap, family: str) -> JsonObject:
     arguments: JsonObject = {"invalid_arguments": call.arguments_text} if call.arguments is None else call.arguments
     function: JsonObject = {"name": names.encode(call.name), "arguments": arguments}
-    return merge({**_id("id", call.id), "function": function}, provider_data(call, family))
+    return merge_objects({**_id("id", call.id), "function": function}, provider_data(call, family))
 
 
 def _encode_result(result: ToolResult, names: NameMap) -> JsonObject:

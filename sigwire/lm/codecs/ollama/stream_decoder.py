@@ -55,7 +55,7 @@ class OllamaDecoder(StreamDecoder[OllamaProfile]):
         self._logprobs: list[JsonValue] = []
 
     def _read(self, event: JsonObject) -> Iterator[StreamEvent]:
-        yield from self._begins(None, string_of(event, "model"))
+        yield from self._start_response(None, string_of(event, "model"))
         logprobs = event.get("logprobs")
         self._logprobs.extend(logprobs if isinstance(logprobs, list) else ())
         self._body |= {name: value for name, value in event.items() if name not in ("message", "logprobs")}
@@ -76,39 +76,39 @@ class OllamaDecoder(StreamDecoder[OllamaProfile]):
 
     def _read_thinking(self, piece: str) -> Iterator[StreamEvent]:
         self._thought += [piece] if piece else []
-        yield from self._choice.reasoning(piece)
+        yield from self._choice.emit_reasoning(piece)
 
     def _read_text(self, piece: str) -> Iterator[StreamEvent]:
         yield from self._end_thought() if piece else ()
-        yield from self._choice.text(piece)
+        yield from self._choice.emit_text(piece)
 
     def _end_thought(self) -> Iterator[StreamEvent]:
         if self._thought:
-            yield from self._choice.part(ThinkingPart("".join(self._thought), provider=self.target.dialect.family))
+            yield from self._choice.emit_part(ThinkingPart("".join(self._thought), provider=self.target.profile.family))
             self._thought = []
 
     def _read_call(self, wire: JsonObject) -> Iterator[StreamEvent]:
         """A call begins; it ends with the answer, as decode() will have numbered it."""
         yield from self._end_thought()
-        call = decode_call(wire, self.sent.names, self.target.dialect.family)
-        yield from self._choice.call(self._numbered(call.id), call.name)
-        yield from self._choice.arguments(call.raw_arguments or dumps(call.arguments))
+        call = decode_call(wire, self.sent.names, self.target.profile.family)
+        yield from self._choice.start_call(self._assign_call_id(call.id), call.name)
+        yield from self._choice.emit_arguments(call.raw_arguments or dumps(call.arguments))
 
     def _failure(self, event: JsonValue) -> LMError:
         return error_in_success(event, self.target)
 
     def _end(self) -> Iterator[StreamEvent]:
         if self._body.get("done") is not True:
-            raise self._cut_off()
+            raise self._truncation_error()
         body = self._whole()
         response = decode(body, self.sent, self.target)
         yield from self._end_thought()
         for call in response.choices[0].tool_calls:
             self._choice.end_call(call)
         yield from self._choice.end(len(response.choices[0].tool_calls))
-        for part in decode_extras(object_of(body["message"]), self.target.dialect.family):
-            yield from self._choice.part(part)
-        yield from self._ends(response, [self._choice])
+        for part in decode_extras(object_of(body["message"]), self.target.profile.family):
+            yield from self._choice.emit_part(part)
+        yield from self._end_response(response, [self._choice])
 
     def _whole(self) -> JsonObject:
         texts: JsonObject = {name: "".join(pieces) for name, pieces in self._texts.items()}

@@ -58,7 +58,7 @@ class OllamaProfile(WireProfile):
     family: str = "ollama"
     path: str = "/api/chat"
     names: NameRules = NameRules(allowed="a-zA-Z0-9_.-", max_length=128)
-    repair: HistoryRules = HistoryRules(result_media="user", system="front")
+    history_rules: HistoryRules = HistoryRules(result_media="user", system="front")
     tool_schema: SchemaRules = TOOL_SCHEMA
     defaults: JsonObject = field(default_factory=lambda: {"truncate": False, "shift": False})
     asks_for_window: bool = True

@@ -25,7 +25,7 @@ from sigwire.errors import (
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, USAGE
 from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
-from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_fault
+from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
 
@@ -70,7 +70,7 @@ def choice_index(choice: JsonObject) -> int:
 
 def error_in_success(body: JsonValue, target: Target[ChatProfile]) -> LMError:
     """An error that came with status 200: its own code stands in for the status; without one the server failed."""
-    fault = read_fault(200, {}, body)
+    fault = read_error_body(200, {}, body)
     if isinstance(body, dict) and body.get("error"):
         code = next((int(code) for code in fault.codes if code.isdigit() and len(code) == 3), 200)
         return lm_error(replace(fault, status=code), (*ERRORS, ErrorRule(LMServerError, frozenset({200}))), target)
@@ -82,7 +82,7 @@ def _decode_choice(
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
     message = choice.get("message")
     message = message if isinstance(message, dict) else {}
-    thinking, text = decode_content(message, target.dialect)
+    thinking, text = decode_content(message, target.profile)
     refusal = string_of(message, "refusal")
     found = number_calls(_decode_calls(message, sent, target), sent.call_ids)
     reason, calls, warnings = resolve_finish(
@@ -150,7 +150,7 @@ def _decode_extras(message: JsonObject, sent: EncodedRequest, target: Target[Cha
     if message.keys().isdisjoint(_BESIDE_TEXT):
         return ()
     extras: list[Part] = []
-    family = target.dialect.family
+    family = target.profile.family
     if details := objects_of(message.get("reasoning_details")):
         extras.append(OpaquePart(family, {"reasoning_details": list(details)}))
     audio = message.get("audio")
@@ -169,7 +169,7 @@ def _decode_calls(message: JsonObject, sent: EncodedRequest, target: Target[Chat
             return []
         former: JsonObject = {"function": old}
         wires = (former,)
-    return [decode_call(wire, sent.names, target.dialect.family) for wire in wires]
+    return [decode_call(wire, sent.names, target.profile.family) for wire in wires]
 
 
 _CALL_FIELDS = frozenset({"id", "type", "function", "index", "custom"})
@@ -213,4 +213,4 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, tar
     >>> type(error).__name__, error.provider_code, error.request_id, error.retryable
     ('LMAuthenticationError', 'invalid_api_key', 'r1', False)
     """
-    return lm_error(read_fault(status, headers, body), ERRORS, target)
+    return lm_error(read_error_body(status, headers, body), ERRORS, target)

@@ -19,20 +19,27 @@ from sigwire.lm.codecs.shared.options import (
     Place,
     Skip,
     drop_options,
-    finish,
     headers_for,
-    merge,
+    merge_extra_body,
+    merge_objects,
     place_options,
     repeat_warning,
     requested_choices,
     require_feature,
+    sampling_options_while_reasoning,
     schema_instruction,
     set_path,
-    without_sampling,
 )
-from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, asked_reasoning, fit_effort
+from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.schema import compile_schema
-from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, encode_functions, functions_only, name_map, offer
+from sigwire.lm.codecs.shared.tools import (
+    OfferedTools,
+    can_force,
+    encode_functions,
+    name_map,
+    offered_tools,
+    refuse_builtin_tools,
+)
 from sigwire.lm.codecs.shared.untrusted import objects_of
 
 __all__ = ["encode"]
@@ -46,11 +53,11 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     >>> sent.path, sent.body
     ('/chat/completions', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}]})
     """
-    dialect = target.dialect
-    history = normalize_history(request.messages, dialect.repair)
-    names = name_map(request.tools, history.called, dialect.names)
-    tools = offer(request, names, target)
-    functions_only(tools, target)
+    dialect = target.profile
+    history = normalize_history(request.messages, dialect.history_rules)
+    names = name_map(request.tools, history.call_names, dialect.names)
+    tools = offered_tools(request, names, target)
+    refuse_builtin_tools(tools, target)
     output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
     thinking, thinks, thinking_warnings = _encode_reasoning(request, bool(tools.functions), target)
     options, option_warnings = _encode_options(thinks, request, target)
@@ -69,7 +76,7 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     lost = history.warnings + tools.warnings + tool_warnings + format_warnings + thinking_warnings + option_warnings
     return EncodedRequest(
         dialect.path.format(model=target.model),
-        finish(body, request),
+        merge_extra_body(body, request),
         {},
         headers_for(request, dialect),
         lost if dialect.many else lost + repeat_warning(request, target),
@@ -89,10 +96,10 @@ def _stream_fields(dialect: ChatProfile) -> JsonObject:
 def _cache_fields(request: Request, target: Target[ChatProfile]) -> JsonObject:
     hints = request.options.get("cache")
     fields: JsonObject = {}
-    if isinstance(hints, dict) and hints.get("key") is not None and target.dialect.cache_key:
+    if isinstance(hints, dict) and hints.get("key") is not None and target.profile.cache_key:
         fields["prompt_cache_key"] = hints["key"]
-    if hints and target.facts.cache_breakpoints and target.dialect.cache_mark in _CACHE_MODES:
-        fields |= _CACHE_MODES[target.dialect.cache_mark]
+    if hints and target.facts.cache_breakpoints and target.profile.cache_mark in _CACHE_MODES:
+        fields |= _CACHE_MODES[target.profile.cache_mark]
     return fields
 
 
@@ -109,7 +116,7 @@ def _with_cache_mark(messages: list[JsonObject], request: Request, target: Targe
     """The first system turn, which with the tools before it is the part that stays, ends with a mark."""
     if not request.options.get("cache") or not target.facts.cache_breakpoints:
         return messages
-    mark = target.dialect.cache_mark
+    mark = target.profile.cache_mark
     first = messages[0] if messages else {}
     if first.get("role") != "system":
         return messages
@@ -132,10 +139,10 @@ def _encode_options(
 
 def _option_table(thinks: bool, request: Request, target: Target[ChatProfile]) -> OptionTable:
     """The wire's table with the host's and the model's own rows over it."""
-    facts, dialect = target.facts, target.dialect
+    facts, dialect = target.facts, target.profile
     table = {**OPTIONS, **dialect.options}
     if facts.sampling == "never" or (facts.sampling == "unless_reasoning" and thinks):
-        table |= without_sampling(SAMPLING)
+        table |= sampling_options_while_reasoning(SAMPLING)
     if not facts.stop:
         table |= drop_options(["stop"], "a model that reasons takes no stop sequences; they were left out.")
     if not dialect.many:
@@ -147,40 +154,40 @@ def _encode_reasoning(
     request: Request, tools: bool, target: Target[ChatProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     """What asks for thinking, whether the model will think, and what could not be asked for."""
-    words, facts = target.dialect.reasoning, target.facts
-    asked = asked_reasoning(request)
+    words, facts = target.profile.reasoning, target.facts
+    asked = requested_reasoning(request)
     efforts = words.efforts if facts.efforts is None else facts.efforts
     efforts = () if facts.thinking == "none" else efforts
     if not facts.tools_with_reasoning and tools:
         return _no_thinking_beside_tools(asked, efforts, target)
     if asked is None:
         return {}, facts.default_effort not in (None, "off"), ()
-    if asked.off and not efforts:
+    if asked.is_off and not efforts:
         return {}, False, ()  # it does not reason anyway
     if asked.budget is not None and words.budget:
         body: JsonObject = {}
         set_path(body, words.budget, asked.budget)
-        return merge(words.on, body), True, ()
+        return merge_objects(words.on, body), True, ()
     effort, warnings = fit_effort(asked, efforts, target)
     if effort == "off":
         return words.off, False, warnings
     body = {}
     set_path(body, words.effort, effort)
-    return merge(words.on, body), True, warnings
+    return merge_objects(words.on, body), True, warnings
 
 
 def _no_thinking_beside_tools(
     asked: ReasoningRequest | None, efforts: Sequence[str], target: Target[ChatProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     by_itself = target.facts.default_effort not in (None, "off")
-    if not by_itself and (asked is None or asked.off):
+    if not by_itself and (asked is None or asked.is_off):
         return {}, False, ()
     require_feature(
         "off" in efforts, "tools together with reasoning on this wire", target, "OpenAI's Responses API takes both."
     )
-    detail = f"{target.shown} takes tools here only without reasoning; it was switched off."
-    off = target.dialect.reasoning.off if by_itself else {}
-    return off, False, () if asked is not None and asked.off else (LMWarning("reasoning", detail),)
+    detail = f"{target.label} takes tools here only without reasoning; it was switched off."
+    off = target.profile.reasoning.off if by_itself else {}
+    return off, False, () if asked is not None and asked.is_off else (LMWarning("reasoning", detail),)
 
 
 # --- structured output
@@ -196,7 +203,7 @@ def _encode_output(
     able = _output_modes(tools, target)
     if schema is not None and "json_schema" in able:
         schema, warnings = compile_schema(
-            schema, target.dialect.output_schema, f"the output {wanted.name!r}", target.shown
+            schema, target.profile.output_schema, f"the output {wanted.name!r}", target.label
         )
         return (
             {
@@ -211,7 +218,7 @@ def _encode_output(
     native: JsonObject = {"response_format": {"type": "json_object"}} if "json_object" in able else {}
     if schema is None and native:
         return native, "", ()
-    lost = f"{target.shown} has no structured output by schema here; it was asked for in words."
+    lost = f"{target.label} has no structured output by schema here; it was asked for in words."
     return native, schema_instruction(schema), (LMWarning("response_format", lost),)
 
 
@@ -219,7 +226,7 @@ _NONE_LOST: tuple[LMWarning, ...] = ()
 
 
 def _output_modes(tools: bool, target: Target[ChatProfile]) -> tuple[str, ...]:
-    able, dialect = target.capabilities, target.dialect
+    able, dialect = target.capabilities, target.profile
     if tools and not (dialect.structured_with_tools and able.tools_with_json_schema):
         return ()
     return tuple(mode for mode in dialect.structured if getattr(able, mode))
@@ -245,11 +252,11 @@ def _encode_tools(
     tools: OfferedTools, parallel: bool | None, thinks: bool, target: Target[ChatProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """``tools``, ``tool_choice`` and ``parallel_tool_calls``; all three are left out where there is no tool to call."""
-    dialect = target.dialect
+    dialect = target.profile
     if not tools.functions or (tools.choice == "none" and dialect.none == "drop"):
         return {}, ()
     choice, narrowed, warnings = _encode_choice(tools, thinks, target)
-    sent = tools.only_allowed() if narrowed else tools.functions
+    sent = tools.allowed_functions() if narrowed else tools.functions
     body: JsonObject = {"tools": [*encode_functions(sent, _encode_tool)]}
     if choice is not None:
         body["tool_choice"] = choice
@@ -270,14 +277,14 @@ def _encode_choice(
     tools: OfferedTools, thinks: bool, target: Target[ChatProfile]
 ) -> tuple[JsonValue, bool, tuple[LMWarning, ...]]:
     """The choice's spelling, and whether the tools have to be narrowed to those it allows."""
-    dialect, mode = target.dialect, tools.choice
+    dialect, mode = target.profile, tools.choice
     if mode is None or mode == "none":
         return mode, False, ()
-    if mode == "required" and not (target.dialect.forced_choice and can_force(thinks, target)):
-        detail = f"{target.shown} cannot be made to call a tool; the choice was left to the model."
+    if mode == "required" and not (target.profile.forced_choice and can_force(thinks, target)):
+        detail = f"{target.label} cannot be made to call a tool; the choice was left to the model."
         return "auto", bool(tools.allowed), (LMWarning("tool_choice", detail),)
-    if tools.named and len(tools.functions) > 0:
-        return {"type": "function", "function": {"name": tools.named}}, False, ()
+    if tools.forced_name and len(tools.functions) > 0:
+        return {"type": "function", "function": {"name": tools.forced_name}}, False, ()
     word = dialect.required if mode == "required" else mode
     if not tools.allowed:
         return word, False, ()

@@ -24,7 +24,7 @@ from sigwire.errors import (
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.codecs.shared.media import data_url, encoded_by, needs_media, text_of_file
+from sigwire.lm.codecs.shared.media import data_url, encode_by_table, require_media, text_of_file
 from sigwire.lm.codecs.shared.options import require_feature
 from sigwire.lm.codecs.shared.tools import provider_data
 
@@ -74,14 +74,14 @@ def _encode_result(result: ToolResult) -> JsonObject:
 def _encode_content(parts: tuple[Part, ...], target: Target[ChatProfile]) -> JsonValue:
     """Plain text where there is only text: weak servers refuse lists."""
     texts = [part.text for part in parts if isinstance(part, TextPart)]
-    if len(texts) == len(parts) and (len(parts) == 1 or not target.dialect.text_lists):
+    if len(texts) == len(parts) and (len(parts) == 1 or not target.profile.text_lists):
         return "".join(texts)
     return [encode_part(part, target) for part in parts]
 
 
 def encode_part(part: Part, target: Target[ChatProfile]) -> JsonObject:
     """A content part. Raises ``UnsupportedFeature`` for one that the host has no place for."""
-    return encoded_by(_PARTS, part, target)
+    return encode_by_table(_PARTS, part, target)
 
 
 def _encode_text(part: TextPart, target: Target[ChatProfile]) -> JsonObject:
@@ -89,7 +89,7 @@ def _encode_text(part: TextPart, target: Target[ChatProfile]) -> JsonObject:
 
 
 def _encode_image(part: ImagePart, target: Target[ChatProfile]) -> JsonObject:
-    needs_media("image", target.dialect.media, target)
+    require_media("image", target.profile.media, target)
     if part.url is None and part.data is None:
         raise InputError("An image needs a url or data.")
     url = part.url or data_url(part.data, part.media_type or "image/png")
@@ -100,7 +100,7 @@ def _encode_image(part: ImagePart, target: Target[ChatProfile]) -> JsonObject:
 
 
 def _encode_audio(part: AudioPart, target: Target[ChatProfile]) -> JsonObject:
-    needs_media("audio", target.dialect.media, target)
+    require_media("audio", target.profile.media, target)
     require_feature(part.format in ("wav", "mp3"), f"audio as {part.format!r}", target, "Convert it to wav or mp3.")
     return {"type": "input_audio", "input_audio": {"data": part.data, "format": part.format}}
 
@@ -108,7 +108,7 @@ def _encode_audio(part: AudioPart, target: Target[ChatProfile]) -> JsonObject:
 def _encode_file(part: FilePart, target: Target[ChatProfile]) -> JsonObject:
     if (text := text_of_file(part)) is not None:
         return {"type": "text", "text": text}
-    needs_media("file", target.dialect.media, target)
+    require_media("file", target.profile.media, target)
     if part.file_id is not None:
         return {"type": "file", "file": {"file_id": part.file_id}}
     require_feature(part.data is not None, "a document by URL", target, "Download it and pass its data.")
@@ -149,8 +149,8 @@ def _encode_assistant(message: Message, names: NameMap, target: Target[ChatProfi
     if calls:
         wire["tool_calls"] = cast(JsonValue, calls)
     thinking = "".join([part.text for part in message.parts if isinstance(part, ThinkingPart)])
-    if thinking and target.dialect.replay in ("reasoning_content", "reasoning") and "reasoning_details" not in fields:
-        wire[target.dialect.replay] = thinking
+    if thinking and target.profile.replay in ("reasoning_content", "reasoning") and "reasoning_details" not in fields:
+        wire[target.profile.replay] = thinking
     return {**wire, **fields} if fields else wire
 
 
@@ -161,7 +161,7 @@ def _assistant_content(
         if isinstance(part, ImagePart | FilePart) or (isinstance(part, AudioPart) and "audio" not in fields):
             require_feature(False, f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn.")
     chunks = [_thinking_chunk(part) for part in message.parts if isinstance(part, ThinkingPart)]
-    if chunks and target.dialect.replay == "chunk":
+    if chunks and target.profile.replay == "chunk":
         text: list[JsonObject] = [{"type": "text", "text": message.text}] if message.text else []
         return cast(JsonValue, chunks + text)
     if "audio" in fields:
@@ -176,7 +176,7 @@ def _thinking_chunk(part: ThinkingPart) -> JsonObject:
 
 def _encode_call(call: ToolCall, names: NameMap, target: Target[ChatProfile]) -> JsonObject:
     arguments = call.arguments_text
-    if call.arguments is None and not target.dialect.broken_arguments:
+    if call.arguments is None and not target.profile.broken_arguments:
         arguments = dumps({"invalid_arguments": arguments})  # its chat template would fail on text that is no JSON
     function: JsonObject = {"name": names.encode(call.name), "arguments": arguments}
-    return {"id": call.id, "type": "function", "function": function, **provider_data(call, target.dialect.family)}
+    return {"id": call.id, "type": "function", "function": function, **provider_data(call, target.profile.family)}

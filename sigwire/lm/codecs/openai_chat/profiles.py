@@ -83,7 +83,7 @@ class ChatProfile(WireProfile):
     path: str = "/chat/completions"
     names: NameRules = _NAMES
     output_schema: SchemaRules = _OBJECT_ROOT
-    repair: HistoryRules = HistoryRules(result_media="user")
+    history_rules: HistoryRules = HistoryRules(result_media="user")
     options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])
     required: str = "required"
     none: Literal["word", "drop"] = "word"
@@ -134,7 +134,7 @@ MISTRAL = replace(
     COMPATIBLE,
     family="mistral",
     options={**_CAP, "seed": Place("random_seed"), "user": None, "service_tier": None},
-    repair=HistoryRules(result_media="user", ids=CallIdRules(allowed="A-Za-z0-9", exact=9)),
+    history_rules=HistoryRules(result_media="user", ids=CallIdRules(allowed="A-Za-z0-9", exact=9)),
     required="any",
     none="drop",
     text_lists=True,
@@ -181,18 +181,20 @@ VLLM = replace(
     COMPATIBLE,
     family="vllm",
     options=_LOCAL,
-    repair=_ONE_SYSTEM,
+    history_rules=_ONE_SYSTEM,
     reasoning=ReasoningNames(
         efforts=("off", "low", "medium", "high"), off={"chat_template_kwargs": {"enable_thinking": False}}
     ),
     think_tags=True,
 )
-LLAMACPP = replace(COMPATIBLE, family="llamacpp", options=_LOCAL, repair=_ONE_SYSTEM, parallel=True, think_tags=True)
+LLAMACPP = replace(
+    COMPATIBLE, family="llamacpp", options=_LOCAL, history_rules=_ONE_SYSTEM, parallel=True, think_tags=True
+)
 LM_STUDIO = replace(
     COMPATIBLE,
     family="lmstudio",
     options=_LOCAL,
-    repair=_ONE_SYSTEM,
+    history_rules=_ONE_SYSTEM,
     none="drop",
     reasoning=ReasoningNames(efforts=("off", "low", "medium", "high", "xhigh")),
     think_tags=True,

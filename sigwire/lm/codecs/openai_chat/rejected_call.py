@@ -14,9 +14,9 @@ from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.core.tools.tool import CallError, ToolCall, number_calls
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
-from sigwire.lm.codecs.shared.errors import read_body, read_fault
+from sigwire.lm.codecs.shared.errors import read_body, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.untrusted import at, objects_of, string_of
+from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, value_at
 
 __all__ = ["recover", "recovered"]
 
@@ -43,7 +43,7 @@ def recovered(body: JsonValue, sent: EncodedRequest, target: Target[ChatProfile]
     calls = _refused_calls(body, sent)
     if not calls:
         return None
-    said = read_fault(None, {}, body).message
+    said = read_error_body(None, {}, body).message
     warning = LMWarning("tool_calls", f"{target.provider} refused the model's call: {said}")
     choice = Choice(tool_calls=calls, finish_reason="tool_calls", raw=body)
     return Response((choice,), model=target.model, warnings=(*sent.warnings, warning), raw=body)
@@ -51,7 +51,7 @@ def recovered(body: JsonValue, sent: EncodedRequest, target: Target[ChatProfile]
 
 def _refused_calls(body: JsonValue, sent: EncodedRequest) -> tuple[ToolCall, ...]:
     """The calls that the error in a body holds, each with the host's complaint; none for any other error."""
-    error = at(body, "error")
+    error = value_at(body, "error")
     text = string_of(error, "failed_generation")
     if string_of(error, "code") != _REFUSED or text is None:
         return ()

@@ -29,7 +29,7 @@ from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.rejected_call import recovered
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
 from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
-from sigwire.lm.codecs.shared.untrusted import at, object_of, objects_of, string_of
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, value_at
 
 __all__ = ["FRAMING", "ChatDecoder", "decoder"]
 
@@ -108,14 +108,14 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
             self._whole = event
             return
         self._keep(event)
-        yield from self._begins(string_of(self._body, "id"), string_of(self._body, "model"))
+        yield from self._start_response(string_of(self._body, "id"), string_of(self._body, "model"))
         for choice in choices:
             if choice.get("error"):
                 raise self._failure(choice)
             yield from self._choice(choice_index(choice)).read(choice)
         if isinstance(event.get("usage"), dict) or "x_groq" in event:
             self._counted = not choices
-            yield from self._counts(self._usage_of(self._body))
+            yield from self._update_usage(self._usage_of(self._body))
 
     def _keep(self, event: JsonObject) -> None:
         """The id and the model that came first, and of everything else what came last."""
@@ -133,11 +133,11 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
     def _choice(self, number: int) -> PartialChoice:
         choice = self._choices.get(number)
         if choice is None:
-            choice = self._choices[number] = PartialChoice(number, self.target.dialect, self._begin)
+            choice = self._choices[number] = PartialChoice(number, self.target.profile, self._begin)
         return choice
 
     def _begin(self, call: PartialCall) -> tuple[str, str]:
-        return self._numbered(call.id), self.sent.names.decode(call.name)
+        return self._assign_call_id(call.id), self.sent.names.decode(call.name)
 
     # --- the end
 
@@ -153,15 +153,15 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
             whole: list[JsonValue] = [self._choices[number].whole() for number in sorted(self._choices)]
             response = self._decode({**self._body, "object": "chat.completion", "choices": whole})
             yield from self._end_calls(response)
-            yield from self._ends(response, map(ChoiceEvents, range(len(whole))))
+            yield from self._end_response(response, map(ChoiceEvents, range(len(whole))))
 
     def _check_end(self) -> None:
         """Raise where the answer is not all there: a choice is missing, or has not said why it ended."""
-        if isinstance(said := at(self._body, "x_groq.error"), str):
+        if isinstance(said := value_at(self._body, "x_groq.error"), str):
             raise self._failure({"error": said})
         finished = self._counted or all(choice.finished for choice in self._choices.values())
         if not self._choices or sorted(self._choices) != list(range(len(self._choices))) or not finished:
-            raise self._cut_off()
+            raise self._truncation_error()
 
     def _end_calls(self, response: Response) -> Iterator[StreamEvent]:
         for number, choice in enumerate(response.choices):
@@ -171,9 +171,9 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
     def _end_refused(self, response: Response) -> Iterator[StreamEvent]:
         """The thinking so far, and the calls that the host refused."""
         growing, choice = self._choice(0), response.choices[0]
-        yield from self._begins(string_of(self._body, "id"), string_of(self._body, "model"))
+        yield from self._start_response(string_of(self._body, "id"), string_of(self._body, "model"))
         yield from growing.end()
-        thinking = decode_content(growing.message(), self.target.dialect)[0]
+        thinking = decode_content(growing.message(), self.target.profile)[0]
         for index, call in enumerate(choice.tool_calls):
             yield ToolCallStart(index, call.id, call.name)
             yield ToolCallDelta(index, call.arguments_text)
@@ -183,4 +183,4 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
             choice = Choice.from_parts((*thinking, *choice.tool_calls), **rest)
         start = self._start or ResponseStart()
         whole = Response((choice,), response.usage, start.model, start.id, response.warnings, raw=response.raw)
-        yield from self._ends(whole, [ChoiceEvents(0)])
+        yield from self._end_response(whole, [ChoiceEvents(0)])

@@ -20,7 +20,7 @@ from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.stops import stop_at
 from sigwire.lm.codecs.openai_responses.tables import CALL_FIELDS, ERRORS, FINISH_REASONS, USAGE
 from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
-from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_fault
+from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
@@ -53,7 +53,7 @@ def _decode_choice(
     body: JsonObject, sent: EncodedRequest, target: Target[ResponsesProfile]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
     items = objects_of(body["output"])
-    parts = _numbered(_decode_items(items, sent.names, target.dialect.family), sent.call_ids)
+    parts = _numbered(_decode_items(items, sent.names, target.profile.family), sent.call_ids)
     parts, cut = _cut_at(sent.stop, parts)
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     calls = [part for part in parts if isinstance(part, ToolCall)]
@@ -207,7 +207,7 @@ def decode_error(
 def _error(
     status: int, headers: Mapping[str, str], body: bytes | str | JsonValue, target: Target[ResponsesProfile]
 ) -> LMError:
-    fault = read_fault(status, headers, body)
+    fault = read_error_body(status, headers, body)
     if any("_policy" in code for code in fault.codes):  # bio_policy, image_content_policy_violation, ...
         fault = replace(fault, codes=(*fault.codes, "policy"))
     return lm_error(fault, (*ERRORS, ErrorRule(LMServerError, frozenset({200}))), target)

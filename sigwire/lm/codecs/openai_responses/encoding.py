@@ -20,18 +20,18 @@ from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
     Skip,
-    finish,
     headers_for,
+    merge_extra_body,
     place_options,
     repeat_warning,
     requested_choices,
     require_feature,
+    sampling_options_while_reasoning,
     schema_instruction,
-    without_sampling,
 )
-from sigwire.lm.codecs.shared.reasoning import asked_reasoning, fit_effort
+from sigwire.lm.codecs.shared.reasoning import fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.schema import compile_schema
-from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, encode_functions, name_map, offer
+from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, encode_functions, name_map, offered_tools
 
 __all__ = ["encode"]
 
@@ -43,10 +43,10 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
     >>> sent.path, sent.body
     ('/responses', {'model': 'm', 'instructions': 'S', 'input': [{'role': 'user', 'content': 'q'}], 'store': False})
     """
-    dialect = target.dialect
-    history = normalize_history(_without_server_results(request, target), target.repair)
-    names = name_map(request.tools, history.called, dialect.names)
-    tools = offer(request, names, target)
+    dialect = target.profile
+    history = normalize_history(_without_server_results(request, target), target.history_rules)
+    names = name_map(request.tools, history.call_names, dialect.names)
+    tools = offered_tools(request, names, target)
     output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
     thinking, thinks, thinking_warnings = _encode_reasoning(request, target)
     table = _option_table(thinks, target)
@@ -67,7 +67,7 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
     lost = (history.warnings, tools.warnings, tool_warnings, format_warnings, thinking_warnings, option_warnings)
     return EncodedRequest(
         dialect.path.format(model=target.model),
-        finish(body, request),
+        merge_extra_body(body, request),
         {},
         headers_for(request, dialect),
         (*itertools.chain(*lost), *repeat_warning(request, target)),
@@ -87,7 +87,7 @@ def _without_server_results(request: Request, target: Target[ResponsesProfile]) 
 
     def kept(part: Part) -> Part:
         if isinstance(part, ToolResult) and part.id not in here:
-            return OpaquePart(target.dialect.family, encode_result(part, target))
+            return OpaquePart(target.profile.family, encode_result(part, target))
         return part
 
     return tuple(Message(message.role, tuple(map(kept, message.parts))) for message in request.messages)
@@ -98,10 +98,10 @@ def _without_server_results(request: Request, target: Target[ResponsesProfile]) 
 
 def _option_table(thinks: bool, target: Target[ResponsesProfile]) -> OptionTable:
     """The wire's table with the host's and the model's own rows over it."""
-    table = {**OPTIONS, **target.dialect.options}
+    table = {**OPTIONS, **target.profile.options}
     sampling = target.facts.sampling
     if sampling == "never" or (sampling == "unless_reasoning" and thinks):
-        table |= without_sampling(SAMPLING)
+        table |= sampling_options_while_reasoning(SAMPLING)
     return {name: option for name, option in table.items() if option is not None}
 
 
@@ -123,7 +123,7 @@ def _cache_fields(request: Request, target: Target[ResponsesProfile]) -> JsonObj
 def _encode_include(request: Request, table: OptionTable, target: Target[ResponsesProfile]) -> JsonObject:
     """What the answer should hold beside the usual. A model that does not reason refuses to be asked for reasoning."""
     reasons = target.capabilities.reasoning and target.facts.thinking != "none"
-    wanted: list[JsonValue] = [ENCRYPTED] if reasons and target.dialect.encrypted_reasoning else []
+    wanted: list[JsonValue] = [ENCRYPTED] if reasons and target.profile.encrypted_reasoning else []
     if request.options.get("logprobs") and isinstance(table.get("logprobs"), Skip):
         wanted.append(LOGPROBS)
     return {"include": wanted} if wanted else {}
@@ -133,12 +133,12 @@ def _encode_reasoning(
     request: Request, target: Target[ResponsesProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     """What asks for thinking, whether the model will think, and what could not be asked for."""
-    facts, asked = target.facts, asked_reasoning(request)
-    efforts = target.dialect.efforts if facts.efforts is None else facts.efforts
+    facts, asked = target.facts, requested_reasoning(request)
+    efforts = target.profile.efforts if facts.efforts is None else facts.efforts
     efforts = () if facts.thinking == "none" else efforts
     if asked is None:
         return {}, facts.default_effort not in (None, "off"), ()
-    if asked.off and not efforts:
+    if asked.is_off and not efforts:
         return {}, False, ()  # it does not reason anyway
     effort, warnings = fit_effort(asked, efforts, target)
     return {"reasoning": {"effort": "none" if effort == "off" else effort}}, effort != "off", warnings
@@ -156,14 +156,14 @@ def _encode_output(
     able, schema = _output_modes(tools, target), wanted.schema
     if schema is not None and "json_schema" in able:
         schema, warnings = compile_schema(
-            schema, target.dialect.output_schema, f"the output {wanted.name!r}", target.shown
+            schema, target.profile.output_schema, f"the output {wanted.name!r}", target.label
         )
         name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "response"
         return {"text": {"format": {"type": "json_schema", "name": name, "schema": schema}}}, "", warnings
     native = JSON_MODE if "json_object" in able else {}
     if schema is None and native:
         return native, "", ()
-    lost = f"{target.shown} has no structured output by schema here; it was asked for in words."
+    lost = f"{target.label} has no structured output by schema here; it was asked for in words."
     return native, schema_instruction(schema), (LMWarning("response_format", lost),)
 
 
@@ -171,7 +171,7 @@ def _output_modes(tools: bool, target: Target[ResponsesProfile]) -> tuple[str, .
     able = target.capabilities
     if tools and not able.tools_with_json_schema:
         return ()
-    return tuple(mode for mode in target.dialect.structured if getattr(able, mode))
+    return tuple(mode for mode in target.profile.structured if getattr(able, mode))
 
 
 def _with_instruction(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
@@ -218,7 +218,7 @@ def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> 
 def _encode_builtin(kind: str, settings: JsonObject, target: Target[ResponsesProfile]) -> JsonObject:
     """A tool that the host runs: its settings stand flat beside its type."""
     require_feature(
-        kind in target.dialect.builtin, f"the built-in tool {kind!r}", target, "Use a function tool of your own."
+        kind in target.profile.builtin, f"the built-in tool {kind!r}", target, "Use a function tool of your own."
     )
     return {"type": kind, **(_search_settings(settings, target) if kind == "web_search" else settings)}
 
@@ -256,12 +256,12 @@ def _encode_choice(
     mode = tools.choice
     if mode is None or mode == "none":
         return mode, False, ()
-    if mode == "required" and not (target.dialect.forced_choice and can_force(thinks, target)):
-        detail = f"{target.shown} cannot be made to call a tool; the choice was left to the model."
+    if mode == "required" and not (target.profile.forced_choice and can_force(thinks, target)):
+        detail = f"{target.label} cannot be made to call a tool; the choice was left to the model."
         return "auto", bool(tools.allowed), (LMWarning("tool_choice", detail),)
-    if tools.named:
-        return {"type": "function", "name": tools.named}, False, ()
-    if not tools.allowed or not target.dialect.allowed_tools:
+    if tools.forced_name:
+        return {"type": "function", "name": tools.forced_name}, False, ()
+    if not tools.allowed or not target.profile.allowed_tools:
         return mode, bool(tools.allowed), ()
     references: list[JsonValue] = [{"type": "function", "name": name} for name in tools.allowed]
     return {"type": "allowed_tools", "mode": mode, "tools": references}, False, ()

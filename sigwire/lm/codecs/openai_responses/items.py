@@ -18,7 +18,7 @@ from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.tables import JSON_MODE, MARK
 from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.codecs.shared.media import data_url, encoded_by, needs_media, text_of_file
+from sigwire.lm.codecs.shared.media import data_url, encode_by_table, require_media, text_of_file
 from sigwire.lm.codecs.shared.options import require_feature
 from sigwire.lm.codecs.shared.tools import provider_data
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
@@ -42,7 +42,7 @@ def encode_messages(
     items = _encode_items(messages, names, target)
     if marked:
         text: JsonObject = {"type": "input_text", "text": first[0].text, "prompt_cache_breakpoint": MARK}
-        items[0] = {"role": target.dialect.system_role, "content": [text]}
+        items[0] = {"role": target.profile.system_role, "content": [text]}
     return {"input": items}
 
 
@@ -74,7 +74,7 @@ def _is_custom(call: ToolCall, target: Target[ResponsesProfile]) -> bool:
 
 def _encode_parts(message: Message, custom: set[str], target: Target[ResponsesProfile]) -> Iterator[JsonObject]:
     """A turn that is not the model's: results and opaque items stand alone, what is between them is one message."""
-    role = target.dialect.system_role if message.role == "system" else "user"
+    role = target.profile.system_role if message.role == "system" else "user"
     for alone, parts in itertools.groupby(message.parts, _is_item):
         if alone:
             yield from (_encode_item(part, custom, target) for part in parts)
@@ -111,7 +111,7 @@ def _encode_content(parts: Sequence[Part], target: Target[ResponsesProfile]) -> 
 
 def encode_part(part: Part, target: Target[ResponsesProfile]) -> JsonObject:
     """A content part. Raises ``UnsupportedFeature`` for one that the host has no place for."""
-    return encoded_by(_PARTS, part, target)
+    return encode_by_table(_PARTS, part, target)
 
 
 def _encode_text(part: TextPart, target: Target[ResponsesProfile]) -> JsonObject:
@@ -119,7 +119,7 @@ def _encode_text(part: TextPart, target: Target[ResponsesProfile]) -> JsonObject
 
 
 def _encode_image(part: ImagePart, target: Target[ResponsesProfile]) -> JsonObject:
-    needs_media("image", target.dialect.media, target)
+    require_media("image", target.profile.media, target)
     image: JsonObject = {"type": "input_image", "detail": part.detail or "auto"}
     if part.file_id is not None:
         return {**image, "file_id": part.file_id}
@@ -131,7 +131,7 @@ def _encode_image(part: ImagePart, target: Target[ResponsesProfile]) -> JsonObje
 def _encode_file(part: FilePart, target: Target[ResponsesProfile]) -> JsonObject:
     if (text := text_of_file(part)) is not None:
         return {"type": "input_text", "text": text}
-    needs_media("file", target.dialect.media, target)
+    require_media("file", target.profile.media, target)
     if part.file_id is not None:
         return {"type": "input_file", "file_id": part.file_id}
     if part.url is not None:
@@ -230,7 +230,7 @@ def _finished(items: list[JsonObject], target: Target[ResponsesProfile]) -> list
     whole = [item for item in map(_with_whole_content, items) if item.get("content") or not is_message(item)]
     while whole and whole[-1].get("type") == "reasoning":
         whole.pop()
-    if target.dialect.interleaved:
+    if target.profile.interleaved:
         return whole
     return sorted(whole, key=lambda item: item.get("type") in ("function_call", "custom_tool_call"))
 
@@ -246,7 +246,7 @@ def _encode_call(
 ) -> JsonObject:
     """The call, with its item's id only where the reasoning that led to it goes back too."""
     extra = _call_item(call, target)
-    after = provider_data(call, target.dialect.family).get("after")
+    after = provider_data(call, target.profile.family).get("after")
     if after is not None and after not in reasoning:
         extra = {name: value for name, value in extra.items() if name != "id"}
     wire: JsonObject = {"type": "function_call", "call_id": call.id, "name": names.encode(call.name)}
@@ -258,5 +258,5 @@ def _encode_call(
 
 def _call_item(call: ToolCall, target: Target[ResponsesProfile]) -> JsonObject:
     """What the call's item held beside the call."""
-    item = provider_data(call, target.dialect.family).get("item")
+    item = provider_data(call, target.profile.family).get("item")
     return item if isinstance(item, dict) else {}

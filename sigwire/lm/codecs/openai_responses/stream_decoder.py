@@ -107,7 +107,7 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
 
     def _read_begin(self, event: JsonObject) -> Iterator[StreamEvent]:
         self._begun = object_of(event.get("response"))
-        yield from self._begins(string_of(self._begun, "id"), string_of(self._begun, "model"))
+        yield from self._start_response(string_of(self._begun, "id"), string_of(self._begun, "model"))
 
     def _read_end(self, event: JsonObject) -> Iterator[StreamEvent]:
         """The answer, whole. Raises the error of one that failed."""
@@ -131,7 +131,7 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
         if self._stop.found:
             return
         growing.call, self._calls = self._calls, self._calls + 1
-        growing.call_id = self._numbered(string_of(growing.item, "call_id"))
+        growing.call_id = self._assign_call_id(string_of(growing.item, "call_id"))
         name = self.sent.names.decode(string_of(growing.item, "name") or "")
         yield ToolCallStart(growing.call, growing.call_id, name)
 
@@ -171,7 +171,7 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
             yield from self._end_call(growing)
         elif item.get("type") == "reasoning":
             self._thought = string_of(item, "id")
-            for part in decode_item(item, self.sent.names, self.target.dialect.family):
+            for part in decode_item(item, self.sent.names, self.target.profile.family):
                 if isinstance(part, ThinkingPart) and not self._stop.found:
                     yield PartEnd(part)
 
@@ -183,7 +183,7 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
             return
         if not growing.arguments and (text := string_of(growing.item, "arguments") or string_of(growing.item, "input")):
             yield ToolCallDelta(growing.call, text)
-        for part in decode_item(growing.item, self.sent.names, self.target.dialect.family, self._thought):
+        for part in decode_item(growing.item, self.sent.names, self.target.profile.family, self._thought):
             if isinstance(part, ToolCall) and part.error is None and not self._stop.found:
                 self._told_calls.add(growing.call)
                 yield ToolCallEnd(growing.call, replace(part, id=growing.call_id))
@@ -211,13 +211,13 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
 
     def _end(self) -> Iterator[StreamEvent]:
         if self._ended is None:
-            raise self._cut_off()
+            raise self._truncation_error()
         yield from self._tell_text(self._stop.close())
         items: list[JsonValue] = [growing.whole() for growing in self._items.values()]
         output = objects_of(self._ended.get("output")) or items
         response = decode({**self._ended, "output": list[JsonValue](output)}, self.sent, self.target)
         yield from self._end_calls(response)
-        yield from self._ends(response, [ChoiceEvents(0)])
+        yield from self._end_response(response, [ChoiceEvents(0)])
 
     def _end_calls(self, response: Response) -> Iterator[StreamEvent]:
         for index, call in enumerate(response.choices[0].tool_calls):

@@ -11,7 +11,7 @@ from typing import Any
 from sigwire.core.json import JsonValue
 from sigwire.core.response import FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools.tool import ToolCall
-from sigwire.lm.codecs.shared.untrusted import at, is_number
+from sigwire.lm.codecs.shared.untrusted import is_number, value_at
 
 __all__ = ["is_synthetic_id", "join_responses", "resolve_finish", "usage_of"]
 
@@ -30,7 +30,7 @@ def resolve_finish(
     ``tool_calls`` whatever the wire says, a refusal means ``content_filter``, and an unknown reason is ``stop`` with
     text and ``error`` without.
 
-    >>> settle("stop", {"stop": "stop"}, text="", calls=[ToolCall("call_0", "f", {})])[0]
+    >>> resolve_finish("stop", {"stop": "stop"}, text="", calls=[ToolCall("call_0", "f", {})])[0]
     'tool_calls'
     """
     calls = tuple(calls)
@@ -63,7 +63,7 @@ def usage_of(data: JsonValue, paths: Mapping[str, str | tuple[str, ...]]) -> Usa
         for first, rest in _taken_apart(path):
             value: Any = data.get(first)
             if rest and value is not None:
-                value = at(value, rest)
+                value = value_at(value, rest)
             if value is not None and is_number(value):
                 counts[name] = value if name == "cost" else int(value)
                 break

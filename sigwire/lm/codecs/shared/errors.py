@@ -43,7 +43,7 @@ __all__ = [
     "empty_reply_error",
     "lm_error",
     "read_body",
-    "read_fault",
+    "read_error_body",
 ]
 
 
@@ -76,10 +76,10 @@ class ErrorRule:
     hint: str = ""
     retry: bool | None = None
 
-    def fits(self, fault: ErrorBody) -> bool:
+    def matches(self, fault: ErrorBody) -> bool:
         """Whether the fault is this rule's.
 
-        >>> ErrorRule(LMServerError, frozenset({503})).fits(Fault(503, "overloaded"))
+        >>> ErrorRule(LMServerError, frozenset({503})).fits(ErrorBody(503, "overloaded"))
         True
         """
         if self.statuses and fault.status not in self.statuses:
@@ -131,7 +131,7 @@ STATUS_RULES: tuple[ErrorRule, ...] = (
 
 def lm_error(fault: ErrorBody, rules: Iterable[ErrorRule], target: Target[WireProfile]) -> LMError:
     """The error of a fault, by the first rule that fits; an unknown status is ``LMUnexpectedError``."""
-    rule = next((rule for rule in (*rules, *STATUS_RULES) if rule.fits(fault)), ErrorRule(LMUnexpectedError))
+    rule = next((rule for rule in (*rules, *STATUS_RULES) if rule.matches(fault)), ErrorRule(LMUnexpectedError))
     said = fault.message.rstrip(". \n") or f"{target.provider} answered with status {fault.status} and no message"
     hint = rule.hint.format(provider=target.provider, model=target.model)
     error = rule.error(
@@ -154,7 +154,7 @@ def empty_reply_error(what: str, body: JsonValue, target: Target[WireProfile]) -
 
     A server that fails so is asked again; one that answers in plain words is not.
     """
-    said = f"The reply holds no {what}: {read_fault(200, {}, body).message or dumps(body)[:200]}"
+    said = f"The reply holds no {what}: {read_error_body(200, {}, body).message or dumps(body)[:200]}"
     spoke = isinstance(body, str) and body.strip() and body.lstrip()[:1] != "<"
     error = LMUnexpectedError if spoke else LMServerError
     return error(said, model=target.model, provider=target.provider, status=200)
@@ -177,10 +177,10 @@ def read_body(body: bytes | str) -> JsonValue:
     return data
 
 
-def read_fault(status: int | None, headers: Mapping[str, str], body: bytes | str | JsonValue) -> ErrorBody:
+def read_error_body(status: int | None, headers: Mapping[str, str], body: bytes | str | JsonValue) -> ErrorBody:
     """What an error reply says, whichever of the usual shapes it has; of text without a shape the first 500 characters.
 
-    >>> fault = read_fault(400, {}, '{"error": {"message": "Bad tool", "type": "invalid_request_error", "code": null}}')
+    >>> fault = read_error_body(400, {}, '{"error": {"message": "Bad tool", "type": "invalid_request_error", "code": null}}')
     >>> fault.message, fault.codes
     ('Bad tool', ('invalid_request_error',))
     """

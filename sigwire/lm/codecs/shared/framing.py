@@ -24,7 +24,7 @@ from sigwire.core.json import JsonValue, loads
 from sigwire.errors import LMTransportError, LMUnexpectedError
 from sigwire.lm.codecs.shared.interface import Framing
 
-__all__ = ["LIMIT", "FrameDecoder", "LineDecoder", "SSEDecoder", "ServerSentEvent", "splitter_for"]
+__all__ = ["LIMIT", "FrameDecoder", "LineDecoder", "SSEDecoder", "ServerSentEvent", "make_frame_decoder"]
 
 LIMIT = 64 * 1024 * 1024
 """Bytes of one event. The greatest that are sent hold an image."""
@@ -47,13 +47,13 @@ class FrameDecoder(Protocol):
     def close(self) -> Iterator[JsonValue]: ...
 
 
-def splitter_for(framing: Framing, limit: int = LIMIT) -> FrameDecoder:
+def make_frame_decoder(framing: Framing, limit: int = LIMIT) -> FrameDecoder:
     """A splitter for one reply, of which ``framing`` is expected.
 
-    >>> splitter = splitter_for("sse")
+    >>> splitter = make_frame_decoder("sse")
     >>> [*splitter.feed(b'data: {"a": 1}\\n\\ndata: {"a"')], [*splitter.feed(b": 2}\\r\\n\\r\\ndata: [DONE]")]
     ([{'a': 1}], [{'a': 2}])
-    >>> [*splitter.close()], [*splitter_for("sse").feed(b'{"a": 1}\\n')]
+    >>> [*splitter.close()], [*make_frame_decoder("sse").feed(b'{"a": 1}\\n')]
     ([], [{'a': 1}])
     """
     return _SniffingDecoder(framing, limit)
@@ -234,7 +234,7 @@ def _line_by_line(event: ServerSentEvent, fault: ValueError) -> Iterator[JsonVal
 class LineDecoder:
     """Bytes -> lines without their LF. ``close`` gives the last one if it has no LF.
 
-    >>> lines = ConnectionPool()
+    >>> lines = LineDecoder()
     >>> lines.feed(b"a\\nb"), lines.feed(b"c\\n\\nd"), lines.close()
     ([b'a'], [b'bc', b''], [b'd'])
     """

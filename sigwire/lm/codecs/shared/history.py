@@ -122,7 +122,7 @@ class NormalizedHistory(NamedTuple):
     messages: tuple[Message, ...]
     warnings: tuple[LMWarning, ...] = ()
     call_ids: frozenset[str] = frozenset()
-    called: frozenset[str] = frozenset()
+    call_names: frozenset[str] = frozenset()
 
 
 def normalize_history(messages: Sequence[Message], rules: HistoryRules) -> NormalizedHistory:
@@ -130,7 +130,7 @@ def normalize_history(messages: Sequence[Message], rules: HistoryRules) -> Norma
 
     >>> call = ToolCall("call_0", "f", {})
     >>> asked = [Message.user("q"), Message.assistant(tool_calls=[call]), Message.user("and?")]
-    >>> repaired = repair(asked, HistoryRules())
+    >>> repaired = normalize_history(asked, HistoryRules())
     >>> [message.role for message in repaired.messages], repaired.messages[2].tool_results[0].content
     (['user', 'assistant', 'tool', 'user'], 'tool was not executed')
     """
@@ -155,14 +155,14 @@ def normalize_history(messages: Sequence[Message], rules: HistoryRules) -> Norma
 
 def _look_over(
     messages: Iterable[Message], rules: HistoryRules
-) -> tuple[list[Message], list[_ModuleStart], list[LMWarning], bool]:
+) -> tuple[list[Message], list[_CallKey], list[LMWarning], bool]:
     """The family's own turns, the calls in them, what was left out; and whether that is settled.
 
     Settled is a conversation in which every call is answered right behind its turn, in order and by its own fitting id, as
     sigwire's own modules write it: the steps that follow, each a pass over the whole conversation, would change nothing.
     """
     turns: list[Message] = []
-    calls: list[_ModuleStart] = []
+    calls: list[_CallKey] = []
     warnings: list[LMWarning] = []
     is_settled, unanswered = True, _NONE
     for message in messages:
@@ -186,8 +186,8 @@ def _are_fitting(ids: list[str], rules: CallIdRules | None) -> bool:
     return len(set(ids)) == len(ids) and (all(ids) if rules is None else all(map(rules.fits, ids)))
 
 
-_ModuleStart: TypeAlias = tuple[str, str]  # the id and the name of a call, or of a result
-_NONE: tuple[_ModuleStart, ...] = ()
+_CallKey: TypeAlias = tuple[str, str]  # the id and the name of a call, or of a result
+_NONE: tuple[_CallKey, ...] = ()
 
 
 class _FamilyView(NamedTuple):
@@ -199,8 +199,8 @@ class _FamilyView(NamedTuple):
 
     parts: tuple[Part, ...] | None = None
     warnings: tuple[LMWarning, ...] = ()
-    calls: tuple[_ModuleStart, ...] = ()
-    answers: tuple[_ModuleStart, ...] = ()
+    calls: tuple[_CallKey, ...] = ()
+    answers: tuple[_CallKey, ...] = ()
     is_tidy: bool = True
     has_media: bool = False
 
@@ -221,7 +221,7 @@ def _views(message: Message) -> dict[str, _FamilyView]:
 def _see(message: Message, family: str) -> _FamilyView:
     misplaced = _MISPLACED[message.role]
     parts: list[Part] = []
-    calls: list[_ModuleStart] = []
+    calls: list[_CallKey] = []
     results: list[ToolResult] = []
     warnings: list[LMWarning] = []
     for part in message.parts:

@@ -29,20 +29,20 @@ class WireProfile:
 
     ``family``: who made, and alone understands, opaque items and signatures. ``path``: appended to the host's base URL,
     ``{model}`` is filled in. ``headers``: fixed ones, never a key. ``names``: the tool names the host takes.
-    ``repair``: how history must look. ``tool_schema`` / ``output_schema``: which JSON Schema the host takes, by place.
+    ``history_rules``: how history must look. ``tool_schema`` / ``output_schema``: which JSON Schema the host takes, by place.
     """
 
     family: str
     path: str
     names: NameRules
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    repair: HistoryRules = HistoryRules()
+    history_rules: HistoryRules = HistoryRules()
     tool_schema: SchemaRules = AS_IS
     output_schema: SchemaRules = AS_IS
 
     def __post_init__(self) -> None:
         # One truth: a row that changes its family must not go on replaying the items of its base.
-        object.__setattr__(self, "repair", replace(self.repair, family=self.family))
+        object.__setattr__(self, "history_rules", replace(self.history_rules, family=self.family))
 
 
 D = TypeVar("D", bound=WireProfile, covariant=True, default=WireProfile)
@@ -91,19 +91,19 @@ class Target(Generic[D]):
 
     provider: str
     model: str
-    dialect: D
+    profile: D
     capabilities: Capabilities = Capabilities()
     facts: ModelFacts = ModelFacts()
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """Who it is, for errors and warnings: ``openai/gpt-5-mini``."""
         return f"{self.provider}/{self.model}"
 
     @property
-    def repair(self) -> HistoryRules:
+    def history_rules(self) -> HistoryRules:
         """How history must look: the dialect's rules, with media beside the results where the model wants them there."""
-        rules = self.dialect.repair
+        rules = self.profile.history_rules
         return rules if self.facts.media_in_results else replace(rules, result_media="user")
 
 

@@ -11,10 +11,10 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import AudioPart, FilePart, OpaquePart, Part, TextPart
 from sigwire.errors import InputError, UnsupportedFeature
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
-from sigwire.lm.codecs.shared.options import refusal, require_feature
+from sigwire.lm.codecs.shared.options import require_feature, unsupported_feature
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
-__all__ = ["data_url", "encoded_by", "needs_media", "read_content", "split_data_url", "text_of_file"]
+__all__ = ["data_url", "encode_by_table", "read_content", "require_media", "split_data_url", "text_of_file"]
 
 D = TypeVar("D", bound=WireProfile)
 
@@ -40,12 +40,12 @@ def split_data_url(url: str) -> tuple[str | None, str | None]:
     return (matched[1], matched[2]) if matched else (None, None)
 
 
-def needs_media(kind: str, able: Collection[str], target: Target[WireProfile]) -> None:
+def require_media(kind: str, able: Collection[str], target: Target[WireProfile]) -> None:
     """Refuse a kind of input ("image") that is not among what the host takes."""
     require_feature(kind in able, f"{kind} input", target, "Leave it out or use a provider that takes it.")
 
 
-def encoded_by(
+def encode_by_table(
     table: Mapping[type, Callable[[Any, Target[D]], JsonObject]], part: Part, target: Target[D]
 ) -> JsonObject:
     """A part by its wire's table. Raises ``UnsupportedFeature`` for a kind that the table does not have."""
@@ -53,8 +53,8 @@ def encoded_by(
     if encoder is not None:
         return encoder(part, target)
     if isinstance(part, AudioPart):
-        raise refusal("audio input", target, "Transcribe it first, or use a provider that takes sound.")
-    raise refusal(f"a part of kind {part.kind!r} in this place", target, "Leave it out or send it as text.")
+        raise unsupported_feature("audio input", target, "Transcribe it first, or use a provider that takes sound.")
+    raise unsupported_feature(f"a part of kind {part.kind!r} in this place", target, "Leave it out or send it as text.")
 
 
 def read_content(
@@ -83,7 +83,7 @@ def _read_part(
         same = part is not None and encode(part, target) == bare
     except (InputError, UnsupportedFeature):
         same = False
-    return part if part is not None and same else OpaquePart(target.dialect.family, wire)
+    return part if part is not None and same else OpaquePart(target.profile.family, wire)
 
 
 def text_of_file(part: FilePart) -> str | None:

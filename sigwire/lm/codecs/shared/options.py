@@ -28,17 +28,17 @@ __all__ = [
     "Refuse",
     "Skip",
     "drop_options",
-    "finish",
     "headers_for",
-    "merge",
+    "merge_extra_body",
+    "merge_objects",
     "place_options",
-    "refusal",
     "repeat_warning",
     "requested_choices",
     "require_feature",
+    "sampling_options_while_reasoning",
     "schema_instruction",
     "set_path",
-    "without_sampling",
+    "unsupported_feature",
 ]
 
 
@@ -97,7 +97,7 @@ def place_options(
             case Place(path, convert):
                 set_path(body, path, convert(value) if convert else value)
             case Drop(detail):
-                warnings.append(LMWarning(name, f"{target.shown}: {detail}"))
+                warnings.append(LMWarning(name, f"{target.label}: {detail}"))
             case Refuse(feature, instead):
                 require_feature(not value, feature, target, instead)
             case Skip():
@@ -114,12 +114,12 @@ def drop_options(names: Iterable[str], detail: str) -> OptionTable:
     return dict.fromkeys(names, Drop(detail))
 
 
-def without_sampling(names: Iterable[str]) -> OptionTable:
+def sampling_options_while_reasoning(names: Iterable[str]) -> OptionTable:
     """The rows of a model that takes no sampling options while it reasons; these are the wire's names for them.
 
     An answer can do without a temperature. One without the log probabilities that were asked for is another answer.
 
-    >>> table = without_sampling(["temperature", "logprobs"])
+    >>> table = sampling_options_while_reasoning(["temperature", "logprobs"])
     >>> [type(option).__name__ for option in table.values()]
     ['Drop', 'Refuse']
     """
@@ -144,20 +144,20 @@ def set_path(body: JsonObject, path: str, value: JsonValue) -> None:
     body[last] = value
 
 
-def merge(body: JsonObject, extra: Mapping[str, JsonValue]) -> JsonObject:
+def merge_objects(body: JsonObject, extra: Mapping[str, JsonValue]) -> JsonObject:
     """``extra`` over ``body``: objects are merged, everything else is replaced. Neither is changed.
 
-    >>> merge({"a": {"b": 1}, "c": 2}, {"a": {"d": 3}})
+    >>> merge_objects({"a": {"b": 1}, "c": 2}, {"a": {"d": 3}})
     {'a': {'b': 1, 'd': 3}, 'c': 2}
     """
     merged = dict(body)
     for name, value in extra.items():
         have = merged.get(name)
-        merged[name] = merge(have, value) if isinstance(have, dict) and isinstance(value, dict) else value
+        merged[name] = merge_objects(have, value) if isinstance(have, dict) and isinstance(value, dict) else value
     return merged
 
 
-def finish(body: JsonObject, request: Request) -> JsonObject:
+def merge_extra_body(body: JsonObject, request: Request) -> JsonObject:
     """The caller's ``extra_body`` merged last, so that it can correct anything.
 
     Raises ``InputError`` if it is no object, or would have the answer come in another way than it is going to be read.
@@ -172,7 +172,7 @@ def finish(body: JsonObject, request: Request) -> JsonObject:
             f"extra_body says stream={stream!r}, which is not how the answer is going to be read (encoding the request). "
             "Leave it out: stream and astream ask for an answer in pieces, every other call for a whole one."
         )
-    return merge(body, extra)
+    return merge_objects(body, extra)
 
 
 def headers_for(request: Request, dialect: WireProfile) -> dict[str, str]:
@@ -188,12 +188,12 @@ def headers_for(request: Request, dialect: WireProfile) -> dict[str, str]:
 def require_feature(condition: bool, feature: str, target: Target[WireProfile], instead: str) -> None:
     """Refuse a feature before anything is sent: ``supports(False, "audio input", target, "Transcribe it first.")``."""
     if not condition:
-        raise refusal(feature, target, instead)
+        raise unsupported_feature(feature, target, instead)
 
 
-def refusal(feature: str, target: Target[WireProfile], instead: str) -> UnsupportedFeature:
+def unsupported_feature(feature: str, target: Target[WireProfile], instead: str) -> UnsupportedFeature:
     """What ``supports`` raises."""
-    return UnsupportedFeature(f"{target.shown} has no place for {feature}. {instead}")
+    return UnsupportedFeature(f"{target.label} has no place for {feature}. {instead}")
 
 
 def requested_choices(request: Request) -> int:
@@ -217,7 +217,7 @@ def repeat_warning(request: Request, target: Target[WireProfile]) -> tuple[LMWar
 def schema_instruction(schema: JsonObject | None) -> str:
     """The instruction that stands in for structured output by schema.
 
-    >>> str_of(None)
+    >>> schema_instruction(None)
     'Reply with only a JSON object.'
     """
     if schema is None:

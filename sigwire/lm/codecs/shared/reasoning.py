@@ -11,7 +11,15 @@ from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.options import require_feature
 
-__all__ = ["BUDGETS", "EFFORTS", "ReasoningRequest", "asked_reasoning", "budget_for", "effort_for_budget", "fit_effort"]
+__all__ = [
+    "BUDGETS",
+    "EFFORTS",
+    "ReasoningRequest",
+    "budget_for",
+    "effort_for_budget",
+    "fit_effort",
+    "requested_reasoning",
+]
 
 
 EFFORTS: tuple[str, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -29,15 +37,15 @@ class ReasoningRequest:
     budget: int | None = None
 
     @property
-    def off(self) -> bool:
+    def is_off(self) -> bool:
         return self.effort == "off"
 
 
-def asked_reasoning(request: Request) -> ReasoningRequest | None:
+def requested_reasoning(request: Request) -> ReasoningRequest | None:
     """The option ``reasoning``; ``None`` leaves it to the model. Raises ``InputError`` for what it cannot be.
 
-    >>> asked_reasoning(Request(options={"reasoning": "high"}))
-    Reasoning(effort='high', budget=None)
+    >>> requested_reasoning(Request(options={"reasoning": "high"}))
+    ReasoningRequest(effort='high', budget=None)
     """
     asked = request.options.get("reasoning")
     if asked is None:
@@ -60,7 +68,7 @@ def fit_effort(
     """
     wanted = asked.effort or effort_for_budget(asked.budget or 0)
     order = {name: number for number, name in enumerate(EFFORTS)}
-    able = [effort for effort in efforts if effort != "off" or asked.off]
+    able = [effort for effort in efforts if effort != "off" or asked.is_off]
     require_feature(
         bool(able), f"reasoning effort {wanted!r}", target, "Leave the option out or use a model that has efforts."
     )
@@ -75,7 +83,7 @@ def fit_effort(
 
 
 def _note(target: Target[WireProfile], detail: str) -> LMWarning:
-    return LMWarning("reasoning", f"{target.shown} {detail}")
+    return LMWarning("reasoning", f"{target.label} {detail}")
 
 
 def effort_for_budget(budget: int) -> str:

@@ -52,7 +52,7 @@ class ChoiceEvents:
         self._pieces: list[str] = []
         self._text_before: str | None = None
 
-    def text(self, piece: str) -> Iterator[StreamEvent]:
+    def emit_text(self, piece: str) -> Iterator[StreamEvent]:
         """More of the answer's text."""
         if not piece:
             return
@@ -68,24 +68,24 @@ class ChoiceEvents:
         if self._pieces:
             self._text_before, self._pieces = "".join(self._pieces), []
 
-    def reasoning(self, piece: str) -> Iterator[StreamEvent]:
-        """More of a thought; ``part`` ends it."""
+    def emit_reasoning(self, piece: str) -> Iterator[StreamEvent]:
+        """More of a thought; ``emit_part`` ends it."""
         if piece:
             yield from self._go_on_otherwise()
             yield ReasoningDelta(piece, self.number)
 
-    def part(self, part: Part) -> Iterator[StreamEvent]:
+    def emit_part(self, part: Part) -> Iterator[StreamEvent]:
         """A whole part that is neither text nor a call."""
         yield from self._go_on_otherwise()
         yield PartEnd(part, self.number)
 
-    def call(self, call_id: str, name: str) -> Iterator[StreamEvent]:
+    def start_call(self, call_id: str, name: str) -> Iterator[StreamEvent]:
         """A call begins."""
         yield from self._go_on_otherwise()
         yield ToolCallStart(self._begun, call_id, name, self.number)
         self._begun += 1
 
-    def arguments(self, piece: str) -> Iterator[StreamEvent]:
+    def emit_arguments(self, piece: str) -> Iterator[StreamEvent]:
         """More of the arguments of the call that began last."""
         if piece:
             yield ToolCallDelta(self._begun - 1, piece, self.number)
@@ -145,23 +145,23 @@ class StreamDecoder(ABC, Generic[D]):
 
     @abstractmethod
     def _end(self) -> Iterator[StreamEvent]:
-        """What only the end can tell: ``_ends`` of the decoded body."""
+        """What only the end can tell: ``_end_response`` of the decoded body."""
 
     # --- for the wires
 
-    def _begins(self, response_id: str | None, model: str | None) -> Iterator[StreamEvent]:
+    def _start_response(self, response_id: str | None, model: str | None) -> Iterator[StreamEvent]:
         """The answer's beginning, again only where more is known."""
         told = self._start
         if told is None or ((response_id, model) not in ((told.id, told.model), (None, None))):
             self._start = ResponseStart(response_id, model)
             yield self._start
 
-    def _counts(self, usage: Usage) -> Iterator[StreamEvent]:
+    def _update_usage(self, usage: Usage) -> Iterator[StreamEvent]:
         if usage != self._usage:
             self._usage = usage
             yield UsageUpdate(usage)
 
-    def _numbered(self, call_id: str | None) -> str:
+    def _assign_call_id(self, call_id: str | None) -> str:
         """The call's id, or the first free one for a call without."""
         number = 0
         while not call_id:
@@ -170,19 +170,19 @@ class StreamDecoder(ABC, Generic[D]):
         self._taken.add(call_id)
         return call_id
 
-    def _ends(self, response: Response, told: Iterable[ChoiceEvents]) -> Iterator[StreamEvent]:
+    def _end_response(self, response: Response, told: Iterable[ChoiceEvents]) -> Iterator[StreamEvent]:
         """The ends of the choices and of the answer, as the decoded body has them."""
-        yield from self._begins(response.id, response.model)
+        yield from self._start_response(response.id, response.model)
         for choice, so_far in zip(response.choices, told, strict=True):
             yield from so_far.end(len(choice.tool_calls))
         ends = [_end_of(choice, number) for number, choice in enumerate(response.choices)]
         came = collect((*self._told, *ends)).choices
         for end, choice, as_told in zip(ends, response.choices, came, strict=True):
             yield end if as_told == choice else replace(end, parts=choice.message().parts)
-        yield from self._counts(response.usage)
+        yield from self._update_usage(response.usage)
         yield ResponseEnd(response.warnings, response.attempts, response.raw)
 
-    def _cut_off(self) -> LMError:
+    def _truncation_error(self) -> LMError:
         return LMTransportError(
             "The stream stopped before the end of the answer.",
             model=self.target.model,

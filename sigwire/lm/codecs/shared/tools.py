@@ -29,10 +29,10 @@ __all__ = [
     "OfferedTools",
     "can_force",
     "encode_functions",
-    "functions_only",
     "name_map",
-    "offer",
+    "offered_tools",
     "provider_data",
+    "refuse_builtin_tools",
     "tool_name",
 ]
 
@@ -42,7 +42,7 @@ class OfferedTools(NamedTuple):
 
     ``functions`` are (name on the wire, description, compiled parameters or ``None``); ``builtin`` are tools that the
     provider runs, as (kind, settings). ``choice`` is ``None`` where the caller left it open or there is nothing to
-    choose; ``allowed`` are the names on the wire that the choice is limited to, empty for all. ``named`` is the one
+    choose; ``allowed`` are the names on the wire that the choice is limited to, empty for all. ``forced_name`` is the one
     that must be called.
     """
 
@@ -53,20 +53,20 @@ class OfferedTools(NamedTuple):
     warnings: tuple[LMWarning, ...] = ()
 
     @property
-    def named(self) -> str | None:
+    def forced_name(self) -> str | None:
         """The one tool that must be called, by its name on the wire."""
         return self.allowed[0] if self.choice == "required" and len(self.allowed) == 1 else None
 
-    def only_allowed(self) -> tuple[tuple[str, str, JsonObject | None], ...]:
+    def allowed_functions(self) -> tuple[tuple[str, str, JsonObject | None], ...]:
         """The functions without those that the choice leaves out, for wires that cannot say it otherwise."""
         return tuple(tool for tool in self.functions if tool[0] in self.allowed) if self.allowed else self.functions
 
 
-def offer(request: Request, names: NameMap, target: Target[WireProfile]) -> OfferedTools:
+def offered_tools(request: Request, names: NameMap, target: Target[WireProfile]) -> OfferedTools:
     """Read the tools and the choice. Raises ``InputError`` when the choice names a tool that is not offered."""
     if not request.tools and request.tool_choice is None:
         return _NOTHING
-    functions, builtin, warnings = memoized(request.tools, _compile, names, target.dialect.tool_schema, target.shown)
+    functions, builtin, warnings = memoized(request.tools, _compile, names, target.profile.tool_schema, target.label)
     choice = request.tool_choice or ToolChoice.AUTO
     if choice.allowed:
         _check_allowed(choice, request)
@@ -161,7 +161,7 @@ def can_force(thinks: bool, target: Target[WireProfile]) -> bool:
     return facts.forced_choice and (facts.forced_choice_with_reasoning or not thinks)
 
 
-def functions_only(tools: OfferedTools, target: Target[WireProfile]) -> None:
+def refuse_builtin_tools(tools: OfferedTools, target: Target[WireProfile]) -> None:
     """Refuse tools that the provider would run itself, on wires that have none."""
     instead = "Use a wire or a provider that has them (OpenAI's Responses API, Anthropic, Gemini), or a function tool."
     require_feature(not tools.builtin, "built-in tools such as web search", target, instead)

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 from sigwire.core.json import JsonObject, JsonValue
 
-__all__ = ["at", "is_number", "object_of", "objects_of", "string_of", "without"]
+__all__ = ["is_number", "object_of", "objects_of", "string_of", "value_at", "without"]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
@@ -57,7 +57,7 @@ def without(data: JsonObject, names: Collection[str]) -> JsonObject:
     return {name: value for name, value in data.items() if name not in names and value is not None}
 
 
-def at(data: JsonValue, path: str) -> JsonValue:
+def value_at(data: JsonValue, path: str) -> JsonValue:
     """What stands at a dotted path, ``None`` where there is nothing."""
     if "." not in path:
         return data.get(path) if isinstance(data, dict) else None

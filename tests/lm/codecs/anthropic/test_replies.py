@@ -246,15 +246,15 @@ def test_row_81_a_paused_turn_is_sent_back_unchanged_with_the_same_tools() -> No
     sent = encoded(Request((ASKED,), (SEARCH,), options={"temperature": 0.5}))
     before = copy.deepcopy(sent.body)
     first = answer(SEARCHED, stop_reason="pause_turn", container={"id": "c1", "expires_at": "..."})
-    again = anthropic.resume(first, sent)
+    again = anthropic.continuation(first, sent)
     assert again is not None
     assert again.body == {**sent.body, "messages": [WIRE_ASKED, assistant(SEARCHED)], "container": "c1"}
     second = answer(FOUND, stop_reason="pause_turn")
-    thrice = anthropic.resume(second, again)
+    thrice = anthropic.continuation(second, again)
     assert thrice is not None
     assert thrice.body == {**again.body, "messages": [WIRE_ASKED, assistant(SEARCHED, FOUND)]}
     last = answer({**text("it is."), "citations": [CITATION]})
-    assert anthropic.resume(last, thrice) is None
+    assert anthropic.continuation(last, thrice) is None
     assert sent.body == before
     response = anthropic.decode([first, second, last], sent, target())
     whole = decoded(answer(SEARCHED, FOUND, {**text("it is."), "citations": [CITATION]}))
@@ -269,8 +269,8 @@ SKILLED: JsonObject = {"extra_body": {"container": {"skills": ["s"]}}}
 
 def test_row_81_a_container_keeps_its_settings_and_an_empty_pause_asks_again() -> None:
     sent = encoded(Request((ASKED,), options=SKILLED))
-    again = anthropic.resume(answer(stop_reason="compaction", container={"id": "c1"}), sent)
+    again = anthropic.continuation(answer(stop_reason="compaction", container={"id": "c1"}), sent)
     assert again is not None
     container: JsonObject = {"skills": ["s"], "id": "c1"}
     assert again.body == {**sent.body, "container": container}
-    assert anthropic.resume("<html>", sent) is None
+    assert anthropic.continuation("<html>", sent) is None

@@ -309,7 +309,7 @@ def test_row_81_a_decoder_goes_on_with_a_paused_turn() -> None:
     paused = told_first[-1]
     assert isinstance(paused, ev.ResponseEnd)
     assert [warning.feature for warning in paused.warnings] == ["finish_reason"]
-    going_on = anthropic.resume(paused.raw, sent)
+    going_on = anthropic.continuation(paused.raw, sent)
     assert going_on is not None
     assert going_on.body["messages"] == [{"role": "user", "content": "q"}, {"role": "assistant", "content": WIRE_A}]
     assert going_on.body["stream"] is True
@@ -319,7 +319,7 @@ def test_row_81_a_decoder_goes_on_with_a_paused_turn() -> None:
     assert response == anthropic.decode(response.raw, sent, TARGET)
     assert response.usage == Usage(20, 14, cached_tokens=8)
     assert (response.choices[0].text, response.choices[0].tool_calls) == ("ab", (G,))
-    assert anthropic.resume(response.raw, sent) is None
+    assert anthropic.continuation(response.raw, sent) is None
 
 
 WIRE_A = [{"type": "text", "text": "a"}]

@@ -205,7 +205,7 @@ def test_tools_and_choices(
 def test_tools_and_choices_are_read_back(
     to: Target[MessagesProfile], request_: Request, fields: JsonObject, _: list[str]
 ) -> None:
-    read = read_request(body(WIRE_ASKED) | fields, to.dialect)
+    read = read_request(body(WIRE_ASKED) | fields, to.profile)
     assert read == replace(request_, messages=(ASKED,), options={"max_tokens": 4096})
 
 

@@ -17,7 +17,7 @@ from sigwire.lm.codecs.gemini.parts import decode_media, decode_part
 from sigwire.lm.codecs.gemini.profiles import GEMINI, GeminiProfile
 from sigwire.lm.codecs.gemini.tables import JSON_TYPE, OPTIONS
 from sigwire.lm.codecs.shared.options import Place
-from sigwire.lm.codecs.shared.untrusted import at, objects_of, string_of
+from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, value_at
 
 __all__ = ["read_request"]
 
@@ -36,7 +36,7 @@ def read_request(body: JsonObject, dialect: GeminiProfile = GEMINI) -> Request:
     extra: JsonObject = {name: value for name, value in body.items() if name not in _MODELLED and name not in named}
     extra |= {"toolConfig": unread_config} if unread_config else {}
     extra |= {"generationConfig": unread_generation} if unread_generation else {}
-    system = objects_of(at(body, "systemInstruction.parts"))
+    system = objects_of(value_at(body, "systemInstruction.parts"))
     return Request(
         (
             *((Message("system", _read_parts(system, dialect)),) if system else ()),

@@ -163,7 +163,7 @@ SAID_OTHERWISE = ("row 39", "row 40 temperature on a model that does", "row 41 o
 )
 def test_options_are_read_back(name: str) -> None:
     to, options, fields, _ = FIELDS[name]
-    assert read_request(body(WIRE_ASKED, **fields), to.dialect) == Request((ASKED,), options=options)
+    assert read_request(body(WIRE_ASKED, **fields), to.profile) == Request((ASKED,), options=options)
 
 
 @pytest.mark.parametrize("name", ["metadata", "user", "temprature"])

@@ -344,13 +344,13 @@ def broken_off(*parts: JsonObject, token: str | None = "AAEC") -> JsonObject:
 def test_row_81_the_same_request_goes_on_with_the_token_of_the_reply() -> None:
     sent = encoded(Request((ASKED,), options={"max_tokens": 5}))
     first, second = broken_off({"text": "Hi "}), broken_off({"text": "you, "}, token="AAED")
-    going_on = gemini.resume(first, sent)
+    going_on = gemini.continuation(first, sent)
     assert going_on == sent._replace(body={**sent.body, "continuationToken": "AAEC"})
     assert going_on is not None
-    later = gemini.resume([first, second], going_on)
+    later = gemini.continuation([first, second], going_on)
     assert later is not None
     assert later.body == {**sent.body, "continuationToken": "AAED"}
-    assert gemini.resume([first, second, answer({"text": "there"})], later) is None
+    assert gemini.continuation([first, second, answer({"text": "there"})], later) is None
 
 
 def test_row_81_the_replies_are_one_answer_whose_tokens_are_added_up() -> None:
@@ -385,7 +385,7 @@ def test_row_81_what_stands_beside_the_parts_of_several_replies_grows() -> None:
     ids=["no token", "another reason", "two candidates", "none", "no body", "nothing"],
 )
 def test_row_81_where_there_is_nothing_to_go_on_with_nobody_goes_on(body: JsonValue) -> None:
-    assert gemini.resume(body, encoded(Request((ASKED,)))) is None
+    assert gemini.continuation(body, encoded(Request((ASKED,)))) is None
 
 
 def test_row_81_a_failure_among_several_replies_is_that_failure() -> None:

@@ -16,7 +16,7 @@ from sigwire.core.tools.tool import Tool
 from sigwire.lm.codecs import ollama
 from sigwire.lm.codecs.ollama import OLLAMA, OLLAMA_CLOUD
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.codecs.shared.untrusted import at
+from sigwire.lm.codecs.shared.untrusted import value_at
 
 TARGET = Target("ollama", "m", OLLAMA)
 TOOL = Tool.from_schema("f", "d" * 9000, {"type": "object", "properties": {}})
@@ -28,7 +28,7 @@ def asked(text: str, **options: JsonValue) -> Request:
 
 
 def window(request: Request, target: Target[ollama.OllamaProfile] = TARGET) -> JsonValue:
-    return at(ollama.encode(request, target).body, "options.num_ctx")
+    return value_at(ollama.encode(request, target).body, "options.num_ctx")
 
 
 SMALL = Capabilities(context_window=8000)

@@ -29,7 +29,7 @@ def test_no_two_rows_share_a_family() -> None:
 
 @pytest.mark.parametrize(("name", "row"), ROWS, ids=DIALECTS)
 def test_a_row_speaks_of_itself_and_in_our_words(name: str, row: ChatProfile) -> None:
-    assert row.repair.family == row.family
+    assert row.history_rules.family == row.family
     assert set(row.reasoning.efforts) <= set(EFFORTS)
     assert list(row.reasoning.efforts) == sorted(row.reasoning.efforts, key=EFFORTS.index)
     assert row.options.keys() <= openai_chat.OPTIONS.keys() | {"top_k"}
@@ -44,5 +44,5 @@ def test_nothing_is_sent_that_was_not_asked_for(name: str, row: ChatProfile) -> 
 
 def test_a_new_host_is_one_row() -> None:
     mine = replace(COMPATIBLE, family="mine", required="any")
-    assert mine.repair.family == "mine"
+    assert mine.history_rules.family == "mine"
     assert COMPATIBLE.required == "required"

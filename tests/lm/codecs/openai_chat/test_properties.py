@@ -96,7 +96,7 @@ wire_calls = st.lists(
 def test_an_answer_put_into_history_is_sent_as_it_came(
     text: str, thought: str, wires: list[JsonObject], dialect: ChatProfile
 ) -> None:
-    keep_ids = replace(dialect, repair=replace(dialect.repair, ids=None))
+    keep_ids = replace(dialect, history_rules=replace(dialect.history_rules, ids=None))
     came: dict[str, Any] = {"role": "assistant", "content": text or None, **({"tool_calls": wires} if wires else {})}
     if thought and dialect is DEEPSEEK:
         came["reasoning_content"] = thought

@@ -18,7 +18,7 @@ from sigwire.core.tools.tool import Tool, ToolCall
 from sigwire.errors import LMInvalidRequestError, LMRateLimitError, LMServerError, LMTransportError, LMUnexpectedError
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, GROQ, MISTRAL, OPENAI, OPENROUTER, VLLM, ChatProfile
-from sigwire.lm.codecs.shared.framing import splitter_for
+from sigwire.lm.codecs.shared.framing import make_frame_decoder
 from sigwire.lm.codecs.shared.interface import StreamingCodec, Target
 from tests.lm.codecs.streaming import ASKED, cuts, hostile, only_our_errors, sent_to, streamed, told
 
@@ -583,7 +583,7 @@ def test_row_69_a_reply_in_one_piece_is_read_as_it_is() -> None:
 
 @pytest.mark.parametrize("mark", [b"data: [DONE]\n\n", b"data: [DONE]", b""])
 def test_row_67_the_end_mark_may_be_missing(mark: bytes) -> None:
-    splitter = splitter_for(openai_chat.FRAMING)
+    splitter = make_frame_decoder(openai_chat.FRAMING)
     data = b"".join(b"data: " + dumps(event).encode() + b"\n\n" for event in TRANSCRIPT) + mark
     events = [*splitter.feed(data), *splitter.close()]
     assert streamed(CODEC, TARGET, events) == streamed(CODEC, TARGET, TRANSCRIPT)

@@ -163,13 +163,13 @@ def test_tools_and_choices(
 ) -> None:
     sent = encoded(replace(request_, messages=(ASKED,)), to)
     wire = body(WIRE_ASKED, **fields)
-    if to.dialect.store is None:
+    if to.profile.store is None:
         del wire["store"]
     assert sent.body == wire
     assert features(sent.warnings) == warned
 
 
-@pytest.mark.parametrize("name", [name for name, case in OFFERS.items() if case[0].dialect is OPENAI and case[2]])
+@pytest.mark.parametrize("name", [name for name, case in OFFERS.items() if case[0].profile is OPENAI and case[2]])
 def test_tools_and_choices_are_read_back(name: str) -> None:
     _, request, fields, _ = OFFERS[name]
     assert read_request(body(WIRE_ASKED, **fields)) == replace(request, messages=(ASKED,))

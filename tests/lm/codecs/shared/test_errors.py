@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sigwire.core.json import JsonValue
 from sigwire.core.tools.names import NameRules
 from sigwire.errors import LMAuthenticationError, LMError, LMInvalidRequestError, LMRateLimitError, LMServerError
-from sigwire.lm.codecs.shared.errors import ErrorBody, ErrorRule, lm_error, read_body, read_fault
+from sigwire.lm.codecs.shared.errors import ErrorBody, ErrorRule, lm_error, read_body, read_error_body
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 
 TARGET = Target("home", "m", WireProfile(family="home", path="/", names=NameRules()))
@@ -36,10 +36,10 @@ SHAPES: dict[str, tuple[JsonValue, str, tuple[str, ...]]] = {
 def test_shapes(body: JsonValue, message: str, codes: tuple[str, ...]) -> None:
     text = body if isinstance(body, str) else json.dumps(body)
     for form in (text, text.encode(), "\ufeff" + text):
-        fault = read_fault(400, {}, form)
+        fault = read_error_body(400, {}, form)
         assert (fault.message, fault.codes) == (message, codes)
     if not isinstance(body, str):
-        assert read_fault(400, {}, body).message == message
+        assert read_error_body(400, {}, body).message == message
 
 
 DATE = "Sat, 21 Nov 2026 10:00:00 GMT"
@@ -65,7 +65,7 @@ WAITS: dict[str, tuple[dict[str, str], JsonValue, float | None]] = {
 
 @pytest.mark.parametrize(("headers", "body", "wait"), WAITS.values(), ids=WAITS)
 def test_waits(headers: dict[str, str], body: JsonValue, wait: float | None) -> None:
-    assert read_fault(429, headers, body).retry_after == (None if wait is None else pytest.approx(wait))
+    assert read_error_body(429, headers, body).retry_after == (None if wait is None else pytest.approx(wait))
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_waits(headers: dict[str, str], body: JsonValue, wait: float | None) -> 
     ],
 )
 def test_request_ids(headers: dict[str, str], body: JsonValue, request_id: str | None) -> None:
-    assert read_fault(500, headers, body).request_id == request_id
+    assert read_error_body(500, headers, body).request_id == request_id
 
 
 RULES = (
@@ -97,7 +97,7 @@ def test_the_wires_own_rules_come_before_the_statuses() -> None:
 def test_a_rule_and_the_server_can_overrule_whether_to_try_again() -> None:
     assert lm_error(ErrorBody(400, "It takes No Tools"), RULES, TARGET).retryable is True
     assert lm_error(ErrorBody(400, "It takes No Tools", retry=False), RULES, TARGET).retryable is False
-    assert lm_error(read_fault(503, {"x-should-retry": "false"}, ""), (), TARGET).retryable is False
+    assert lm_error(read_error_body(503, {"x-should-retry": "false"}, ""), (), TARGET).retryable is False
     assert LMServerError.retryable is True
 
 
@@ -108,7 +108,7 @@ def test_an_error_without_a_message_says_its_status() -> None:
 @given(st.integers(100, 599), st.binary(max_size=60) | st.text(max_size=60))
 def test_any_body_gives_an_error(status: int, body: bytes | str) -> None:
     read_body(body)
-    error = lm_error(read_fault(status, {}, body), (), TARGET)
+    error = lm_error(read_error_body(status, {}, body), (), TARGET)
     assert isinstance(error, LMError)
     assert error.status == status
     assert error.message

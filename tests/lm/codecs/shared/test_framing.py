@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sigwire.core.json import JsonValue
 from sigwire.errors import LMError, LMTransportError, LMUnexpectedError
-from sigwire.lm.codecs.shared.framing import LineDecoder, ServerSentEvent, SSEDecoder, splitter_for
+from sigwire.lm.codecs.shared.framing import LineDecoder, ServerSentEvent, SSEDecoder, make_frame_decoder
 from sigwire.lm.codecs.shared.interface import Framing
 
 
@@ -23,7 +23,7 @@ def pieces(data: bytes, cuts: Iterable[int]) -> list[bytes]:
 
 
 def read(parts: Iterable[bytes], framing: Framing = "sse", limit: int = 1_000_000) -> list[JsonValue]:
-    splitter = splitter_for(framing, limit)
+    splitter = make_frame_decoder(framing, limit)
     found = [value for part in parts for value in splitter.feed(part)]
     return [*found, *splitter.close()]
 
@@ -164,12 +164,12 @@ def test_any_cut_of_any_reply_gives_the_same_json(
 
 
 def test_an_event_is_given_with_its_last_byte() -> None:
-    splitter = splitter_for("sse")
+    splitter = make_frame_decoder("sse")
     assert [*splitter.feed(b"data: " + ONE + b"\n")] == []
     assert [*splitter.feed(b"\n")] == [A]
     assert [*splitter.feed(b"data: " + TWO + b"\r\r")] == [B]
     assert [*splitter.feed(b"\n")] == []
-    lines = splitter_for("ndjson")
+    lines = make_frame_decoder("ndjson")
     assert [*lines.feed(ONE)] == []
     assert [*lines.feed(b"\n")] == [A]
 
@@ -178,7 +178,7 @@ def test_an_event_is_given_with_its_last_byte() -> None:
 def test_what_came_before_a_garbled_frame_is_given_though_both_came_at_once(
     write: Callable[[list[JsonValue]], bytes],
 ) -> None:
-    values, splitter = list[JsonValue](), splitter_for("sse")
+    values, splitter = list[JsonValue](), make_frame_decoder("sse")
     with pytest.raises(LMTransportError, match="not JSON"):
         values.extend(splitter.feed(write([A, B]) + b"data: {\n\n"))
     assert values == [A, B]

@@ -293,7 +293,7 @@ def test_repaired_history_is_fit_and_stays_the_same_when_repaired_again(
     rules = HistoryRules(ids=ids)
     once = repaired(*history, rules=rules).messages
     again = normalize_history(once, rules)
-    assert again == NormalizedHistory(once, (), again.call_ids, again.called)
+    assert again == NormalizedHistory(once, (), again.call_ids, again.call_names)
     for message, following in zip(once, (*once, None)[1:], strict=True):
         calls = [call.id for call in message.tool_calls]
         results = [result.id for result in following.tool_results] if following else []

@@ -24,9 +24,9 @@ from sigwire.lm.codecs.shared.options import (
     OptionTable,
     Place,
     Skip,
-    finish,
     headers_for,
-    merge,
+    merge_extra_body,
+    merge_objects,
     place_options,
     repeat_warning,
     require_feature,
@@ -35,14 +35,14 @@ from sigwire.lm.codecs.shared.reasoning import (
     BUDGETS,
     EFFORTS,
     ReasoningRequest,
-    asked_reasoning,
     budget_for,
     effort_for_budget,
     fit_effort,
+    requested_reasoning,
 )
 from sigwire.lm.codecs.shared.schema import SchemaRules, const_to_enum
-from sigwire.lm.codecs.shared.tools import OfferedTools, name_map, offer, provider_data
-from sigwire.lm.codecs.shared.untrusted import at, object_of, objects_of, string_of, without
+from sigwire.lm.codecs.shared.tools import OfferedTools, name_map, offered_tools, provider_data
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, value_at, without
 
 PLAIN = WireProfile(family="home", path="/chat", names=NameRules(), headers={"X-Version": "1"})
 TARGET = Target("home", "m", PLAIN)
@@ -58,8 +58,8 @@ TABLE: OptionTable = {
 
 
 def test_a_dialects_repair_rules_speak_of_its_own_family() -> None:
-    assert PLAIN.repair.family == "home"
-    assert replace(PLAIN, family="away").repair.family == "away"
+    assert PLAIN.history_rules.family == "home"
+    assert replace(PLAIN, family="away").history_rules.family == "away"
 
 
 def test_targets_are_frozen() -> None:
@@ -93,16 +93,16 @@ def test_an_unknown_option_names_the_known_ones_and_the_way_around() -> None:
 def test_extra_body_is_merged_last_and_deep() -> None:
     body: JsonObject = {"config": {"a": 1}, "b": [1]}
     request = Request(options={"extra_body": {"config": {"c": 2}, "b": [2], "d": None}})
-    assert finish(body, request) == {"config": {"a": 1, "c": 2}, "b": [2], "d": None}
+    assert merge_extra_body(body, request) == {"config": {"a": 1, "c": 2}, "b": [2], "d": None}
     assert body == {"config": {"a": 1}, "b": [1]}
     with pytest.raises(InputError, match="extra_body must be an object"):
-        finish(body, Request(options={"extra_body": [1]}))
+        merge_extra_body(body, Request(options={"extra_body": [1]}))
 
 
 def test_merging_changes_neither_side() -> None:
     left: JsonObject = {"a": {"b": {"c": 1}}}
     right: JsonObject = {"a": {"b": {"d": 2}}}
-    assert merge(left, right) == {"a": {"b": {"c": 1, "d": 2}}}
+    assert merge_objects(left, right) == {"a": {"b": {"c": 1, "d": 2}}}
     assert (left, right) == ({"a": {"b": {"c": 1}}}, {"a": {"b": {"d": 2}}})
 
 
@@ -130,22 +130,22 @@ def function(name: str, parameters: JsonValue = None) -> JsonObject:
 
 
 def offered(request: Request, target: Target[WireProfile] = TARGET) -> OfferedTools:
-    return offer(request, name_map(request.tools, frozenset(), target.dialect.names), target)
+    return offered_tools(request, name_map(request.tools, frozenset(), target.profile.names), target)
 
 
 def test_tools_are_read_with_names_for_the_wire_and_compiled_schemas() -> None:
     search: JsonObject = {"type": "web_search", "web_search": {"max_uses": 2}}
-    strict = replace(TARGET, dialect=replace(PLAIN, tool_schema=SchemaRules(rewrite=(const_to_enum,))))
+    strict = replace(TARGET, profile=replace(PLAIN, tool_schema=SchemaRules(rewrite=(const_to_enum,))))
     read = offered(Request(tools=(function("a.b", PARAMETERS), function("c"), search)), strict)
     schema: JsonObject = {"type": "object", "properties": {"x": {"enum": [1]}}}
     assert read.functions == (("a_b", "d", schema), ("c", "d", None))
     assert read.builtin == (("web_search", {"max_uses": 2}),)
-    assert (read.choice, read.allowed, read.named) == (None, (), None)
+    assert (read.choice, read.allowed, read.forced_name) == (None, (), None)
 
 
 def test_a_lossy_schema_warns_with_the_tools_own_name() -> None:
     few = SchemaRules(keep=frozenset({"type", "properties"}))
-    strict = replace(TARGET, dialect=replace(PLAIN, tool_schema=few))
+    strict = replace(TARGET, profile=replace(PLAIN, tool_schema=few))
     warnings = offered(Request(tools=(function("a.b", PARAMETERS),)), strict).warnings
     assert [warning.detail.split(":")[0] for warning in warnings] == ["tool 'a.b'"]
 
@@ -153,12 +153,12 @@ def test_a_lossy_schema_warns_with_the_tools_own_name() -> None:
 def test_choices_are_read_with_the_names_of_the_wire() -> None:
     tools = (function("a.b"), function("c"), function("d"))
     named = offered(Request(tools=tools, tool_choice=ToolChoice.named("a.b")))
-    assert (named.choice, named.allowed, named.named) == ("required", ("a_b",), "a_b")
-    assert [name for name, _, _ in named.only_allowed()] == ["a_b"]
+    assert (named.choice, named.allowed, named.forced_name) == ("required", ("a_b",), "a_b")
+    assert [name for name, _, _ in named.allowed_functions()] == ["a_b"]
     some = offered(Request(tools=tools, tool_choice=ToolChoice("auto", ("c", "d"))))
-    assert (some.choice, some.named) == ("auto", None)
-    assert [name for name, _, _ in some.only_allowed()] == ["c", "d"]
-    assert len(offered(Request(tools=tools)).only_allowed()) == 3
+    assert (some.choice, some.forced_name) == ("auto", None)
+    assert [name for name, _, _ in some.allowed_functions()] == ["c", "d"]
+    assert len(offered(Request(tools=tools)).allowed_functions()) == 3
 
 
 def test_a_choice_without_tools_is_no_choice_and_one_of_a_stranger_is_an_error() -> None:
@@ -174,7 +174,7 @@ def test_names_of_old_calls_are_mapped_too() -> None:
     )
     repaired = normalize_history(history, HistoryRules())
     assert repaired.messages[-1].tool_results[0].name == "old.call"
-    names = name_map([function("new.tool")], repaired.called, NameRules())
+    names = name_map([function("new.tool")], repaired.call_names, NameRules())
     for name in ("new.tool", "old.call"):
         assert "." not in names.encode(name)
         assert names.decode(names.encode(name)) == name
@@ -201,7 +201,7 @@ def test_provider_data_is_the_familys_own() -> None:
     ],
 )
 def test_what_reasoning_may_be(asked: JsonValue, read: ReasoningRequest | None) -> None:
-    assert asked_reasoning(Request(options={"reasoning": asked})) == read
+    assert requested_reasoning(Request(options={"reasoning": asked})) == read
 
 
 NEAREST: dict[tuple[str, tuple[str, ...]], str] = {
@@ -296,7 +296,7 @@ def test_counts_are_read_by_the_first_path_that_has_a_number() -> None:
     }
     assert usage_of(data, paths) == Usage(input_tokens=3, cost=0.25)
     assert usage_of(None, paths) == Usage()
-    assert at(data, "b.c") == 3
+    assert value_at(data, "b.c") == 3
 
 
 def test_invented_ids_are_told_from_given_ones() -> None:

@@ -26,7 +26,7 @@ F, G = ToolCall("a", "f", {}), ToolCall("b", "g", {})
 
 def begin(told: ChoiceEvents, call: ToolCall) -> list[StreamEvent]:
     """A call begins and is there; its end is held back."""
-    events = [*told.call(call.id, call.name), *told.arguments("{}")]
+    events = [*told.start_call(call.id, call.name), *told.emit_arguments("{}")]
     told.end_call(call)
     return events
 
@@ -35,7 +35,7 @@ def test_a_call_ends_when_something_follows_it_or_the_answer_ends() -> None:
     told = ChoiceEvents(0)
     assert begin(told, F) == [ToolCallStart(0, "a", "f"), ToolCallDelta(0, "{}")]
     assert begin(told, G) == [ToolCallEnd(0, F), ToolCallStart(1, "b", "g"), ToolCallDelta(1, "{}")]
-    assert list(told.text("t")) == [ToolCallEnd(1, G), TextDelta("t")]
+    assert list(told.emit_text("t")) == [ToolCallEnd(1, G), TextDelta("t")]
     assert list(told.end(2)) == []
 
 
@@ -49,19 +49,19 @@ def test_a_call_that_the_answer_does_not_have_in_the_end_never_ends() -> None:
 def test_where_calls_come_last_none_ends_before_the_answer() -> None:
     told = ChoiceEvents(0, calls_last=True)
     begin(told, F)
-    assert list(told.text("t")) == [TextDelta("t")]
+    assert list(told.emit_text("t")) == [TextDelta("t")]
     assert list(told.end(1)) == [ToolCallEnd(0, F)]
 
 
 def test_nothing_said_is_nothing_told() -> None:
     told = ChoiceEvents(0)
-    assert [*told.text(""), *told.reasoning(""), *told.arguments("")] == []
+    assert [*told.emit_text(""), *told.emit_reasoning(""), *told.emit_arguments("")] == []
 
 
 def _texts(told: ChoiceEvents, texts: list[list[str]]) -> Iterator[StreamEvent]:
     for pieces in texts:
         for piece in pieces:
-            yield from told.text(piece)
+            yield from told.emit_text(piece)
         told.end_text()
 
 
@@ -77,10 +77,10 @@ def test_texts_side_by_side_stay_apart_and_all_of_them_is_told_in_deltas(texts: 
 
 def test_a_text_behind_another_part_replaces_nothing() -> None:
     told = ChoiceEvents(0)
-    first = [*told.text("a")]
+    first = [*told.emit_text("a")]
     told.end_text()
-    between = [*told.reasoning("h"), *told.part(OpaquePart("x", 1))]
-    assert [*first, *between, *told.text("b")] == [
+    between = [*told.emit_reasoning("h"), *told.emit_part(OpaquePart("x", 1))]
+    assert [*first, *between, *told.emit_text("b")] == [
         TextDelta("a"), ReasoningDelta("h"), PartEnd(OpaquePart("x", 1)), TextDelta("b"),
     ]  # fmt: skip
 
