@@ -32,7 +32,7 @@ ANSWER = "\n\n".join(
 )
 WIRES = {
     "openai": ("openai/gpt-4o-mini", "", {"openai_chat"}),
-    "openai-responses": ("openai/gpt-4o-mini", "wire='responses'", {"openai_chat", "openai_responses"}),
+    "openai-responses": ("openai/gpt-4o-mini", "wire='responses'", {"openai_responses"}),
     "anthropic": ("anthropic/claude-sonnet-4-5", "", {"anthropic"}),
     "gemini": ("gemini/gemini-2.5-flash", "", {"gemini"}),
     "ollama": ("ollama/qwen3", "", {"ollama"}),

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sigwire.core.response import FinishReason
-from sigwire.errors import (
-    ContextWindowExceededError,
-    LMBillingError,
-    LMContentFilteredError,
-    LMInvalidRequestError,
-    LMRateLimitError,
-    LMServerError,
-    LMUnsupportedModelError,
-)
-from sigwire.lm.codecs.shared.errors import CONTEXT_TEXTS, ErrorRule
+from sigwire.lm.codecs.shared.errors import OPENAI_ERRORS
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip
 
 __all__ = ["ERRORS", "FINISH_REASONS", "OPTIONS", "SAMPLING", "USAGE"]
@@ -67,30 +58,4 @@ USAGE: Mapping[str, str | tuple[str, ...]] = {
     "cost": "cost",
 }
 
-_BILLING = frozenset({"insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached", "402"})
-
-ERRORS: tuple[ErrorRule, ...] = (
-    ErrorRule(
-        ContextWindowExceededError,
-        codes=frozenset({"context_length_exceeded", "exceed_context_size_error"}),
-        hint="Shorten the request or use a model with a larger context.",
-    ),
-    ErrorRule(ContextWindowExceededError, frozenset({400, 413, 422, 500}), texts=CONTEXT_TEXTS),
-    ErrorRule(
-        LMBillingError, codes=_BILLING, hint="Check the account's balance and limits; trying again does not help."
-    ),
-    ErrorRule(
-        LMContentFilteredError,
-        codes=frozenset({"content_filter", "content_policy_violation"}),
-        hint="Change what is sent; trying again does not help.",
-    ),
-    ErrorRule(
-        LMUnsupportedModelError,
-        codes=frozenset({"model_not_found"}),
-        hint="Check the model's name: {provider} does not serve {model!r} to this key.",
-    ),
-    # The host's own check of a call failed, and what the model wrote tells no call (see ``refused``): it may do better.
-    ErrorRule(LMInvalidRequestError, codes=frozenset({"tool_use_failed"}), retry=True),
-    ErrorRule(LMRateLimitError, codes=frozenset({"rate_limit_exceeded", "rate_limit_error", "slow_down"})),
-    ErrorRule(LMServerError, codes=frozenset({"server_error", "server_is_overloaded", "insufficient_system_resource"})),
-)
+ERRORS = OPENAI_ERRORS

@@ -11,8 +11,7 @@ from sigwire.errors import (
     LMInvalidRequestError,
     LMTimeoutError,
 )
-from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.shared.errors import ErrorRule
+from sigwire.lm.codecs.shared.errors import OPENAI_ERRORS, ErrorRule
 from sigwire.lm.codecs.shared.options import Drop, OptionTable, Place, Skip
 
 __all__ = [
@@ -84,7 +83,7 @@ ERRORS: tuple[ErrorRule, ...] = (
     ),
     ErrorRule(LMInvalidRequestError, codes=_BAD_INPUT),
     ErrorRule(LMTimeoutError, codes=frozenset({"vector_store_timeout"})),
-    *openai_chat.ERRORS,
+    *OPENAI_ERRORS,
 )
 
 ENCRYPTED = "reasoning.encrypted_content"

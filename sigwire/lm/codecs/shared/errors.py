@@ -21,6 +21,7 @@ from sigwire.errors import (
     ContextWindowExceededError,
     LMAuthenticationError,
     LMBillingError,
+    LMContentFilteredError,
     LMError,
     LMInvalidRequestError,
     LMRateLimitError,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONTEXT_TEXTS",
+    "OPENAI_ERRORS",
     "STATUS_RULES",
     "ErrorBody",
     "ErrorRule",
@@ -79,7 +81,7 @@ class ErrorRule:
     def matches(self, fault: ErrorBody) -> bool:
         """Whether the fault is this rule's.
 
-        >>> ErrorRule(LMServerError, frozenset({503})).fits(ErrorBody(503, "overloaded"))
+        >>> ErrorRule(LMServerError, frozenset({503})).matches(ErrorBody(503, "overloaded"))
         True
         """
         if self.statuses and fault.status not in self.statuses:
@@ -127,6 +129,37 @@ STATUS_RULES: tuple[ErrorRule, ...] = (
     ErrorRule(LMServerError, frozenset(range(500, 600))),
 )
 """By status alone. A wire's own rules come before these."""
+
+_OPENAI_BILLING = frozenset({"insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached", "402"})
+
+OPENAI_ERRORS: tuple[ErrorRule, ...] = (
+    ErrorRule(
+        ContextWindowExceededError,
+        codes=frozenset({"context_length_exceeded", "exceed_context_size_error"}),
+        hint=_CONTEXT_HINT,
+    ),
+    ErrorRule(ContextWindowExceededError, frozenset({400, 413, 422, 500}), texts=CONTEXT_TEXTS),
+    ErrorRule(
+        LMBillingError,
+        codes=_OPENAI_BILLING,
+        hint="Check the account's balance and limits; trying again does not help.",
+    ),
+    ErrorRule(
+        LMContentFilteredError,
+        codes=frozenset({"content_filter", "content_policy_violation"}),
+        hint="Change what is sent; trying again does not help.",
+    ),
+    ErrorRule(
+        LMUnsupportedModelError,
+        codes=frozenset({"model_not_found"}),
+        hint=_MODEL_HINT,
+    ),
+    # Groq checks calls itself. A reply that openai_chat.recover cannot read as a call is retryable.
+    ErrorRule(LMInvalidRequestError, codes=frozenset({"tool_use_failed"}), retry=True),
+    ErrorRule(LMRateLimitError, codes=frozenset({"rate_limit_exceeded", "rate_limit_error", "slow_down"})),
+    ErrorRule(LMServerError, codes=frozenset({"server_error", "server_is_overloaded", "insufficient_system_resource"})),
+)
+"""By OpenAI's error codes: the rows of its two wires and of compatible hosts."""
 
 
 def lm_error(fault: ErrorBody, rules: Iterable[ErrorRule], target: Target[WireProfile]) -> LMError:
