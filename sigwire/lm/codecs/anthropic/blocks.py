@@ -31,7 +31,6 @@ from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
 __all__ = [
     "ANSWER_READERS",
-    "ASKING_READERS",
     "NO_NAMES",
     "TEXT",
     "blocks_of",
@@ -252,33 +251,6 @@ def _read_call(block: JsonObject, family: str, names: NameMap) -> Part | None:
     )
 
 
-def _read_image(block: JsonObject, family: str, names: NameMap) -> Part | None:
-    source = block.get("source")
-    match string_of(source, "type"):
-        case "url":
-            return ImagePart(url=string_of(source, "url"))
-        case "base64":
-            return ImagePart(data=string_of(source, "data"), media_type=string_of(source, "media_type"))
-        case _:
-            return None
-
-
-def _read_document(block: JsonObject, family: str, names: NameMap) -> Part | None:
-    source, title = block.get("source"), string_of(block, "title")
-    match string_of(source, "type"):
-        case "url":
-            return FilePart(url=string_of(source, "url"), filename=title)
-        case "file":
-            return FilePart(file_id=string_of(source, "file_id"), filename=title)
-        case "base64":
-            return FilePart(string_of(source, "data"), filename=title, media_type=string_of(source, "media_type"))
-        case "text":
-            data = base64.b64encode((string_of(source, "data") or "").encode("utf-8", "replace")).decode()
-            return FilePart(data, filename=title, media_type="text/plain")
-        case _:
-            return None
-
-
 _Reader: TypeAlias = Callable[[JsonObject, str, NameMap], Part | None]
 _Readers: TypeAlias = Mapping[str, tuple[_Reader, frozenset[str]]]
 """By the block's type: its reader, and the fields that the reader knows."""
@@ -289,9 +261,4 @@ ANSWER_READERS: _Readers = {
     "thinking": (_read_thinking, frozenset({"type", "thinking", "signature"})),
     "redacted_thinking": (_read_redacted, frozenset({"type", "data"})),
     "tool_use": (_read_call, _CALL_FIELDS),
-}
-ASKING_READERS: _Readers = {
-    "text": (_read_text, frozenset({"type", "text"})),
-    "image": (_read_image, frozenset({"type", "source"})),
-    "document": (_read_document, frozenset({"type", "source", "title"})),
 }

@@ -7,14 +7,12 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
-from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import AudioPart, FilePart, OpaquePart, Part, TextPart
-from sigwire.errors import InputError, UnsupportedFeature
+from sigwire.core.json import JsonObject
+from sigwire.core.messages import AudioPart, FilePart, Part
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.options import require_feature, unsupported_feature
-from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
-__all__ = ["data_url", "encode_by_table", "read_content", "require_media", "split_data_url", "text_of_file"]
+__all__ = ["data_url", "encode_by_table", "require_media", "split_data_url", "text_of_file"]
 
 D = TypeVar("D", bound=WireProfile)
 
@@ -55,35 +53,6 @@ def encode_by_table(
     if isinstance(part, AudioPart):
         raise unsupported_feature("audio input", target, "Transcribe it first, or use a provider that takes sound.")
     raise unsupported_feature(f"a part of kind {part.kind!r} in this place", target, "Leave it out or send it as text.")
-
-
-def read_content(
-    content: JsonValue,
-    readers: Mapping[str, Callable[[JsonObject], Part]],
-    encode: Callable[[Part, Target[D]], JsonObject],
-    dialect: D,
-) -> tuple[Part, ...]:
-    """The parts of a turn's content, which is text or a list; what would not be written the same again is kept as it is."""
-    if isinstance(content, str):
-        return (TextPart(content),)
-    target = Target("", "", dialect)
-    return tuple(_read_part(wire, readers, encode, target) for wire in objects_of(content))
-
-
-def _read_part(
-    wire: JsonObject,
-    readers: Mapping[str, Callable[[JsonObject], Part]],
-    encode: Callable[[Part, Target[D]], JsonObject],
-    target: Target[D],
-) -> Part:
-    bare: JsonObject = {name: value for name, value in wire.items() if value is not None}
-    reader = readers.get(string_of(bare, "type") or "")
-    part = reader(bare) if reader else None
-    try:
-        same = part is not None and encode(part, target) == bare
-    except (InputError, UnsupportedFeature):
-        same = False
-    return part if part is not None and same else OpaquePart(target.profile.family, wire)
 
 
 def text_of_file(part: FilePart) -> str | None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import base64
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import FilePart, ImagePart, MediaPart, Message, OpaquePart, Part, Role, TextPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
 from sigwire.errors import CallerError
 from sigwire.lm.codecs.anthropic.blocks import (
     ANSWER_READERS,
-    ASKING_READERS,
     NO_NAMES,
     blocks_of,
     encode_blocks,
@@ -192,7 +193,7 @@ def _read_parts(blocks: Iterable[JsonObject], role: Role, dialect: MessagesProfi
 
 def _read_exactly(block: JsonObject, role: Role, dialect: MessagesProfile) -> tuple[Part, ...]:
     """The parts of a block; one that would not be written the same again is kept as it is."""
-    readers = ANSWER_READERS if role == "assistant" else ASKING_READERS
+    readers = ANSWER_READERS if role == "assistant" else _ASKING_READERS
     parts = read_block(block, dialect.family, NO_NAMES, readers)
     bare = {name: value for name, value in block.items() if value is not None}
     try:
@@ -224,3 +225,37 @@ def _result_part(block: JsonObject, dialect: MessagesProfile) -> MediaPart:
     if len(parts) == 1 and isinstance(parts[0], TextPart | ImagePart | FilePart):
         return parts[0]
     return TextPart(dumps(block))
+
+
+def _read_image(block: JsonObject, family: str, names: NameMap) -> Part | None:
+    source = block.get("source")
+    match string_of(source, "type"):
+        case "url":
+            return ImagePart(url=string_of(source, "url"))
+        case "base64":
+            return ImagePart(data=string_of(source, "data"), media_type=string_of(source, "media_type"))
+        case _:
+            return None
+
+
+def _read_document(block: JsonObject, family: str, names: NameMap) -> Part | None:
+    source, title = block.get("source"), string_of(block, "title")
+    match string_of(source, "type"):
+        case "url":
+            return FilePart(url=string_of(source, "url"), filename=title)
+        case "file":
+            return FilePart(file_id=string_of(source, "file_id"), filename=title)
+        case "base64":
+            return FilePart(string_of(source, "data"), filename=title, media_type=string_of(source, "media_type"))
+        case "text":
+            data = base64.b64encode((string_of(source, "data") or "").encode("utf-8", "replace")).decode()
+            return FilePart(data, filename=title, media_type="text/plain")
+        case _:
+            return None
+
+
+_ASKING_READERS: Mapping[str, tuple[Callable[[JsonObject, str, NameMap], Part | None], frozenset[str]]] = {
+    "text": ANSWER_READERS["text"],
+    "image": (_read_image, frozenset({"type", "source"})),
+    "document": (_read_document, frozenset({"type", "source", "title"})),
+}

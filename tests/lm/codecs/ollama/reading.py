@@ -11,9 +11,9 @@ from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
 from sigwire.lm.codecs.ollama.decoding import decode_calls, decode_extras, decode_text
 from sigwire.lm.codecs.ollama.tables import OLLAMA, OPTIONS, THINK, OllamaProfile
-from sigwire.lm.codecs.shared.history import read_error_text
 from sigwire.lm.codecs.shared.options import Place
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
+from tests.lm.codecs.reading import read_error_text
 
 __all__ = ["read_request"]
 

@@ -23,10 +23,10 @@ from sigwire.lm.codecs.openai_chat.decoding import decode_call, decode_content
 from sigwire.lm.codecs.openai_chat.messages import encode_part
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.tables import OPTIONS
-from sigwire.lm.codecs.shared.history import read_error_text
-from sigwire.lm.codecs.shared.media import read_content, split_data_url
+from sigwire.lm.codecs.shared.media import split_data_url
 from sigwire.lm.codecs.shared.options import Place
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
+from tests.lm.codecs.reading import read_content, read_error_text
 
 __all__ = ["read_request"]
 

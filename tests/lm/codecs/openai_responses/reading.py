@@ -15,10 +15,10 @@ from sigwire.lm.codecs.openai_responses.decoding import decode_item
 from sigwire.lm.codecs.openai_responses.items import encode_part
 from sigwire.lm.codecs.openai_responses.profiles import OPENAI, ResponsesProfile
 from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, LOGPROBS, OPTIONS
-from sigwire.lm.codecs.shared.history import read_error_text
-from sigwire.lm.codecs.shared.media import read_content, split_data_url
+from sigwire.lm.codecs.shared.media import split_data_url
 from sigwire.lm.codecs.shared.options import Place
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of
+from tests.lm.codecs.reading import read_content, read_error_text
 
 __all__ = ["read_request"]
 

@@ -21,9 +21,9 @@ from sigwire.lm.codecs.shared.history import (
     NormalizedHistory,
     error_text,
     normalize_history,
-    read_error_text,
     replace_surrogates,
 )
+from tests.lm.codecs.reading import read_error_text
 
 ASKED = Message.user("q")
 A, B = ToolCall("a", "f", {}), ToolCall("b", "g", {})
