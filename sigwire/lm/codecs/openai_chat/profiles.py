@@ -13,7 +13,8 @@ from typing import Literal
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.tools.names import NameRules
-from sigwire.lm.codecs.shared.history import CallIdRules, HistoryRules
+from sigwire.lm.codecs.shared.call_ids import CallIdRules
+from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import Drop, Option, Place
 from sigwire.lm.codecs.shared.schema import SchemaRules

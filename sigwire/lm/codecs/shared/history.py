@@ -1,29 +1,27 @@
-"""History made fit for a wire: a conversation that providers refuse becomes one that they take. Shared by all wires.
+"""Normalize a message history to what a wire accepts.
 
-``repair(messages, rules)`` gives messages an encoder can write down one by one:
+``normalize_history(messages, rules)`` returns messages that an encoder can write one by one:
 
-    text         lone surrogates replaced, empty text parts and empty turns left out
-    foreign      thinking and opaque items of another provider left out (``rules.family`` is whose are kept)
-    answers      after an assistant turn with calls stands exactly one tool turn: every call answered, in call order;
-                 a call nobody answered gets an error result, a result nobody asked for is left out. Calls of one turn
-                 that were written down as neighbouring turns are one turn
-    ids          call ids that the wire refuses, or that repeat, are rewritten, the same for the call and its result
-    media        images in results moved to a user turn after them, where the wire's results are text only
-    turns        system turns gathered, same-role neighbours merged, a user turn put first, each where the wire wants it
+    text         lone surrogates are replaced; empty text parts and empty turns are dropped
+    foreign      thinking and opaque items of another provider (not ``rules.family``) are dropped
+    answers      exactly one tool turn follows an assistant turn with calls. It answers every call, in call order: a call
+                 without a result gets an error result, a result without a call is dropped. Assistant turns that directly
+                 follow a turn with calls become one turn with it
+    ids          call ids that the wire refuses, or that repeat, are rewritten, for the call and its result
+    media        if results of the wire are text only, their images move to a user turn behind them
+    turns        by the rules: system turns gathered, neighbours of one role merged, a user turn put first
 
-Everything that changes what the model sees is a warning. Rewritten ids are not mapped back: a provider answers with
-new ids, and the caller's conversation keeps its own. Nothing is changed in place. A part that cannot stand in its
-turn (a call in a user turn) is an ``InputError``.
+Everything that changes what the model sees is a warning. Rewritten ids are not mapped back: a provider answers with new
+ids, and the caller's messages are never changed. A part in a turn that cannot hold it (a call in a user turn) is an
+``InputError``.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
-from sigwire.core.json import JsonValue
 from sigwire.core.messages import (
     AudioPart,
     FilePart,
@@ -38,73 +36,22 @@ from sigwire.core.messages import (
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError
+from sigwire.lm.codecs.shared.call_ids import CallIdRules, are_valid_ids, rewrite_call_ids
+from sigwire.lm.codecs.shared.unicode import is_unicode, replace_surrogates, to_unicode
 
-__all__ = [
-    "NOT_EXECUTED",
-    "CallIdRules",
-    "HistoryRules",
-    "NormalizedHistory",
-    "error_text",
-    "normalize_history",
-    "read_error_text",
-    "replace_surrogates",
-]
+__all__ = ["NOT_EXECUTED", "HistoryRules", "NormalizedHistory", "error_text", "normalize_history"]
 
 NOT_EXECUTED = "tool was not executed"
-"""The content of the error result that stands in for a missing one."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallIdRules:
-    """Which call ids a wire takes: ``allowed`` characters (inside a regular expression's brackets) and how many.
-
-    With ``exact`` an id that does not fit is replaced by a digest of it, otherwise its forbidden characters become
-    ``_``.
-    """
-
-    allowed: str = "A-Za-z0-9_-"
-    max_length: int | None = None
-    exact: int | None = None
-
-    def fits(self, call_id: str) -> bool:
-        length = f"{{{self.exact}}}" if self.exact else f"{{1,{self.max_length or ''}}}"
-        return re.fullmatch(f"[{self.allowed}]{length}", call_id) is not None
-
-    def rewrite(self, call_id: str, attempt: int = 0) -> str:
-        """A fitting id made from this one; another one for each attempt.
-
-        >>> CallIdRules().rewrite("call.1"), CallIdRules().rewrite("call.1", 1), len(CallIdRules(exact=9).rewrite("call_0"))
-        ('call_1', 'call_1_2', 9)
-        """
-        if self.exact:
-            alphabet = "".join(re.findall(f"[{self.allowed}]", _DIGITS))
-            return _digest(f"{attempt}:{call_id}", alphabet)[: self.exact]
-        clean = re.sub(f"[^{self.allowed}]", "_", call_id) or "call"
-        suffix = f"_{attempt + 1}" if attempt else ""
-        return (clean[: self.max_length - len(suffix)] if self.max_length else clean) + suffix
-
-
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-def _digest(text: str, alphabet: str) -> str:
-    import hashlib  # slow to import, and most ids fit
-
-    number = int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest(), "big")
-    digits: list[str] = []
-    while number:
-        number, digit = divmod(number, len(alphabet))
-        digits.append(alphabet[digit])
-    return "".join(digits)
+"""The content of the error result that answers a call without a result."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryRules:
-    """How a wire wants its history.
+    """The form of history that a wire accepts.
 
-    ``family``: whose thinking and opaque items are kept; untagged thinking is left to the encoder. ``ids``: ``None``
-    takes any non-empty id. ``system``: "keep" system turns where they stand, or "front": all of them as one, first.
-    ``merge``: roles whose neighbouring turns become one. ``first_user``: the text of a user turn to put first when
+    ``family``: the provider family whose thinking and opaque items are kept; the encoder decides on untagged thinking.
+    ``ids``: ``None`` accepts any id that is not empty. ``system``: "keep" system turns in place, or "front": one turn,
+    first. ``merge``: roles whose neighbouring turns become one. ``first_user``: the text of a user turn to put first if
     another role would be. ``result_media``: "keep" in the result, or "user": in a user turn after the results.
     """
 
@@ -117,7 +64,7 @@ class HistoryRules:
 
 
 class NormalizedHistory(NamedTuple):
-    """The messages to encode, what was changed, and of all calls their ids, as the caller has them, and their names."""
+    """The messages to encode, the warnings, and the ids and names of all calls as the caller wrote them."""
 
     messages: tuple[Message, ...]
     warnings: tuple[LMWarning, ...] = ()
@@ -126,75 +73,66 @@ class NormalizedHistory(NamedTuple):
 
 
 def normalize_history(messages: Sequence[Message], rules: HistoryRules) -> NormalizedHistory:
-    """Make a conversation fit for a wire.
+    """Return the history in the form of a wire. Raises ``InputError`` for a part that its turn cannot hold.
 
     >>> call = ToolCall("call_0", "f", {})
-    >>> asked = [Message.user("q"), Message.assistant(tool_calls=[call]), Message.user("and?")]
-    >>> repaired = normalize_history(asked, HistoryRules())
-    >>> [message.role for message in repaired.messages], repaired.messages[2].tool_results[0].content
+    >>> given = [Message.user("q"), Message.assistant(tool_calls=[call]), Message.user("and?")]
+    >>> history = normalize_history(given, HistoryRules())
+    >>> [message.role for message in history.messages], history.messages[2].tool_results[0].content
     (['user', 'assistant', 'tool', 'user'], 'tool was not executed')
     """
-    turns, calls, warnings, is_settled = _look_over(messages, rules)
-    if not is_settled:
-        turns = _answered(_one_turn_of_calls(turns), warnings)
-        turns = _with_fitting_ids(turns, rules.ids)
+    turns, calls, warnings, is_normal = _scan(messages, rules)
+    if not is_normal:
+        turns = _answer_calls(_merge_call_turns(turns), warnings)
+        turns = rewrite_call_ids(turns, rules.ids)
         if rules.result_media == "user":
-            turns = _media_after_results(turns, warnings)
+            turns = _move_media(turns, warnings)
     if rules.system == "front":
-        turns = _system_first(turns, warnings)
+        turns = _move_system(turns, warnings)
     if rules.merge:
-        turns = _merged(turns, rules.merge)
+        turns = _merge_roles(turns, rules.merge)
     if rules.first_user is not None:
-        turns = _user_first(turns, rules.first_user, warnings)
+        turns = _start_with_user(turns, rules.first_user, warnings)
     ids, names = frozenset([id for id, _ in calls]), frozenset([name for _, name in calls])
     return NormalizedHistory(tuple(turns), tuple(warnings), ids, names)
 
 
-# --- what a part may be ------------------------------------------------------------------------------------
+# --- the parts of a turn -----------------------------------------------------------------------------------
+
+_CallKey: TypeAlias = tuple[str, str]  # the id and the name of a call or of a result
+_NO_CALLS: tuple[_CallKey, ...] = ()
 
 
-def _look_over(
+def _scan(
     messages: Iterable[Message], rules: HistoryRules
 ) -> tuple[list[Message], list[_CallKey], list[LMWarning], bool]:
-    """The family's own turns, the calls in them, what was left out; and whether that is settled.
+    """Return the turns as the family sees them, their calls, the warnings, and whether calls and results are normal.
 
-    Settled is a conversation in which every call is answered right behind its turn, in order and by its own fitting id, as
-    sigwire's own modules write it: the steps that follow, each a pass over the whole conversation, would change nothing.
+    They are normal if every call is answered directly behind its turn, in order and by its own accepted id. The modules
+    of this package write history so. The passes over calls and results would then change nothing and are skipped.
     """
     turns: list[Message] = []
     calls: list[_CallKey] = []
     warnings: list[LMWarning] = []
-    is_settled, unanswered = True, _NONE
+    is_normal, unanswered = True, _NO_CALLS
     for message in messages:
-        if _is_plain(message):
-            turns.append(message)
-            is_settled = is_settled and not unanswered
+        view = _PLAIN if _is_plain(message) else _view_of(message, rules.family)
+        warnings += view.warnings
+        if view.parts == ():
             continue
-        parts, told, called, answers, is_tidy, has_media = _look_at(message, rules.family)
-        warnings += told
-        if parts == ():
-            continue
-        turns.append(message if parts is None else Message(message.role, parts))
-        calls += called
-        if answers != unanswered or not is_tidy or (has_media and rules.result_media == "user"):
-            is_settled = False
-        unanswered = called
-    return turns, calls, warnings, is_settled and not unanswered and _are_fitting([id for id, _ in calls], rules.ids)
-
-
-def _are_fitting(ids: list[str], rules: CallIdRules | None) -> bool:
-    return len(set(ids)) == len(ids) and (all(ids) if rules is None else all(map(rules.fits, ids)))
-
-
-_CallKey: TypeAlias = tuple[str, str]  # the id and the name of a call, or of a result
-_NONE: tuple[_CallKey, ...] = ()
+        turns.append(message if view.parts is None else Message(message.role, view.parts))
+        calls += view.calls
+        is_moved = view.has_media and rules.result_media == "user"
+        is_normal = is_normal and view.answers == unanswered and view.is_tidy and not is_moved
+        unanswered = view.calls
+    return turns, calls, warnings, is_normal and not unanswered and are_valid_ids([id for id, _ in calls], rules.ids)
 
 
 class _FamilyView(NamedTuple):
-    """A turn as one family may see it: without what is not the family's.
+    """A turn as one family may see it.
 
-    ``parts``: what is left, ``None`` for all of it. ``is_tidy``: results stand in a tool turn, and nothing else does.
-    ``has_media``: in its results.
+    ``parts``: those that are kept, ``None`` if all are. ``is_tidy``: a tool turn holds results only, and no other turn
+    holds one. ``has_media``: a result holds media.
     """
 
     parts: tuple[Part, ...] | None = None
@@ -205,55 +143,53 @@ class _FamilyView(NamedTuple):
     has_media: bool = False
 
 
-def _look_at(message: Message, family: str) -> _FamilyView:
-    """A turn is looked at once for each family, and not again whenever the conversation goes on."""
+_PLAIN = _FamilyView()
+
+
+def _is_plain(message: Message) -> bool:
+    """Return True if a turn is one ASCII text, as most are."""
+    if len(message.parts) != 1 or message.role == "tool":
+        return False
+    part = message.parts[0]
+    return isinstance(part, TextPart) and part.text.isascii() and part.text != ""
+
+
+def _view_of(message: Message, family: str) -> _FamilyView:
+    """Return the view of a turn, cached on the message: a conversation repeats its turns in every request."""
     views = message.derived(_views)
-    seen = views.get(family)
-    if seen is None:
-        seen = views[family] = _see(message, family)
-    return seen
+    view = views.get(family)
+    if view is None:
+        view = views[family] = _make_view(message, family)
+    return view
 
 
 def _views(message: Message) -> dict[str, _FamilyView]:
     return {}
 
 
-def _see(message: Message, family: str) -> _FamilyView:
-    misplaced = _MISPLACED[message.role]
-    parts: list[Part] = []
-    calls: list[_CallKey] = []
-    results: list[ToolResult] = []
+def _make_view(message: Message, family: str) -> _FamilyView:
     warnings: list[LMWarning] = []
-    for part in message.parts:
-        if isinstance(part, misplaced):
-            raise _misplaced(part, message.role)
-        part = _clean(part)
-        if isinstance(part, ToolCall):
-            calls.append((part.id, part.name))
-        elif isinstance(part, ToolResult):
-            results.append(part)
-        elif not _belongs(part, family, warnings):
-            continue
-        parts.append(part)
+    parts = tuple(_kept_parts(message, family, warnings))
     if not parts and message.role not in ("assistant", "tool"):
         warnings.append(LMWarning("messages", f"An empty {message.role} turn was left out."))
-    left = tuple(parts)
+    results = [part for part in parts if isinstance(part, ToolResult)]
     return _FamilyView(
-        None if left and left == message.parts else left,
+        None if parts and parts == message.parts else parts,
         tuple(warnings),
-        tuple(calls),
+        tuple([(part.id, part.name) for part in parts if isinstance(part, ToolCall)]),
         tuple([(result.id, result.name) for result in results]),
         len(results) == (len(parts) if message.role == "tool" else 0),
         any(result.media for result in results),
     )
 
 
-def _is_plain(message: Message) -> bool:
-    """Whether a turn is a text and nothing else, as most are; then there is nothing to look at more closely."""
-    if len(message.parts) != 1 or message.role == "tool":
-        return False
-    part = message.parts[0]
-    return isinstance(part, TextPart) and part.text.isascii() and part.text != ""
+def _kept_parts(message: Message, family: str, warnings: list[LMWarning]) -> Iterator[Part]:
+    misplaced = _MISPLACED[message.role]
+    for part in message.parts:
+        if isinstance(part, misplaced):
+            raise _misplaced_error(part, message.role)
+        if _is_kept(part, family, warnings):
+            yield _with_unicode(part)
 
 
 _MISPLACED: Mapping[Role, tuple[type, ...]] = {
@@ -264,91 +200,53 @@ _MISPLACED: Mapping[Role, tuple[type, ...]] = {
 }
 
 
-def _misplaced(part: Part, role: Role) -> InputError:
+def _misplaced_error(part: Part, role: Role) -> InputError:
     return InputError(
         f"A {role!r} message cannot hold a {type(part).__name__}. "
         "Calls and thinking belong to assistant messages, results to tool messages."
     )
 
 
-def _belongs(part: Part, family: str, warnings: list[LMWarning]) -> bool:
-    if isinstance(part, TextPart):
-        return bool(part.text)
-    if isinstance(part, ThinkingPart):
-        return part.provider is None or part.provider == family
-    if isinstance(part, OpaquePart) and part.provider != family:
-        warnings.append(LMWarning("opaque", f"An item that only {part.provider} understands was left out."))
-        return False
-    return True
-
-
-def _clean(part: Part) -> Part:
-    if isinstance(part, TextPart):
-        return part if _is_unicode(part.text) else TextPart(_as_unicode(part.text))
-    if isinstance(part, ToolCall):
-        arguments, raw = part.arguments, part.raw_arguments
-        whole = replace_surrogates(arguments)
-        if whole is arguments and (raw is None or _is_unicode(raw)):
-            return part
-        arguments = whole if isinstance(whole, dict) else None
-        return replace(part, arguments=arguments, raw_arguments=None if raw is None else _as_unicode(raw))
-    if isinstance(part, ToolResult):
-        whole = replace_surrogates(part.content)
-        return part if whole is part.content else replace(part, content=whole)
-    return part
-
-
-def replace_surrogates(value: JsonValue) -> JsonValue:
-    """The value with lone surrogates replaced, which no provider takes; the very same value where there are none.
-
-    >>> ascii(replace_surrogates({"a": ["ok", "\\ud800"]}))
-    "{'a': ['ok', '\\\\ufffd']}"
-    """
-    if _is_well_formed(value):
-        return value
-    match value:
-        case str():
-            return _as_unicode(value)
-        case dict():
-            return {_as_unicode(key): replace_surrogates(child) for key, child in value.items()}
-        case list():
-            return [replace_surrogates(child) for child in value]
+def _is_kept(part: Part, family: str, warnings: list[LMWarning]) -> bool:
+    match part:
+        case TextPart(text):
+            return bool(text)
+        case ThinkingPart(provider=provider):
+            return provider is None or provider == family
+        case OpaquePart(provider=provider) if provider != family:
+            warnings.append(LMWarning("opaque", f"An item that only {provider} understands was left out."))
+            return False
         case _:
-            return value
+            return True
 
 
-def _is_well_formed(value: JsonValue) -> bool:
-    if isinstance(value, str):
-        return value.isascii() or _is_unicode(value)
-    if isinstance(value, dict):
-        return all(map(_is_unicode, value)) and all(map(_is_well_formed, value.values()))
-    return not isinstance(value, list) or all(map(_is_well_formed, value))
+def _with_unicode(part: Part) -> Part:
+    match part:
+        case TextPart(text):
+            return part if is_unicode(text) else TextPart(to_unicode(text))
+        case ToolResult(content=content):
+            clean = replace_surrogates(content)
+            return part if clean is content else replace(part, content=clean)
+        case ToolCall():
+            return _call_with_unicode(part)
+        case _:
+            return part
 
 
-def _is_unicode(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _as_unicode(text: str) -> str:
-    # A pair of surrogates is one character written in two halves; only a half without its other half is lost.
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+def _call_with_unicode(call: ToolCall) -> ToolCall:
+    raw = call.raw_arguments
+    clean = replace_surrogates(call.arguments)
+    if clean is call.arguments and (raw is None or is_unicode(raw)):
+        return call
+    arguments = clean if isinstance(clean, dict) else None
+    return replace(call, arguments=arguments, raw_arguments=None if raw is None else to_unicode(raw))
 
 
 # --- calls and their results ---------------------------------------------------------------------------------
 
 
-def _fits(call_id: str, rules: CallIdRules | None) -> bool:
-    return bool(call_id) if rules is None else rules.fits(call_id)
-
-
-def _one_turn_of_calls(messages: Iterable[Message]) -> list[Message]:
-    """An assistant turn with calls, and the assistant turns right behind it, as one turn: its results follow them all."""
+def _merge_call_turns(messages: Iterable[Message]) -> list[Message]:
+    """Merge an assistant turn with calls and the assistant turns directly behind it: one tool turn answers them."""
     turns: list[Message] = []
     for message in messages:
         if turns and message.role == "assistant" == turns[-1].role and turns[-1].tool_calls:
@@ -358,8 +256,8 @@ def _one_turn_of_calls(messages: Iterable[Message]) -> list[Message]:
     return turns
 
 
-def _answered(messages: Sequence[Message], warnings: list[LMWarning]) -> list[Message]:
-    """Results are looked for from an assistant turn to the next one, whichever turn holds them."""
+def _answer_calls(messages: Sequence[Message], warnings: list[LMWarning]) -> list[Message]:
+    """Put the results of each assistant turn behind it. They may be in any turn before the next assistant turn."""
     turns: list[Message] = []
     start = 0
     while start < len(messages):
@@ -367,102 +265,53 @@ def _answered(messages: Sequence[Message], warnings: list[LMWarning]) -> list[Me
         end = start + 1
         while end < len(messages) and messages[end].role != "assistant":
             end += 1
+        calls: tuple[ToolCall, ...] = ()
         if message.role == "assistant":
             turns.append(message)
-            turns.extend(_window(message.tool_calls, messages[start + 1 : end], warnings))
-        else:
-            turns.extend(_window((), messages[start:end], warnings))
+            calls, start = message.tool_calls, start + 1
+        turns.extend(_answer_turn(calls, messages[start:end], warnings))
         start = end
     return turns
 
 
-def _window(calls: tuple[ToolCall, ...], following: Sequence[Message], warnings: list[LMWarning]) -> list[Message]:
+def _answer_turn(calls: Sequence[ToolCall], following: Sequence[Message], warnings: list[LMWarning]) -> list[Message]:
+    """Return one tool turn with the results of the calls, then the other parts of the turns that follow."""
     results = [result for message in following for result in message.tool_results]
     others = [
         message if not message.tool_results else replace(message, parts=rest)
         for message in following
         if (rest := tuple(part for part in message.parts if not isinstance(part, ToolResult)))
     ]
-    if not calls and not results:
-        return others
-    answers = tuple(_take(call, results) for call in calls)
-    for call, answer in zip(calls, answers, strict=True):
-        if answer is None:
-            warnings.append(
-                LMWarning("tool_results", f"The call {call.id!r} of {call.name!r} has no result; an error stands in.")
-            )
+    answers = [_answer_of(call, results, warnings) for call in calls]
     for result in results:
         warnings.append(
             LMWarning("tool_results", f"The result {result.id!r} of {result.name!r} answers no call and was left out.")
         )
-    if not calls:
-        return others
-    whole = (
-        answer or ToolResult(call.id, call.name, NOT_EXECUTED, True)
-        for call, answer in zip(calls, answers, strict=True)
-    )
-    return [Message.tool(*(_named(result, call) for result, call in zip(whole, calls, strict=True))), *others]
+    return [Message.tool(*answers), *others] if answers else others
 
 
-def _take(call: ToolCall, results: list[ToolResult]) -> ToolResult | None:
-    """The call's result, taken off the list: the one with its id, else one without an id that has its name."""
+def _answer_of(call: ToolCall, results: list[ToolResult], warnings: list[LMWarning]) -> ToolResult:
+    """Take the call's result off the list: the one with its id, else one without an id that has its name."""
     by_id = (result for result in results if result.id == call.id)
     by_name = (result for result in results if not result.id and result.name in ("", call.name))
     found = next(by_id, None) or next(by_name, None)
-    if found is not None:
-        results.remove(found)
-    return found
+    if found is None:
+        detail = f"The call {call.id!r} of {call.name!r} has no result; an error result answers it."
+        warnings.append(LMWarning("tool_results", detail))
+        return ToolResult(call.id, call.name, NOT_EXECUTED, True)
+    results.remove(found)
+    return found if (found.id, found.name) == (call.id, call.name) else replace(found, id=call.id, name=call.name)
 
 
-def _named(result: ToolResult, call: ToolCall) -> ToolResult:
-    return result if (result.id, result.name) == (call.id, call.name) else replace(result, id=call.id, name=call.name)
-
-
-def _with_fitting_ids(turns: list[Message], rules: CallIdRules | None) -> list[Message]:
-    used: set[str] = set()
-    fitting: list[Message] = []
-    latest: list[str] = []
-    for turn in turns:
-        if turn.tool_calls:
-            latest = [_fitting_id(call.id, rules, used) for call in turn.tool_calls]
-            turn = _with_ids(turn, latest)
-        elif turn.role == "tool":
-            turn = _with_ids(turn, latest)
-        fitting.append(turn)
-    return fitting
-
-
-def _fitting_id(call_id: str, rules: CallIdRules | None, used: set[str]) -> str:
-    fits = _fits(call_id, rules)
-    chosen, attempt = call_id, 0
-    while not fits or chosen in used:
-        chosen = (rules or CallIdRules()).rewrite(call_id, attempt)
-        fits, attempt = True, attempt + 1
-    used.add(chosen)
-    return chosen
-
-
-def _with_ids(turn: Message, ids: Sequence[str]) -> Message:
-    remaining = iter(ids)
-    parts = tuple(
-        _with_id(part, next(remaining)) if isinstance(part, ToolCall | ToolResult) else part for part in turn.parts
-    )
-    return turn if all(new is old for new, old in zip(parts, turn.parts, strict=True)) else Message(turn.role, parts)
-
-
-def _with_id(part: ToolCall | ToolResult, call_id: str) -> Part:
-    return part if part.id == call_id else replace(part, id=call_id)
-
-
-def _media_after_results(turns: list[Message], warnings: list[LMWarning]) -> list[Message]:
-    """One user turn after the results holds their media; each result's text says so."""
+def _move_media(turns: Iterable[Message], warnings: list[LMWarning]) -> list[Message]:
+    """Move the media of results to one user turn behind them; each result's text names its media."""
     moved: list[Message] = []
     for turn in turns:
         media = tuple(part for result in turn.tool_results for part in result.media if not isinstance(part, TextPart))
         if not media:
             moved.append(turn)
             continue
-        moved.append(Message.tool(*(_without_media(result) for result in turn.tool_results)))
+        moved.append(Message.tool(*map(_without_media, turn.tool_results)))
         moved.append(Message("user", media))
         warnings.append(LMWarning("result_media", "Results are text only here; their media follow in a user turn."))
     return moved
@@ -471,38 +320,36 @@ def _media_after_results(turns: list[Message], warnings: list[LMWarning]) -> lis
 def _without_media(result: ToolResult) -> ToolResult:
     if not result.media:
         return result
-    told = [
+    texts = [
         part.text if isinstance(part, TextPart) else f"[{_MEDIA_NAMES[type(part)]} attached below]"
         for part in result.media
     ]
-    return replace(result, content="\n".join(filter(None, (result.text, *told))), media=())
+    return replace(result, content="\n".join(filter(None, (result.text, *texts))), media=())
 
 
-_MEDIA_NAMES: dict[type, str] = {ImagePart: "image", AudioPart: "audio", FilePart: "file"}
+_MEDIA_NAMES: Mapping[type, str] = {ImagePart: "image", AudioPart: "audio", FilePart: "file"}
 
 
 # --- turns ---------------------------------------------------------------------------------------------------
 
 
-def _system_first(turns: list[Message], warnings: list[LMWarning]) -> list[Message]:
+def _move_system(turns: list[Message], warnings: list[LMWarning]) -> list[Message]:
     system = [turn for turn in turns if turn.role == "system"]
     if not system:
         return turns
-    rest = [turn for turn in turns if turn.role != "system"]
     if turns[: len(system)] != system:
-        warnings.append(
-            LMWarning("system", "A later system turn was moved to the front, where this wire has its only place.")
-        )
-    return [system[0] if len(system) == 1 else _one_system(system), *rest]
+        warnings.append(LMWarning("system", "A later system turn was moved to the front, its only place on this wire."))
+    first = system[0] if len(system) == 1 else _merge_system(system)
+    return [first, *(turn for turn in turns if turn.role != "system")]
 
 
-def _one_system(turns: Sequence[Message]) -> Message:
+def _merge_system(turns: Sequence[Message]) -> Message:
     if all(isinstance(part, TextPart) for turn in turns for part in turn.parts):
         return Message.system("\n\n".join(turn.text for turn in turns))
     return Message("system", tuple(part for turn in turns for part in turn.parts))
 
 
-def _merged(turns: list[Message], roles: frozenset[Role]) -> list[Message]:
+def _merge_roles(turns: Iterable[Message], roles: frozenset[Role]) -> list[Message]:
     merged: list[Message] = []
     for turn in turns:
         if merged and turn.role in roles and merged[-1].role == turn.role:
@@ -512,34 +359,23 @@ def _merged(turns: list[Message], roles: frozenset[Role]) -> list[Message]:
     return merged
 
 
-def _user_first(turns: list[Message], text: str, warnings: list[LMWarning]) -> list[Message]:
+def _start_with_user(turns: list[Message], text: str, warnings: list[LMWarning]) -> list[Message]:
     first = next((number for number, turn in enumerate(turns) if turn.role != "system"), None)
     if first is None or turns[first].role == "user":
         return turns
     warnings.append(
-        LMWarning("messages", "The conversation did not begin with a user turn; a short one was put first.")
+        LMWarning("messages", "The conversation did not start with a user turn; a short one was put first.")
     )
     return [*turns[:first], Message.user(text), *turns[first:]]
 
 
 # --- results as text -------------------------------------------------------------------------------------------
 
-_ERROR = "ERROR: "
-
 
 def error_text(result: ToolResult) -> str:
-    """The result as text for wires without an error flag: failures begin with ``ERROR: ``.
+    """Return the result as text, for wires without an error flag: a failure starts with ``ERROR: ``.
 
     >>> error_text(ToolResult("call_0", "f", "boom", is_error=True))
     'ERROR: boom'
     """
-    return _ERROR + result.text if result.is_error else result.text
-
-
-def read_error_text(text: str) -> tuple[str, bool]:
-    """The content and the flag that ``error_text`` wrote.
-
-    >>> read_error_text("ERROR: boom")
-    ('boom', True)
-    """
-    return (text[len(_ERROR) :], True) if text.startswith(_ERROR) else (text, False)
+    return f"ERROR: {result.text}" if result.is_error else result.text

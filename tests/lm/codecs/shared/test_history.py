@@ -1,27 +1,24 @@
-"""History repair: answers, ids, foreign items, media and turns, by table and by property."""
+"""Normalized history: answers, foreign items, media and turns, by table and by property."""
 
 from __future__ import annotations
 
 import copy
-import re
 from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.core.json import JsonValue
 from sigwire.core.messages import ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
 from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError
+from sigwire.lm.codecs.shared.call_ids import CallIdRules
 from sigwire.lm.codecs.shared.history import (
     NOT_EXECUTED,
-    CallIdRules,
     HistoryRules,
     NormalizedHistory,
     error_text,
     normalize_history,
-    replace_surrogates,
 )
 from tests.lm.codecs.reading import read_error_text
 
@@ -34,7 +31,7 @@ CALLED_BOTH = Message.assistant(tool_calls=[A, B])
 PLAIN = HistoryRules(family="home")
 
 
-def repaired(*messages: Message, rules: HistoryRules = PLAIN) -> NormalizedHistory:
+def normalized(*messages: Message, rules: HistoryRules = PLAIN) -> NormalizedHistory:
     before = copy.deepcopy(messages)
     result = normalize_history(messages, rules)
     assert messages == before
@@ -57,7 +54,7 @@ WINDOWS: dict[str, tuple[list[Message], list[Message], int]] = {
     ),
     "a missing result is an error result": ([ASKED, CALLED, ASKED], [ASKED, CALLED, Message.tool(MISSING), ASKED], 1),
     "a call at the end is answered too": ([ASKED, CALLED], [ASKED, CALLED, Message.tool(MISSING)], 1),
-    "a late result is moved to its call": (
+    "a result behind another turn is moved to its call": (
         [ASKED, CALLED, ASKED, Message.tool(RA)],
         [ASKED, CALLED, Message.tool(RA), ASKED],
         0,
@@ -67,8 +64,8 @@ WINDOWS: dict[str, tuple[list[Message], list[Message], int]] = {
         [ASKED, CALLED, Message.tool(RA), ASKED],
         0,
     ),
-    "a result nobody asked for is left out": ([ASKED, Message.tool(RA), ASKED], [ASKED, ASKED], 1),
-    "a result of an earlier turn is left out": (
+    "a result without a call is dropped": ([ASKED, Message.tool(RA), ASKED], [ASKED, ASKED], 1),
+    "a result of an earlier turn is dropped": (
         [ASKED, CALLED, ASKED, Message.assistant("t"), Message.tool(RA)],
         [ASKED, CALLED, Message.tool(MISSING), ASKED, Message.assistant("t")],
         2,
@@ -78,7 +75,7 @@ WINDOWS: dict[str, tuple[list[Message], list[Message], int]] = {
         [ASKED, CALLED_BOTH, Message.tool(RA, RB)],
         0,
     ),
-    "what is said right after a call belongs to its turn": (
+    "an assistant turn directly behind a call is merged into its turn": (
         [ASKED, CALLED, Message.assistant("t"), Message.tool(RA)],
         [ASKED, Message("assistant", (A, TextPart("t"))), Message.tool(RA)],
         0,
@@ -88,7 +85,7 @@ WINDOWS: dict[str, tuple[list[Message], list[Message], int]] = {
         [ASKED, CALLED, Message.tool(RA), Message.assistant(tool_calls=[B]), Message.tool(RB)],
         0,
     ),
-    "turns without calls stay apart": (
+    "turns without calls are not merged": (
         [ASKED, Message.assistant("t"), CALLED, Message.tool(RA)],
         [ASKED, Message.assistant("t"), CALLED, Message.tool(RA)],
         0,
@@ -98,7 +95,7 @@ WINDOWS: dict[str, tuple[list[Message], list[Message], int]] = {
         [ASKED, CALLED, Message.tool(RA)],
         0,
     ),
-    "a result without a name gets its call's": (
+    "a result without a name gets the name of its call": (
         [ASKED, CALLED, Message.tool(ToolResult("a", "", "1"))],
         [ASKED, CALLED, Message.tool(RA)],
         0,
@@ -107,96 +104,56 @@ WINDOWS: dict[str, tuple[list[Message], list[Message], int]] = {
 
 
 @pytest.mark.parametrize(("given_", "wanted", "warnings"), WINDOWS.values(), ids=WINDOWS)
-def test_every_call_is_answered_once_right_after_its_turn(
+def test_history_answers_every_call_once_directly_behind_its_turn(
     given_: list[Message], wanted: list[Message], warnings: int
 ) -> None:
-    result = repaired(*given_)
+    result = normalized(*given_)
     assert list(result.messages) == wanted
     assert [warning.feature for warning in result.warnings] == ["tool_results"] * warnings
 
 
-def test_the_conversations_ids_are_told_as_the_caller_has_them() -> None:
-    assert repaired(ASKED, CALLED, rules=HistoryRules(ids=CallIdRules(exact=9))).call_ids == {"a"}
-
-
-# --- ids ---------------------------------------------------------------------------------------------------------
-
-
-def ids_of(*calls: str, rules: CallIdRules | None) -> list[str]:
-    messages = [Message.assistant(tool_calls=[ToolCall(call, "f", {}) for call in calls])]
-    result = repaired(*messages, rules=HistoryRules(ids=rules))
-    answered = [part.id for part in result.messages[1].tool_results]
-    assert answered == [call.id for call in result.messages[0].tool_calls]
-    return answered
-
-
-def test_ids_that_fit_stay_and_others_are_made_to_fit() -> None:
-    assert ids_of("toolu_1", "call.2+/=", rules=CallIdRules()) == ["toolu_1", "call_2___"]
-    assert ids_of("abcdef", rules=CallIdRules(max_length=4)) == ["abcd"]
-    assert ids_of("", rules=None) == ["call"]
-
-
-def test_ids_that_become_equal_or_repeat_are_told_apart() -> None:
-    assert ids_of("a.b", "a_b", "a/b", rules=CallIdRules()) == ["a_b", "a_b_2", "a_b_3"]
-    assert ids_of("a", "a", rules=None) == ["a", "a_2"]
-
-
-def test_the_same_id_in_two_turns_is_told_apart_for_calls_and_results() -> None:
-    messages = repaired(ASKED, CALLED, Message.tool(RA), CALLED, Message.tool(RA)).messages
-    assert [call.id for message in messages for call in message.tool_calls] == ["a", "a_2"]
-    assert [result.id for message in messages for result in message.tool_results] == ["a", "a_2"]
-
-
-@given(st.lists(st.text(max_size=50), max_size=6), st.sampled_from([9, None]), st.sampled_from([None, 12]))
-def test_any_ids_become_fitting_and_different(calls: list[str], exact: int | None, longest: int | None) -> None:
-    rules = CallIdRules("A-Za-z0-9", longest, exact)
-    if not calls:
-        return
-    written = ids_of(*calls, rules=rules)
-    assert len(set(written)) == len(calls)
-    assert written == ids_of(*calls, rules=rules)
-    length = f"{{{exact}}}" if exact else "+"
-    assert all(re.fullmatch(f"[A-Za-z0-9_]{length}", call_id) for call_id in written)
+def test_history_lists_the_call_ids_of_the_caller() -> None:
+    assert normalized(ASKED, CALLED, rules=HistoryRules(ids=CallIdRules(exact=9))).call_ids == {"a"}
 
 
 # --- parts --------------------------------------------------------------------------------------------------------
 
 PARTS: dict[str, tuple[tuple[Part, ...], tuple[Part, ...], list[str]]] = {
-    "own thinking stays": ((ThinkingPart("h", provider="home"),), (ThinkingPart("h", provider="home"),), []),
-    "thinking of nobody is left to the encoder": ((ThinkingPart("h"),), (ThinkingPart("h"),), []),
-    "foreign thinking goes": ((ThinkingPart("h", provider="away"), TextPart("t")), (TextPart("t"),), []),
-    "own items stay": ((OpaquePart("home", {}),), (OpaquePart("home", {}),), []),
-    "foreign items go with a warning": ((OpaquePart("away", {}), TextPart("t")), (TextPart("t"),), ["opaque"]),
-    "empty text goes": ((TextPart(""), TextPart("t")), (TextPart("t"),), []),
-    "half characters are replaced": ((TextPart("a\ud800"),), (TextPart("a\ufffd"),), []),
-    "two halves are one character": ((TextPart("\ud83d\ude00"),), (TextPart("😀"),), []),
+    "thinking of the family is kept": (
+        (ThinkingPart("h", provider="home"),),
+        (ThinkingPart("h", provider="home"),),
+        [],
+    ),
+    "untagged thinking is kept for the encoder": ((ThinkingPart("h"),), (ThinkingPart("h"),), []),
+    "foreign thinking is dropped": ((ThinkingPart("h", provider="away"), TextPart("t")), (TextPart("t"),), []),
+    "items of the family are kept": ((OpaquePart("home", {}),), (OpaquePart("home", {}),), []),
+    "foreign items are dropped with a warning": ((OpaquePart("away", {}), TextPart("t")), (TextPart("t"),), ["opaque"]),
+    "empty text is dropped": ((TextPart(""), TextPart("t")), (TextPart("t"),), []),
+    "lone surrogates are replaced": ((TextPart("a\ud800"),), (TextPart("a\ufffd"),), []),
+    "surrogate pairs become one character": ((TextPart("\ud83d\ude00"),), (TextPart("😀"),), []),
 }
 
 
 @pytest.mark.parametrize(("given_", "wanted", "warned"), PARTS.values(), ids=PARTS)
-def test_parts(given_: tuple[Part, ...], wanted: tuple[Part, ...], warned: list[str]) -> None:
-    result = repaired(Message("assistant", given_))
+def test_history_keeps_the_parts_that_the_family_understands(
+    given_: tuple[Part, ...], wanted: tuple[Part, ...], warned: list[str]
+) -> None:
+    result = normalized(Message("assistant", given_))
     assert result.messages == (Message("assistant", wanted),)
     assert [warning.feature for warning in result.warnings] == warned
 
 
-def test_turns_with_nothing_left_are_left_out() -> None:
-    result = repaired(ASKED, Message.user(""), Message.assistant())
+def test_history_drops_empty_turns_and_warns_of_user_turns() -> None:
+    result = normalized(ASKED, Message.user(""), Message.assistant())
     assert result.messages == (ASKED,)
     assert [warning.detail for warning in result.warnings] == ["An empty user turn was left out."]
 
 
-def test_half_characters_in_arguments_and_results_are_replaced() -> None:
+def test_history_replaces_lone_surrogates_in_arguments_and_results() -> None:
     call = ToolCall.read("a", "f", '{"x":"\\ud800"}')
-    messages = repaired(Message.assistant(tool_calls=[call]), Message.tool(ToolResult("a", "f", ["\ud800"]))).messages
+    messages = normalized(Message.assistant(tool_calls=[call]), Message.tool(ToolResult("a", "f", ["\ud800"]))).messages
     assert messages[0].tool_calls[0].arguments == {"x": "\ufffd"}
     assert messages[1].tool_results[0].content == ["\ufffd"]
-
-
-def test_well_formed_values_are_returned_as_they_are() -> None:
-    value: JsonValue = {"é": [1, None, {"a": "b"}]}
-    assert replace_surrogates(value) is value
-    assert replace_surrogates({"\ud800": 1}) == {"\ufffd": 1}
 
 
 @pytest.mark.parametrize(
@@ -209,26 +166,26 @@ def test_well_formed_values_are_returned_as_they_are() -> None:
     ],
     ids=["call in user", "thinking in system", "result in assistant", "text in tool"],
 )
-def test_a_part_in_the_wrong_turn_is_an_input_error(message: Message) -> None:
+def test_history_refuses_a_part_that_its_turn_cannot_hold(message: Message) -> None:
     with pytest.raises(InputError, match=f"A '{message.role}' message cannot hold a {type(message.parts[0]).__name__}"):
         normalize_history([message], PLAIN)
 
 
-def test_media_of_results_move_behind_all_results_of_the_turn() -> None:
+def test_history_moves_media_of_results_behind_all_results_of_the_turn() -> None:
     image = ImagePart(url="u")
     first = ToolResult("a", "f", "see", media=(TextPart("note"), image))
-    result = repaired(CALLED_BOTH, Message.tool(first, RB), ASKED, rules=HistoryRules(result_media="user"))
-    told = ToolResult("a", "f", "see\nnote\n[image attached below]")
-    assert result.messages[1:] == (Message.tool(told, RB), Message("user", (image,)), ASKED)
+    result = normalized(CALLED_BOTH, Message.tool(first, RB), ASKED, rules=HistoryRules(result_media="user"))
+    text = ToolResult("a", "f", "see\nnote\n[image attached below]")
+    assert result.messages[1:] == (Message.tool(text, RB), Message("user", (image,)), ASKED)
     assert [warning.feature for warning in result.warnings] == ["result_media"]
-    assert repaired(CALLED_BOTH, Message.tool(first, RB)).messages[1] == Message.tool(first, RB)
+    assert normalized(CALLED_BOTH, Message.tool(first, RB)).messages[1] == Message.tool(first, RB)
 
 
 # --- turns ----------------------------------------------------------------------------------------------------------
 
 S, T = Message.system("S"), Message.system("T")
 TURNS: dict[str, tuple[HistoryRules, list[Message], list[Message], list[str]]] = {
-    "system turns stay": (HistoryRules(), [S, ASKED, T], [S, ASKED, T], []),
+    "system turns are kept in place": (HistoryRules(), [S, ASKED, T], [S, ASKED, T], []),
     "one system turn in front": (HistoryRules(system="front"), [S, ASKED], [S, ASKED], []),
     "leading system turns are one": (
         HistoryRules(system="front"),
@@ -248,7 +205,7 @@ TURNS: dict[str, tuple[HistoryRules, list[Message], list[Message], list[str]]] =
         [Message("user", ASKED.parts * 2), Message.assistant("a"), Message.assistant("b")],
         [],
     ),
-    "results keep user turns apart": (
+    "user turns with results between them are not merged": (
         HistoryRules(merge=frozenset({"user", "assistant"})),
         [ASKED, CALLED, Message.tool(RA), ASKED, ASKED],
         [ASKED, CALLED, Message.tool(RA), Message("user", ASKED.parts * 2)],
@@ -261,13 +218,15 @@ TURNS: dict[str, tuple[HistoryRules, list[Message], list[Message], list[str]]] =
         ["messages"],
     ),
     "a user turn is first already": (HistoryRules(first_user="(begin)"), [S, ASKED], [S, ASKED], []),
-    "nobody speaks": (HistoryRules(first_user="(begin)"), [S], [S], []),
+    "a history of system turns alone is kept": (HistoryRules(first_user="(begin)"), [S], [S], []),
 }
 
 
 @pytest.mark.parametrize(("rules", "given_", "wanted", "warned"), TURNS.values(), ids=TURNS)
-def test_turns(rules: HistoryRules, given_: list[Message], wanted: list[Message], warned: list[str]) -> None:
-    result = repaired(*given_, rules=rules)
+def test_history_orders_turns_by_the_rules(
+    rules: HistoryRules, given_: list[Message], wanted: list[Message], warned: list[str]
+) -> None:
+    result = normalized(*given_, rules=rules)
     assert list(result.messages) == wanted
     assert [warning.feature for warning in result.warnings] == warned
 
@@ -287,11 +246,11 @@ turns = st.one_of(
 
 
 @given(st.lists(turns, max_size=8), st.sampled_from([None, CallIdRules(), CallIdRules("a-z0-9", exact=9)]))
-def test_repaired_history_is_fit_and_stays_the_same_when_repaired_again(
+def test_normalized_history_is_valid_and_stays_equal_when_normalized_again(
     history: list[Message], ids: CallIdRules | None
 ) -> None:
     rules = HistoryRules(ids=ids)
-    once = repaired(*history, rules=rules).messages
+    once = normalized(*history, rules=rules).messages
     again = normalize_history(once, rules)
     assert again == NormalizedHistory(once, (), again.call_ids, again.call_names)
     for message, following in zip(once, (*once, None)[1:], strict=True):
@@ -301,17 +260,17 @@ def test_repaired_history_is_fit_and_stays_the_same_when_repaired_again(
         assert bool(calls) == (following is not None and following.role == "tool")
 
 
-def exchange(ids: list[str], named: str, media: bool) -> list[Message]:
-    """A turn of calls and, right behind it, their results."""
-    shown = (ImagePart(url="https://example.com/i.png"),) if media else ()
+def answered_turn(ids: list[str], named: str, media: bool) -> list[Message]:
+    """Return a turn of calls and the turn of their results."""
+    images = (ImagePart(url="https://example.com/i.png"),) if media else ()
     return [
         Message.assistant(tool_calls=[ToolCall(call_id, "f", {}) for call_id in ids]),
-        Message.tool(*(ToolResult(call_id, named, "1", media=shown) for call_id in ids)),
+        Message.tool(*(ToolResult(call_id, named, "1", media=images) for call_id in ids)),
     ]
 
 
-exchanges = st.builds(
-    exchange,
+answered_turns = st.builds(
+    answered_turn,
     st.lists(st.sampled_from("abcdefgh.") | st.just(""), min_size=1, max_size=2),
     st.sampled_from(["f", "f", "f", "g"]),
     st.sampled_from([False, False, True]),
@@ -320,25 +279,25 @@ odd_turns = turns | st.sampled_from([Message("tool", (RA, OpaquePart("home", {})
 
 
 @given(
-    st.lists(exchanges | odd_turns.map(lambda turn: [turn]) | st.just([Message.assistant("t")]), max_size=5),
+    st.lists(answered_turns | odd_turns.map(lambda turn: [turn]) | st.just([Message.assistant("t")]), max_size=5),
     st.sampled_from([PLAIN, HistoryRules(family="home", ids=CallIdRules()), HistoryRules(result_media="user")]),
 )
-def test_a_conversation_that_is_passed_over_would_have_stayed_as_it_is(
-    pieces: list[list[Message]], rules: HistoryRules
+def test_history_with_normal_calls_is_equal_when_the_call_passes_run(
+    groups: list[list[Message]], rules: HistoryRules
 ) -> None:
-    history = [message for piece in pieces for message in piece]
-    quickly = normalize_history(history, rules)
-    with mock.patch("sigwire.lm.codecs.shared.history._are_fitting", return_value=False):
-        assert normalize_history(history, rules) == quickly
+    history = [message for group in groups for message in group]
+    expected = normalize_history(history, rules)
+    with mock.patch("sigwire.lm.codecs.shared.history.are_valid_ids", return_value=False):
+        assert normalize_history(history, rules) == expected
 
 
 @given(st.text(max_size=9), st.booleans())
-def test_error_text_is_read_back(text: str, failed: bool) -> None:
+def test_error_text_is_readable(text: str, failed: bool) -> None:
     if failed or not text.startswith("ERROR: "):
         assert read_error_text(error_text(ToolResult("a", "f", text, failed))) == (text, failed)
 
 
-# --- again and again
+# --- cached views
 
 
 MIXED = (
@@ -351,7 +310,7 @@ MIXED = (
 
 
 @given(st.lists(st.tuples(st.integers(1, len(MIXED)), st.sampled_from(["home", "away", ""])), max_size=8))
-def test_a_turn_that_was_seen_before_is_seen_the_same_by_each_family(rounds: list[tuple[int, str]]) -> None:
+def test_cached_view_of_a_turn_is_equal_for_each_family(rounds: list[tuple[int, str]]) -> None:
     for length, family in rounds:
         messages, rules = MIXED[:length], HistoryRules(family=family)
         assert normalize_history(messages, rules) == normalize_history(copy.deepcopy(messages), rules)
