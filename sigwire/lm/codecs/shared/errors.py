@@ -1,11 +1,10 @@
-"""Error replies, shared by all wires: what a body says (``Fault``), and which error that is (a table of ``ErrorRule``).
+"""Error replies: an ``ErrorBody`` read from any known shape, and its error by a table of ``ErrorRule``.
 
-    fault = read_fault(status, headers, body)       tolerant of every shape seen in the wild, HTML included
-    error = lm_error(fault, RULES, target)          first rule that fits; STATUS_RULES after the wire's own
+    body = read_error_body(status, headers, data)   tolerant of every known shape, HTML included
+    error = lm_error(body, RULES, target)           the first rule that matches; STATUS_RULES after those of the wire
 
-A rule fits when everything it names fits: status, code or type, and a piece of the message. Its ``hint`` is the last
-sentence of the message: what to do next. No clock: an HTTP date to retry after is measured against the reply's own
-``date`` header.
+A rule matches if all that it names matches: status, code or type, and a substring of the message. Its ``hint``, what to
+do next, ends the message. No clock: an HTTP date in ``retry-after`` is measured against the reply's ``date`` header.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """What an error reply says. ``codes`` are its machine words in lower case: ``code``, ``type``, ``status``.
+    """The content of an error reply. ``codes``: its ``code``, ``type`` and ``status`` in lower case.
 
-    ``retry`` is the server's own word on whether to try again; ``retry_after`` is in seconds.
+    ``retry``: whether the server asks for a retry, ``None`` if it does not say. ``retry_after``: in seconds.
     """
 
     status: int | None
@@ -66,9 +65,10 @@ class ErrorBody:
 
 @dataclass(frozen=True, slots=True)
 class ErrorRule:
-    """Which error a fault is. Empty conditions fit everything; ``texts`` are pieces of the message, in lower case.
+    """An error class and the bodies that mean it. An empty condition matches every body.
 
-    ``hint`` may use ``{provider}`` and ``{model}``. ``retry`` overrides the class's word on trying again.
+    ``texts``: substrings of the message, in lower case. ``hint`` may use ``{provider}`` and ``{model}``. ``retry``
+    overrides ``retryable`` of the class.
     """
 
     error: type[LMError]
@@ -78,17 +78,17 @@ class ErrorRule:
     hint: str = ""
     retry: bool | None = None
 
-    def matches(self, fault: ErrorBody) -> bool:
-        """Whether the fault is this rule's.
+    def matches(self, body: ErrorBody) -> bool:
+        """Return True if the body meets every condition of the rule.
 
         >>> ErrorRule(LMServerError, frozenset({503})).matches(ErrorBody(503, "overloaded"))
         True
         """
-        if self.statuses and fault.status not in self.statuses:
+        if self.statuses and body.status not in self.statuses:
             return False
-        if self.codes and not self.codes.intersection(fault.codes):
+        if self.codes and not self.codes.intersection(body.codes):
             return False
-        message = fault.message.lower()
+        message = body.message.lower()
         return not self.texts or any(text in message for text in self.texts)
 
 
@@ -111,8 +111,9 @@ CONTEXT_TEXTS: tuple[str, ...] = (
     "tokens + `max_new_tokens` must be",
 )
 
-_KEY_HINT = "Check the API key and what it may do."
+_KEY_HINT = "Check the API key and its permissions."
 _MODEL_HINT = "Check the model's name: {provider} does not serve {model!r} to this key."
+_BALANCE_HINT = "Check the account's balance and limits; a retry does not help."
 _CONTEXT_HINT = "Shorten the request or use a model with a larger context."
 
 STATUS_RULES: tuple[ErrorRule, ...] = (
@@ -128,7 +129,7 @@ STATUS_RULES: tuple[ErrorRule, ...] = (
     ErrorRule(LMInvalidRequestError, frozenset(range(400, 500))),
     ErrorRule(LMServerError, frozenset(range(500, 600))),
 )
-"""By status alone. A wire's own rules come before these."""
+"""By status alone, after the rules of the wire."""
 
 _OPENAI_BILLING = frozenset({"insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached", "402"})
 
@@ -142,12 +143,12 @@ OPENAI_ERRORS: tuple[ErrorRule, ...] = (
     ErrorRule(
         LMBillingError,
         codes=_OPENAI_BILLING,
-        hint="Check the account's balance and limits; trying again does not help.",
+        hint=_BALANCE_HINT,
     ),
     ErrorRule(
         LMContentFilteredError,
         codes=frozenset({"content_filter", "content_policy_violation"}),
-        hint="Change what is sent; trying again does not help.",
+        hint="Change the request; a retry does not help.",
     ),
     ErrorRule(
         LMUnsupportedModelError,
@@ -162,42 +163,42 @@ OPENAI_ERRORS: tuple[ErrorRule, ...] = (
 """By OpenAI's error codes: the rows of its two wires and of compatible hosts."""
 
 
-def lm_error(fault: ErrorBody, rules: Iterable[ErrorRule], target: Target[WireProfile]) -> LMError:
-    """The error of a fault, by the first rule that fits; an unknown status is ``LMUnexpectedError``."""
-    rule = next((rule for rule in (*rules, *STATUS_RULES) if rule.matches(fault)), ErrorRule(LMUnexpectedError))
-    said = fault.message.rstrip(". \n") or f"{target.provider} answered with status {fault.status} and no message"
+def lm_error(body: ErrorBody, rules: Iterable[ErrorRule], target: Target[WireProfile]) -> LMError:
+    """Return the error of the first rule that matches; ``LMUnexpectedError`` for an unknown status."""
+    rule = next((rule for rule in (*rules, *STATUS_RULES) if rule.matches(body)), ErrorRule(LMUnexpectedError))
+    message = body.message.rstrip(". \n") or f"{target.provider} answered with status {body.status} and no message"
     hint = rule.hint.format(provider=target.provider, model=target.model)
     error = rule.error(
-        f"{said}. {hint}".rstrip(),
+        f"{message}. {hint}".rstrip(),
         model=target.model,
         provider=target.provider,
-        provider_code=fault.codes[0] if fault.codes else None,
-        status=fault.status,
-        request_id=fault.request_id,
-        retry_after=fault.retry_after,
+        provider_code=body.codes[0] if body.codes else None,
+        status=body.status,
+        request_id=body.request_id,
+        retry_after=body.retry_after,
     )
-    retry = rule.retry if fault.retry is None else fault.retry
+    retry = rule.retry if body.retry is None else body.retry
     if retry is not None:
         error.retryable = retry
     return error
 
 
-def empty_reply_error(what: str, body: JsonValue, target: Target[WireProfile]) -> LMError:
-    """The error of a reply that came with status 200 and is none: without ``what`` ("choices"), and without an error.
+def empty_reply_error(missing: str, body: JsonValue, target: Target[WireProfile]) -> LMError:
+    """Return the error of a reply of status 200 that holds neither ``missing`` ("choices") nor an error.
 
-    A server that fails so is asked again; one that answers in plain words is not.
+    It is retryable unless the body is plain text.
     """
-    said = f"The reply holds no {what}: {read_error_body(200, {}, body).message or dumps(body)[:200]}"
-    spoke = isinstance(body, str) and body.strip() and body.lstrip()[:1] != "<"
-    error = LMUnexpectedError if spoke else LMServerError
-    return error(said, model=target.model, provider=target.provider, status=200)
+    message = f"The reply holds no {missing}: {read_error_body(200, {}, body).message or dumps(body)[:200]}"
+    is_text = isinstance(body, str) and body.strip() and body.lstrip()[:1] != "<"
+    error = LMUnexpectedError if is_text else LMServerError
+    return error(message, model=target.model, provider=target.provider, status=200)
 
 
 # --- reading a reply -------------------------------------------------------------------------------------
 
 
 def read_body(body: bytes | str) -> JsonValue:
-    """The body as JSON, or as text where it is none. A byte order mark is ignored.
+    """Return the body as JSON, or as text if it is no JSON. A byte order mark is ignored.
 
     >>> read_body(b'{"error": "no"}'), read_body("<html>Bad gateway</html>")
     ({'error': 'no'}, '<html>Bad gateway</html>')
@@ -211,10 +212,10 @@ def read_body(body: bytes | str) -> JsonValue:
 
 
 def read_error_body(status: int | None, headers: Mapping[str, str], body: bytes | str | JsonValue) -> ErrorBody:
-    """What an error reply says, whichever of the usual shapes it has; of text without a shape the first 500 characters.
+    """Read an error reply of any known shape. The message of plain text is its first 500 characters.
 
-    >>> fault = read_error_body(400, {}, '{"error": {"message": "Bad tool", "type": "invalid_request_error", "code": null}}')
-    >>> fault.message, fault.codes
+    >>> error = read_error_body(400, {}, '{"error": {"message": "Bad tool", "type": "invalid_request_error", "code": null}}')
+    >>> error.message, error.codes
     ('Bad tool', ('invalid_request_error',))
     """
     lower = {name.lower(): value for name, value in headers.items()}
@@ -227,12 +228,12 @@ def read_error_body(status: int | None, headers: Mapping[str, str], body: bytes 
         message,
         _codes(detail),
         lower.get("x-request-id") or lower.get("request-id") or string_of(data, "request_id"),
-        _wait(lower, detail, message),
-        _SAYS_RETRY.get(lower.get("x-should-retry", "").lower()),
+        _retry_after(lower, detail, message),
+        _SHOULD_RETRY.get(lower.get("x-should-retry", "").lower()),
     )
 
 
-_SAYS_RETRY: Mapping[str, bool] = {"true": True, "false": False}
+_SHOULD_RETRY: Mapping[str, bool] = {"true": True, "false": False}
 
 
 def _detail(data: JsonValue) -> JsonObject:
@@ -252,7 +253,7 @@ def _message(data: JsonValue, detail: JsonObject) -> str:
         if isinstance(value, str) and value:
             return value
         if isinstance(value, list):
-            return "; ".join(filter(None, map(_complaint, value)))
+            return "; ".join(filter(None, map(_validation_error, value)))
     return ""
 
 
@@ -260,19 +261,19 @@ _TITLE, _TITLE_END = re.compile(r"<title[^<>]*>", re.IGNORECASE), re.compile("</
 
 
 def _excerpt(text: str) -> str:
-    """The title of a page, or how a text begins."""
+    """Return the title of a page, or the start of a text."""
     title = _TITLE.search(text)
     end = _TITLE_END.search(text, title.end()) if title else None
     return (text[title.end() : end.start()] if title and end else text).strip()[:500]
 
 
-def _complaint(item: JsonValue) -> str:
-    """One entry of a validation error's list: where, and what."""
+def _validation_error(item: JsonValue) -> str:
+    """Return one entry of a list of validation errors as text: location and message."""
     if not isinstance(item, dict):
         return str(item)
-    place = item.get("loc")
-    where = ".".join(map(str, place)) if isinstance(place, list) else ""
-    return ": ".join(filter(None, (where, string_of(item, "msg") or string_of(item, "message") or "")))
+    path = item.get("loc")
+    location = ".".join(map(str, path)) if isinstance(path, list) else ""
+    return ": ".join(filter(None, (location, string_of(item, "msg") or string_of(item, "message") or "")))
 
 
 def _codes(detail: JsonObject) -> tuple[str, ...]:
@@ -281,22 +282,22 @@ def _codes(detail: JsonObject) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-# --- how long to wait --------------------------------------------------------------------------------------
+# --- retry after ------------------------------------------------------------------------------------------
 
 _UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_TRY_AGAIN = re.compile(r"(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)?(?:ms|s|m|h))+)", re.IGNORECASE)
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_RETRY_TEXT = re.compile(r"(?:try again|retry) (?:in|after) ((?:\d+(?:\.\d+)?(?:ms|s|m|h))+)", re.IGNORECASE)
 
 
-def _wait(headers: Mapping[str, str], detail: JsonObject, message: str) -> float | None:
-    """The first hint that can be read: milliseconds, seconds or date, the body's retry info, the message's words."""
-    told = _TRY_AGAIN.search(message)
+def _retry_after(headers: Mapping[str, str], detail: JsonObject, message: str) -> float | None:
+    """Return the first readable hint: milliseconds, seconds or a date, the retry info of the body, the message."""
+    found = _RETRY_TEXT.search(message)
     hints = (
         _number(headers.get("retry-after-ms"), 0.001),
         _number(headers.get("retry-after"), 1.0),
-        _until(headers.get("retry-after"), headers.get("date")),
+        _seconds_until(headers.get("retry-after"), headers.get("date")),
         _retry_info(detail),
-        _span(told.group(1)) if told else None,
+        _seconds(found.group(1)) if found else None,
     )
     return next((hint for hint in hints if hint is not None and hint >= 0), None)
 
@@ -308,7 +309,7 @@ def _number(text: str | None, scale: float) -> float | None:
         return None
 
 
-def _until(date: str | None, now: str | None) -> float | None:
+def _seconds_until(date: str | None, now: str | None) -> float | None:
     then, start = _http_date(date or ""), _http_date(now or "")
     return max(0.0, (then - start).total_seconds()) if then and start else None
 
@@ -333,11 +334,11 @@ def _retry_info(detail: JsonObject) -> float | None:
     details = detail.get("details")
     for item in details if isinstance(details, list) else ():
         if (string_of(item, "@type") or "").endswith("RetryInfo"):
-            return _span(string_of(item, "retryDelay") or "")
+            return _seconds(string_of(item, "retryDelay") or "")
     return None
 
 
-def _span(text: str) -> float | None:
-    """``6m0s``, ``1.2s`` and ``345ms`` in seconds."""
-    pieces = _SPAN.findall(text)
-    return sum(float(number) * _UNITS[unit] for number, unit in pieces) if pieces else None
+def _seconds(text: str) -> float | None:
+    """Return a duration such as ``6m0s``, ``1.2s`` or ``345ms`` in seconds."""
+    found = _DURATION.findall(text)
+    return sum(float(number) * _UNITS[unit] for number, unit in found) if found else None

@@ -1,4 +1,4 @@
-"""The shapes that go into a codec and come out of it; ``base`` says how they fit together. Values and protocols only."""
+"""The input and output of a codec: values and protocols only. ``sigwire.lm.codecs`` describes how they fit together."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ __all__ = ["Codec", "Decoder", "EncodedRequest", "Framing", "ModelFacts", "Strea
 
 @dataclass(frozen=True, kw_only=True)
 class WireProfile:
-    """How one host speaks a wire. Subclass it per wire; a compatible host is an instance with other values.
+    """How one host varies a wire. Subclass it per wire; a compatible host is an instance with other values.
 
-    ``family``: who made, and alone understands, opaque items and signatures. ``path``: appended to the host's base URL,
-    ``{model}`` is filled in. ``headers``: fixed ones, never a key. ``names``: the tool names the host takes.
-    ``history_rules``: how history must look. ``tool_schema`` / ``output_schema``: which JSON Schema the host takes, by place.
+    ``family``: the provider that makes, and alone understands, opaque items and signatures. ``path``: appended to the
+    host's base URL, with ``{model}`` filled in. ``headers``: fixed headers, never a key. ``names``: the tool names that
+    the host accepts. ``history_rules``: the form of history. ``tool_schema``, ``output_schema``: the JSON Schema that the
+    host accepts in each place.
     """
 
     family: str
@@ -41,7 +42,7 @@ class WireProfile:
     output_schema: SchemaRules = AS_IS
 
     def __post_init__(self) -> None:
-        # One truth: a row that changes its family must not go on replaying the items of its base.
+        # A row with another family must not replay the items of the row that it replaces.
         object.__setattr__(self, "history_rules", replace(self.history_rules, family=self.family))
 
 
@@ -51,20 +52,20 @@ D_contra = TypeVar("D_contra", bound=WireProfile, contravariant=True, default=Wi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
-    """What one model takes, beside its capabilities. The defaults describe a model that refuses nothing.
+    """What one model accepts, beyond its capabilities. The defaults describe a model that refuses nothing.
 
-    ``sampling``: whether temperature and the like are taken; "unless_reasoning" where only with thinking switched
-    off. ``stop``: whether stop sequences are taken. ``efforts``: the reasoning words the model takes, weakest first,
-    "off" among them when it can be switched off; ``None`` leaves it to the dialect. ``default_effort``: what it does
-    unasked (``None``: no reasoning). ``thinking``: how reasoning is asked for: by effort, by token budget, or not at
-    all ("none"). ``budgets``: least and greatest thinking budget. ``forced_choice``: whether tool_choice may force a
-    call, ever / with reasoning on. ``tools_with_reasoning``: whether tools may be offered with reasoning on.
-    ``builtin_with_functions``: whether tools that the provider runs may stand beside functions. ``later_system``:
-    whether system turns may stand inside the conversation. ``signed_calls``: whether calls in history need the
-    provider's signature. ``prefill``: whether the model goes on with an answer that history ends with.
-    ``media_in_results``: whether tool results may hold images on a wire that has a place for
-    them. ``cache_breakpoints``: whether explicit cache marks are taken. ``default_max_tokens``: sent
-    where the wire requires a limit and the caller gave none.
+    ``sampling``: whether temperature and similar options are accepted; "unless_reasoning": only with reasoning off.
+    ``stop``: whether stop sequences are accepted. ``efforts``: the efforts of the model, weakest first, with "off" if
+    reasoning can be switched off; ``None``: those of the profile. ``default_effort``: the effort without a request
+    (``None``: no reasoning). ``thinking``: reasoning is requested by effort, by token budget, or never ("none").
+    ``budgets``: least and greatest thinking budget in tokens. ``forced_choice``, ``forced_choice_with_reasoning``: whether
+    tool_choice may force a call. ``tools_with_reasoning``: whether tools are accepted with reasoning on.
+    ``builtin_with_functions``: whether tools that the provider runs are accepted beside functions. ``later_system``:
+    whether system turns are accepted inside the conversation. ``signed_calls``: whether calls in history need the
+    provider's signature. ``prefill``: whether the model continues an assistant turn at the end of the history.
+    ``media_in_results``: whether tool results may hold images, on a wire that allows them. ``cache_breakpoints``:
+    whether explicit cache marks are accepted. ``default_max_tokens``: sent if the wire requires a limit and the caller
+    gave none.
     """
 
     sampling: Literal["always", "unless_reasoning", "never"] = "always"
@@ -87,7 +88,7 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class Target(Generic[D]):
-    """Where a request goes: everything an encoder may decide by."""
+    """The destination of a request: all that an encoder may decide by."""
 
     provider: str
     model: str
@@ -97,23 +98,23 @@ class Target(Generic[D]):
 
     @property
     def label(self) -> str:
-        """Who it is, for errors and warnings: ``openai/gpt-5-mini``."""
+        """The target in errors and warnings: ``openai/gpt-5-mini``."""
         return f"{self.provider}/{self.model}"
 
     @property
     def history_rules(self) -> HistoryRules:
-        """How history must look: the dialect's rules, with media beside the results where the model wants them there."""
+        """The profile's rules; a model without media in results gets them in a user turn."""
         rules = self.profile.history_rules
         return rules if self.facts.media_in_results else replace(rules, result_media="user")
 
 
 class EncodedRequest(NamedTuple):
-    """A request in a provider's words, ready for the transport.
+    """A request as a provider's JSON, ready for the transport.
 
-    ``headers`` hold no key. ``warnings`` go onto the response (decode() puts them there). ``names`` maps tool names
-    both ways. ``call_ids`` are the ids in the conversation: an invented one must not repeat them. ``repeat`` is how
-    often the client has to send this for the choices that were asked for, where the wire gives one at a time. ``stop``
-    are the stop sequences where the wire has none: decode() cuts the text there.
+    ``headers`` hold no key. decode() copies ``warnings`` to the response. ``names`` maps tool names both ways.
+    ``call_ids`` are the ids in the conversation: a synthetic id must not repeat them. ``repeat``: how often the client
+    sends the request, on a wire that returns one choice at a time. ``stop``: stop sequences at which decode() cuts the
+    text, on a wire without them.
     """
 
     path: str
@@ -128,15 +129,15 @@ class EncodedRequest(NamedTuple):
 
 
 class Codec(Protocol[D_contra]):
-    """One wire. A module with these functions is one.
+    """One wire: a module with these functions.
 
     ``encode`` raises ``UnsupportedOption`` or ``UnsupportedFeature`` before anything is sent. ``decode`` takes the
-    parsed body of a successful reply and raises an ``LMError`` for a failure inside it. ``decode_error`` gives the
+    parsed body of a successful reply and raises an ``LMError`` for a failure inside it. ``decode_error`` returns the
     error for any other status.
 
-    A codec may have more, where its wire has need of it: ``resume(body, sent)`` gives the request that goes on with a
-    turn that the provider paused, ``recover(status, headers, body, sent, target)`` the answer that an error reply holds,
-    ``otherwise(error, sent)`` a refused request in another form; each gives ``None`` for all others.
+    A codec may have three more functions, which return ``None`` if they do not apply: ``continuation(body, sent)`` returns
+    the request that continues a paused turn, ``alternative(error, sent)`` a refused request in another form,
+    ``recover(status, headers, body, sent, target)`` the response inside an error reply.
     """
 
     def encode(self, request: Request, target: Target[D_contra], *, stream: bool = False) -> EncodedRequest: ...
@@ -149,14 +150,14 @@ class Codec(Protocol[D_contra]):
 
 
 Framing: TypeAlias = Literal["ndjson", "sse"]
-"""How a streamed reply is cut into events: a line of JSON each, or server-sent events (``lm.sse`` reads both)."""
+"""The framing of a streamed reply: one line of JSON an event, or server-sent events. ``framing`` decodes both."""
 
 
 class Decoder(Protocol):
-    """A streamed reply: events of the wire in, stream events out.
+    """A decoder of one streamed reply: JSON events of the wire in, stream events out.
 
-    ``feed`` takes one event's JSON and raises the ``LMError`` of a failure in the stream. ``close`` ends the reply: it
-    gives the events that only the end can tell, and raises a retryable ``LMError`` where the answer was cut off.
+    ``feed`` takes the JSON of one event and raises the ``LMError`` of a failure in the stream. ``close`` ends the reply:
+    it returns the last events, and raises a retryable ``LMError`` if the reply was truncated.
     """
 
     def feed(self, event: JsonValue) -> list[StreamEvent]: ...
@@ -165,7 +166,7 @@ class Decoder(Protocol):
 
 
 class StreamingCodec(Codec[D_contra], Protocol[D_contra]):
-    """A wire whose replies can be read as they come. ``encode(..., stream=True)`` asks for that."""
+    """A wire with streamed replies, which ``encode(..., stream=True)`` requests."""
 
     FRAMING: Framing
 

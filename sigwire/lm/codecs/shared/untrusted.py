@@ -1,4 +1,4 @@
-"""JSON that somebody else wrote, read without trust: what is missing or of another kind reads as nothing."""
+"""Read untrusted JSON: a member that is missing or of another type reads as nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["is_number", "object_of", "objects_of", "string_of", "value_at", "wit
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether it counts something. Infinity, as ``1e999`` is read, counts nothing.
+    """Return True for a finite number. JSON such as ``1e999`` is read as infinity.
 
     >>> [is_number(value) for value in (1, 0.5, True, "1", float("inf"))]
     [True, True, False, False, False]
@@ -21,7 +21,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
 
 
 def string_of(data: JsonValue, name: str) -> str | None:
-    """The text in this field of an object; ``None`` for none, an empty one or anything else.
+    """Return the member of an object if it is a text that is not empty, else ``None``.
 
     >>> string_of({"id": "a"}, "id"), string_of({"id": ""}, "id"), string_of("a", "id")
     ('a', None, None)
@@ -31,7 +31,7 @@ def string_of(data: JsonValue, name: str) -> str | None:
 
 
 def objects_of(value: JsonValue) -> tuple[JsonObject, ...]:
-    """The objects in a list; none where it is no list.
+    """Return the objects in a list; ``()`` for any other value.
 
     >>> objects_of([{"a": 1}, 2]), objects_of(None)
     (({'a': 1},), ())
@@ -40,7 +40,7 @@ def objects_of(value: JsonValue) -> tuple[JsonObject, ...]:
 
 
 def object_of(value: JsonValue) -> JsonObject:
-    """The object, or an empty one where it is none.
+    """Return the object; ``{}`` for any other value.
 
     >>> object_of({"a": 1}), object_of(None)
     ({'a': 1}, {})
@@ -49,7 +49,7 @@ def object_of(value: JsonValue) -> JsonObject:
 
 
 def without(data: JsonObject, names: Collection[str]) -> JsonObject:
-    """The object without these fields, and without those that are ``null``.
+    """Return the object without these members and without those that are ``null``.
 
     >>> without({"a": 1, "b": 2, "c": None}, {"a"})
     {'b': 2}
@@ -58,7 +58,7 @@ def without(data: JsonObject, names: Collection[str]) -> JsonObject:
 
 
 def value_at(data: JsonValue, path: str) -> JsonValue:
-    """What stands at a dotted path, ``None`` where there is nothing."""
+    """Return the value at a dotted path of object members, else ``None``."""
     if "." not in path:
         return data.get(path) if isinstance(data, dict) else None
     for step in path.split("."):
