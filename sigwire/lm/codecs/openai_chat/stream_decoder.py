@@ -87,7 +87,7 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
         more = self._more_text(event.get("choices"))
         if more is None:
             return super().feed(event)
-        self._told.append(more)
+        self._emitted.append(more)
         return [more]
 
     def _more_text(self, choices: JsonValue) -> TextDelta | None:

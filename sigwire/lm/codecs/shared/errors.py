@@ -52,7 +52,7 @@ __all__ = [
 class ErrorBody:
     """The content of an error reply. ``codes``: its ``code``, ``type`` and ``status`` in lower case.
 
-    ``retry``: whether the server asks for a retry, ``None`` if it does not say. ``retry_after``: in seconds.
+    ``retry``: whether the server wants a retry, ``None`` if unknown. ``retry_after``: in seconds.
     """
 
     status: int | None
@@ -184,7 +184,7 @@ def lm_error(body: ErrorBody, rules: Iterable[ErrorRule], target: Target[WirePro
 
 
 def empty_reply_error(missing: str, body: JsonValue, target: Target[WireProfile]) -> LMError:
-    """Return the error of a reply of status 200 that holds neither ``missing`` ("choices") nor an error.
+    """Return the error of a reply of status 200 without ``missing`` ("choices") and without an error.
 
     It is retryable unless the body is plain text.
     """

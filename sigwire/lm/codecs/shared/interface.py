@@ -52,7 +52,7 @@ D_contra = TypeVar("D_contra", bound=WireProfile, contravariant=True, default=Wi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
-    """What one model accepts, beyond its capabilities. The defaults describe a model that refuses nothing.
+    """The limits of one model, beyond its capabilities. The defaults describe a model that refuses nothing.
 
     ``sampling``: whether temperature and similar options are accepted; "unless_reasoning": only with reasoning off.
     ``stop``: whether stop sequences are accepted. ``efforts``: the efforts of the model, weakest first, with "off" if

@@ -1,4 +1,4 @@
-"""Parts on a wire, both ways: by a table, as data URLs, text documents as text; the refusal of what is not taken."""
+"""Encode media parts: by a table of the wire, as data URLs, text documents as text; refuse what the host does not accept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 
 
 def data_url(data: str | None, media_type: str) -> str:
-    """Base64 data as a URL.
+    """Return base64 data as a URL.
 
     >>> data_url("aGk=", "image/png")
     'data:image/png;base64,aGk='
@@ -29,7 +29,7 @@ def data_url(data: str | None, media_type: str) -> str:
 
 
 def split_data_url(url: str) -> tuple[str | None, str | None]:
-    """Media type and base64 data of a data URL; twice ``None`` for any other.
+    """Return the media type and base64 data of a data URL; ``(None, None)`` for any other.
 
     >>> split_data_url("data:image/png;base64,aGk="), split_data_url("https://a.example/b.png")
     (('image/png', 'aGk='), (None, None))
@@ -39,24 +39,24 @@ def split_data_url(url: str) -> tuple[str | None, str | None]:
 
 
 def require_media(kind: str, able: Collection[str], target: Target[WireProfile]) -> None:
-    """Refuse a kind of input ("image") that is not among what the host takes."""
-    require_feature(kind in able, f"{kind} input", target, "Leave it out or use a provider that takes it.")
+    """Raise ``UnsupportedFeature`` for a kind of input ("image") that is not in ``able``."""
+    require_feature(kind in able, f"{kind} input", target, "Leave it out or use a provider that accepts it.")
 
 
 def encode_by_table(
     table: Mapping[type, Callable[[Any, Target[D]], JsonObject]], part: Part, target: Target[D]
 ) -> JsonObject:
-    """A part by its wire's table. Raises ``UnsupportedFeature`` for a kind that the table does not have."""
+    """Encode a part by its wire's table. Raises ``UnsupportedFeature`` for a kind without a row."""
     encoder = table.get(type(part))
     if encoder is not None:
         return encoder(part, target)
     if isinstance(part, AudioPart):
-        raise unsupported_feature("audio input", target, "Transcribe it first, or use a provider that takes sound.")
+        raise unsupported_feature("audio input", target, "Transcribe it first, or use a provider that accepts audio.")
     raise unsupported_feature(f"a part of kind {part.kind!r} in this place", target, "Leave it out or send it as text.")
 
 
 def text_of_file(part: FilePart) -> str | None:
-    """The text of a text document that came as data, for wires that have no place for documents; ``None`` for others.
+    """Return the text of a text document given as data, for wires without documents; ``None`` for any other file.
 
     >>> text_of_file(FilePart(data="aGk=", media_type="text/plain", filename="a.txt"))
     'a.txt:\\nhi'

@@ -1,11 +1,12 @@
-"""What the caller asked for beside the conversation, placed into a body: options, limits, the output's form, extras.
+"""Encode the options of a request into a body: sampling, limits, the output's form, extra body and headers.
 
 place_options(options, table, target)   every option placed, dropped with a warning, or refused, by the wire's table
-drop_options / without_sampling         rows put over that table for what a model does not take
-wanted_choices / repeat_warning         the option ``n`` on wires that give one choice at a time
-in_words(schema)                        structured output for those that have none: the instruction
-finish / headers_for                    ``extra_body`` and ``extra_headers``, merged last
-supports(condition, feature, ...)       the refusal, before anything is sent
+drop_options                            rows over that table for options that a model refuses
+sampling_options_while_reasoning        rows for the sampling options of a model that reasons
+requested_choices, repeat_warning       the option ``n`` on wires with one choice at a time
+schema_instruction(schema)              structured output as an instruction, for wires without it
+merge_extra_body, headers_for           ``extra_body`` and ``extra_headers``, merged last
+require_feature(condition, feature, ..) refuse a feature before anything is sent
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The option goes into the body at ``path`` ("generationConfig.maxOutputTokens"), converted where it has to be."""
+    """Set the option in the body at ``path`` ("generationConfig.maxOutputTokens"), converted if ``convert`` is set."""
 
     path: str
     convert: Callable[[JsonValue], JsonValue] | None = None
@@ -52,16 +53,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The wire has no place for the option and can do without: it is left out with a warning that says ``detail``."""
+    """Drop the option with a warning: the wire has no place for it, and the answer does not depend on it."""
 
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """There is no place for what the option asks for (``feature``), and the answer would be another one without it.
+    """Refuse the option: the wire has no place for its ``feature``, and the answer depends on it.
 
-    Nothing is sent, and the error says what to do ``instead``. ``False`` and 0 ask for nothing.
+    Nothing is sent; ``instead`` ends the error's message. ``False`` and 0 are no request for the feature.
     """
 
     feature: str
@@ -70,7 +71,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """The codec encodes the option itself, or it needs nothing here (automatic caching)."""
+    """Skip the option: the codec encodes it, or it needs no encoding (automatic caching)."""
 
 
 Option: TypeAlias = Place | Drop | Refuse | Skip
@@ -81,10 +82,10 @@ _COMMON: OptionTable = {"extra_body": Skip(), "extra_headers": Skip()}
 def place_options(
     options: Mapping[str, JsonValue], table: OptionTable, target: Target[WireProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
-    """The body's part of the options, by the wire's table. An option that is ``None`` was not given.
+    """Return the options as members of the body, by the wire's table, and the warnings. ``None`` means not given.
 
-    Raises ``UnsupportedOption`` for one that the table does not name, ``UnsupportedFeature`` for one that it refuses. A wire's
-    table is a constant; what depends on the model is put over it: ``{**OPTIONS, **drop_options(["stop"], "...")}``.
+    Raises ``UnsupportedOption`` for an option without a row, ``UnsupportedFeature`` for one that its row refuses. Rows for
+    one model are put over the wire's table: ``{**OPTIONS, **drop_options(["stop"], "...")}``.
     """
     body: JsonObject = {}
     warnings: list[LMWarning] = []
@@ -106,7 +107,7 @@ def place_options(
 
 
 def drop_options(names: Iterable[str], detail: str) -> OptionTable:
-    """A table that drops these options for one reason.
+    """Return rows that drop these options with one warning text.
 
     >>> drop_options(["seed"], "there is no seed; the option was left out.")
     {'seed': Drop(detail='there is no seed; the option was left out.')}
@@ -115,29 +116,29 @@ def drop_options(names: Iterable[str], detail: str) -> OptionTable:
 
 
 def sampling_options_while_reasoning(names: Iterable[str]) -> OptionTable:
-    """The rows of a model that takes no sampling options while it reasons; these are the wire's names for them.
+    """Return rows for the sampling options ``names`` of a model that refuses them while it reasons.
 
-    An answer can do without a temperature. One without the log probabilities that were asked for is another answer.
+    A temperature is dropped. Log probabilities are refused, since the caller would miss them in the answer.
 
     >>> table = sampling_options_while_reasoning(["temperature", "logprobs"])
     >>> [type(option).__name__ for option in table.values()]
     ['Drop', 'Refuse']
     """
-    return {name: _LOGPROBS.get(name, _NO_SAMPLING) for name in names}
+    return {name: _LOGPROBS.get(name, Drop(NO_SAMPLING)) for name in names}
 
 
-_NO_SAMPLING = Drop("a model that reasons takes no sampling options; it was left out.")
+NO_SAMPLING = "the model takes no sampling options while it reasons; it was left out."
 _LOGPROBS: OptionTable = dict.fromkeys(
     ("logprobs", "top_logprobs"),
     Refuse(
         "log probabilities while it reasons",
-        "Leave them out, ask with reasoning='off' where the model takes that, or use a model that does not reason.",
+        "Leave them out, set reasoning='off' if the model accepts that, or use a model that does not reason.",
     ),
 )
 
 
 def set_path(body: JsonObject, path: str, value: JsonValue) -> None:
-    """Set ``value`` at a dotted path, making the objects on the way."""
+    """Set ``value`` at a dotted path; missing objects on the path are added."""
     *parents, last = path.split(".")
     for parent in parents:
         body = cast(JsonObject, body.setdefault(parent, {}))
@@ -145,7 +146,7 @@ def set_path(body: JsonObject, path: str, value: JsonValue) -> None:
 
 
 def merge_objects(body: JsonObject, extra: Mapping[str, JsonValue]) -> JsonObject:
-    """``extra`` over ``body``: objects are merged, everything else is replaced. Neither is changed.
+    """Return ``body`` with ``extra`` over it: objects are merged, other values replaced. The arguments are not changed.
 
     >>> merge_objects({"a": {"b": 1}, "c": 2}, {"a": {"d": 3}})
     {'a': {'b': 1, 'd': 3}, 'c': 2}
@@ -158,9 +159,9 @@ def merge_objects(body: JsonObject, extra: Mapping[str, JsonValue]) -> JsonObjec
 
 
 def merge_extra_body(body: JsonObject, request: Request) -> JsonObject:
-    """The caller's ``extra_body`` merged last, so that it can correct anything.
+    """Merge the caller's ``extra_body`` last, so that it can override any member.
 
-    Raises ``InputError`` if it is no object, or would have the answer come in another way than it is going to be read.
+    Raises ``InputError`` if it is no object, or sets a ``stream`` other than the one by which the reply is decoded.
     """
     extra = request.options.get("extra_body")
     if extra is None:
@@ -169,14 +170,14 @@ def merge_extra_body(body: JsonObject, request: Request) -> JsonObject:
         raise InputError(f"extra_body must be an object that is merged into the request, not {extra!r:.80}.")
     if (stream := extra.get("stream")) is not None and stream != body.get("stream", False):
         raise InputError(
-            f"extra_body says stream={stream!r}, which is not how the answer is going to be read (encoding the request). "
-            "Leave it out: stream and astream ask for an answer in pieces, every other call for a whole one."
+            f"extra_body sets stream={stream!r}, but the reply will be read in the other form (encoding the request). "
+            "Leave it out: stream() and astream() request a streamed reply, every other call a whole one."
         )
     return merge_objects(body, extra)
 
 
 def headers_for(request: Request, dialect: WireProfile) -> dict[str, str]:
-    """The dialect's fixed headers and the caller's ``extra_headers``."""
+    """Return the fixed headers of the profile with the caller's ``extra_headers`` over them."""
     extra = request.options.get("extra_headers")
     if extra is None:
         return dict(dialect.headers)
@@ -186,18 +187,18 @@ def headers_for(request: Request, dialect: WireProfile) -> dict[str, str]:
 
 
 def require_feature(condition: bool, feature: str, target: Target[WireProfile], instead: str) -> None:
-    """Refuse a feature before anything is sent: ``supports(False, "audio input", target, "Transcribe it first.")``."""
+    """Raise ``UnsupportedFeature`` unless ``condition`` holds. ``instead``: a sentence on what to do."""
     if not condition:
         raise unsupported_feature(feature, target, instead)
 
 
 def unsupported_feature(feature: str, target: Target[WireProfile], instead: str) -> UnsupportedFeature:
-    """What ``supports`` raises."""
+    """Return the error that ``require_feature`` raises."""
     return UnsupportedFeature(f"{target.label} has no place for {feature}. {instead}")
 
 
 def requested_choices(request: Request) -> int:
-    """How many answers the option ``n`` asks for.
+    """Return the number of choices that the option ``n`` requests.
 
     >>> requested_choices(Request(options={"n": 3})), requested_choices(Request())
     (3, 1)
@@ -207,15 +208,15 @@ def requested_choices(request: Request) -> int:
 
 
 def repeat_warning(request: Request, target: Target[WireProfile]) -> tuple[LMWarning, ...]:
-    """That the request is sent several times, on a wire that gives one choice at a time."""
+    """Return the warning that the request is sent ``n`` times, on a wire with one choice at a time."""
     n = requested_choices(request)
     if n == 1:
         return ()
-    return (LMWarning("n", f"{target.provider} gives one choice at a time; the request is sent {n} times."),)
+    return (LMWarning("n", f"{target.provider} returns one choice at a time; the request is sent {n} times."),)
 
 
 def schema_instruction(schema: JsonObject | None) -> str:
-    """The instruction that stands in for structured output by schema.
+    """Return the instruction that replaces structured output on a wire without it.
 
     >>> schema_instruction(None)
     'Reply with only a JSON object.'

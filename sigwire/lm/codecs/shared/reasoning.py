@@ -1,4 +1,4 @@
-"""The option ``reasoning``: what was asked for, fitted to what a model takes, in efforts or in tokens."""
+"""The option ``reasoning``: fit the requested effort or token budget to a model."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ EFFORTS: tuple[str, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", 
 BUDGETS: Mapping[str, int] = {
     "minimal": 1024, "low": 1024, "medium": 4096, "high": 16384, "xhigh": 24576, "max": 32768,
 }  # fmt: skip
-"""Thinking tokens that stand for an effort where a model takes only a budget, and the other way round."""
+"""Thinking tokens of an effort, for models with budgets only; read backwards for models with efforts only."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningRequest:
-    """What the caller asked for: a word of ``EFFORTS`` or a budget in tokens; the other one is ``None``."""
+    """The requested reasoning: an effort of ``EFFORTS`` or a budget in tokens; the other is ``None``."""
 
     effort: str | None = None
     budget: int | None = None
@@ -42,7 +42,7 @@ class ReasoningRequest:
 
 
 def requested_reasoning(request: Request) -> ReasoningRequest | None:
-    """The option ``reasoning``; ``None`` leaves it to the model. Raises ``InputError`` for what it cannot be.
+    """Return the option ``reasoning``; ``None`` if not given. Raises ``InputError`` for any other value.
 
     >>> requested_reasoning(Request(options={"reasoning": "high"}))
     ReasoningRequest(effort='high', budget=None)
@@ -61,10 +61,10 @@ def requested_reasoning(request: Request) -> ReasoningRequest | None:
 def fit_effort(
     asked: ReasoningRequest, efforts: Sequence[str], target: Target[WireProfile]
 ) -> tuple[str, tuple[LMWarning, ...]]:
-    """The nearest of the efforts that the model takes, the stronger of two as near; a warning when it is another.
+    """Return the nearest effort of the model, the stronger of two equally near, and a warning if it is another.
 
-    ``efforts`` are words of ``EFFORTS``. "off" is only chosen when it was asked for; where a model cannot be switched
-    off its weakest effort is. Raises ``UnsupportedFeature`` where there is no effort to choose.
+    ``efforts`` is a subset of ``EFFORTS``. "off" is chosen only on request; a model that cannot be switched off gets its
+    weakest effort. Raises ``UnsupportedFeature`` if there is no effort to choose.
     """
     wanted = asked.effort or effort_for_budget(asked.budget or 0)
     order = {name: number for number, name in enumerate(EFFORTS)}
@@ -75,19 +75,19 @@ def fit_effort(
     chosen = min(able, key=lambda effort: (abs(order[effort] - order[wanted]), -order[effort]))
     if asked.budget is not None:
         return chosen, (
-            _note(target, f"takes no budget of {asked.budget} tokens; effort {chosen!r} was asked for instead."),
+            _warning(target, f"takes no budget of {asked.budget} tokens; effort {chosen!r} was requested instead."),
         )
     if chosen != wanted:
-        return chosen, (_note(target, f"does not take {wanted!r}; {chosen!r} was asked for instead."),)
+        return chosen, (_warning(target, f"does not take {wanted!r}; {chosen!r} was requested instead."),)
     return chosen, ()
 
 
-def _note(target: Target[WireProfile], detail: str) -> LMWarning:
+def _warning(target: Target[WireProfile], detail: str) -> LMWarning:
     return LMWarning("reasoning", f"{target.label} {detail}")
 
 
 def effort_for_budget(budget: int) -> str:
-    """The effort whose budget is nearest.
+    """Return the effort with the nearest budget.
 
     >>> effort_for_budget(2000), effort_for_budget(20000)
     ('low', 'high')
@@ -96,11 +96,13 @@ def effort_for_budget(budget: int) -> str:
 
 
 def budget_for(asked: ReasoningRequest, target: Target[WireProfile]) -> tuple[int, tuple[LMWarning, ...]]:
-    """The thinking budget for what was asked, within what the model takes; a warning when a given one was changed."""
+    """Return the thinking budget within the limits of the model, and a warning if a given budget was changed."""
     least, greatest = target.facts.budgets
     if asked.budget is None:
         return min(max(BUDGETS[asked.effort or "medium"], least), greatest), ()
     budget = min(max(asked.budget, least), greatest)
     if budget == asked.budget:
         return budget, ()
-    return budget, (_note(target, f"takes budgets of {least} to {greatest} tokens; {budget} was asked for instead."),)
+    return budget, (
+        _warning(target, f"takes budgets of {least} to {greatest} tokens; {budget} was requested instead."),
+    )

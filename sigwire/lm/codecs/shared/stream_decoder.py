@@ -1,11 +1,11 @@
-"""Streamed replies, what all wires share: events are told as they come, and the body is put together for the end.
+"""Streamed replies, for all wires: events are emitted as they arrive, and the body is assembled for decode().
 
-A wire's decoder is an ``StreamDecoder``: it reads one event at a time, tells what it says, and keeps the pieces of the body in
-the shape that decode() takes. At the end decode() reads that body, and what it finds beside the parts (finish reasons,
-usage, warnings) ends the stream. So a streamed answer and a whole one are read by the same code.
+The ``StreamDecoder`` of a wire reads one event at a time, emits its content, and keeps the body in the shape that decode()
+takes. At the end, decode() reads that body, and its finish reasons, usage and warnings end the stream: streamed and whole
+replies are decoded by the same code.
 
-``Told`` is one choice as it was told: it numbers the calls, keeps texts that stand side by side apart, and holds back a
-call's end while the call may still turn out to be cut off.
+``ChoiceEvents`` emits one choice: it numbers the calls, separates neighbouring text parts, and holds the end of a call
+back while the call may turn out to be truncated.
 """
 
 from __future__ import annotations
@@ -42,117 +42,115 @@ D = TypeVar("D", bound=WireProfile)
 
 
 class ChoiceEvents:
-    """One choice, as far as it was told. With ``calls_last`` no call ends before the answer does."""
+    """The events of one choice. With ``calls_last`` no call ends before the choice does."""
 
     def __init__(self, number: int, *, calls_last: bool = False) -> None:
         self.number = number
         self._calls_last = calls_last
-        self._begun = self._ended = 0  # calls
-        self._held: list[ToolCall] = []
-        self._pieces: list[str] = []
-        self._text_before: str | None = None
+        self._started_calls = self._ended_calls = 0
+        self._held_calls: list[ToolCall] = []
+        self._text: list[str] = []
+        self._text_part: str | None = None  # a text part that ended; emitted if another text part follows
 
-    def emit_text(self, piece: str) -> Iterator[StreamEvent]:
-        """More of the answer's text."""
-        if not piece:
+    def emit_text(self, delta: str) -> Iterator[StreamEvent]:
+        if not delta:
             return
-        yield from self._go_on()
-        if self._text_before is not None:
-            yield PartEnd(TextPart(self._text_before), self.number)
-            self._text_before = None
-        self._pieces.append(piece)
-        yield TextDelta(piece, self.number)
+        yield from self._release_before_part()
+        if self._text_part is not None:
+            yield PartEnd(TextPart(self._text_part), self.number)
+            self._text_part = None
+        self._text.append(delta)
+        yield TextDelta(delta, self.number)
 
     def end_text(self) -> None:
-        """The text is a part; text that follows is another one."""
-        if self._pieces:
-            self._text_before, self._pieces = "".join(self._pieces), []
+        """End the text part; text that follows is another part."""
+        if self._text:
+            self._text_part, self._text = "".join(self._text), []
 
-    def emit_reasoning(self, piece: str) -> Iterator[StreamEvent]:
-        """More of a thought; ``emit_part`` ends it."""
-        if piece:
-            yield from self._go_on_otherwise()
-            yield ReasoningDelta(piece, self.number)
+    def emit_reasoning(self, delta: str) -> Iterator[StreamEvent]:
+        """Emit a delta of a thinking part, which ``emit_part`` ends."""
+        if delta:
+            yield from self._start_other_part()
+            yield ReasoningDelta(delta, self.number)
 
     def emit_part(self, part: Part) -> Iterator[StreamEvent]:
-        """A whole part that is neither text nor a call."""
-        yield from self._go_on_otherwise()
+        """Emit a whole part other than a text or a call."""
+        yield from self._start_other_part()
         yield PartEnd(part, self.number)
 
     def start_call(self, call_id: str, name: str) -> Iterator[StreamEvent]:
-        """A call begins."""
-        yield from self._go_on_otherwise()
-        yield ToolCallStart(self._begun, call_id, name, self.number)
-        self._begun += 1
+        yield from self._start_other_part()
+        yield ToolCallStart(self._started_calls, call_id, name, self.number)
+        self._started_calls += 1
 
-    def emit_arguments(self, piece: str) -> Iterator[StreamEvent]:
-        """More of the arguments of the call that began last."""
-        if piece:
-            yield ToolCallDelta(self._begun - 1, piece, self.number)
+    def emit_arguments(self, delta: str) -> Iterator[StreamEvent]:
+        """Emit a delta of the arguments of the call that started last."""
+        if delta:
+            yield ToolCallDelta(self._started_calls - 1, delta, self.number)
 
     def end_call(self, call: ToolCall) -> None:
-        """The call is there. It is told with what comes next: at the answer's end it may turn out to be cut off."""
-        self._held.append(call)
+        """Hold the complete call back until the next event: the last call of a choice may turn out to be truncated."""
+        self._held_calls.append(call)
 
     def end(self, calls: int) -> Iterator[StreamEvent]:
-        """The answer is over, and has so many calls."""
-        del self._held[max(calls - self._ended, 0) :]
-        yield from self._release()
+        """End the choice, which has ``calls`` calls."""
+        del self._held_calls[max(calls - self._ended_calls, 0) :]
+        yield from self._release_calls()
 
-    def _go_on(self) -> Iterator[StreamEvent]:
+    def _release_before_part(self) -> Iterator[StreamEvent]:
         if not self._calls_last:
-            yield from self._release()
+            yield from self._release_calls()
 
-    def _go_on_otherwise(self) -> Iterator[StreamEvent]:
-        yield from self._go_on()
-        self._pieces, self._text_before = [], None
+    def _start_other_part(self) -> Iterator[StreamEvent]:
+        yield from self._release_before_part()
+        self._text, self._text_part = [], None
 
-    def _release(self) -> Iterator[StreamEvent]:
-        for call in self._held:
-            yield ToolCallEnd(self._ended, call, self.number)
-            self._ended += 1
-        self._held = []
+    def _release_calls(self) -> Iterator[StreamEvent]:
+        for call in self._held_calls:
+            yield ToolCallEnd(self._ended_calls, call, self.number)
+            self._ended_calls += 1
+        self._held_calls = []
 
 
 class StreamDecoder(ABC, Generic[D]):
-    """A decoder that puts the body together. A wire says how an event is read, and what the body is at the end."""
+    """A decoder that assembles the body. A wire defines how an event is read and how the stream ends."""
 
     def __init__(self, sent: EncodedRequest, target: Target[D]) -> None:
         self.sent, self.target = sent, target
-        self._told: list[StreamEvent] = []
+        self._emitted: list[StreamEvent] = []
         self._start: ResponseStart | None = None
         self._usage: Usage | None = None
-        self._taken = set(sent.call_ids)
+        self._used_ids = set(sent.call_ids)
 
     def feed(self, event: JsonValue) -> list[StreamEvent]:
-        """What one event of the wire says.
+        """Return the stream events of one event of the wire.
 
-        Raises the ``LMError`` of a failure. The answer so far is its ``partial``; ``None`` where nothing was told yet.
+        Raises the ``LMError`` of a failure, with the response up to it as ``partial``: ``None`` without any content.
         """
-        return self._tell(self._read_any(event))
+        return self._emit(self._read_any(event))
 
     def close(self) -> list[StreamEvent]:
-        """The end of the answer. Raises a retryable ``LMError`` where the stream stopped before it."""
-        return self._tell(self._end())
+        """Return the last events. Raises a retryable ``LMError`` if the stream was truncated."""
+        return self._emit(self._end())
 
     @abstractmethod
     def _read(self, event: JsonObject) -> Iterator[StreamEvent]:
-        """What an event says."""
+        """Yield the stream events of one event."""
 
     @abstractmethod
     def _failure(self, event: JsonValue) -> LMError:
-        """The error that an event tells of, or that it is."""
+        """Return the error that an event holds, or the error for an event of unknown form."""
 
     @abstractmethod
     def _end(self) -> Iterator[StreamEvent]:
-        """What only the end can tell: ``_end_response`` of the decoded body."""
+        """Yield the last events: ``_end_response`` of the decoded body."""
 
     # --- for the wires
 
     def _start_response(self, response_id: str | None, model: str | None) -> Iterator[StreamEvent]:
-        """The answer's beginning, again only where more is known."""
-        told = self._start
-        if told is None or ((response_id, model) not in ((told.id, told.model), (None, None))):
+        """Yield the start of the response, again only if an id or model is new."""
+        start = self._start
+        if start is None or ((response_id, model) not in ((start.id, start.model), (None, None))):
             self._start = ResponseStart(response_id, model)
             yield self._start
 
@@ -162,23 +160,23 @@ class StreamDecoder(ABC, Generic[D]):
             yield UsageUpdate(usage)
 
     def _assign_call_id(self, call_id: str | None) -> str:
-        """The call's id, or the first free one for a call without."""
+        """Return the call's id, or the first free synthetic id for a call without one."""
         number = 0
         while not call_id:
             candidate, number = f"call_{number}", number + 1
-            call_id = candidate if candidate not in self._taken else None
-        self._taken.add(call_id)
+            call_id = candidate if candidate not in self._used_ids else None
+        self._used_ids.add(call_id)
         return call_id
 
-    def _end_response(self, response: Response, told: Iterable[ChoiceEvents]) -> Iterator[StreamEvent]:
-        """The ends of the choices and of the answer, as the decoded body has them."""
+    def _end_response(self, response: Response, choices: Iterable[ChoiceEvents]) -> Iterator[StreamEvent]:
+        """Yield the ends of the choices and of the response, as decode() returned them."""
         yield from self._start_response(response.id, response.model)
-        for choice, so_far in zip(response.choices, told, strict=True):
-            yield from so_far.end(len(choice.tool_calls))
+        for choice, events in zip(response.choices, choices, strict=True):
+            yield from events.end(len(choice.tool_calls))
         ends = [_end_of(choice, number) for number, choice in enumerate(response.choices)]
-        came = collect((*self._told, *ends)).choices
-        for end, choice, as_told in zip(ends, response.choices, came, strict=True):
-            yield end if as_told == choice else replace(end, parts=choice.message().parts)
+        streamed = collect((*self._emitted, *ends)).choices
+        for end, choice, collected in zip(ends, response.choices, streamed, strict=True):
+            yield end if collected == choice else replace(end, parts=choice.message().parts)
         yield from self._update_usage(response.usage)
         yield ResponseEnd(response.warnings, response.attempts, response.raw)
 
@@ -190,34 +188,36 @@ class StreamDecoder(ABC, Generic[D]):
             status=200,
         )
 
-    # --- reading, and what came so far where that fails
+    # --- reading, and the partial response of a failure
 
     def _read_any(self, event: JsonValue) -> Iterator[StreamEvent]:
-        """An event, or several in a list: some hosts buffer the stream as one array."""
+        """Read an event, or a list of events: some hosts buffer the stream as one array."""
         if isinstance(event, list):
-            for one in event:
-                yield from self._read_any(one)
+            for each in event:
+                yield from self._read_any(each)
         elif isinstance(event, dict) and not event.get("error"):
             yield from self._read(event)
         else:
             raise self._failure(event)
 
-    def _tell(self, events: Iterator[StreamEvent]) -> list[StreamEvent]:
-        before = len(self._told)
+    def _emit(self, events: Iterator[StreamEvent]) -> list[StreamEvent]:
+        before = len(self._emitted)
         try:
-            self._told.extend(events)
+            self._emitted.extend(events)
         except LMError as error:
-            error.partial = self._so_far(before)
+            error.partial = self._partial_response(before)
             raise
-        return self._told[before:]
+        return self._emitted[before:]
 
-    def _so_far(self, told: int) -> Response | None:
-        """The answer that came, each choice of it marked as failed; ``None`` where nothing of it was told yet."""
-        if all(isinstance(event, ResponseStart | UsageUpdate) for event in self._told[:told]):
+    def _partial_response(self, count: int) -> Response | None:
+        """Return the response of the emitted events, each choice failed; ``None`` if the first ``count`` had no content."""
+        if all(isinstance(event, ResponseStart | UsageUpdate) for event in self._emitted[:count]):
             return None
-        choices = {event.choice for event in self._told if isinstance(event, TextDelta | ReasoningDelta | PartEnd)}
-        choices |= {event.choice for event in self._told if isinstance(event, ToolCallEnd)}
-        return collect((*self._told, *(ChoiceEnd("error", number, ordered=True) for number in choices)))
+        choices = {event.choice for event in self._emitted if isinstance(event, _CONTENT)}
+        return collect((*self._emitted, *(ChoiceEnd("error", number, ordered=True) for number in choices)))
+
+
+_CONTENT = TextDelta | ReasoningDelta | PartEnd | ToolCallEnd
 
 
 def _end_of(choice: Choice, number: int) -> ChoiceEnd:

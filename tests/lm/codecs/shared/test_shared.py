@@ -251,7 +251,7 @@ def test_a_budget_is_kept_within_what_the_model_takes() -> None:
     budget, warnings = budget_for(ReasoningRequest(budget=50), small)
     assert budget == 100
     assert [warning.detail for warning in warnings] == [
-        "home/m takes budgets of 100 to 200 tokens; 100 was asked for instead."
+        "home/m takes budgets of 100 to 200 tokens; 100 was requested instead."
     ]
 
 
