@@ -345,7 +345,7 @@ def test_row_49_where_there_is_no_web_search_nothing_is_sent(model: str, options
 async def test_row_73_a_wrong_key_says_where_it_is_from_and_is_not_shown(how: str, wire: str) -> None:
     error, requests = await failed(how, wire, ["never"], key="another one")
     assert type(error) is LMAuthenticationError
-    assert "Check the API key and what it may do. It was given as api_key." in str(error)
+    assert "Check the API key and its permissions. It was given as api_key." in str(error)
     assert error.status in (400, 401)  # Gemini calls it a bad request
     assert KEY not in f"{error} {error!r} {error.args}"
     assert requests == 1

@@ -1,27 +1,25 @@
-"""Anthropic Messages wire, spoken by Anthropic and by hosts that imitate it: Request -> dict, dict -> Response.
+"""Anthropic Messages wire, of Anthropic and compatible hosts: Request -> dict, dict -> Response.
 
-Pure: no network, clock or environment. What differs between hosts is a ``MessagesProfile``; what differs between models
-is in the target's facts.
+Pure: no network, clock or environment. A ``MessagesProfile`` describes a host, the target's facts a model.
 
-    dialects    hosts: what each of them takes                              tables     options, reasons, counts, errors
-    encoding    encode(): options, structured output, system, turns         offering   tools and the choice among them
-    thinking    reasoning and the token limit                               notes      the warnings of one request
-    blocks      the parts of a turn as blocks, and back
-    decoding    decode(), resume(), decode_error()                          streaming  decoder()
+    profiles    the hosts, and the JSON Schema they accept               tables    options, reasons, counts, errors
+    encoding    encode(): options, structured output, system, turns      tools     tools and the choice among them
+    thinking    reasoning and the token limit                            blocks    parts of a turn as blocks, and back
+    decoding    decode(), continuation(), decode_error()                 stream_decoder    decoder()
 
 Surprises of this wire:
-    - Results travel in a *user* turn, all of one turn's together, before any text of the user's.
-    - The system text stands outside the conversation; only newer models take system turns inside it.
-    - ``max_tokens`` has to be sent, and thinking counts against it.
-    - Order matters: thinking, text, calls and the provider's own items go back interleaved as they came, with their
+    - Results travel in a *user* turn: all results of one turn together, before the user's text.
+    - The system text is outside the conversation; only newer models accept system turns inside it.
+    - ``max_tokens`` is required, and thinking counts against it.
+    - Order matters: thinking, text, calls and the provider's items are sent back in the order of the reply, with their
       signatures. An ``OpaquePart`` is a whole block, or, without a ``type``, fields of the block before it (citations,
       ``cache_control``). Unknown fields of a call are its provider data (``caller``).
-    - ``input_tokens`` leaves out what was read from or written to the cache; ours is all of it.
-    - A turn may be paused: ``resume()`` gives the request that goes on, and decode() takes the list of all the bodies.
+    - ``input_tokens`` of the wire excludes tokens read from or written to the cache; the canonical count includes them.
+    - A turn may be paused: ``continuation()`` returns the request that continues it; decode() takes the list of bodies.
 
-Beside a tool's ``function``, its object under the dialect's family holds fields of Anthropic's own
-(``{"type": "function", "function": {...}, "anthropic": {"defer_loading": True}}``). Anthropic's own tool types pass as
-they are: ``{"type": "code_execution_20260120", "code_execution_20260120": {"name": "code_execution"}}``. A result that
+Beside ``function``, a tool's object under the profile's family holds fields of Anthropic
+(``{"type": "function", "function": {...}, "anthropic": {"defer_loading": True}}``). Anthropic's tool types are sent
+unchanged: ``{"type": "code_execution_20260120", "code_execution_20260120": {"name": "code_execution"}}``. A result that
 is a list of ``tool_reference`` or ``search_result`` objects is sent as these blocks, not as text.
 """
 

@@ -1,4 +1,4 @@
-"""Messages: the parts of a turn as content blocks, and content blocks as parts, of replies and of requests."""
+"""Messages: encode the parts of a turn as content blocks, and read content blocks as parts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
     "TEXT",
     "blocks_of",
     "encode_blocks",
-    "is_left_out",
+    "is_dropped",
     "is_native",
     "kept_parts",
     "plain_content",
@@ -51,31 +51,31 @@ def plain_content(blocks: list[JsonObject]) -> JsonValue:
     return blocks[0]["text"] if len(blocks) == 1 and blocks[0].keys() == TEXT else cast(JsonValue, blocks)
 
 
-def kept_parts(parts: Iterable[Part], dialect: MessagesProfile) -> tuple[Part, ...]:
+def kept_parts(parts: Iterable[Part], profile: MessagesProfile) -> tuple[Part, ...]:
     kept: list[Part] = []
-    last = False  # fields go with their block
+    is_kept = False  # fields follow their block
     for part in parts:
-        last = last if _fields(part) is not None else not is_left_out(part, dialect)
-        if last:
+        is_kept = is_kept if _fields(part) is not None else not is_dropped(part, profile)
+        if is_kept:
             kept.append(part)
     return tuple(kept)
 
 
 def _fields(part: Part) -> JsonObject | None:
-    """What a part says of the block before it; ``None`` where it is a block itself."""
+    """Return the fields that a part adds to the block before it; ``None`` for a part that is a block."""
     data = part.data if isinstance(part, OpaquePart) else None
     return data if isinstance(data, dict) and "type" not in data else None
 
 
-def is_left_out(part: Part, dialect: MessagesProfile) -> bool:
-    """Text of white space only, and thinking whose signature is missing (its stream was cut)."""
+def is_dropped(part: Part, profile: MessagesProfile) -> bool:
+    """Return True for text of white space only, and for thinking without its signature (its stream was truncated)."""
     if isinstance(part, TextPart):
         return not part.text.strip()
-    return isinstance(part, ThinkingPart) and part.redacted is None and not part.signature and dialect.signed_thinking
+    return isinstance(part, ThinkingPart) and part.redacted is None and not part.signature and profile.signed_thinking
 
 
 def encode_blocks(message: Message, names: NameMap, target: Target[MessagesProfile]) -> list[JsonObject]:
-    """The parts as blocks, in order."""
+    """Return the parts as blocks, in order."""
     blocks: list[JsonObject] = []
     for part in message.parts:
         fields = _fields(part)
@@ -111,11 +111,11 @@ def _encode_part(part: Part, role: Role, names: NameMap, target: Target[Messages
             return _encode_media(part, target)
 
 
-def _encode_call(call: ToolCall, names: NameMap, dialect: MessagesProfile) -> JsonObject:
-    # The wire takes an object only; text that is none (another provider's broken call) goes as the object's value.
+def _encode_call(call: ToolCall, names: NameMap, profile: MessagesProfile) -> JsonObject:
+    # The wire accepts an object only; text that is none (a broken call of another provider) becomes a value in it.
     arguments: JsonObject = {"invalid_arguments": call.arguments_text} if call.arguments is None else call.arguments
     wire: JsonObject = {"type": "tool_use", "id": call.id, "name": names.encode(call.name), "input": arguments}
-    return {**wire, **provider_data(call, dialect.family)}
+    return {**wire, **provider_data(call, profile.family)}
 
 
 def _encode_thinking(part: ThinkingPart) -> JsonObject:
@@ -132,11 +132,11 @@ def _encode_result(result: ToolResult, target: Target[MessagesProfile]) -> JsonO
 
 
 def _result_content(result: ToolResult, target: Target[MessagesProfile]) -> JsonValue:
-    """Text, or blocks where there are media; an empty list would be refused."""
+    """Return text, or blocks if there are media. The provider refuses an empty list."""
     if is_native(result.content) and not result.media:
         return result.content
     parts: tuple[MediaPart, ...] = (TextPart(result.text), *result.media)
-    blocks = [_encode_media(part, target) for part in parts if not is_left_out(part, target.profile)]
+    blocks = [_encode_media(part, target) for part in parts if not is_dropped(part, target.profile)]
     return plain_content(blocks) if result.media and blocks else result.text
 
 
@@ -144,7 +144,7 @@ _NATIVE = frozenset({"tool_reference", "search_result"})
 
 
 def is_native(content: JsonValue) -> bool:
-    """Whether a result is in this wire's own blocks, for which there is no other part."""
+    """Return True if a result is a list of blocks that only this wire has."""
     if not isinstance(content, list) or not content:
         return False
     return all(isinstance(item, dict) and item.get("type") in _NATIVE for item in content)
@@ -162,7 +162,7 @@ def _encode_media(part: MediaPart, target: Target[MessagesProfile]) -> JsonObjec
             titled: JsonObject = {} if part.filename is None else {"title": part.filename}
             return {"type": "document", "source": _document_source(part, target), **titled}
         case AudioPart():
-            require_feature(False, "audio input", target, "Transcribe it first, or use a provider that takes sound.")
+            require_feature(False, "audio input", target, "Transcribe it first, or use a provider that accepts audio.")
             return {}
 
 
@@ -199,8 +199,8 @@ def _document_source(part: FilePart, target: Target[MessagesProfile]) -> JsonObj
 def _text_of(data: str, filename: str | None) -> str:
     try:
         return base64.b64decode(data, validate=True).decode("utf-8", "replace")
-    except ValueError as fault:
-        raise InputError(f"The data of the file {filename or '(unnamed)'!r} are not base64: {fault}.") from fault
+    except ValueError as error:
+        raise InputError(f"The data of the file {filename or '(unnamed)'!r} are not base64: {error}.") from error
 
 
 def blocks_of(content: JsonValue) -> list[JsonObject]:
@@ -209,19 +209,19 @@ def blocks_of(content: JsonValue) -> list[JsonObject]:
     return list(objects_of(content))
 
 
-# --- blocks in, of replies and of requests
+# --- blocks as parts
 
 
-def read_block(block: JsonObject, family: str, names: NameMap, readers: _Readers) -> tuple[Part, ...]:
-    """The parts of a block: one of ours with its further fields behind it, or the block as it came."""
-    reader, known = readers.get(string_of(block, "type") or "", _AS_IT_CAME)
+def read_block(block: JsonObject, family: str, names: NameMap, readers: _Readers | None = None) -> tuple[Part, ...]:
+    """Return the parts of a block: its part and the fields unknown to the reader, or the whole block as an opaque part."""
+    reader, known = (readers or ANSWER_READERS).get(string_of(block, "type") or "", _OPAQUE)
     part = reader(block, family, names)
     if part is None:
         return (OpaquePart(family, block),)
     if isinstance(part, TextPart) and not part.text:
         return ()
-    further: JsonObject = {name: value for name, value in block.items() if name not in known and value}
-    return (part, OpaquePart(family, further)) if further and not isinstance(part, ToolCall) else (part,)
+    extra: JsonObject = {name: value for name, value in block.items() if name not in known and value}
+    return (part, OpaquePart(family, extra)) if extra and not isinstance(part, ToolCall) else (part,)
 
 
 def _read_text(block: JsonObject, family: str, names: NameMap) -> Part | None:
@@ -242,20 +242,20 @@ _CALL_FIELDS = frozenset({"type", "id", "name", "input"})
 
 
 def _read_call(block: JsonObject, family: str, names: NameMap) -> Part | None:
-    further: JsonObject = {name: block[name] for name in block if name not in _CALL_FIELDS and block[name] is not None}
+    extra: JsonObject = {name: block[name] for name in block if name not in _CALL_FIELDS and block[name] is not None}
     return ToolCall.read(
         string_of(block, "id") or "",
         names.decode(string_of(block, "name") or ""),
         block.get("input"),
-        provider_data={family: further} if further else None,
+        provider_data={family: extra} if extra else None,
     )
 
 
 _Reader: TypeAlias = Callable[[JsonObject, str, NameMap], Part | None]
 _Readers: TypeAlias = Mapping[str, tuple[_Reader, frozenset[str]]]
-"""By the block's type: its reader, and the fields that the reader knows."""
+"""By the type of block: its reader, and the fields that the reader knows."""
 
-_AS_IT_CAME: tuple[_Reader, frozenset[str]] = (lambda block, family, names: None, frozenset())
+_OPAQUE: tuple[_Reader, frozenset[str]] = (lambda block, family, names: None, frozenset())
 ANSWER_READERS: _Readers = {
     "text": (_read_text, frozenset({"type", "text"})),
     "thinking": (_read_thinking, frozenset({"type", "thinking", "signature"})),

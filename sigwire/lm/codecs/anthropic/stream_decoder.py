@@ -20,7 +20,7 @@ from sigwire.core.messages import TextPart
 from sigwire.core.response import Usage
 from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import LMError
-from sigwire.lm.codecs.anthropic.blocks import ANSWER_READERS, read_block
+from sigwire.lm.codecs.anthropic.blocks import read_block
 from sigwire.lm.codecs.anthropic.decoding import decode, decode_usage, error_in_success
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
@@ -189,7 +189,7 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
             return
         data = block.whole()
         self._blocks.append(data)
-        for part in read_block(data, self.target.profile.family, self.sent.names, ANSWER_READERS):
+        for part in read_block(data, self.target.profile.family, self.sent.names):
             if isinstance(part, ToolCall):
                 self._choice.end_call(replace(part, id=block.call_id))
             elif isinstance(part, TextPart):

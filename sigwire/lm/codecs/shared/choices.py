@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sigwire.core.json import JsonValue
-from sigwire.core.response import FinishReason, LMWarning, Response, Usage
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.messages import Part, TextPart
+from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
+from sigwire.core.tools.tool import ToolCall, number_calls
 from sigwire.lm.codecs.shared.untrusted import is_number, value_at
 
-__all__ = ["is_synthetic_id", "join_responses", "resolve_finish", "usage_of"]
+__all__ = ["choice_of", "is_synthetic_id", "join_responses", "number_parts", "resolve_finish", "usage_of"]
 
 
 def resolve_finish(
@@ -47,6 +48,23 @@ def resolve_finish(
     if known is None or known == "tool_calls":  # "tool_calls" without a call is no reason
         known = "stop" if text else "error"
     return known, calls, ()
+
+
+def number_parts(parts: Sequence[Part], taken: Iterable[str]) -> tuple[Part, ...]:
+    """Return the parts with synthetic ids for calls without an id. ``taken``: ids that are in use."""
+    calls = iter(number_calls((part for part in parts if isinstance(part, ToolCall)), taken))
+    return tuple(next(calls) if isinstance(part, ToolCall) else part for part in parts)
+
+
+def choice_of(text: str, parts: Iterable[Part], calls: Sequence[ToolCall], **rest: Any) -> Choice:
+    """Return the choice of these parts without calls that are not in ``calls``; of text and calls alone if those are all.
+
+    >>> choice_of("a", [TextPart("a")], []).parts
+    ()
+    """
+    kept = [part for part in parts if not isinstance(part, ToolCall) or part in calls]
+    is_plain = kept == [*([TextPart(text)] if text else ()), *calls]
+    return Choice(text, tuple(calls), **rest) if is_plain else Choice.from_parts(kept, **rest)
 
 
 def usage_of(data: JsonValue, paths: Mapping[str, str | tuple[str, ...]]) -> Usage:

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.shared.interface import Target, WireProfile
 
 __all__ = [
+    "BALANCE_HINT",
     "CONTEXT_TEXTS",
+    "KEY_HINT",
     "OPENAI_ERRORS",
     "STATUS_RULES",
     "ErrorBody",
@@ -111,14 +113,14 @@ CONTEXT_TEXTS: tuple[str, ...] = (
     "tokens + `max_new_tokens` must be",
 )
 
-_KEY_HINT = "Check the API key and its permissions."
+KEY_HINT = "Check the API key and its permissions."
 _MODEL_HINT = "Check the model's name: {provider} does not serve {model!r} to this key."
-_BALANCE_HINT = "Check the account's balance and limits; a retry does not help."
+BALANCE_HINT = "Check the account's balance and limits; a retry does not help."
 _CONTEXT_HINT = "Shorten the request or use a model with a larger context."
 
 STATUS_RULES: tuple[ErrorRule, ...] = (
     ErrorRule(ContextWindowExceededError, _statuses(400, 413, 422, 500), texts=CONTEXT_TEXTS, hint=_CONTEXT_HINT),
-    ErrorRule(LMAuthenticationError, _statuses(401, 403), hint=_KEY_HINT),
+    ErrorRule(LMAuthenticationError, _statuses(401, 403), hint=KEY_HINT),
     ErrorRule(LMBillingError, _statuses(402), hint="Check the account's balance and limits."),
     ErrorRule(LMUnsupportedModelError, _statuses(404), hint=_MODEL_HINT),
     ErrorRule(LMTimeoutError, _statuses(408)),
@@ -143,7 +145,7 @@ OPENAI_ERRORS: tuple[ErrorRule, ...] = (
     ErrorRule(
         LMBillingError,
         codes=_OPENAI_BILLING,
-        hint=_BALANCE_HINT,
+        hint=BALANCE_HINT,
     ),
     ErrorRule(
         LMContentFilteredError,

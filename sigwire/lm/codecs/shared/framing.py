@@ -1,16 +1,16 @@
 """Bytes of a streamed reply -> JSON events, wherever the bytes are cut. Pure: no socket, no clock.
 
-    splitter_for(framing) -> Splitter     feed(bytes) and close() give the JSON of each event that is whole
+    make_frame_decoder(framing) -> FrameDecoder     feed(bytes) and close() yield the JSON of each complete event
 
-What came tells how it is cut, not what was asked for: a host that was asked for a stream may answer with one JSON object or
-array, in one line or in many. So the first byte decides; ``framing`` only where there is none.
+The first byte decides how the reply is decoded, ``framing`` only if that byte is ambiguous: a host may answer a request
+for a stream with one JSON object or array, on one line or on many.
 
-    EventStream      server-sent events: fields, comments, CR, LF or CRLF, many lines of data in one event
-    Lines            lines of JSON; a line ends with LF and nothing else, for U+2028 and U+0085 stand inside texts
+    SSEDecoder       server-sent events: fields, comments, CR, LF or CRLF, several lines of data in one event
+    LineDecoder      lines of JSON; only LF ends a line, since texts contain U+2028 and U+0085
 
-The words of a reply that is no stream at all (a page of HTML) are given as one text, for the codec to judge. A frame that
-is not JSON is an ``LMTransportError``: it was garbled on its way, or cut off. Each byte is looked at a bounded number of
-times, and no more than one event is kept, of at most ``LIMIT`` bytes.
+A reply that is no stream (a page of HTML) is yielded as one text, for the codec to judge. A frame that is not JSON is an
+``LMTransportError``: corrupted in transit or truncated. Each byte is read a bounded number of times, and at most one event
+of at most ``LIMIT`` bytes is kept.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from sigwire.lm.codecs.shared.interface import Framing
 __all__ = ["LIMIT", "FrameDecoder", "LineDecoder", "SSEDecoder", "ServerSentEvent", "make_frame_decoder"]
 
 LIMIT = 64 * 1024 * 1024
-"""Bytes of one event. The greatest that are sent hold an image."""
+"""Bytes of one event. The largest known events hold an image."""
 
 _BOM = b"\xef\xbb\xbf"
 _DONE = "[DONE]"
-_FIELDS = b"deir:"  # data, event, id, retry and comments begin so, and no JSON does
+_FIELDS = b"deir:"  # first bytes of data, event, id, retry and comments; no JSON starts with them
 _EXCERPT = 500
 
 
 class FrameDecoder(Protocol):
-    """Pieces of a reply in, JSON of whole events out. ``close`` gives what the end of the reply completes.
+    """Chunks of a reply in, JSON of complete events out. ``close`` yields the event that the end of the reply completes.
 
-    What they give is to be read before the next piece is fed. It ends with an ``LMTransportError`` at an event that is not
-    JSON, with an ``LMUnexpectedError`` at one that is too long: after the events before it, wherever the bytes were cut.
+    Read the iterator before the next call. It raises ``LMTransportError`` at an event that is not JSON,
+    ``LMUnexpectedError`` at one that is too long: after the events before it, wherever the bytes were cut.
     """
 
     def feed(self, data: bytes) -> Iterator[JsonValue]: ...
@@ -48,48 +48,48 @@ class FrameDecoder(Protocol):
 
 
 def make_frame_decoder(framing: Framing, limit: int = LIMIT) -> FrameDecoder:
-    """A splitter for one reply, of which ``framing`` is expected.
+    """Return a decoder for one reply that is expected in ``framing``.
 
-    >>> splitter = make_frame_decoder("sse")
-    >>> [*splitter.feed(b'data: {"a": 1}\\n\\ndata: {"a"')], [*splitter.feed(b": 2}\\r\\n\\r\\ndata: [DONE]")]
+    >>> decoder = make_frame_decoder("sse")
+    >>> [*decoder.feed(b'data: {"a": 1}\\n\\ndata: {"a"')], [*decoder.feed(b": 2}\\r\\n\\r\\ndata: [DONE]")]
     ([{'a': 1}], [{'a': 2}])
-    >>> [*splitter.close()], [*make_frame_decoder("sse").feed(b'{"a": 1}\\n')]
+    >>> [*decoder.close()], [*make_frame_decoder("sse").feed(b'{"a": 1}\\n')]
     ([], [{'a': 1}])
     """
     return _SniffingDecoder(framing, limit)
 
 
 class _SniffingDecoder:
-    """Waits for the first byte that is no white space, and leaves the rest to the splitter that it fits."""
+    """Choose the decoder by the first byte that is no white space."""
 
     def __init__(self, framing: Framing, limit: int) -> None:
         self._framing: Framing = framing
         self._limit = limit
         self._start = b""
-        self._splitter: FrameDecoder | None = None
+        self._decoder: FrameDecoder | None = None
 
     def feed(self, data: bytes) -> Iterator[JsonValue]:
-        if self._splitter is None:
-            data = self._begin(data)
-        return self._splitter.feed(data) if self._splitter is not None else iter(())
+        if self._decoder is None:
+            data = self._choose_decoder(data)
+        return self._decoder.feed(data) if self._decoder is not None else iter(())
 
     def close(self) -> Iterator[JsonValue]:
-        return self._splitter.close() if self._splitter is not None else iter(())
+        return self._decoder.close() if self._decoder is not None else iter(())
 
-    def _begin(self, data: bytes) -> bytes:
-        """Choose a splitter, if that can be done now; the bytes for it."""
+    def _choose_decoder(self, data: bytes) -> bytes:
+        """Choose a decoder if a byte decides, and return the bytes for it."""
         start = self._start + data
         if len(start) < len(_BOM) and _BOM.startswith(start):
             self._start = start
             return b""
         start = start.removeprefix(_BOM).lstrip(b" \t\r\n")
         if start:
-            self._splitter = _json_of(start[0], self._framing, self._limit)
-        self._start = b" "  # the place of a byte order mark is past
+            self._decoder = _decoder_for(start[0], self._framing, self._limit)
+        self._start = b" "  # a byte order mark cannot follow
         return start
 
 
-def _json_of(first: int, framing: Framing, limit: int) -> FrameDecoder:
+def _decoder_for(first: int, framing: Framing, limit: int) -> FrameDecoder:
     is_json = first in b"{[" or (framing == "ndjson" and first not in _FIELDS)
     return NdjsonDecoder(limit) if is_json else _SSEJsonDecoder(limit)
 
@@ -98,16 +98,16 @@ def _json_of(first: int, framing: Framing, limit: int) -> FrameDecoder:
 
 
 class ServerSentEvent(NamedTuple):
-    """One event: its data, the lines joined by LF, and its name, ``""`` where it has none."""
+    """One event: its data, lines joined by LF, and its name or ``""``."""
 
     data: str
     name: str = ""
 
 
 class SSEDecoder:
-    """Bytes of ``text/event-stream`` -> events. Comments, ids and waiting times are left out.
+    """Bytes of ``text/event-stream`` -> events. Comments, ids and retry times are dropped.
 
-    The last event is given although the blank line behind it is missing: hosts forget it.
+    ``close`` returns the last event even without the blank line behind it, which some hosts omit.
 
     >>> stream = SSEDecoder()
     >>> stream.feed(b": ping\\nevent: x\\ndata: a\\ndata: b\\n"), stream.close()
@@ -122,15 +122,15 @@ class SSEDecoder:
         self._after_cr = False
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
-        """The events that are whole now. Raises ``LMUnexpectedError`` for one that is too long."""
-        return self._read(self._lines.feed(self._with_lf(data)))
+        """Return the events that are complete. Raises ``LMUnexpectedError`` for one that is too long."""
+        return self._read(self._lines.feed(self._normalize_line_ends(data)))
 
     def close(self) -> list[ServerSentEvent]:
-        """The event that the end of the reply completes, if any."""
-        return [*self._read(self._lines.close()), *self._finished()]
+        """Return the event that the end of the reply completes, if any."""
+        return [*self._read(self._lines.close()), *self._end_event()]
 
-    def _with_lf(self, data: bytes) -> bytes:
-        """Every end of a line as LF. A CR ends its line at once; an LF that comes after it, in the next piece, is its own."""
+    def _normalize_line_ends(self, data: bytes) -> bytes:
+        """Replace CR and CRLF by LF. A CR ends its line at once; an LF at the start of the next chunk belongs to it."""
         if self._after_cr and data:
             data, self._after_cr = data.removeprefix(b"\n"), False
         if b"\r" not in data:
@@ -143,7 +143,7 @@ class SSEDecoder:
         for line in lines:
             if not line:
                 if self._data or self._name:
-                    events += self._finished()
+                    events += self._end_event()
             elif line.startswith(b"data:"):
                 self._add(line[6:] if line[5:6] == b" " else line[5:])
             elif line.startswith(b"event:"):
@@ -151,61 +151,61 @@ class SSEDecoder:
         return events
 
     def _add(self, data: bytes) -> None:
-        self._size = _within(self._size + len(data) + 1, self._limit)
+        self._size = _check_size(self._size + len(data) + 1, self._limit)
         self._data.append(data)
 
-    def _finished(self) -> list[ServerSentEvent]:
+    def _end_event(self) -> list[ServerSentEvent]:
         data, name = self._data, self._name
         self._data, self._name, self._size = [], b"", 0
         if not data:
             return []
-        if len(data) == 1 and not name:  # nearly every event there is
+        if len(data) == 1 and not name:  # nearly every event
             return [ServerSentEvent(data[0].decode("utf-8", "replace"))]
         return [ServerSentEvent(b"\n".join(data).decode("utf-8", "replace"), name.decode("utf-8", "replace"))]
 
 
 class _SSEJsonDecoder:
-    """The JSON of server-sent events, and the words of a reply that holds none."""
+    """The JSON of server-sent events, and the text of a reply without events."""
 
     def __init__(self, limit: int) -> None:
         self._stream = SSEDecoder(limit)
-        self._words = b""
-        self._spoke = False
+        self._text = b""
+        self._has_events = False
 
     def feed(self, data: bytes) -> Iterator[JsonValue]:
-        if not self._spoke:
-            self._words = (self._words + data[:_EXCERPT])[:_EXCERPT]
+        if not self._has_events:
+            self._text = (self._text + data[:_EXCERPT])[:_EXCERPT]
         return self._json(self._stream.feed(data))
 
     def close(self) -> Iterator[JsonValue]:
         yield from self._json(self._stream.close())
-        if not self._spoke and not self._words.startswith(b":"):
-            yield self._words.decode("utf-8", "replace")
+        if not self._has_events and not self._text.startswith(b":"):
+            yield self._text.decode("utf-8", "replace")
 
     def _json(self, events: list[ServerSentEvent]) -> Iterator[JsonValue]:
         if events:
-            self._spoke, self._words = True, b""
+            self._has_events, self._text = True, b""
         for event in events:
             try:
                 value = from_json(event.data, allow_inf_nan=False)
             except ValueError:
-                yield from _refused_by_the_fast_reader(event)
+                yield from _parse_strictly(event)
             else:
-                yield _named(event.name, value) if event.name else value
+                yield _as_error(event.name, value) if event.name else value
 
 
-def _refused_by_the_fast_reader(event: ServerSentEvent) -> Iterable[JsonValue]:
-    """An end mark, nothing at all, events without the blank line between them, or what only the strict reader takes."""
+def _parse_strictly(event: ServerSentEvent) -> Iterable[JsonValue]:
+    """Read an end mark, an empty event, events without a blank line between them, or JSON for the strict parser only."""
     if event.data.startswith(_DONE) or not event.data.strip():
         return ()
     try:
-        return (_named(event.name, loads(event.data)),)
-    except ValueError as fault:
-        return _line_by_line(event, fault)
+        return (_as_error(event.name, loads(event.data)),)
+    except ValueError as error:
+        return _line_by_line(event, error)
 
 
 def _parsed(text: str) -> JsonValue:
-    """As fast as it goes; what the fast reader refuses, half of a surrogate pair among it, is for the strict one to say."""
+    """Parse with the fast parser, then with the strict one, which accepts lone surrogates."""
     try:
         value: JsonValue = from_json(text, allow_inf_nan=False)
     except ValueError:
@@ -213,18 +213,18 @@ def _parsed(text: str) -> JsonValue:
     return value
 
 
-def _named(name: str, value: JsonValue) -> JsonValue:
-    """An error that says so only in its event's name says so in its data."""
+def _as_error(name: str, value: JsonValue) -> JsonValue:
+    """Wrap the data of an event named "error" as an error, unless the data has a type or an error."""
     if name == "error" and isinstance(value, dict) and not value.keys() & {"error", "type"}:
         return {"error": value}
     return value
 
 
-def _line_by_line(event: ServerSentEvent, fault: ValueError) -> Iterator[JsonValue]:
-    """Events without the blank line between them. Raises ``LMTransportError`` where it is not that."""
+def _line_by_line(event: ServerSentEvent, error: ValueError) -> Iterator[JsonValue]:
+    """Read events without a blank line between them. Raises ``LMTransportError`` for any other text."""
     lines = [line for line in event.data.split("\n") if line.strip() and not line.startswith(_DONE)]
     if len(lines) < 2:
-        raise _garbled(event.data) from fault
+        raise _invalid_json_error(event.data) from error
     return map(_json_line, lines)
 
 
@@ -232,7 +232,7 @@ def _line_by_line(event: ServerSentEvent, fault: ValueError) -> Iterator[JsonVal
 
 
 class LineDecoder:
-    """Bytes -> lines without their LF. ``close`` gives the last one if it has no LF.
+    """Bytes -> lines without their LF. ``close`` returns the last line if it has no LF.
 
     >>> lines = LineDecoder()
     >>> lines.feed(b"a\\nb"), lines.feed(b"c\\n\\nd"), lines.close()
@@ -241,37 +241,37 @@ class LineDecoder:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit, self._size = limit, 0
-        self._open: list[bytes] = []
+        self._partial_line: list[bytes] = []
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that are whole now. Raises ``LMUnexpectedError`` for one that is too long."""
+        """Return the lines that are complete. Raises ``LMUnexpectedError`` for one that is too long."""
         lines = data.split(b"\n")
-        self._open.append(lines[0])
+        self._partial_line.append(lines[0])
         self._size += len(lines[0])
         if len(lines) > 1:
-            lines[0] = b"".join(self._open)
-            self._open = [lines.pop()]
-            self._size = _within(len(self._open[0]), self._limit)
-            _within(max(map(len, lines)), self._limit)
+            lines[0] = b"".join(self._partial_line)
+            self._partial_line = [lines.pop()]
+            self._size = _check_size(len(self._partial_line[0]), self._limit)
+            _check_size(max(map(len, lines)), self._limit)
             return lines
-        _within(self._size, self._limit)
+        _check_size(self._size, self._limit)
         return []
 
     def close(self) -> list[bytes]:
-        """The last line, if it is not empty."""
-        last = b"".join(self._open)
-        self._open, self._size = [], 0
+        """Return the last line if it is not empty."""
+        last = b"".join(self._partial_line)
+        self._partial_line, self._size = [], 0
         return [last] if last else []
 
 
 class NdjsonDecoder:
-    """The JSON of lines. A first line that is none begins a document of many lines, which the end completes."""
+    """The JSON of lines. If the first line is no JSON, the whole reply is one document, complete at its end."""
 
     def __init__(self, limit: int) -> None:
         self._lines = LineDecoder(limit)
         self._limit, self._size = limit, 0
         self._document: list[bytes] = []
-        self._spoke = False
+        self._has_events = False
 
     def feed(self, data: bytes) -> Iterator[JsonValue]:
         return self._read(self._lines.feed(data))
@@ -284,7 +284,7 @@ class NdjsonDecoder:
     def _read(self, lines: list[bytes]) -> Iterator[JsonValue]:
         for line in lines:
             if self._document:
-                self._keep(line)
+                self._add_to_document(line)
             elif line.strip():
                 yield from self._values(line)
 
@@ -292,15 +292,15 @@ class NdjsonDecoder:
         try:
             values = _elements(_json_line(line.decode("utf-8", "replace")))
         except LMTransportError:
-            if self._spoke:
+            if self._has_events:
                 raise
-            self._keep(line)
+            self._add_to_document(line)
             return []
-        self._spoke = True
+        self._has_events = True
         return values
 
-    def _keep(self, line: bytes) -> None:
-        self._size = _within(self._size + len(line) + 1, self._limit)
+    def _add_to_document(self, line: bytes) -> None:
+        self._size = _check_size(self._size + len(line) + 1, self._limit)
         self._document.append(line)
 
 
@@ -311,18 +311,18 @@ def _elements(value: JsonValue) -> list[JsonValue]:
 def _json_line(line: str) -> JsonValue:
     try:
         return _parsed(line)
-    except ValueError as fault:
-        raise _garbled(line) from fault
+    except ValueError as error:
+        raise _invalid_json_error(line) from error
 
 
-# --- faults ----------------------------------------------------------------------------------------------------
+# --- errors ----------------------------------------------------------------------------------------------------
 
 
-def _garbled(text: str) -> LMTransportError:
-    return LMTransportError(f"An event of the stream is not JSON; it was garbled or cut off: {text[:200]!r}.")
+def _invalid_json_error(text: str) -> LMTransportError:
+    return LMTransportError(f"An event of the stream is not JSON; it was corrupted or cut off: {text[:200]!r}.")
 
 
-def _within(size: int, limit: int) -> int:
+def _check_size(size: int, limit: int) -> int:
     if size > limit:
-        raise LMUnexpectedError(f"An event of the stream is longer than {limit:,} bytes. Nothing more was read of it.")
+        raise LMUnexpectedError(f"An event of the stream is longer than {limit:,} bytes; the rest was not read.")
     return size

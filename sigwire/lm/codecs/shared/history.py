@@ -82,7 +82,8 @@ def normalize_history(messages: Sequence[Message], rules: HistoryRules) -> Norma
     (['user', 'assistant', 'tool', 'user'], 'tool was not executed')
     """
     turns, calls, warnings, is_normal = _scan(messages, rules)
-    if not is_normal:
+    ids = [id for id, _ in calls]
+    if not (is_normal and are_valid_ids(ids, rules.ids)):
         turns = _answer_calls(_merge_call_turns(turns), warnings)
         turns = rewrite_call_ids(turns, rules.ids)
         if rules.result_media == "user":
@@ -93,8 +94,7 @@ def normalize_history(messages: Sequence[Message], rules: HistoryRules) -> Norma
         turns = _merge_roles(turns, rules.merge)
     if rules.first_user is not None:
         turns = _start_with_user(turns, rules.first_user, warnings)
-    ids, names = frozenset([id for id, _ in calls]), frozenset([name for _, name in calls])
-    return NormalizedHistory(tuple(turns), tuple(warnings), ids, names)
+    return NormalizedHistory(tuple(turns), tuple(warnings), frozenset(ids), frozenset([name for _, name in calls]))
 
 
 # --- the parts of a turn -----------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def _scan(
 ) -> tuple[list[Message], list[_CallKey], list[LMWarning], bool]:
     """Return the turns as the family sees them, their calls, the warnings, and whether calls and results are normal.
 
-    They are normal if every call is answered directly behind its turn, in order and by its own accepted id. The modules
+    They are normal if every call is answered directly behind its turn, in order and by its own id. The modules
     of this package write history so. The passes over calls and results would then change nothing and are skipped.
     """
     turns: list[Message] = []
@@ -125,7 +125,7 @@ def _scan(
         is_moved = view.has_media and rules.result_media == "user"
         is_normal = is_normal and view.answers == unanswered and view.is_tidy and not is_moved
         unanswered = view.calls
-    return turns, calls, warnings, is_normal and not unanswered and are_valid_ids([id for id, _ in calls], rules.ids)
+    return turns, calls, warnings, is_normal and not unanswered
 
 
 class _FamilyView(NamedTuple):
@@ -170,13 +170,14 @@ def _views(message: Message) -> dict[str, _FamilyView]:
 def _make_view(message: Message, family: str) -> _FamilyView:
     warnings: list[LMWarning] = []
     parts = tuple(_kept_parts(message, family, warnings))
+    kept = Message(message.role, parts)
+    results = kept.tool_results
     if not parts and message.role not in ("assistant", "tool"):
         warnings.append(LMWarning("messages", f"An empty {message.role} turn was left out."))
-    results = [part for part in parts if isinstance(part, ToolResult)]
     return _FamilyView(
         None if parts and parts == message.parts else parts,
         tuple(warnings),
-        tuple([(part.id, part.name) for part in parts if isinstance(part, ToolCall)]),
+        tuple([(call.id, call.name) for call in kept.tool_calls]),
         tuple([(result.id, result.name) for result in results]),
         len(results) == (len(parts) if message.role == "tool" else 0),
         any(result.media for result in results),
@@ -280,7 +281,7 @@ def _answer_turn(calls: Sequence[ToolCall], following: Sequence[Message], warnin
     others = [
         message if not message.tool_results else replace(message, parts=rest)
         for message in following
-        if (rest := tuple(part for part in message.parts if not isinstance(part, ToolResult)))
+        if (rest := _without_results(message.parts))
     ]
     answers = [_answer_of(call, results, warnings) for call in calls]
     for result in results:
@@ -288,6 +289,10 @@ def _answer_turn(calls: Sequence[ToolCall], following: Sequence[Message], warnin
             LMWarning("tool_results", f"The result {result.id!r} of {result.name!r} answers no call and was left out.")
         )
     return [Message.tool(*answers), *others] if answers else others
+
+
+def _without_results(parts: Iterable[Part]) -> tuple[Part, ...]:
+    return tuple(part for part in parts if not isinstance(part, ToolResult))
 
 
 def _answer_of(call: ToolCall, results: list[ToolResult], warnings: list[LMWarning]) -> ToolResult:

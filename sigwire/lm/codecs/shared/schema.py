@@ -1,26 +1,25 @@
-"""JSON Schema, compiled to what a wire takes. The rules are data: each codec has its table, the mechanism is here.
+"""Compile a JSON Schema to the subset that a wire accepts. The rules are data: each codec has its table.
 
-``compile_schema(schema, rules, where)`` gives the schema to send and the warnings to attach. Three things can happen
-to a keyword that a wire does not take, and which one is decided by the table, never by code that knows a provider:
+``compile_schema(schema, rules, where)`` returns the schema to send and the warnings to attach. The table alone decides
+what happens to a keyword that the wire refuses:
 
     rewritten   without loss (const -> enum, oneOf -> anyOf, type list -> anyOf, $ref -> its target): no warning
-    dropped     its meaning is written into ``description`` for the model to read: one warning naming path and keyword
-    refused     nothing honest can be sent (recursion, an open map, a root that is no object): UnsupportedFeature
+    dropped     its meaning is written into ``description`` for the model: one warning with path and keyword
+    refused     no equal schema exists (recursion, an open map, a root that is no object): UnsupportedFeature
 
 A table for a wire that knows only a few keywords:
 
     TOOLS = SchemaRules(keep=frozenset({"type", "properties", "required", "items", "enum", "description"}),
                         rewrite=(const_to_enum, one_of_to_any_of), inline_refs=True, recursion="refuse")
 
-The caller's schema is never changed; where nothing has to be done it is returned as it is, not copied. Compiled
-schemas are cached by their text: do not change them either. Whatever a wire does not enforce is still validated after
-the answer.
+The caller's schema is never changed; if it needs no change it is returned itself, not a copy. Compiled schemas are cached
+by their text: do not change them. What a wire does not enforce is still validated in the answer.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -34,17 +33,19 @@ __all__ = [
     "any_of_for_types",
     "compile_schema",
     "const_to_enum",
+    "is_open_map",
     "merge_all_of",
     "one_of_to_any_of",
 ]
 
 Rewrite: TypeAlias = Callable[[JsonObject], JsonObject]
-"""One schema object -> an equal one in other words. It gets a copy, may change it, and does not look below it."""
+"""One schema object -> an equal one. It gets a copy, may change it, and leaves the schemas inside it alone."""
 
 _SILENT = frozenset({"$schema", "$id", "$comment", "$anchor", "$vocabulary", "title", "examples", "deprecated",
                      "readOnly", "writeOnly", "discriminator", "$defs", "definitions"})  # fmt: skip
 _MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items"})
+_DEFINITIONS = frozenset({"$defs", "definitions"})
 _SINGLE = frozenset({"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames",
                      "unevaluatedProperties", "unevaluatedItems", "additionalItems"})  # fmt: skip
 _SHAPES = frozenset({"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf", "not", "if", "properties", "items",
@@ -53,18 +54,16 @@ _SHAPES = frozenset({"type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf",
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SchemaRules:
-    """What one place of a wire takes. The default takes every schema as it is.
+    """The subset that one place of a wire accepts. The default accepts every schema.
 
-    ``keep``: the keywords it knows, ``None`` for all; the others are dropped into the description (``silent`` ones
-    without a word or warning). ``values``: per keyword the values it takes, the others being dropped (``format``,
-    ``minItems``). ``rewrite``: applied to each schema object in order, before anything is dropped. ``inline_refs``:
-    put the target where the ``$ref`` is. ``ref_siblings``: whether keywords may stand beside ``$ref``; where not,
-    they are left out, descriptions without a warning. ``recursion``: "keep" it, "open" it where it recurs (any
-    object, described in words, warned about), "optional": kept where the recurring property is not required, refused
-    elsewhere, or "refuse" it. ``closed``: ``additionalProperties: false`` where an object leaves it out.
-    ``open_maps``: whether an object may allow undeclared keys by schema; "open" sends it without saying so, with a
-    warning. ``untyped``: whether ``{}`` may be sent. ``root``: "any" schema, an "object" schema without a union, or an
-    object schema or a "union".
+    ``keep``: the known keywords, ``None`` for all; others are dropped into the description (``silent`` ones without a
+    warning). ``values``: the values that a keyword accepts, others are dropped (``format``, ``minItems``). ``rewrite``:
+    applied to each schema object in order, before keywords are dropped. ``inline_refs``: replace ``$ref`` by its target.
+    ``ref_siblings``: whether keywords are accepted beside ``$ref``; if not, they are dropped, descriptions without a
+    warning. ``recursion``: "keep", "refuse", "optional" (refuse it in required properties), or "open": send an object of
+    any content, with a description and a warning. ``closed``: add ``additionalProperties: false`` to objects without it.
+    ``open_maps``: whether an object may allow undeclared keys; "open" drops the keyword with a warning. ``untyped``:
+    whether ``{}`` may be sent. ``root``: "any" schema, an "object" schema without a union, or an object or a "union".
     """
 
     keep: frozenset[str] | None = None
@@ -86,9 +85,10 @@ AS_IS = SchemaRules()
 def compile_schema(
     schema: JsonObject, rules: SchemaRules, where: str, to: str = "this provider"
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
-    """The schema as the wire takes it, and what was lost. ``where`` names it in messages ("tool 'add'"), ``to`` who gets it.
+    """Return the schema for the wire, and a warning for each loss.
 
-    Raises ``UnsupportedFeature`` with the path of what cannot be sent.
+    ``where`` names the schema in messages ("tool 'add'"), ``to`` the target. Raises ``UnsupportedFeature`` with the path
+    that cannot be sent.
 
     >>> rules = SchemaRules(keep=frozenset({"type", "enum", "description"}), rewrite=(const_to_enum,))
     >>> compile_schema({"const": "a"}, rules, "tool 'f'")
@@ -107,7 +107,7 @@ def compile_schema(
         path, why = refused.args
         raise UnsupportedFeature(
             f"The schema of {where} cannot be sent to {to}: at {path or 'the root'} {why}. "
-            "Change the schema there, or use a model whose provider takes it."
+            "Change the schema there, or use a model whose provider accepts it."
         ) from None
     return compiled, tuple(LMWarning("schema", f"{where}: {detail}") for detail in lost)
 
@@ -116,16 +116,16 @@ def compile_schema(
 def _compile_text(text: str, rules: SchemaRules) -> tuple[JsonObject, tuple[str, ...]]:
     schema = loads(text)
     compiler = _Compiler(schema, rules)
-    compiled = compiler.root()
-    # A schema that needs nothing keeps its order of keys, and so the bytes a provider's cache has seen.
-    return (schema if compiled == schema else compiled), compiler.lost_in_words()
+    compiled = compiler.compile_root()
+    # A schema without changes keeps its order of keys, and with it the bytes in the provider's prompt cache.
+    return (schema if compiled == schema else compiled), compiler.loss_sentences()
 
 
-# --- rewrites: one schema object at a time, nothing is lost -------------------------------------------
+# --- rewrites: one schema object at a time, without loss ----------------------------------------------
 
 
 def const_to_enum(node: JsonObject) -> JsonObject:
-    """``const: x`` says the same as ``enum: [x]``.
+    """Write ``const: x`` as ``enum: [x]``.
 
     >>> const_to_enum({"const": 1})
     {'enum': [1]}
@@ -136,7 +136,7 @@ def const_to_enum(node: JsonObject) -> JsonObject:
 
 
 def one_of_to_any_of(node: JsonObject) -> JsonObject:
-    """``oneOf`` as ``anyOf``; the answer is still validated against the caller's own schema.
+    """Write ``oneOf`` as ``anyOf``; the answer is still validated against the caller's schema.
 
     >>> one_of_to_any_of({"oneOf": [{"type": "string"}]})
     {'anyOf': [{'type': 'string'}]}
@@ -147,7 +147,7 @@ def one_of_to_any_of(node: JsonObject) -> JsonObject:
 
 
 def any_of_for_types(node: JsonObject) -> JsonObject:
-    """A list of types as a union, each member with the keywords that speak of its type.
+    """Write a list of types as a union, each member with the keywords of its type.
 
     >>> any_of_for_types({"type": ["string", "null"], "maxLength": 3})
     {'anyOf': [{'type': 'string', 'maxLength': 3}, {'type': 'null'}]}
@@ -157,25 +157,20 @@ def any_of_for_types(node: JsonObject) -> JsonObject:
         return node
     if len(types) == 1:
         return {**node, "type": types[0]}
-    outer = {
-        name: value
-        for name, value in node.items()
-        if name in ("description", "title", "default", "$defs", "definitions")
-    }
+    outer = {name: node[name] for name in node if name in ("description", "title", "default", *_DEFINITIONS)}
     inner = {name: value for name, value in node.items() if name != "type" and name not in outer}
-    return {**outer, "anyOf": [_of_one_type(kind, inner) for kind in types]}
+    return {**outer, "anyOf": [_member_of_type(kind, inner) for kind in types]}
 
 
-def _of_one_type(kind: JsonValue, keywords: JsonObject) -> JsonObject:
+def _member_of_type(kind: JsonValue, keywords: JsonObject) -> JsonObject:
     member: JsonObject = {"type": kind}
     for name, value in keywords.items():
+        keyword_type = _TYPE_OF_KEYWORD.get(name, kind)
         if name == "enum" and isinstance(value, list):
-            fitting = [
-                item for item in value if _json_type(item) == kind or (kind, _json_type(item)) == ("number", "integer")
-            ]
-            if fitting and fitting != [None]:
-                member[name] = fitting
-        elif _TYPE_OF_KEYWORD.get(name, kind) == kind or (kind, _TYPE_OF_KEYWORD.get(name)) == ("integer", "number"):
+            items = [item for item in value if (_json_type(item), kind) in ((kind, kind), ("integer", "number"))]
+            if items and items != [None]:
+                member[name] = items
+        elif (keyword_type, kind) in ((kind, kind), ("number", "integer")):
             member[name] = value
     return member
 
@@ -199,7 +194,7 @@ def _json_type(value: JsonValue) -> str:
 
 
 def merge_all_of(node: JsonObject) -> JsonObject:
-    """``allOf`` members that do not contradict each other, merged into the object that holds them.
+    """Merge ``allOf`` members that do not contradict each other into the object that holds them.
 
     >>> merge_all_of({"allOf": [{"type": "integer"}, {"minimum": 1}]})
     {'type': 'integer', 'minimum': 1}
@@ -215,36 +210,32 @@ def merge_all_of(node: JsonObject) -> JsonObject:
 
 
 def _absorb(merged: JsonObject, member: JsonObject) -> bool:
+    """Add the keywords of a member. Return False if one contradicts."""
     for name, value in member.items():
-        have = merged.get(name)
-        if (
-            name == "properties"
-            and isinstance(have, dict)
-            and isinstance(value, dict)
-            and not have.keys() & value.keys()
-        ):
-            merged[name] = {**have, **value}
-        elif name == "required" and isinstance(have, list) and isinstance(value, list):
-            merged[name] = have + [key for key in value if key not in have]
-        elif name in merged and have != value:
-            return False
-        else:
-            merged[name] = value
+        match name, merged.get(name), value:
+            case "properties", dict() as have, dict() as more if not have.keys() & more.keys():
+                merged[name] = {**have, **more}
+            case "required", list() as have, list() as more:
+                merged[name] = have + [key for key in more if key not in have]
+            case _, have, _ if name in merged and have != value:
+                return False
+            case _:
+                merged[name] = value
     return True
 
 
-# --- the walk ------------------------------------------------------------------------------------------
+# --- compiling -----------------------------------------------------------------------------------------
 
 
 _NOT_ENFORCED = "is not enforced by the provider; it was written into the description."
 
 
 class _RefusedError(Exception):
-    """A path of the schema, and why what stands there cannot be sent."""
+    """A path in the schema, and the reason why it cannot be sent."""
 
 
 class _Compiler:
-    """One schema on its way to one wire. ``lost`` collects (keyword, path, what happened)."""
+    """Compile one schema for one place of a wire. ``lost`` collects (keyword, path, effect)."""
 
     def __init__(self, schema: JsonObject, rules: SchemaRules) -> None:
         self.document = schema
@@ -252,145 +243,149 @@ class _Compiler:
         self.lost: list[tuple[str, str, str]] = []
         self.recursive = _recursive_refs(schema)
         self.endless = _recursive_refs(schema, required_only=True)
+        self.drops_definitions = rules.inline_refs and rules.recursion in ("open", "refuse")
 
-    def lost_in_words(self) -> tuple[str, ...]:
-        """One sentence for each kind of loss, so that a large schema does not give a hundred warnings."""
-        by_fate: dict[str, list[str]] = {}
-        for keyword, path, fate in self.lost:
-            by_fate.setdefault(fate, []).append(f"{keyword} at {path or 'the root'}")
-        return tuple(f"{', '.join(dict.fromkeys(places))} {fate}" for fate, places in by_fate.items())
+    def loss_sentences(self) -> tuple[str, ...]:
+        """Return one sentence for each effect, so that a large schema does not give a hundred warnings."""
+        by_effect: dict[str, list[str]] = {}
+        for keyword, path, effect in self.lost:
+            by_effect.setdefault(effect, []).append(f"{keyword} at {path or 'the root'}")
+        return tuple(f"{', '.join(dict.fromkeys(places))} {effect}" for effect, places in by_effect.items())
 
-    def root(self) -> JsonObject:
+    def compile_root(self) -> JsonObject:
         start, reference = self.document, self.document.get("$ref")
         if self.rules.root != "any" and isinstance(reference, str) and (target := _resolve(start, reference)):
-            start = {**target, **{name: value for name, value in start.items() if name != "$ref"}}
-        node = self.node(start, "", ())
-        union = "anyOf" in node
-        if self.rules.root == "object" and (union or node.get("type") != "object"):
-            raise _RefusedError("", "the root must be an object schema without a union")
-        if self.rules.root == "union" and not union and node.get("type") != "object":
-            raise _RefusedError("", "the root must be an object schema")
-        if self.rules.inline_refs and not any(_refs(node)):
-            return {name: value for name, value in node.items() if name not in ("$defs", "definitions")}
-        return node
+            start = {**target, **_without(start, {"$ref"})}
+        node = self.compile_node(start, "", ())
+        self.check_root(node)
+        return _without(node, _DEFINITIONS) if self.rules.inline_refs and not any(_refs(node)) else node
 
-    def node(self, node: JsonObject, path: str, inside: tuple[str, ...]) -> JsonObject:
-        """One schema object. ``inside`` are the references that were followed to get here."""
+    def check_root(self, node: JsonObject) -> None:
+        is_union, is_object = "anyOf" in node, node.get("type") == "object"
+        if self.rules.root == "object" and (is_union or not is_object):
+            raise _RefusedError("", "the root must be an object schema without a union")
+        if self.rules.root == "union" and not is_union and not is_object:
+            raise _RefusedError("", "the root must be an object schema")
+
+    def compile_node(self, node: JsonObject, path: str, inside: tuple[str, ...]) -> JsonObject:
+        """Compile one schema object. ``inside``: the references that were followed to it."""
         reference = node.get("$ref")
-        if isinstance(reference, str):
-            if reference in self.recursive and (reference in inside or not self.rules.inline_refs):
-                return self.recurrence(node, reference, path)
-            if self.rules.inline_refs:
-                return self.inlined(node, reference, path, inside)
-            if not self.rules.ref_siblings and len(node) > 1:
-                return self.bare_reference(node, path)
+        if isinstance(reference, str) and (compiled := self.compile_ref(node, reference, path, inside)) is not None:
+            return compiled
         compiled = dict(node)
         for rewrite in self.rules.rewrite:
             compiled = rewrite(compiled)
-        if "$ref" in compiled and "$ref" not in node:  # a rewrite brought it up (allOf)
-            return self.node(compiled, path, inside)
-        compiled = self.dropped(compiled, path)
-        compiled = {name: self.below(name, value, path, inside) for name, value in compiled.items()}
-        return self.completed(compiled, path)
+        if "$ref" in compiled and "$ref" not in node:  # from a rewrite (allOf)
+            return self.compile_node(compiled, path, inside)
+        compiled = self.drop_keywords(compiled, path)
+        compiled = {name: self.compile_keyword(name, value, path, inside) for name, value in compiled.items()}
+        return self.complete(compiled, path)
 
-    def bare_reference(self, node: JsonObject, path: str) -> JsonObject:
+    def compile_ref(self, node: JsonObject, reference: str, path: str, inside: tuple[str, ...]) -> JsonObject | None:
+        """Compile a node with a reference; ``None`` if the reference is kept like any keyword."""
+        if reference in self.recursive and (reference in inside or not self.rules.inline_refs):
+            return self.compile_recursion(node, reference, path)
+        if self.rules.inline_refs:
+            return self.inline_ref(node, reference, path, inside)
+        return self.keep_bare_ref(node, path) if not self.rules.ref_siblings and len(node) > 1 else None
+
+    def keep_bare_ref(self, node: JsonObject, path: str) -> JsonObject:
         for name in node:
             if name not in ("$ref", "description") and name not in self.rules.silent:
                 self.lost.append((name, path, "beside $ref was left out."))
         kept: JsonObject = {"$ref": node["$ref"]}
-        if not path:  # the root keeps the definitions it points into
-            kept |= {name: self.below(name, node[name], path, ()) for name in ("$defs", "definitions") if name in node}
+        if not path:  # references point into the definitions of the root
+            kept |= {name: self.compile_keyword(name, node[name], path, ()) for name in node if name in _DEFINITIONS}
         return kept
 
-    def inlined(self, node: JsonObject, reference: str, path: str, inside: tuple[str, ...]) -> JsonObject:
+    def inline_ref(self, node: JsonObject, reference: str, path: str, inside: tuple[str, ...]) -> JsonObject:
         target = _resolve(self.document, reference)
         if target is None:
             raise _RefusedError(path, f"{reference!r} points at nothing inside the schema")
-        siblings = {name: value for name, value in node.items() if name != "$ref"}
-        return self.node({**target, **siblings}, path, (*inside, reference))
+        return self.compile_node({**target, **_without(node, {"$ref"})}, path, (*inside, reference))
 
-    def recurrence(self, node: JsonObject, reference: str, path: str) -> JsonObject:
+    def compile_recursion(self, node: JsonObject, reference: str, path: str) -> JsonObject:
         match self.rules.recursion:
             case "open":
                 self.lost.append(("recursion", path, "ends there in an object of any content."))
-                name = reference.rsplit("/", 1)[-1]
-                return {
-                    "type": "object",
-                    "description": f"Same structure as {name if name != '#' else 'the root object'}.",
-                }
+                name = reference.rsplit("/", 1)[-1] if reference != "#" else "the root object"
+                return {"type": "object", "description": f"Same structure as {name}."}
             case "refuse":
                 raise _RefusedError(path, f"it is recursive ({reference})")
             case "optional" if reference in self.endless:
                 raise _RefusedError(path, f"it is recursive in required properties ({reference})")
+            case _ if self.rules.ref_siblings or len(node) == 1:
+                kept = self.drop_keywords(node, path)
+                return {name: self.compile_keyword(name, value, path, ()) for name, value in kept.items()}
             case _:
-                bare = self.rules.ref_siblings or len(node) == 1
-                return self.whole_reference(node, path) if bare else self.bare_reference(node, path)
+                return self.keep_bare_ref(node, path)
 
-    def whole_reference(self, node: JsonObject, path: str) -> JsonObject:
-        return {name: self.below(name, value, path, ()) for name, value in self.dropped(node, path).items()}
-
-    def dropped(self, node: JsonObject, path: str) -> JsonObject:
+    def drop_keywords(self, node: JsonObject, path: str) -> JsonObject:
+        """Return the keywords that the wire knows; the others are written into the description."""
         kept: JsonObject = {}
-        words: list[str] = []
+        dropped: list[str] = []
         for name, value in node.items():
-            if self.takes(name, value):
+            if self.accepts(name, value):
                 kept[name] = value
             elif name == "additionalProperties" and isinstance(value, bool):
-                pass  # True is the default and False asks for what a model does anyway
+                pass  # True is the default, and models do not add keys against False
             elif name not in self.rules.silent:
                 self.lost.append((name, path, _NOT_ENFORCED))
-                words.append(f"{name}: {value if isinstance(value, str) else dumps(value)}")
-        if words:
-            text = f"{node.get('description') or ''} ({'; '.join(words)})".strip()
-            kept["description"] = text
+                dropped.append(f"{name}: {value if isinstance(value, str) else dumps(value)}")
+        if dropped:
+            kept["description"] = f"{node.get('description') or ''} ({'; '.join(dropped)})".strip()
         return kept
 
-    def takes(self, name: str, value: JsonValue) -> bool:
+    def accepts(self, name: str, value: JsonValue) -> bool:
         if self.rules.keep is not None and name not in self.rules.keep:
             return False
         allowed = self.rules.values.get(name)
         return allowed is None or (isinstance(value, str | int) and value in allowed)
 
-    def below(self, name: str, value: JsonValue, path: str, inside: tuple[str, ...]) -> JsonValue:
-        """What a keyword holds: schemas are compiled, data passes as it is."""
-        if name in ("$defs", "definitions") and self.rules.inline_refs and self.rules.recursion in ("open", "refuse"):
-            return value  # nothing will point there any more
+    def compile_keyword(self, name: str, value: JsonValue, path: str, inside: tuple[str, ...]) -> JsonValue:
+        """Compile the schemas of a keyword; data stays as it is."""
+        place = f"{path}/{name}"
+        if self.drops_definitions and name in _DEFINITIONS:
+            return value
         if name in _MAPS and isinstance(value, dict):
-            return {
-                key: self.node(child, f"{path}/{name}/{key}", inside) if isinstance(child, dict) else child
-                for key, child in value.items()
-            }
-        if isinstance(value, list) and (name in _LISTS or name == "items"):
-            return [
-                self.node(child, f"{path}/{name}/{number}", inside) if isinstance(child, dict) else child
-                for number, child in enumerate(value)
-            ]
-        if name in _SINGLE and isinstance(value, dict):
-            return self.node(value, f"{path}/{name}", inside)
-        return value
+            return {key: self.compile_child(child, f"{place}/{key}", inside) for key, child in value.items()}
+        if name in _LISTS and isinstance(value, list):
+            return [self.compile_child(child, f"{place}/{number}", inside) for number, child in enumerate(value)]
+        return self.compile_child(value, place, inside) if name in _SINGLE else value
 
-    def completed(self, node: JsonObject, path: str) -> JsonObject:
-        """Rules about what has to be there, after what may not be there is gone."""
-        if self.rules.untyped == "refuse" and not node.keys() & _SHAPES:
-            raise _RefusedError(path, "it does not say which type it is")
-        if node.get("type") != "object":
-            return node
-        extra = node.get("additionalProperties")
-        opens = isinstance(extra, dict) or extra is True or (extra is None and "properties" not in node)
-        if opens and path and self.rules.open_maps == "refuse":
-            raise _RefusedError(
-                path, "it is a map of undeclared keys; declare the keys, or use a list of key and value"
-            )
-        if opens and extra and self.rules.open_maps == "open":
+    def compile_child(self, value: JsonValue, path: str, inside: tuple[str, ...]) -> JsonValue:
+        return self.compile_node(value, path, inside) if isinstance(value, dict) else value
+
+    def complete(self, node: JsonObject, path: str) -> JsonObject:
+        """Check the compiled node, and open or close an object."""
+        self.check_node(node, path)
+        if self.rules.open_maps == "open" and node.get("additionalProperties") and is_open_map(node):
             self.lost.append(("additionalProperties", path, "cannot be described to the provider and was left out."))
-            return {name: value for name, value in node.items() if name != "additionalProperties"}
-        if self.rules.closed and extra is not False:
-            return {**node, "additionalProperties": False}
-        return node
+            return _without(node, {"additionalProperties"})
+        closes = self.rules.closed and node.get("type") == "object"
+        return {**node, "additionalProperties": False} if closes else node
+
+    def check_node(self, node: JsonObject, path: str) -> None:
+        if self.rules.untyped == "refuse" and not node.keys() & _SHAPES:
+            raise _RefusedError(path, "it has no type")
+        if self.rules.open_maps == "refuse" and path and is_open_map(node):
+            reason = "it is a map of undeclared keys; declare the keys, or use a list of key and value"
+            raise _RefusedError(path, reason)
+
+
+def _without(node: JsonObject, names: Collection[str]) -> JsonObject:
+    return {name: value for name, value in node.items() if name not in names}
+
+
+def is_open_map(schema: JsonObject) -> bool:
+    """Return True for an object that allows undeclared keys: by ``additionalProperties``, or by declaring no keys."""
+    extra = schema.get("additionalProperties")
+    is_open = isinstance(extra, dict) or extra is True or (extra is None and "properties" not in schema)
+    return is_open and schema.get("type") == "object"
 
 
 def _resolve(document: JsonObject, reference: str) -> JsonObject | None:
-    """What a reference inside the document points at; ``None`` for anything else. Nothing is ever fetched."""
+    """Return the target of a reference inside the document, else ``None``. Nothing is fetched."""
     if not reference.startswith("#"):
         return None
     node: JsonValue = document
@@ -406,7 +401,7 @@ def _resolve(document: JsonObject, reference: str) -> JsonObject | None:
 
 
 def _recursive_refs(document: JsonObject, *, required_only: bool = False) -> frozenset[str]:
-    """The references that lead back to themselves, by any way or by required properties alone."""
+    """Return the references that lead back to themselves, by any path or by required properties alone."""
     graph: dict[str, set[str]] = {}
     waiting = [*_refs(document), "#"]
     while waiting:
@@ -433,18 +428,24 @@ def _reaches(graph: Mapping[str, set[str]], start: str, goal: str) -> bool:
 
 
 def _refs(node: JsonValue, required_only: bool = False) -> Iterator[str]:
-    """Every reference below, definitions left out: they count only when something points at them."""
+    """Yield every reference below a node, except in definitions: those count only if a reference points at them."""
     if isinstance(node, list):
         for child in node:
             yield from _refs(child, required_only)
-    elif isinstance(node, dict):
-        reference = node.get("$ref")
-        if isinstance(reference, str):
-            yield reference
-        for name, child in node.items():
-            if name in ("$defs", "definitions", "enum", "const", "default", "examples"):
-                continue
-            if name == "properties" and isinstance(child, dict):
-                required = node.get("required") if required_only else list(child)
-                child = [child[key] for key in child if isinstance(required, list) and key in required]
+    if not isinstance(node, dict):
+        return
+    reference = node.get("$ref")
+    if isinstance(reference, str):
+        yield reference
+    for name, child in node.items():
+        if name == "properties" and isinstance(child, dict):
+            child = _required_of(child, node.get("required")) if required_only else list(child.values())
+        if name not in _NOT_FOLLOWED:
             yield from _refs(child, required_only)
+
+
+def _required_of(properties: JsonObject, required: JsonValue) -> list[JsonValue]:
+    return [properties[key] for key in properties if key in required] if isinstance(required, list) else []
+
+
+_NOT_FOLLOWED = _DEFINITIONS | {"enum", "const", "default", "examples"}

@@ -387,7 +387,7 @@ NOT_SENT: dict[str, tuple[JsonObject, str]] = {
         {"type": "object", "properties": {"a": {"$ref": "#"}}},
         "at /properties/a it is recursive",
     ),
-    "no type": ({"type": "object", "properties": {"a": {}}}, "at /properties/a it does not say which type"),
+    "no type": ({"type": "object", "properties": {"a": {}}}, "at /properties/a it has no type"),
 }
 
 

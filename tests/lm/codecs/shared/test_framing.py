@@ -249,7 +249,7 @@ def test_a_line_in_many_pieces_is_put_together_once() -> None:
     parts = [bytes([65 + number % 26]) * 10 for number in range(1000)]
     for part in parts:
         assert lines.feed(part) == []
-    kept: list[bytes] = vars(lines)["_open"]
+    kept: list[bytes] = vars(lines)["_partial_line"]
     assert all(one is part for one, part in zip(kept[1:], parts[1:], strict=False))
     assert lines.feed(b"\n") == [b"".join(parts)]
 
