@@ -1,4 +1,4 @@
-"""Messages: Request -> body. Options, structured output, the system text and the turns; what a turn holds is in ``blocks``."""
+"""Messages: Request -> body: options, structured output, system text and turns; ``blocks`` encodes the parts of a turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap
 from sigwire.errors import InputError, UnsupportedFeature
 from sigwire.lm.codecs.anthropic.blocks import NO_NAMES, TEXT, encode_blocks, kept_parts, plain_content
-from sigwire.lm.codecs.anthropic.notes import WarningList
 from sigwire.lm.codecs.anthropic.profiles import NO_SAMPLING_SINCE, MessagesProfile
 from sigwire.lm.codecs.anthropic.tables import OPTIONS, SAMPLING
 from sigwire.lm.codecs.anthropic.thinking import encode_reasoning
@@ -21,6 +20,7 @@ from sigwire.lm.codecs.anthropic.tools import encode_tools
 from sigwire.lm.codecs.shared.history import HistoryRules, normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
+    NO_SAMPLING,
     OptionTable,
     drop_options,
     headers_for,
@@ -31,58 +31,59 @@ from sigwire.lm.codecs.shared.options import (
     requested_choices,
     require_feature,
     schema_instruction,
+    target_warning,
 )
-from sigwire.lm.codecs.shared.schema import compile_schema
+from sigwire.lm.codecs.shared.schema import compile_schema, is_open_map
 from sigwire.lm.codecs.shared.tools import name_map, offered_tools
 
 __all__ = ["encode"]
 
 
 def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = False) -> EncodedRequest:
-    """The request as this host takes it. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
+    """Return the request for this host. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
 
     >>> from sigwire.lm.codecs.anthropic import ANTHROPIC
     >>> sent = encode(Request((Message.user("q"),)), Target("anthropic", "m", ANTHROPIC))
     >>> sent.path, sent.body
     ('/v1/messages', {'model': 'm', 'max_tokens': 4096, 'messages': [{'role': 'user', 'content': 'q'}]})
     """
-    dialect, notes = target.profile, WarningList()
-    history = normalize_history(request.messages, _repair_rules(target))
-    names = name_map(request.tools, history.call_names, dialect.names)
-    notes.add(*history.warnings)
+    profile, warnings = target.profile, list[LMWarning]()
+    history = normalize_history(request.messages, _history_rules(target))
+    names = name_map(request.tools, history.call_names, profile.names)
+    warnings.extend(history.warnings)
     tools = offered_tools(request, names, target)
-    notes.add(*tools.warnings)
-    output, instruction = _encode_output(request.response_format, bool(request.tools), target, notes)
-    thinking = encode_reasoning(request, target, notes)
+    warnings.extend(tools.warnings)
+    output, instruction = _encode_output(request.response_format, bool(request.tools), target, warnings)
+    thinking = encode_reasoning(request, target, warnings)
     options, lost = place_options(request.options, _option_table(thinking.on, request, target), target)
-    notes.add(*lost, *_media_warnings(history.messages), *repeat_warning(request, target))
-    system, turns = _system_apart(_sendable(history.messages, dialect, notes), notes)
+    warnings += (*lost, *_media_warnings(history.messages), *repeat_warning(request, target))
+    system, turns = _split_system(_kept_messages(history.messages, profile, warnings), warnings)
     body: JsonObject = {
         "model": target.model,
         "max_tokens": thinking.max_tokens,
         **_encode_system(system, instruction, target),
-        "messages": cast(JsonValue, _encode_messages(turns, names, target, notes)),
-        **encode_tools(tools, request, thinking, target, notes),
+        "messages": cast(JsonValue, _encode_messages(turns, names, target, warnings)),
+        **encode_tools(tools, request, thinking, target, warnings),
         **merge_objects(output, thinking.fields),
         **options,
-        **_encode_stop(request, target, notes),
+        **_encode_stop(request, target, warnings),
         **_encode_metadata(request, target),
-        **_encode_cache(request, dialect),
+        **_encode_cache(request, profile),
         **({"stream": True} if stream else {}),
     }
     return EncodedRequest(
-        dialect.path.format(model=target.model),
+        profile.path.format(model=target.model),
         merge_extra_body(body, request),
         {},
-        headers_for(request, dialect),
-        tuple(notes.warnings),
+        headers_for(request, profile),
+        tuple(warnings),
         names,
         history.call_ids,
         requested_choices(request),
     )
 
 
-def _repair_rules(target: Target[MessagesProfile]) -> HistoryRules:
+def _history_rules(target: Target[MessagesProfile]) -> HistoryRules:
     return replace(target.history_rules, system="keep") if target.facts.later_system else target.history_rules
 
 
@@ -90,56 +91,56 @@ def _media_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
     parts = (part for message in messages for part in message.parts)
     if not any(isinstance(part, ImagePart) and part.detail is not None for part in parts):
         return ()
-    return (LMWarning("detail", "An image's detail has no place here; it was left out."),)
+    return (LMWarning("detail", "There is no place for an image's detail; it was left out."),)
 
 
 # --- options
 
 
 def _option_table(thinks: bool, request: Request, target: Target[MessagesProfile]) -> OptionTable:
-    """The wire's table with what the host, its version and the model refuse put over it."""
-    facts, dialect, asked = target.facts, target.profile, request.options
+    """Return the wire's table, with rows over it for what the host, its version and the model refuse."""
+    facts, profile = target.facts, target.profile
     table = dict(OPTIONS)
-    if asked.get("temperature") is not None and dialect.temperature_or_top_p:
+    if request.options.get("temperature") is not None and profile.temperature_or_top_p:
         table |= drop_options(["top_p"], "it takes temperature or top_p, not both; top_p was left out.")
-    if facts.sampling == "never" or dialect.version >= NO_SAMPLING_SINCE:
+    if facts.sampling == "never" or profile.version >= NO_SAMPLING_SINCE:
         table |= drop_options(SAMPLING, "the model takes no sampling options; it was left out.")
     elif facts.sampling == "unless_reasoning" and thinks:
-        table |= drop_options(SAMPLING, "a model that reasons takes no sampling options; it was left out.")
+        table |= drop_options(SAMPLING, NO_SAMPLING)
     if not facts.stop:
         table |= drop_options(["stop"], "the model takes no stop sequences; they were left out.")
     return table
 
 
-def _encode_stop(request: Request, target: Target[MessagesProfile], notes: WarningList) -> JsonObject:
-    """A sequence of nothing but white space is refused by the provider."""
+def _encode_stop(request: Request, target: Target[MessagesProfile], warnings: list[LMWarning]) -> JsonObject:
+    """Encode stop sequences. The provider refuses a sequence of white space only."""
     stop = request.options.get("stop")
     if stop is None or not target.facts.stop:
         return {}
-    asked: list[JsonValue] = stop if isinstance(stop, list) else [stop]
-    usable = [text for text in asked if not (isinstance(text, str) and not text.strip())]
-    if len(usable) < len(asked):
-        notes.say("stop", target, "takes no stop sequence of white space only; it was left out.")
+    given: list[JsonValue] = stop if isinstance(stop, list) else [stop]
+    usable = [text for text in given if not (isinstance(text, str) and not text.strip())]
+    if len(usable) < len(given):
+        warnings.append(target_warning("stop", target, "takes no stop sequence of white space only; it was left out."))
     return {"stop_sequences": usable} if usable else {}
 
 
 def _encode_metadata(request: Request, target: Target[MessagesProfile]) -> JsonObject:
-    """The one fact this wire takes about the caller: an id of the end user."""
+    """Encode the id of the end user, the only metadata that this wire accepts."""
     metadata, user = request.options.get("metadata"), request.options.get("user")
     if metadata is not None and not isinstance(metadata, dict):
         raise InputError(f"metadata must be an object such as {{'user_id': ...}}, not {metadata!r:.80}.")
     facts: JsonObject = dict(metadata or {})
     for name in facts:
-        require_feature(name == "user_id", f"metadata {name!r}", target, "It takes user_id; leave the rest out.")
+        require_feature(name == "user_id", f"metadata {name!r}", target, "It takes user_id only; leave the rest out.")
     if user is not None:
         facts["user_id"] = user
     return {"metadata": facts} if facts else {}
 
 
-def _encode_cache(request: Request, dialect: MessagesProfile) -> JsonObject:
-    """One mark for the whole request: the provider puts it on the last block that can be cached."""
+def _encode_cache(request: Request, profile: MessagesProfile) -> JsonObject:
+    """Encode one mark for the request; the provider applies it to the last block that can be cached."""
     hints = request.options.get("cache")
-    if not hints or not dialect.cache_control:
+    if not hints or not profile.cache_control:
         return {}
     ttl = hints.get("ttl") if isinstance(hints, dict) else None
     return {"cache_control": {"type": "ephemeral", **({} if ttl is None else {"ttl": ttl})}}
@@ -149,73 +150,80 @@ def _encode_cache(request: Request, dialect: MessagesProfile) -> JsonObject:
 
 
 def _encode_output(
-    wanted: ResponseFormat | None, tools: bool, target: Target[MessagesProfile], notes: WarningList
+    wanted: ResponseFormat | None, tools: bool, target: Target[MessagesProfile], warnings: list[LMWarning]
 ) -> tuple[JsonObject, str]:
-    """The output format for the body, or what has to be said in words instead. The wire has no name for it."""
+    """Return the output format for the body, or the instruction that replaces it."""
     if wanted is None:
         return {}, ""
     able, schema = target.capabilities, wanted.schema
     if schema is None:
-        notes.say("response_format", target, "has no JSON output without a schema; it was asked for in words.")
+        warnings.append(
+            target_warning(
+                "response_format", target, "has no JSON output without a schema; an instruction requests it."
+            )
+        )
         return {}, schema_instruction(None)
-    words = schema_instruction(schema)
+    instruction = schema_instruction(schema)
     if not able.json_schema or (tools and not able.tools_with_json_schema):
-        notes.say("response_format", target, "has no structured output by schema here; it was asked for in words.")
-        return {}, words
+        warnings.append(
+            target_warning(
+                "response_format", target, "has no structured output by schema here; an instruction requests it."
+            )
+        )
+        return {}, instruction
     try:
-        require_feature(not _is_open(schema), "an output object of any keys", target, "Declare its keys.")
-        compiled, warnings = compile_schema(
+        require_feature(not is_open_map(schema), "an output object of any keys", target, "Declare its keys.")
+        compiled, lost = compile_schema(
             schema, target.profile.output_schema, f"the output {wanted.name!r}", target.label
         )
     except UnsupportedFeature as refusal:
-        # Sent with less than the schema says, the answer could not fit it; said in words, it can.
-        notes.add(LMWarning("response_format", f"{refusal} It was asked for in words."))
-        return {}, words
-    notes.add(*warnings)
+        # The instruction holds the whole schema; a weaker schema would admit answers that do not fit it.
+        warnings.append(LMWarning("response_format", f"{refusal} An instruction requests it instead."))
+        return {}, instruction
+    warnings.extend(lost)
     return {"output_config": {"format": {"type": "json_schema", "schema": compiled}}}, ""
-
-
-def _is_open(schema: JsonObject) -> bool:
-    """Whether the root takes keys that it does not declare by saying so, or by declaring none."""
-    if schema.get("type") != "object":
-        return False
-    extra = schema.get("additionalProperties")
-    return extra not in (None, False) or (extra is None and "properties" not in schema)
 
 
 # --- system
 
 
-def _system_apart(messages: Iterable[Message], notes: WarningList) -> tuple[list[Message], list[Message]]:
-    """The system turns that stand before the conversation, and the conversation."""
-    messages = list(messages)
-    start = next((number for number, turn in enumerate(messages) if turn.role != "system"), len(messages))
-    leading, turns, waiting = list(messages[:start]), list[Message](), list[Message]()
-    for turn in (*messages[start:], None):
-        if turn is not None and turn.role == "system":
-            waiting.append(turn)
+def _split_system(messages: Iterable[Message], warnings: list[LMWarning]) -> tuple[list[Message], list[Message]]:
+    """Return the system turns before the conversation, and the conversation.
+
+    A system turn inside it must follow the user's turns and precede the assistant's or the end.
+    """
+    leading, turns, waiting = list[Message](), list[Message](), list[Message]()
+    for turn in messages:
+        if turn.role == "system":
+            (waiting if turns else leading).append(turn)
             continue
-        # Inside the conversation a system turn follows the user's and is followed by the assistant's or by nothing.
-        if waiting and (turn is None or turn.role == "assistant"):
-            place = leading if turns[-1].role == "assistant" else turns
-            if place is leading:
-                notes.add(LMWarning("system", "A system turn behind the assistant's was moved to the front."))
-            place.extend(waiting)
-            waiting = []
-        elif waiting:
-            notes.add(LMWarning("system", "A system turn was moved behind the user's turns, to its place here."))
-        if turn is not None:
-            turns.append(turn)
+        if waiting and turn.role != "assistant":
+            warnings.append(LMWarning("system", "A system turn was moved behind the user's turns, to its place here."))
+        else:
+            waiting = _place_system(waiting, leading, turns, warnings)
+        turns.append(turn)
+    _place_system(waiting, leading, turns, warnings)
     return leading, turns
 
 
-def _encode_system(system: Iterable[Message], words: str, target: Target[MessagesProfile]) -> JsonObject:
-    """Plain text where there is one text, else blocks; an instruction of ours stands at its end."""
+def _place_system(
+    waiting: list[Message], leading: list[Message], turns: list[Message], warnings: list[LMWarning]
+) -> list[Message]:
+    if waiting and turns[-1].role == "assistant":
+        warnings.append(LMWarning("system", "A system turn behind the assistant's was moved to the front."))
+        leading.extend(waiting)
+    else:
+        turns.extend(waiting)
+    return []
+
+
+def _encode_system(system: Iterable[Message], instruction: str, target: Target[MessagesProfile]) -> JsonObject:
+    """Return one text, or blocks if there are several; the output instruction is last."""
     blocks = [block for turn in system for block in encode_blocks(turn, NO_NAMES, target)]
-    if words and len(blocks) == 1 and blocks[0].keys() == TEXT:
-        return {"system": f"{blocks[0]['text']}\n\n{words}"}
-    if words:
-        blocks.append({"type": "text", "text": words})
+    if instruction and len(blocks) == 1 and blocks[0].keys() == TEXT:
+        return {"system": f"{blocks[0]['text']}\n\n{instruction}"}
+    if instruction:
+        blocks.append({"type": "text", "text": instruction})
     return {"system": plain_content(blocks)} if blocks else {}
 
 
@@ -225,9 +233,9 @@ _WIRE_ROLES: Mapping[Role, str] = {"system": "system", "user": "user", "assistan
 
 
 def _encode_messages(
-    turns: Iterable[Message], names: NameMap, target: Target[MessagesProfile], notes: WarningList
+    turns: Iterable[Message], names: NameMap, target: Target[MessagesProfile], warnings: list[LMWarning]
 ) -> list[JsonObject]:
-    """Neighbours of one role on the wire are one message: results, then what the user says."""
+    """Encode the turns; neighbours of one role on the wire are one message: results, then the user's text."""
     messages: list[tuple[str, list[JsonObject]]] = []
     for turn in turns:
         role, blocks = _WIRE_ROLES[turn.role], encode_blocks(turn, names, target)
@@ -236,36 +244,40 @@ def _encode_messages(
         else:
             messages.append((role, blocks))
     if not messages or messages[0][0] != "user":
-        notes.add(LMWarning("messages", "The conversation did not begin with a user turn; a short one was put first."))
+        warnings.append(
+            LMWarning("messages", "The conversation did not start with a user turn; a short one was put first.")
+        )
         messages.insert(0, ("user", [{"type": "text", "text": "Continue."}]))
     if messages[-1][0] == "assistant":
         require_feature(
-            target.facts.prefill or not _is_begun(messages[-1][1]), "an answer to go on with", target, _SAY_SO
+            target.facts.prefill or not _is_prefill(messages[-1][1]), "an answer to continue", target, _END_WITH_USER
         )
         _strip_end(messages[-1][1])
     return [{"role": role, "content": plain_content(blocks)} for role, blocks in messages]
 
 
-_SAY_SO = "The conversation ends with the assistant's turn: end it with a user turn that asks to go on."
+_END_WITH_USER = "The conversation ends with the assistant's turn: end it with a user turn that asks to continue."
 
 
-def _is_begun(blocks: list[JsonObject]) -> bool:
-    """Whether the last turn is the beginning of an answer; one that ends with the provider's own tools was paused."""
+def _is_prefill(blocks: list[JsonObject]) -> bool:
+    """Return True if the last turn is the start of an answer. A turn that ends with the provider's tools was paused."""
     return blocks[-1].get("type") in ("text", "thinking", "redacted_thinking")
 
 
 def _strip_end(blocks: list[JsonObject]) -> None:
-    """An answer that the model is to go on with may not end in white space."""
+    """Strip the end of a prefill: the provider refuses white space there."""
     text = blocks[-1].get("text")
     if blocks[-1].get("type") == "text" and isinstance(text, str):
         blocks[-1] = {**blocks[-1], "text": text.rstrip()}
 
 
-def _sendable(messages: Iterable[Message], dialect: MessagesProfile, notes: WarningList) -> Iterator[Message]:
-    """The turns without what the provider would refuse and nobody would miss, and without those that are empty then."""
+def _kept_messages(
+    messages: Iterable[Message], profile: MessagesProfile, warnings: list[LMWarning]
+) -> Iterator[Message]:
+    """Yield the turns without the parts that the provider refuses, and without turns that are empty then."""
     for message in messages:
-        parts = kept_parts(message.parts, dialect)
+        parts = kept_parts(message.parts, profile)
         if parts:
             yield message if len(parts) == len(message.parts) else Message(message.role, parts)
         elif message.role != "assistant":
-            notes.add(LMWarning("messages", f"An empty {message.role} turn was left out."))
+            warnings.append(LMWarning("messages", f"An empty {message.role} turn was left out."))

@@ -1,4 +1,4 @@
-"""Messages: the hosts that speak it, as data, and the JSON Schema they take."""
+"""Messages: the profiles of its hosts, and the JSON Schema that they accept."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OUTPUT_SCHEMA = SchemaRules(
     open_maps="refuse",
     untyped="refuse",
 )  # fmt: skip
-"""The JSON Schema that structured output takes. Tools take all of it."""
+"""The JSON Schema of structured output. Tools accept every schema."""
 
 NAMES = NameRules(max_length=128)
 _OBJECT_ROOT = SchemaRules(root="object")
@@ -43,13 +43,12 @@ NO_SAMPLING_SINCE = "2026-10-21"
 
 @dataclass(frozen=True, kw_only=True)
 class MessagesProfile(WireProfile):
-    """How one host speaks Messages. The defaults are api.anthropic.com.
+    """One host of the Messages wire. The defaults are api.anthropic.com.
 
-    ``version``: of the API, sent as a header; from 2026-10-21 on no model takes sampling options. ``media``: what a
-    user turn may hold beside text. ``efforts``: the reasoning words of models that take words, weakest first.
-    ``signed_thinking``: whether thinking goes back only with a signature. ``temperature_or_top_p``: whether one
-    excludes the other. ``cache_control``: whether the mark for the cache is taken. ``web_search``: the type of the
-    host's own search tool, ``None`` where it has none.
+    ``version``: of the API, sent as a header; from 2026-10-21 no model accepts sampling options. ``media``: what a user
+    turn may hold beside text. ``efforts``: the efforts of models that accept them, weakest first. ``signed_thinking``:
+    whether thinking is sent back only with a signature. ``temperature_or_top_p``: whether one excludes the other.
+    ``cache_control``: whether the cache mark is accepted. ``web_search``: the type of the host's search tool, if any.
     """
 
     family: str = "anthropic"
@@ -68,7 +67,7 @@ class MessagesProfile(WireProfile):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # One truth, as with the family: a row with another version must not go on sending the one of its base.
+        # A row with another version must not send the version of the row that it replaces.
         object.__setattr__(self, "headers", {**self.headers, "anthropic-version": self.version})
 
 

@@ -1,11 +1,11 @@
-"""Messages, streamed: a message begins, its blocks come one after another, each in deltas, and the message ends.
+"""Messages, streamed: the message starts, its blocks follow one after another in deltas, and the message ends.
 
-An event says its type in its data, so hosts that leave out the event's name are read as well. A block is read whole when
-it is over, by the same readers as in a reply that came whole. Pings and unknown events are passed over. An error may come
-at any time, under status 200. What ends an answer is its stop reason, not the end marker.
+The data of an event holds its type, so hosts may omit the event's name. At its end a block is read by the same readers as
+in a whole reply. Pings and unknown events are ignored. An error may come at any time, under status 200. The stop reason
+ends an answer, not the end marker.
 
-A call's input is joined when its block is over: nothing at all means no arguments. The last block's call is held back
-until the stop reason tells that it was not cut off.
+The input of a call is joined at the end of its block; no input means no arguments. The call of the last block is held
+back until the stop reason shows that it was not truncated.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ FRAMING: Framing = "sse"
 
 
 def decoder(sent: EncodedRequest, target: Target[MessagesProfile]) -> MessageDecoder:
-    """A decoder for one streamed reply.
+    """Return a decoder for one streamed reply.
 
     >>> from sigwire.core.messages import Message
     >>> from sigwire.core.request import Request
     >>> from sigwire.lm.codecs.anthropic import ANTHROPIC, encode
     >>> target = Target("anthropic", "m", ANTHROPIC)
-    >>> reading = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
+    >>> stream = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
     >>> delta = {"type": "text_delta", "text": "Hi"}
-    >>> [type(event).__name__ for event in reading.feed({"type": "content_block_delta", "index": 0, "delta": delta})]
+    >>> [type(event).__name__ for event in stream.feed({"type": "content_block_delta", "index": 0, "delta": delta})]
     ['ResponseStart', 'TextDelta']
-    >>> end = reading.feed({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})
-    >>> [type(event).__name__ for event in end + reading.close()]
+    >>> end = stream.feed({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})
+    >>> [type(event).__name__ for event in end + stream.close()]
     ['UsageUpdate', 'ChoiceEnd', 'ResponseEnd']
     """
     return MessageDecoder(sent, target)
@@ -52,33 +52,33 @@ def decoder(sent: EncodedRequest, target: Target[MessagesProfile]) -> MessageDec
 
 @dataclass(slots=True)
 class _PartialBlock:
-    """A block that is not over: as it began, and its texts in pieces, by field."""
+    """A partial block: its data at the start, and the deltas of its texts, by field."""
 
     index: JsonValue
     data: JsonObject
-    pieces: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    deltas: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     citations: list[JsonValue] = field(default_factory=list[JsonValue])
     call_id: str = ""
 
-    def add(self, name: str, piece: str) -> None:
-        self.pieces.setdefault(name, []).append(piece)
+    def add(self, name: str, delta: str) -> None:
+        self.deltas.setdefault(name, []).append(delta)
 
-    def whole(self) -> JsonObject:
-        """The block as it stands in a reply that came whole."""
+    def body(self) -> JsonObject:
+        """Return the block as in a whole reply."""
         texts: JsonObject = {
-            name: (string_of(self.data, name) or "") + "".join(pieces)
-            for name, pieces in self.pieces.items()
+            name: (string_of(self.data, name) or "") + "".join(deltas)
+            for name, deltas in self.deltas.items()
             if name != _INPUT
         }
         cited: JsonObject = {"citations": self.citations} if self.citations else {}
-        return {**self.data, **texts, **cited, **_input_of("".join(self.pieces.get(_INPUT, ())))}
+        return {**self.data, **texts, **cited, **_input_of("".join(self.deltas.get(_INPUT, ())))}
 
 
 _INPUT = "input"
 
 
 def _input_of(text: str) -> JsonObject:
-    """The input that was written piece by piece: an object, or the text that is none. Nothing leaves what began."""
+    """Return the input of a call: an object, or the text if it is none; ``{}`` keeps the input of the block's start."""
     if not text.strip():
         return {}
     try:
@@ -92,17 +92,17 @@ _Handler: TypeAlias = Callable[[Any, JsonObject], _Events]
 
 
 class MessageDecoder(StreamDecoder[MessagesProfile]):
-    """Events of one answer -> events of ours; raises ``LMError`` for an error among them, and where it is cut off.
+    """Events of one answer -> stream events. Raises ``LMError`` for an error event, and if the reply is truncated.
 
-    Closed on a paused turn, it can be fed the events of the reply that goes on: it is the same answer.
+    A decoder that was closed on a paused turn accepts the events of the reply that continues it.
     """
 
     def __init__(self, sent: EncodedRequest, target: Target[MessagesProfile]) -> None:
         super().__init__(sent, target)
         self._choice = ChoiceEvents(0)
-        self._before: list[JsonObject] = []  # the bodies of paused turns
-        self._spent = Usage()
-        self._whole: JsonObject | None = None
+        self._bodies: list[JsonObject] = []  # of paused turns
+        self._paused_usage = Usage()
+        self._whole: JsonObject | None = None  # a reply that was not streamed
         self._message: JsonObject = {}
         self._blocks: list[JsonValue] = []
         self._open: _PartialBlock | None = None
@@ -121,7 +121,7 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
     # --- the message
 
     def _buffered(self, event: JsonObject) -> _Events:
-        """The whole reply in place of a stream."""
+        """Keep a whole reply that the host sent in place of a stream."""
         if isinstance(event.get("content"), list | str):
             self._whole = event
         yield from ()
@@ -140,11 +140,11 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         yield from self._count(event.get("usage"))
 
     def _count(self, usage: JsonValue) -> _Events:
-        """Counts are those of the whole message so far: what is told again replaces what was told."""
+        """Update token counts. Each count is the total of the message and replaces the last one."""
         counts: JsonObject = {**object_of(self._message.get("usage")), **without(object_of(usage), ())}
         if counts:
             self._message = {**self._message, "usage": counts}
-        yield from self._update_usage(self._spent + decode_usage(self._message))
+        yield from self._update_usage(self._paused_usage + decode_usage(self._message))
 
     # --- blocks
 
@@ -168,9 +168,9 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
     def _block_delta(self, event: JsonObject) -> _Events:
         delta = object_of(event.get("delta"))
         kind = string_of(delta, "type") or ""
-        began = _BEGAN_BY.get(kind)
-        if began is not None and not self._is_open(event, began):  # a host that does not say where blocks begin
-            yield from self._block_start({"index": event.get("index"), "content_block": {"type": began}})
+        block_type = _STARTED_BY.get(kind)
+        if block_type is not None and not self._is_open(event, block_type):  # some hosts omit the start of blocks
+            yield from self._block_start({"index": event.get("index"), "content_block": {"type": block_type}})
         add = self._DELTAS.get(kind)
         if add is not None and self._open is not None:
             yield from add(self, self._open, delta)
@@ -183,11 +183,11 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         yield from self._close_block()
 
     def _close_block(self) -> _Events:
-        """The open block is over: its parts are told, as far as its deltas did not tell them."""
+        """End the open block: emit the parts that its deltas did not emit."""
         block, self._open = self._open, None
         if block is None:
             return
-        data = block.whole()
+        data = block.body()
         self._blocks.append(data)
         for part in read_block(data, self.target.profile.family, self.sent.names):
             if isinstance(part, ToolCall):
@@ -200,31 +200,31 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
     # --- deltas
 
     def _text(self, block: _PartialBlock, delta: JsonObject) -> _Events:
-        piece = string_of(delta, "text") or ""
-        block.add("text", piece)
-        yield from self._choice.emit_text(piece)
+        text = string_of(delta, "text") or ""
+        block.add("text", text)
+        yield from self._choice.emit_text(text)
 
     def _thinking(self, block: _PartialBlock, delta: JsonObject) -> _Events:
-        piece = string_of(delta, "thinking") or ""
-        block.add("thinking", piece)
-        yield from self._choice.emit_reasoning(piece)
+        text = string_of(delta, "thinking") or ""
+        block.add("thinking", text)
+        yield from self._choice.emit_reasoning(text)
 
     def _signature(self, block: _PartialBlock, delta: JsonObject) -> _Events:
         block.data = {**block.data, "signature": string_of(delta, "signature") or ""}
         yield from ()
 
     def _input(self, block: _PartialBlock, delta: JsonObject) -> _Events:
-        piece = string_of(delta, "partial_json") or ""
-        block.add(_INPUT, piece)
+        text = string_of(delta, "partial_json") or ""
+        block.add(_INPUT, text)
         if string_of(block.data, "type") == "tool_use":
-            yield from self._choice.emit_arguments(piece)
+            yield from self._choice.emit_arguments(text)
 
     def _citation(self, block: _PartialBlock, delta: JsonObject) -> _Events:
         block.citations.append(delta.get("citation"))
         yield from ()
 
     def _content(self, block: _PartialBlock, delta: JsonObject) -> _Events:
-        """The summary of what was said before; a block of the provider's own."""
+        """Read a summary of past turns, in a block of the provider."""
         block.data = {**block.data, **without(delta, {"type", "content"})}
         block.add("content", string_of(delta, "content") or "")
         yield from ()
@@ -239,10 +239,10 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
         if not isinstance(self._message.get("stop_reason"), str):
             raise self._truncation_error()
         body: JsonObject = {**self._message, "content": self._blocks}
-        self._before.append(body)
-        bodies: JsonValue = body if len(self._before) == 1 else cast(JsonValue, self._before.copy())
+        self._bodies.append(body)
+        bodies: JsonValue = body if len(self._bodies) == 1 else cast(JsonValue, self._bodies.copy())
         response = decode(bodies, self.sent, self.target)
-        self._spent = response.usage
+        self._paused_usage = response.usage
         self._message, self._blocks = {}, []
         yield from self._end_response(response, [self._choice])
 
@@ -264,5 +264,5 @@ class MessageDecoder(StreamDecoder[MessagesProfile]):
     }
 
 
-_BEGAN_BY: Mapping[str, str] = {"text_delta": "text", "thinking_delta": "thinking"}
-"""Deltas that can begin a block by themselves: they say all there is to know of it."""
+_STARTED_BY: Mapping[str, str] = {"text_delta": "text", "thinking_delta": "thinking"}
+"""The block types that a delta can start."""

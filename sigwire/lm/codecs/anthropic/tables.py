@@ -1,4 +1,4 @@
-"""Messages: every option, finish reason, count and error, by the wire's name."""
+"""Messages: every option, finish reason, token count and error, by the wire's name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sigwire.core.response import FinishReason
 from sigwire.errors import LMBillingError, LMServerError, LMTimeoutError
-from sigwire.lm.codecs.shared.errors import ErrorRule
+from sigwire.lm.codecs.shared.errors import BALANCE_HINT, ErrorRule
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip, drop_options
 
 __all__ = ["ERRORS", "FINISH_REASONS", "OPTIONS", "PAUSED", "SAMPLING", "STATUSES", "USAGE"]
@@ -35,7 +35,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "tool_use": "tool_calls",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
-    "pause_turn": "length",  # nobody went on: what is there is not the whole answer
+    "pause_turn": "length",  # not continued: the text is incomplete
     "compaction": "length",
     "refusal": "content_filter",
 }
@@ -50,7 +50,6 @@ USAGE: Mapping[str, str | tuple[str, ...]] = {
     "reasoning_tokens": "output_tokens_details.thinking_tokens",
 }
 
-_BALANCE_HINT = "Check the account's balance and limits; trying again does not help."
 _LIMIT_CODES = frozenset({"contract_spend_limit_reached", "enforced_spend_limit_reached"})
 _LIMIT_TEXTS = ("credit balance is too low", "spend limit", "usage limits")
 
@@ -67,12 +66,12 @@ STATUSES: Mapping[str, int] = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-"""The status that belongs to an error's type, for errors that come under status 200."""
+"""The status of an error type, for errors inside status 200."""
 
 ERRORS: tuple[ErrorRule, ...] = (
-    ErrorRule(LMBillingError, codes=frozenset({"billing_error"}) | _LIMIT_CODES, hint=_BALANCE_HINT),
-    # A limit one has set oneself, or a balance that is used up, has the status of a bad request.
-    ErrorRule(LMBillingError, frozenset({400}), texts=_LIMIT_TEXTS, hint=_BALANCE_HINT),
+    ErrorRule(LMBillingError, codes=frozenset({"billing_error"}) | _LIMIT_CODES, hint=BALANCE_HINT),
+    # A spend limit or an empty balance has the status of a bad request.
+    ErrorRule(LMBillingError, frozenset({400}), texts=_LIMIT_TEXTS, hint=BALANCE_HINT),
     ErrorRule(LMTimeoutError, codes=frozenset({"timeout_error"})),
     ErrorRule(LMServerError, frozenset({200})),
 )

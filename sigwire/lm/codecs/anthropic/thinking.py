@@ -1,4 +1,4 @@
-"""Messages: the reasoning that is asked for, and the token limit it counts against."""
+"""Messages: encode the requested reasoning, and the token limit that it counts against."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request
-from sigwire.lm.codecs.anthropic.notes import WarningList
+from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target
+from sigwire.lm.codecs.shared.options import target_warning
 from sigwire.lm.codecs.shared.reasoning import budget_for, fit_effort, requested_reasoning
 
 __all__ = ["ThinkingParameters", "encode_reasoning", "forces_call"]
@@ -16,9 +17,9 @@ __all__ = ["ThinkingParameters", "encode_reasoning", "forces_call"]
 
 @dataclass(frozen=True, slots=True)
 class ThinkingParameters:
-    """What asks for thinking, the token limit that goes with it, and whether the model will think.
+    """The members of the body that request thinking, the token limit, and whether the model will think.
 
-    ``forces``: whether a call can be forced beside it.
+    ``forces``: whether tool_choice can force a call of a thinking model.
     """
 
     max_tokens: JsonValue
@@ -30,7 +31,9 @@ class ThinkingParameters:
 _DISABLED: JsonObject = {"thinking": {"type": "disabled"}}
 
 
-def encode_reasoning(request: Request, target: Target[MessagesProfile], notes: WarningList) -> ThinkingParameters:
+def encode_reasoning(
+    request: Request, target: Target[MessagesProfile], warnings: list[LMWarning]
+) -> ThinkingParameters:
     facts, asked = target.facts, requested_reasoning(request)
     limit, forces = _max_tokens(request, target), facts.forced_choice_with_reasoning
     efforts = target.profile.efforts if facts.efforts is None else facts.efforts
@@ -42,18 +45,18 @@ def encode_reasoning(request: Request, target: Target[MessagesProfile], notes: W
     if asked.is_off and (by_budget or "off" in efforts):
         return ThinkingParameters(limit, _DISABLED, False)
     if by_budget:
-        budget, warnings = budget_for(asked, target)
-        notes.add(*warnings)
-        return _within_limit(budget, request, target, notes)
-    effort, warnings = fit_effort(asked, () if facts.thinking == "none" else efforts, target)
-    notes.add(*warnings)
+        budget, lost = budget_for(asked, target)
+        warnings.extend(lost)
+        return _within_limit(budget, request, target, warnings)
+    effort, lost = fit_effort(asked, () if facts.thinking == "none" else efforts, target)
+    warnings.extend(lost)
     return ThinkingParameters(
         limit, {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}, True, forces
     )
 
 
 def _max_tokens(request: Request, target: Target[MessagesProfile], budget: int = 0) -> JsonValue:
-    """The caller's limit, or the model's default with room for the thinking that was asked for."""
+    """Return the caller's limit, or the model's default plus the thinking budget."""
     given = request.options.get("max_tokens")
     if given is not None:
         return given
@@ -62,21 +65,21 @@ def _max_tokens(request: Request, target: Target[MessagesProfile], budget: int =
 
 
 def _within_limit(
-    budget: int, request: Request, target: Target[MessagesProfile], notes: WarningList
+    budget: int, request: Request, target: Target[MessagesProfile], warnings: list[LMWarning]
 ) -> ThinkingParameters:
-    """Thinking with a budget below the token limit, or none where the limit leaves no room for the least budget."""
+    """Fit the thinking budget below the token limit; request no thinking if the least budget does not fit."""
     limit = _max_tokens(request, target, budget)
     least = target.facts.budgets[0]
     fitting = budget
     if isinstance(limit, int) and budget >= limit:
         fitting = min(max(limit // 2, least), limit - 1)  # the other half is for the answer
     if fitting < least:
-        notes.say("reasoning", target, f"has no room to think within {limit} tokens; it was not asked to.")
+        detail = f"has no room to think within {limit} tokens; thinking was switched off."
+        warnings.append(target_warning("reasoning", target, detail))
         return ThinkingParameters(limit, _DISABLED, False)
     if fitting < budget:
-        notes.say(
-            "reasoning", target, f"has {limit} tokens in all; a thinking budget of {fitting} was asked for instead."
-        )
+        detail = f"has {limit} tokens in all; a thinking budget of {fitting} was requested instead."
+        warnings.append(target_warning("reasoning", target, detail))
     return ThinkingParameters(limit, {"thinking": {"type": "enabled", "budget_tokens": fitting}}, True, forces=False)
 
 

@@ -1,4 +1,4 @@
-"""Messages: the tools of a request, the provider's own among them, and the choice among them."""
+"""Messages: encode the tools of a request, including tools of the provider, and the choice."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request
-from sigwire.lm.codecs.anthropic.notes import WarningList
+from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
 from sigwire.lm.codecs.anthropic.thinking import ThinkingParameters, forces_call
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.codecs.shared.options import require_feature
+from sigwire.lm.codecs.shared.options import require_feature, target_warning
 from sigwire.lm.codecs.shared.tools import OfferedTools, encode_functions
 
 __all__ = ["encode_tools"]
@@ -23,12 +23,12 @@ def encode_tools(
     request: Request,
     thinking: ThinkingParameters,
     target: Target[MessagesProfile],
-    notes: WarningList,
+    warnings: list[LMWarning],
 ) -> JsonObject:
-    """``tools`` in the caller's order, so that a provider's cache knows them again, and ``tool_choice``."""
+    """Return ``tools`` in the caller's order, which keeps the provider's cache valid, and ``tool_choice``."""
     if not tools.functions and not tools.builtin:
         return {}
-    choice, narrowed = _encode_choice(tools, thinking, target, notes)
+    choice, narrowed = _encode_choice(tools, thinking, target, warnings)
     if request.parallel_tool_calls is False and (choice is None or choice["type"] != "none"):
         choice = {**(choice or {"type": "auto"}), "disable_parallel_tool_use": True}
     wires = _encode_offered(tools, request, target)
@@ -52,16 +52,16 @@ def _encode_function(name: str, description: str, parameters: JsonObject | None)
     return {"name": name, **described, "input_schema": parameters or {"type": "object", "properties": {}}}
 
 
-_OWN_TYPE = re.compile(r"\w+_\d{8}")  # code_execution_20260120
+_DATED_TYPE = re.compile(r"\w+_\d{8}")  # code_execution_20260120
 
 
 def _encode_builtin(kind: str, settings: JsonObject, target: Target[MessagesProfile]) -> JsonObject:
-    own = target.profile.web_search
+    search = target.profile.web_search
     if kind == "web_search":
-        require_feature(own is not None, "web search", target, "Use a function tool of your own.")
-        return _encode_web_search(cast(str, own), settings, target)
-    instead = "It has web_search and its own dated types; otherwise use a function tool."
-    require_feature(_OWN_TYPE.fullmatch(kind) is not None, f"the built-in tool {kind!r}", target, instead)
+        require_feature(search is not None, "web search", target, "Use a function tool instead.")
+        return _encode_web_search(cast(str, search), settings, target)
+    instead = "It has web_search and dated types such as code_execution_20260120. Or use a function tool."
+    require_feature(_DATED_TYPE.fullmatch(kind) is not None, f"the built-in tool {kind!r}", target, instead)
     return {"type": kind, **settings}
 
 
@@ -78,13 +78,15 @@ _CHOICES: Mapping[str, str] = {"auto": "auto", "required": "any", "none": "none"
 
 
 def _encode_choice(
-    tools: OfferedTools, thinking: ThinkingParameters, target: Target[MessagesProfile], notes: WarningList
+    tools: OfferedTools, thinking: ThinkingParameters, target: Target[MessagesProfile], warnings: list[LMWarning]
 ) -> tuple[JsonObject | None, bool]:
-    """The choice's spelling, and whether the tools have to be narrowed to those it allows."""
+    """Return ``tool_choice``, and whether the tools must be limited to those that it allows."""
     if tools.choice is None:
         return None, False
     if tools.choice == "required" and not forces_call(thinking, target):
-        notes.say("tool_choice", target, "cannot be made to call a tool; the choice was left to the model.")
+        warnings.append(
+            target_warning("tool_choice", target, "cannot be made to call a tool; the choice was left to the model.")
+        )
         return {"type": "auto"}, bool(tools.allowed)
     if tools.forced_name:
         return {"type": "tool", "name": tools.forced_name}, False

@@ -22,6 +22,7 @@ from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 
 __all__ = [
+    "NO_SAMPLING",
     "Drop",
     "Option",
     "OptionTable",
@@ -39,6 +40,7 @@ __all__ = [
     "sampling_options_while_reasoning",
     "schema_instruction",
     "set_path",
+    "target_warning",
     "unsupported_feature",
 ]
 
@@ -195,6 +197,11 @@ def require_feature(condition: bool, feature: str, target: Target[WireProfile], 
 def unsupported_feature(feature: str, target: Target[WireProfile], instead: str) -> UnsupportedFeature:
     """Return the error that ``require_feature`` raises."""
     return UnsupportedFeature(f"{target.label} has no place for {feature}. {instead}")
+
+
+def target_warning(feature: str, target: Target[WireProfile], detail: str) -> LMWarning:
+    """Return a warning whose detail starts with the target: ``openai/gpt-5-mini has no ...``."""
+    return LMWarning(feature, f"{target.label} {detail}")
 
 
 def requested_choices(request: Request) -> int:

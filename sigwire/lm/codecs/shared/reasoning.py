@@ -9,7 +9,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
-from sigwire.lm.codecs.shared.options import require_feature
+from sigwire.lm.codecs.shared.options import require_feature, target_warning
 
 __all__ = [
     "BUDGETS",
@@ -75,15 +75,17 @@ def fit_effort(
     chosen = min(able, key=lambda effort: (abs(order[effort] - order[wanted]), -order[effort]))
     if asked.budget is not None:
         return chosen, (
-            _warning(target, f"takes no budget of {asked.budget} tokens; effort {chosen!r} was requested instead."),
+            target_warning(
+                "reasoning",
+                target,
+                f"takes no budget of {asked.budget} tokens; effort {chosen!r} was requested instead.",
+            ),
         )
     if chosen != wanted:
-        return chosen, (_warning(target, f"does not take {wanted!r}; {chosen!r} was requested instead."),)
+        return chosen, (
+            target_warning("reasoning", target, f"does not take {wanted!r}; {chosen!r} was requested instead."),
+        )
     return chosen, ()
-
-
-def _warning(target: Target[WireProfile], detail: str) -> LMWarning:
-    return LMWarning("reasoning", f"{target.label} {detail}")
 
 
 def effort_for_budget(budget: int) -> str:
@@ -104,5 +106,7 @@ def budget_for(asked: ReasoningRequest, target: Target[WireProfile]) -> tuple[in
     if budget == asked.budget:
         return budget, ()
     return budget, (
-        _warning(target, f"takes budgets of {least} to {greatest} tokens; {budget} was requested instead."),
+        target_warning(
+            "reasoning", target, f"takes budgets of {least} to {greatest} tokens; {budget} was requested instead."
+        ),
     )

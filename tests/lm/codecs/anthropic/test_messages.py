@@ -270,7 +270,7 @@ BEGUN: dict[str, Message] = {
 def test_an_answer_that_is_begun_is_refused_by_models_that_do_not_go_on_with_one(begun: Message) -> None:
     assert wire_messages(ASKED, begun)[0][-1]["role"] == "assistant"
     with pytest.raises(
-        UnsupportedFeature, match=r"anthropic/m has no place for an answer to go on with\. .* a user turn"
+        UnsupportedFeature, match=r"anthropic/m has no place for an answer to continue\. .* a user turn"
     ):
         encoded(Request((ASKED, begun)), target(prefill=False))
 
