@@ -9,7 +9,6 @@ from typing import cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import TextPart
 from sigwire.core.response import Choice, LMWarning, Response, Usage
-from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs.anthropic.blocks import blocks_of, read_block
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
@@ -68,8 +67,7 @@ def _decode_choice(
     parts = [part for block in blocks for part in read_block(block, target.profile.family, sent.names)]
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
     refusal = (string_of(last.get("stop_details"), "explanation") or "") if reason == "refusal" else None
-    numbered = number_parts(parts, sent.call_ids)
-    found = [part for part in numbered if isinstance(part, ToolCall)]
+    numbered, found = number_parts(parts, sent.call_ids)
     finish, calls, lost = resolve_finish(reason, FINISH_REASONS, text=text, calls=found, refusal=refusal)
     paused = (LMWarning("finish_reason", _NOT_CONTINUED),) if reason in PAUSED else ()
     citations = tuple(_citations(blocks))

@@ -29,7 +29,7 @@ def encode_tools(
     if not tools.functions and not tools.builtin:
         return {}
     choice, narrowed = _encode_choice(tools, thinking, target, warnings)
-    if request.parallel_tool_calls is False and (choice is None or choice["type"] != "none"):
+    if request.parallel_tool_calls is False and tools.choice != "none":
         choice = {**(choice or {"type": "auto"}), "disable_parallel_tool_use": True}
     wires = _encode_offered(tools, request, target)
     sent = [wire for wire in wires if not narrowed or wire.get("name") in tools.allowed]

@@ -1,29 +1,27 @@
 """Gemini's generateContent wire, on the Gemini API and on Vertex AI: Request -> dict, dict -> Response.
 
-Pure: no network, clock or environment. What differs between the two hosts is a ``GeminiProfile``; what differs between
-models is in the target's facts.
+Pure: no network, clock or environment. A ``GeminiProfile`` describes a host, the target's facts a model.
 
-    dialects    the two hosts, and the JSON Schema they take                tables     options, reasons, counts, errors
-    encoding    encode(), otherwise(): options, reasoning, output, tools    contents   the conversation
-    parts       a part of ours as one of the wire's, and back
-    decoding    decode(), resume(), decode_error()                          citations  what an answer stands on
-    streaming   decoder()                                                   fragments  a call that comes in pieces
-    joining    one answer in several replies
+    profiles    the two hosts, and the JSON Schema they accept              tables     options, reasons, counts, errors
+    encoding    encode(), alternative(): options, reasoning, output, tools  contents   the conversation
+    decoding    decode(), continuation(), decode_error()                    citations  the sources of an answer
+    stream_decoder    decoder()                                             partial_calls    calls in several events
+    parts       canonical parts as parts of the wire, and back              merge      several bodies of one answer
 
 Surprises of this wire:
     - There is no tool role: results travel in a *user* content, all of a turn together and in the order of the calls,
       and neighbouring contents of one role are written as one.
     - A result is always wrapped ({"output": value} or {"error": value}): a bare object with such a key means another thing.
     - There is no finish reason for calls; STOP with a call means a call. A blocked prompt is status 200 with no candidate.
-    - Signatures (``thoughtSignature``) sit on parts and must come back on the same part. On a call they are its provider
-      data. On text and media a ``ThinkingPart(redacted="", signature=...)`` follows, which seals the part before it; a
-      part that is nothing but a signature is ``ThinkingPart(redacted=...)``.
-    - Newer models refuse a call in the current turn that nobody signed: one made elsewhere gets a stand-in signature.
-    - Ids are optional. One that sigwire made up is never sent.
-    - An answer may be longer than a reply: ``resume()`` gives the request that goes on, decode() takes the list of all bodies.
-    - Whatever else the model's turn holds (server-side calls, code and its output) is an ``OpaquePart``, the wire's part.
+    - Signatures (``thoughtSignature``) must be sent back on the part that had them. On a call they are its provider data.
+      Behind text and media a ``ThinkingPart(redacted="", signature=...)`` seals the part before it; a part that holds
+      only a signature is ``ThinkingPart(redacted=...)``.
+    - Newer models refuse an unsigned call in the current turn: a call of another provider gets a stand-in signature.
+    - Ids are optional. A synthetic id is never sent.
+    - An answer may be longer than a reply: ``continuation()`` returns the next request; decode() takes the list of bodies.
+    - Any other part of the model's turn (server-side calls, code and its output) is an ``OpaquePart``.
 
-A file's name has no place here and is not sent. URLs are sent as URLs: the provider fetches them, or says it cannot.
+The wire has no place for a file's name. URLs are sent as URLs, which the provider fetches.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""generateContent: what a text stands on, flat, its place in the text counted in characters."""
+"""generateContent: the sources of a text as flat citations, with positions in characters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["decode_citations"]
 
 
 def decode_citations(candidate: JsonObject, wires: Sequence[JsonObject]) -> Iterator[JsonObject]:
-    """Each supported piece of the text with each of its sources, sources of no piece, quotations, pages that were read."""
+    """Yield each source of each supported text range, then unused sources, quotations and pages that were read."""
     grounding = candidate.get("groundingMetadata")
     chunks = objects_of(value_at(grounding, "groundingChunks"))
     cited: set[int] = set()
@@ -47,27 +47,27 @@ _SOURCES: Mapping[str, str] = {
 
 
 def _span(segment: JsonValue, wires: Sequence[JsonObject]) -> JsonObject:
-    """The piece of the text, by characters of the whole text.
+    """Return the cited range in characters of the whole text.
 
-    The wire counts UTF-8 bytes: of one part, it says, and after thoughts of the whole answer, recordings say. So an
-    offset counts only where it finds the words that are quoted, and words that stand only once need none.
+    The wire counts UTF-8 bytes: of one part in its documentation, of the whole answer after thoughts in recordings. So an
+    offset counts only if the quoted text is there; a quoted text that occurs once needs no offset.
     """
     quoted = string_of(segment, "text")
     start, end, number = (_count(segment, name) for name in ("startIndex", "endIndex", "partIndex"))
     texts = [_answer_text(wire) for wire in wires]
-    whole, ahead = "".join(texts), sum(map(len, texts[:number]))
-    for text, before in ((texts[number] if number < len(texts) else "", ahead), (whole, 0)):
+    whole = "".join(texts)
+    for text, offset in (("".join(texts[number : number + 1]), sum(map(len, texts[:number]))), (whole, 0)):
         encoded = text.encode("utf-8", "replace")
-        piece = encoded[start:end].decode("utf-8", "replace")
-        if piece and piece == (quoted or piece):
-            return _place(before + len(encoded[:start].decode("utf-8", "replace")), piece)
+        found = encoded[start:end].decode("utf-8", "replace")
+        if found and found == (quoted or found):
+            return _range(offset + len(encoded[:start].decode("utf-8", "replace")), found)
     if quoted and whole.count(quoted) == 1:
-        return _place(whole.index(quoted), quoted)
+        return _range(whole.index(quoted), quoted)
     return {"text": quoted} if quoted else {}
 
 
-def _place(start: int, piece: str) -> JsonObject:
-    return {"start_index": start, "end_index": start + len(piece), "text": piece}
+def _range(start: int, text: str) -> JsonObject:
+    return {"start_index": start, "end_index": start + len(text), "text": text}
 
 
 def _count(data: JsonValue, name: str) -> int:

@@ -1,4 +1,4 @@
-"""generateContent: the conversation as contents, signed where the model wants it."""
+"""generateContent: encode the conversation as contents, with the signatures that the model requires."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _TO_USER = "Move it to a user turn."
 def encode_contents(
     messages: Sequence[Message], names: NameMap, target: Target[GeminiProfile]
 ) -> tuple[list[JsonObject], tuple[LMWarning, ...]]:
-    """The turns, neighbours of one role as one content: a result and the user's next words belong together."""
+    """Return the turns; neighbours of one role are one content, such as a result and the user's next text."""
     contents: list[tuple[str, list[JsonObject]]] = []
     for message in _signed(messages, target):
         role, parts = _encode_turn(message, names, target)
@@ -62,7 +62,7 @@ def encode_contents(
     warnings = _detail_warnings(messages)
     if not contents:
         contents.append(("user", [{"text": target.profile.history_rules.first_user or ""}]))
-        warnings += (LMWarning("messages", "The request has no turn beside the system's; an empty one was sent."),)
+        warnings += (LMWarning("messages", "The request has system turns only; an empty user turn was sent."),)
     return [{"role": role, "parts": cast(JsonValue, parts)} for role, parts in contents], warnings
 
 
@@ -70,13 +70,16 @@ def _detail_warnings(messages: Iterable[Message]) -> tuple[LMWarning, ...]:
     images = (part for message in messages for part in message.parts if isinstance(part, ImagePart))
     if any(image.detail not in (None, "auto") for image in images):
         return (
-            LMWarning("detail", "An image's detail has no place here and was left out; mediaResolution is for all."),
+            LMWarning(
+                "detail",
+                "There is no place for an image's detail; it was left out. Use mediaResolution, which is for all images.",
+            ),
         )
     return ()
 
 
 def _signed(messages: Sequence[Message], target: Target[GeminiProfile]) -> Iterator[Message]:
-    """The turns to write; in the current one, each step that nobody signed begins with a stand-in signature."""
+    """Yield the turns to encode. In the current turn, the first call of an unsigned step gets a stand-in signature."""
     start = _current_turn(messages)
     for number, message in enumerate(messages):
         if message.role == "system":
@@ -92,9 +95,9 @@ def _signed(messages: Sequence[Message], target: Target[GeminiProfile]) -> Itera
 
 
 def _current_turn(messages: Sequence[Message]) -> int:
-    """Where the current turn begins: at the user's last content.
+    """Return the number of the message that starts the current turn: the user's last content.
 
-    What the user says right after results stands in one content with them, and begins nothing.
+    A user message directly behind results is in one content with them and starts no turn.
     """
     start, before = -1, ""
     for number, message in enumerate(messages):
@@ -121,7 +124,7 @@ def _encode_model(parts: Iterable[Part], names: NameMap, target: Target[GeminiPr
     before: Part | None = None
     for part in parts:
         if isinstance(part, ThinkingPart):
-            _encode_thinking(part, wires, sealing=isinstance(before, TextPart | ImagePart | AudioPart | FilePart))
+            _encode_thinking(part, wires, is_seal=isinstance(before, TextPart | ImagePart | AudioPart | FilePart))
         elif isinstance(part, ToolCall):
             wires.append(_encode_call(part, names, target.profile.family))
         else:
@@ -130,21 +133,21 @@ def _encode_model(parts: Iterable[Part], names: NameMap, target: Target[GeminiPr
     return wires
 
 
-def _encode_thinking(part: ThinkingPart, wires: list[JsonObject], *, sealing: bool) -> None:
-    """Thinking as it came. What is not tagged as Gemini's is left out: as plain text it would be an answer."""
+def _encode_thinking(part: ThinkingPart, wires: list[JsonObject], *, is_seal: bool) -> None:
+    """Encode thinking. Untagged thinking is dropped: as plain text it would be an answer."""
     if part.provider is None:
         return
     if part.redacted is None:
         signed: JsonObject = {SIGNATURE: part.signature} if part.signature is not None else {}
         wires.append({"text": part.text, "thought": True, **signed})
-    elif part.signature is not None and sealing:
+    elif part.signature is not None and is_seal:
         wires[-1] = {**wires[-1], SIGNATURE: part.signature}
     else:
         wires.append({"text": "", SIGNATURE: part.signature or part.redacted})
 
 
 def _encode_call(call: ToolCall, names: NameMap, family: str) -> JsonObject:
-    # Arguments are an object here; what a model of another provider wrote instead is shown as the text it was.
+    # The wire accepts an object only; text that is none (a broken call of another provider) becomes a value in it.
     arguments: JsonObject = {"invalid_arguments": call.arguments_text} if call.arguments is None else call.arguments
     function: JsonObject = {**_sent_id(call.id), "name": names.encode(call.name), "args": arguments}
     return {"functionCall": function, **provider_data(call, family)}

@@ -1,4 +1,4 @@
-"""generateContent: body -> Response, the request that goes on with an answer, and the error of a reply that is none."""
+"""generateContent: body -> Response, the request that continues an answer, and the error of an error reply."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import TextPart
 from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
-from sigwire.core.tools.tool import ToolCall, number_calls
-from sigwire.errors import LMError, LMServerError, LMUnexpectedError
+from sigwire.errors import LMError, LMServerError
 from sigwire.lm.codecs.gemini.citations import decode_citations
 from sigwire.lm.codecs.gemini.merge import merge_bodies
 from sigwire.lm.codecs.gemini.parts import decode_part
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import CONTINUED, ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.shared.choices import resolve_finish
-from sigwire.lm.codecs.shared.errors import ErrorBody, ErrorRule, lm_error, read_body, read_error_body
+from sigwire.lm.codecs.shared.choices import choice_of, number_parts, resolve_finish
+from sigwire.lm.codecs.shared.errors import (
+    ErrorBody,
+    ErrorRule,
+    empty_reply_error,
+    lm_error,
+    read_body,
+    read_error_body,
+)
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import is_number, object_of, objects_of, string_of, value_at
 
@@ -27,16 +32,16 @@ __all__ = ["candidate_index", "continuation", "decode", "decode_error", "decode_
 
 
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[GeminiProfile]) -> Response:
-    """The reply as a response; a blocked prompt is a choice that was filtered. Raises an ``LMError`` for a failure.
+    """Return the reply as a response; a blocked prompt is a filtered choice. Raises an ``LMError`` for a failure.
 
-    A list is one answer in several bodies, each of which went on from the one before it (see ``resume``). Their parts are
+    A list is one answer in several bodies, each a continuation of the one before (see ``continuation``). Their parts are
     joined and their tokens are added up.
     """
     if not isinstance(body, list) or not body:
         return _decode_body(body, sent, target)
     usage = Usage()
-    for one in body:
-        usage += _decode_body(one, sent, target).usage
+    for each in body:
+        usage += _decode_body(each, sent, target).usage
     response = _decode_body(merge_bodies(objects_of(body)), sent, target)
     choices = tuple(replace(choice, raw=body) for choice in response.choices)
     return replace(response, choices=choices, usage=usage, raw=body)
@@ -49,7 +54,7 @@ def _decode_body(body: JsonValue, sent: EncodedRequest, target: Target[GeminiPro
     candidates = sorted(objects_of(body.get("candidates")), key=candidate_index)
     if not candidates and not blocked:
         raise error_in_success(body, target)
-    decoded = [_decode_candidate(candidate, sent, target) for candidate in candidates] or [_blocked(body)]
+    decoded = [_decode_candidate(candidate, sent, target) for candidate in candidates] or [_blocked_choice(body)]
     return Response(
         tuple(choice for choice, _ in decoded),
         decode_usage(body.get("usageMetadata")),
@@ -65,66 +70,60 @@ def candidate_index(candidate: JsonObject) -> int:
     return index if isinstance(index, int) else 0
 
 
-def _blocked(body: JsonObject) -> tuple[Choice, tuple[LMWarning, ...]]:
+def _blocked_choice(body: JsonObject) -> tuple[Choice, tuple[LMWarning, ...]]:
     feedback = body["promptFeedback"]
-    said = ": ".join(filter(None, (string_of(feedback, "blockReason"), string_of(feedback, "blockReasonMessage"))))
+    reason = ": ".join(filter(None, (string_of(feedback, "blockReason"), string_of(feedback, "blockReasonMessage"))))
     choice = Choice(finish_reason="content_filter", raw=feedback)
-    return choice, (LMWarning("content_filter", f"The prompt was blocked ({said})."),)
+    return choice, (LMWarning("content_filter", f"The prompt was blocked ({reason})."),)
 
 
 def error_in_success(body: JsonValue, target: Target[GeminiProfile]) -> LMError:
-    """An error that came with status 200: its own code stands in for the status; without one the server failed."""
-    fault = _read_fault(200, {}, body)
-    if isinstance(body, dict) and body.get("error"):
-        code = next((int(code) for code in fault.codes if re.fullmatch(r"[45]\d\d", code)), 200)
-        return lm_error(replace(fault, status=code), (*ERRORS, ErrorRule(LMServerError, frozenset({200}))), target)
-    said = f"The reply holds no candidates: {fault.message or dumps(body)[:200]}"
-    spoke = isinstance(body, str) and body.strip() and body.lstrip()[:1] != "<"
-    error = LMUnexpectedError if spoke else LMServerError
-    return error(said, model=target.model, provider=target.provider, status=200)
+    """Return the error inside a body of status 200 by its code, or the error of a body without candidates."""
+    if not isinstance(body, dict) or not body.get("error"):
+        return empty_reply_error("candidates", body, target)
+    error = _read_error(200, {}, body)
+    code = next((int(code) for code in error.codes if re.fullmatch(r"[45]\d\d", code)), 200)
+    return lm_error(replace(error, status=code), (*ERRORS, ErrorRule(LMServerError, frozenset({200}))), target)
 
 
 def _decode_candidate(
     candidate: JsonObject, sent: EncodedRequest, target: Target[GeminiProfile]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
     wires = objects_of(value_at(candidate, "content.parts"))
-    parts = [part for wire in wires for part in decode_part(wire, sent.names, target.profile.family)]
-    found = number_calls((part for part in parts if isinstance(part, ToolCall)), sent.call_ids)
+    decoded = [part for wire in wires for part in decode_part(wire, sent.names, target.profile.family)]
+    parts, found = number_parts(decoded, sent.call_ids)
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
     reason, calls, warnings = resolve_finish(candidate.get("finishReason"), FINISH_REASONS, text=text, calls=found)
-    numbered = iter(found)
-    parts = [next(numbered) if isinstance(part, ToolCall) else part for part in parts]
-    parts = [part for part in parts if not isinstance(part, ToolCall) or part in calls]
-    rest: dict[str, Any] = {
-        "finish_reason": reason,
-        "logprobs": _decode_logprobs(candidate.get("logprobsResult")),
-        "citations": tuple(decode_citations(candidate, wires)),
-        "raw": candidate,
-    }
-    warnings += _finish_warnings(candidate, reason, bool(parts))
-    usual = tuple(parts) == (*((TextPart(text),) if text else ()), *calls)
-    return Choice(text, calls, **rest) if usual else Choice.from_parts(parts, **rest), warnings
+    choice = choice_of(
+        text,
+        parts,
+        calls,
+        finish_reason=reason,
+        logprobs=_decode_logprobs(candidate.get("logprobsResult")),
+        citations=tuple(decode_citations(candidate, wires)),
+        raw=candidate,
+    )
+    has_content = len(parts) > len(found) or bool(calls)
+    return choice, (*warnings, *_finish_warnings(candidate, reason, has_content))
 
 
-_WENT_NOT_ON = (
-    "The provider stopped before the answer was complete and nobody went on; what it said so far is not all of it."
-)
+_NOT_CONTINUED = "The provider stopped before the answer was complete and it was not continued; the text is incomplete."
 
 
-def _finish_warnings(candidate: JsonObject, reason: FinishReason, spoke: bool) -> tuple[LMWarning, ...]:
-    """What the finish reason in our words does not tell any more."""
+def _finish_warnings(candidate: JsonObject, reason: FinishReason, has_content: bool) -> tuple[LMWarning, ...]:
+    """Return a warning for what the canonical finish reason does not express."""
     native = string_of(candidate, "finishReason") or "no reason"
     if reason in ("error", "content_filter"):
-        said = ": ".join(filter(None, (native, string_of(candidate, "finishMessage"))))
-        return (LMWarning("finish_reason", f"The provider ended the answer with {said}."),)
+        detail = ": ".join(filter(None, (native, string_of(candidate, "finishMessage"))))
+        return (LMWarning("finish_reason", f"The provider ended the answer with {detail}."),)
     if native == CONTINUED:
-        return (LMWarning("continuation", _WENT_NOT_ON),)
-    if reason == "stop" and not spoke:
+        return (LMWarning("continuation", _NOT_CONTINUED),)
+    if reason == "stop" and not has_content:
         return (LMWarning("content", "The model stopped without text and without calls."),)
     return ()
 
 
-# --- what stands beside the parts
+# --- token counts and log probabilities
 
 
 def decode_usage(usage: JsonValue) -> Usage:
@@ -133,14 +132,14 @@ def decode_usage(usage: JsonValue) -> Usage:
 
 
 def _sum(counts: JsonObject, fields: tuple[str, ...]) -> int | None:
-    """The sum of what is known; ``None`` where nothing is."""
+    """Return the sum of the known counts; ``None`` if none is known."""
     values = (counts.get(name) for name in fields)
     known = [int(value) for value in values if is_number(value)]
     return sum(known) if known else None
 
 
 def _decode_logprobs(result: JsonValue) -> JsonValue:
-    """In OpenAI's shape: each token, and the likeliest in its place."""
+    """Return log probabilities in OpenAI's shape: each token, and the most likely tokens in its place."""
     if not isinstance(result, dict):
         return None
     tops = [objects_of(top.get("candidates")) for top in objects_of(result.get("topCandidates"))]
@@ -155,14 +154,14 @@ def _logprob(token: JsonObject) -> JsonObject:
     return {"token": token.get("token"), "logprob": token.get("logProbability")}
 
 
-# --- resume --------------------------------------------------------------------------------------------------
+# --- continuation --------------------------------------------------------------------------------------------------
 
 
 def continuation(body: JsonValue, sent: EncodedRequest) -> EncodedRequest | None:
-    """The request that goes on with an answer that is longer than one reply; ``None`` where there is nothing to go on with.
+    """Return the request that continues an answer longer than one reply; ``None`` if the answer is complete.
 
-    It is the same request again, with the token of the reply. Send it, ask again, and give decode() the list of all bodies;
-    of a list the last body counts. Several candidates have no way to go on: their reply is all there is.
+    It is the same request with the token of the reply. decode() takes the list of all bodies; of a list the last body
+    counts. A reply with several candidates cannot be continued.
 
     >>> from sigwire.core.messages import Message
     >>> from sigwire.core.request import Request
@@ -187,7 +186,7 @@ def continuation(body: JsonValue, sent: EncodedRequest) -> EncodedRequest | None
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[GeminiProfile]) -> LMError:
-    """The error of a reply that is no success.
+    """Return the error of an error reply.
 
     >>> body = '{"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT", "details": [{'
     >>> body += '"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}]}}'
@@ -196,18 +195,21 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, tar
     >>> type(error).__name__, error.provider_code, error.retryable
     ('LMAuthenticationError', 'api_key_invalid', False)
     """
-    return lm_error(_read_fault(status, headers, read_body(body)), ERRORS, target)
+    return lm_error(_read_error(status, headers, read_body(body)), ERRORS, target)
 
 
-def _read_fault(status: int, headers: Mapping[str, str], body: JsonValue) -> ErrorBody:
-    """The usual reading; then Google's reasons come first among the codes, and its words before its numbers."""
-    fault = read_error_body(status, headers, body)
+def _read_error(status: int, headers: Mapping[str, str], body: JsonValue) -> ErrorBody:
+    """Read the error body. Among its codes, Google's reasons come first, and words come before numbers."""
+    error = read_error_body(status, headers, body)
     body = body[0] if isinstance(body, list) and body else body
     details = objects_of(value_at(body, "error.details"))
     reasons = [reason.lower() for detail in details if (reason := string_of(detail, "reason"))]
-    limits = [violation for detail in details for violation in objects_of(detail.get("violations"))]
-    if any("perday" in (string_of(limit, "quotaId") or "").lower() for limit in limits):
+    if any(map(_has_daily_limit, details)):
         reasons.append("quota_per_day")
-    words = [code for code in fault.codes if not code.isdigit()]
-    numbers = [code for code in fault.codes if code.isdigit()]
-    return replace(fault, codes=tuple(dict.fromkeys((*reasons, *words, *numbers))))
+    codes = sorted(error.codes, key=str.isdigit)
+    return replace(error, codes=tuple(dict.fromkeys((*reasons, *codes))))
+
+
+def _has_daily_limit(detail: JsonObject) -> bool:
+    limits = objects_of(detail.get("violations"))
+    return any("perday" in (string_of(limit, "quotaId") or "").lower() for limit in limits)

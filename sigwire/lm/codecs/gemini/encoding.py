@@ -1,10 +1,9 @@
-"""generateContent: Request -> body. Options, reasoning, structured output and tools; the turns are in ``contents``."""
+"""generateContent: Request -> body: options, reasoning, structured output and tools; ``contents`` encodes the turns."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import replace
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -17,6 +16,7 @@ from sigwire.lm.codecs.gemini.tables import BUILTIN, JSON_TYPE, MODES, OPTIONS, 
 from sigwire.lm.codecs.shared.history import normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
+    NO_SAMPLING,
     OptionTable,
     drop_options,
     headers_for,
@@ -25,8 +25,9 @@ from sigwire.lm.codecs.shared.options import (
     place_options,
     require_feature,
     schema_instruction,
+    target_warning,
 )
-from sigwire.lm.codecs.shared.reasoning import budget_for, fit_effort, requested_reasoning
+from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, budget_for, fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.schema import compile_schema
 from sigwire.lm.codecs.shared.tools import OfferedTools, can_force, encode_functions, name_map, offered_tools
 
@@ -34,7 +35,7 @@ __all__ = ["alternative", "encode"]
 
 
 def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = False) -> EncodedRequest:
-    """The request as generateContent takes it. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
+    """Return the request for this host. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
 
     >>> from sigwire.core.messages import Message
     >>> from sigwire.lm.codecs.gemini import GEMINI
@@ -69,7 +70,7 @@ def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = Fa
 
 
 def alternative(error: LMError, sent: EncodedRequest) -> EncodedRequest | None:
-    """A request for several candidates once for each of them, where ``error`` says that the model gives one at a time.
+    """Return a request to repeat for each candidate if ``error`` means that the model returns one candidate at a time.
 
     >>> from sigwire.core.messages import Message
     >>> from sigwire.lm.codecs.gemini import GEMINI
@@ -80,19 +81,19 @@ def alternative(error: LMError, sent: EncodedRequest) -> EncodedRequest | None:
     """
     config = sent.body.get("generationConfig")
     wanted = config.get("candidateCount") if isinstance(config, dict) else None
-    refused = isinstance(error, LMInvalidRequestError) and "candidate" in error.message.lower()
-    if not (refused and isinstance(config, dict) and isinstance(wanted, int) and wanted > 1):
+    is_refused = isinstance(error, LMInvalidRequestError) and "candidate" in error.message.lower()
+    if not (is_refused and isinstance(config, dict) and isinstance(wanted, int) and wanted > 1):
         return None
-    lost = f"The model gives one choice at a time; the request was sent {wanted} times more."
+    lost = f"The model returns one choice at a time; the request was sent {wanted} times more."
     body = {**sent.body, "generationConfig": {**config, "candidateCount": 1}}
     return sent._replace(body=body, repeat=wanted, warnings=(*sent.warnings, LMWarning("n", lost)))
 
 
 def _path(target: Target[GeminiProfile], stream: bool) -> str:
-    dialect, model = target.profile, target.model
-    preview = not dialect.preview_names.isdisjoint(re.split(r"[-/]", model))
-    return dialect.path.format(
-        version=dialect.preview_version if preview else dialect.version,
+    profile, model = target.profile, target.model
+    preview = not profile.preview_names.isdisjoint(re.split(r"[-/]", model))
+    return profile.path.format(
+        version=profile.preview_version if preview else profile.version,
         model=model if model.startswith(("models/", "tunedModels/")) else f"models/{model}",
         method="streamGenerateContent" if stream else "generateContent",
     )
@@ -109,7 +110,7 @@ def _option_table(thinks: bool, target: Target[GeminiProfile]) -> OptionTable:
     facts = target.facts
     table = {**OPTIONS, **target.profile.options}
     if facts.sampling == "never" or (facts.sampling == "unless_reasoning" and thinks):
-        table |= drop_options(SAMPLING, "a model that reasons takes no sampling options; it was left out.")
+        table |= drop_options(SAMPLING, NO_SAMPLING)
     if not facts.stop:
         table |= drop_options(["stop"], "the model takes no stop sequences; they were left out.")
     return table
@@ -118,46 +119,59 @@ def _option_table(thinks: bool, target: Target[GeminiProfile]) -> OptionTable:
 def _encode_reasoning(
     request: Request, target: Target[GeminiProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
-    """What asks for thinking, whether the model will think, and what could not be asked for."""
+    """Return the thinking config, whether the model will think, and warnings."""
     asked, facts = requested_reasoning(request), target.facts
     if asked is None:
         return {}, facts.default_effort not in (None, "off"), ()
     if asked.is_off and facts.thinking == "none":
-        return {}, False, ()  # it does not reason anyway
-    if facts.thinking == "budget":
-        if asked.is_off and (facts.efforts is None or "off" in facts.efforts):
-            return {"thinkingConfig": {"thinkingBudget": 0}}, False, ()
-        budget, warnings = budget_for(replace(asked, effort=None, budget=0) if asked.is_off else asked, target)
-        return {"thinkingConfig": {"thinkingBudget": budget, "includeThoughts": True}}, True, warnings
-    efforts = target.profile.efforts if facts.efforts is None else facts.efforts
-    levels = [effort for effort in efforts if effort != "off"] if facts.thinking == "effort" else []
+        return {}, False, ()
+    config, thinks, warnings = (
+        _encode_budget(asked, target) if facts.thinking == "budget" else _encode_level(asked, target)
+    )
+    return {"thinkingConfig": config}, thinks, warnings
+
+
+def _encode_budget(
+    asked: ReasoningRequest, target: Target[GeminiProfile]
+) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
+    efforts = target.facts.efforts
+    if asked.is_off and (efforts is None or "off" in efforts):
+        return {"thinkingBudget": 0}, False, ()
+    budget, warnings = budget_for(ReasoningRequest(budget=0) if asked.is_off else asked, target)
+    return {"thinkingBudget": budget, "includeThoughts": True}, True, warnings
+
+
+def _encode_level(
+    asked: ReasoningRequest, target: Target[GeminiProfile]
+) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
+    efforts = target.profile.efforts if target.facts.efforts is None else target.facts.efforts
+    levels = [effort for effort in efforts if effort != "off"] if target.facts.thinking == "effort" else []
     level, warnings = fit_effort(asked, levels, target)
-    return {"thinkingConfig": {"thinkingLevel": level, "includeThoughts": True}}, True, warnings
+    return {"thinkingLevel": level, "includeThoughts": True}, True, warnings
 
 
 def _encode_output(
-    wanted: ResponseFormat | None, tools: bool, target: Target[GeminiProfile]
+    wanted: ResponseFormat | None, has_tools: bool, target: Target[GeminiProfile]
 ) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
-    """The output format for ``generationConfig``, or what has to be said in words instead. Names have no place here."""
+    """Return the output format for ``generationConfig``, the instruction that replaces it, and warnings."""
     if wanted is None:
         return {}, "", ()
     able, schema = target.capabilities, wanted.schema
-    apart = tools and not able.tools_with_json_schema
-    native: JsonObject = {"responseMimeType": JSON_TYPE} if able.json_object and not apart else {}
-    if schema is None and native:
-        return native, "", ()
-    if schema is not None and able.json_schema and not apart:
-        try:
-            compiled, lost = compile_schema(
-                schema, target.profile.output_schema, f"the output {wanted.name!r}", target.label
-            )
-        except UnsupportedFeature as refusal:
-            said = LMWarning("response_format", f"{refusal} It was asked for in words.")
-            return native, schema_instruction(schema), (said,)
-        return {"responseMimeType": JSON_TYPE, "responseJsonSchema": compiled}, "", lost
-    why = "beside tools " if apart else ""
-    detail = f"{target.label} has no structured output by schema {why}here; it was asked for in words."
-    return native, schema_instruction(schema), (LMWarning("response_format", detail),)
+    is_blocked = has_tools and not able.tools_with_json_schema
+    json_mode: JsonObject = {"responseMimeType": JSON_TYPE} if able.json_object and not is_blocked else {}
+    if schema is None and json_mode:
+        return json_mode, "", ()
+    if schema is None or is_blocked or not able.json_schema:
+        place = "beside tools " if is_blocked else ""
+        detail = f"has no structured output by schema {place}here; an instruction requests it."
+        return json_mode, schema_instruction(schema), (target_warning("response_format", target, detail),)
+    try:
+        rules = target.profile.output_schema
+        compiled, lost = compile_schema(schema, rules, f"the output {wanted.name!r}", target.label)
+    except UnsupportedFeature as refusal:
+        warning = LMWarning("response_format", f"{refusal} An instruction requests it instead.")
+        return json_mode, schema_instruction(schema), (warning,)
+    return {"responseMimeType": JSON_TYPE, "responseJsonSchema": compiled}, "", lost
 
 
 # --- tools
@@ -166,11 +180,11 @@ def _encode_output(
 def _encode_tools(
     tools: OfferedTools, parallel: bool | None, thinks: bool, target: Target[GeminiProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
-    """``tools`` and ``toolConfig``. A choice speaks of functions only; where none may be called, nothing else may run."""
+    """Return ``tools`` and ``toolConfig``. The choice is about functions only; "none" drops built-in tools."""
     builtin = () if tools.choice == "none" else tools.builtin
-    both = bool(builtin and tools.functions)
+    has_both = bool(builtin and tools.functions)
     require_feature(
-        target.facts.builtin_with_functions or not both, "built-in tools beside functions", target, _NOT_BOTH
+        target.facts.builtin_with_functions or not has_both, "built-in tools beside functions", target, _NOT_BOTH
     )
     choice, narrowed, warnings = _encode_choice(tools, thinks, target)
     sent: list[JsonValue] = []
@@ -178,16 +192,17 @@ def _encode_tools(
         key, wire, lost = _encode_builtin(kind, settings, target)
         sent.append({key: wire})
         warnings += lost
-    if tools.functions:
-        functions = tools.allowed_functions() if narrowed else tools.functions
+    if functions := tools.allowed_functions() if narrowed else tools.functions:
         sent.append({"functionDeclarations": [*encode_functions(functions, _encode_function)]})
+        if parallel is False and tools.choice != "none":
+            detail = "cannot be kept from calling several tools at once."
+            warnings += (target_warning("parallel_tool_calls", target, detail),)
+    announced: JsonObject = (
+        {"includeServerSideToolInvocations": True} if has_both and target.profile.announce_builtin else {}
+    )
     config: JsonObject = {"functionCallingConfig": choice} if choice else {}
-    if both and target.profile.announce_builtin:
-        config["includeServerSideToolInvocations"] = True
-    if parallel is False and tools.functions and tools.choice != "none":
-        detail = f"{target.label} cannot be kept from calling several tools at once."
-        warnings += (LMWarning("parallel_tool_calls", detail),)
-    return {**({"tools": sent} if sent else {}), **({"toolConfig": config} if config else {})}, warnings
+    wires: JsonObject = {"tools": sent, "toolConfig": {**config, **announced}}
+    return {name: wire for name, wire in wires.items() if wire}, warnings
 
 
 _NOT_BOTH = "Offer one kind at a time, or use a newer model."
@@ -196,32 +211,31 @@ _NOT_BOTH = "Offer one kind at a time, or use a newer model."
 def _encode_choice(
     tools: OfferedTools, thinks: bool, target: Target[GeminiProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
-    """``functionCallingConfig``, and whether the tools have to be narrowed to those it allows."""
+    """Return ``functionCallingConfig``, whether the tools must be limited to those that it allows, and warnings."""
     mode = tools.choice
     if mode is None or not tools.functions:
-        detail = f"{target.label} cannot be made to use a built-in tool; it is left to the model."
-        return {}, False, (LMWarning("tool_choice", detail),) if mode == "required" else ()
+        detail = "cannot be made to use a built-in tool; the choice was left to the model."
+        return {}, False, (target_warning("tool_choice", target, detail),) if mode == "required" else ()
     if mode == "required" and not can_force(thinks, target):
-        detail = f"{target.label} cannot be made to call a tool; the choice was left to the model."
-        return {"mode": "AUTO"}, bool(tools.allowed), (LMWarning("tool_choice", detail),)
+        detail = "cannot be made to call a tool; the choice was left to the model."
+        return {"mode": "AUTO"}, bool(tools.allowed), (target_warning("tool_choice", target, detail),)
     if not tools.allowed or mode == "none":
         return {"mode": MODES[mode]}, False, ()
-    # AUTO takes no names; VALIDATED is AUTO that keeps to the schemas, and takes them.
-    word = "ANY" if mode == "required" else "VALIDATED"
-    return {"mode": word, "allowedFunctionNames": list(tools.allowed)}, False, ()
+    # AUTO accepts no names; VALIDATED is AUTO with names and enforced schemas.
+    native = "ANY" if mode == "required" else "VALIDATED"
+    return {"mode": native, "allowedFunctionNames": list(tools.allowed)}, False, ()
 
 
 def _encode_function(name: str, description: str, parameters: JsonObject | None) -> JsonObject:
     function: JsonObject = {"name": name, "description": description} if description else {"name": name}
-    if parameters is not None and not _says_nothing(parameters):
+    if parameters is not None and not _is_empty(parameters):
         function["parametersJsonSchema"] = parameters
     return function
 
 
-def _says_nothing(schema: JsonObject) -> bool:
-    """Whether the schema declares no argument; older models refuse an empty list of properties."""
-    told = {name for name, value in schema.items() if value}
-    return told <= {"type", "title"}
+def _is_empty(schema: JsonObject) -> bool:
+    """Return True if the schema declares no argument. Older models refuse an empty list of properties."""
+    return {name for name, value in schema.items() if value} <= {"type", "title"}
 
 
 def _encode_builtin(

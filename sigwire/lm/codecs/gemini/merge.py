@@ -1,6 +1,6 @@
-"""One answer in several replies: what stands beside a candidate's parts, grown or repeated, and whole bodies put together.
+"""Merge one answer of several replies: the events of a stream, or the bodies of a continued answer.
 
-A stream's events and the bodies of an answer that was gone on with are alike in this: each holds the next pieces.
+Each reply holds the next parts of a candidate. The candidate's other members are repeated, or extended.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, value_at, without
 
-__all__ = ["join_beside", "merge_bodies"]
+__all__ = ["merge_bodies", "merge_members"]
 
 
 def merge_bodies(bodies: Sequence[JsonObject]) -> JsonObject:
-    """The bodies of one answer of one candidate as one: all its parts, what came last of the rest.
+    """Merge the bodies of an answer with one candidate: all its parts, the last value of every other member.
 
     >>> first, last = ({"candidates": [{"content": {"parts": [{"text": text}]}}]} for text in ("Hi ", "you"))
     >>> merge_bodies([first, {**last, "responseId": "r2"}])
@@ -28,7 +28,7 @@ def merge_bodies(bodies: Sequence[JsonObject]) -> JsonObject:
     content: JsonObject = {}
     for candidate in candidates:
         content |= without(object_of(candidate.get("content")), {"parts"})
-        join_beside(whole, without(candidate, {"content"}))
+        merge_members(whole, without(candidate, {"content"}))
     return {**bodies[-1], "candidates": [{**whole, "content": {**content, "parts": parts}}]}
 
 
@@ -38,23 +38,23 @@ _LISTS: Mapping[str, tuple[frozenset[str], bool]] = {
     "logprobsResult": (frozenset({"chosenCandidates", "topCandidates"}), True),
     "urlContextMetadata": (frozenset({"urlMetadata"}), False),
 }
-"""Lists that come in pieces, and whether an equal item is another one: tokens are, sources are the same again."""
+"""The lists that replies extend, and whether equal items are kept: tokens are, repeated sources are not."""
 
 
-def join_beside(beside: JsonObject, more: JsonObject) -> None:
-    """Add a reply's fields of a candidate: the last value of each counts, but lists that come in pieces grow."""
+def merge_members(merged: JsonObject, more: JsonObject) -> None:
+    """Add the members of a candidate from the next reply: the last value of each counts, lists of _LISTS are extended."""
     for name, value in more.items():
-        held = beside.setdefault(name, {}) if name in _LISTS else None
-        if isinstance(held, dict) and isinstance(value, dict):
-            _join_lists(held, value, *_LISTS[name])
+        have = merged.setdefault(name, {}) if name in _LISTS else None
+        if isinstance(have, dict) and isinstance(value, dict):
+            _extend_lists(have, value, *_LISTS[name])
         else:
-            beside[name] = value
+            merged[name] = value
 
 
-def _join_lists(held: JsonObject, more: JsonObject, lists: frozenset[str], repeats: bool) -> None:
+def _extend_lists(merged: JsonObject, more: JsonObject, lists: frozenset[str], keeps_equal: bool) -> None:
     for name, value in more.items():
-        growing = held.setdefault(name, []) if name in lists else None
-        if isinstance(growing, list) and isinstance(value, list):
-            growing.extend(item for item in value if repeats or item not in growing)
+        items = merged.setdefault(name, []) if name in lists else None
+        if isinstance(items, list) and isinstance(value, list):
+            items.extend(item for item in value if keeps_equal or item not in items)
         else:
-            held[name] = value
+            merged[name] = value

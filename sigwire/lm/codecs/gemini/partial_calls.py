@@ -1,6 +1,6 @@
-"""generateContent: a call that comes in pieces, as Vertex AI sends it where the caller asked for that.
+"""generateContent: a call in several events, which Vertex AI sends on request.
 
-The first piece has the name, each further one values and where in the arguments they stand; texts grow:
+The first event has the name, the others have values with their paths in the arguments; a text may be split:
 
     {"functionCall": {"name": "f", "willContinue": True}}
     {"functionCall": {"partialArgs": [{"jsonPath": "$.q", "stringValue": "cats ", "willContinue": True}], "willContinue": True}}
@@ -19,12 +19,12 @@ from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of,
 __all__ = ["FragmentedCall", "is_fragment"]
 
 _VALUES = ("stringValue", "numberValue", "boolValue")
-_PIECES = frozenset({"partialArgs", "willContinue"})
+_PARTIAL_FIELDS = frozenset({"partialArgs", "willContinue"})
 _STEP = re.compile(r"\.(\w+)|\[(\d{1,4})\]|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]")
 
 
 def is_fragment(function: JsonObject) -> bool:
-    """Whether this is a piece of a call.
+    """Return True for a part of a call.
 
     >>> is_fragment({"name": "f", "willContinue": True}), is_fragment({"name": "f", "args": {}})
     (True, False)
@@ -33,78 +33,78 @@ def is_fragment(function: JsonObject) -> bool:
 
 
 class FragmentedCall:
-    """One call as it comes together.
+    """A call that is assembled from fragments.
 
     >>> call = FragmentedCall("call_0")
     >>> call.add({"functionCall": {"name": "f", "willContinue": True}})
-    >>> piece = {"jsonPath": "$.at[0].x", "numberValue": 1}
-    >>> call.add({"functionCall": {"partialArgs": [piece]}})
-    >>> call.wire(), call.goes_on
+    >>> value = {"jsonPath": "$.at[0].x", "numberValue": 1}
+    >>> call.add({"functionCall": {"partialArgs": [value]}})
+    >>> call.wire(), call.is_open
     ({'functionCall': {'name': 'f', 'args': {'at': [{'x': 1}]}}}, False)
     """
 
     def __init__(self, call_id: str) -> None:
         self.call_id = call_id
         self.arguments: JsonObject = {}
-        self.goes_on = True
+        self.is_open = True
         self._function: JsonObject = {}
-        self._beside: JsonObject = {}
-        self._growing = ""  # the path of a text that goes on
+        self._part_fields: JsonObject = {}
+        self._open_text = ""  # the path of a text that continues
 
-    def takes(self, function: JsonObject) -> bool:
-        """Whether a piece is one of this call: it begins no other."""
+    def accepts(self, function: JsonObject) -> bool:
+        """Return True if a fragment belongs to this call: it has no other id and no other name."""
         call_id, name = string_of(function, "id"), string_of(function, "name")
-        return self.goes_on and all(
+        return self.is_open and all(
             known is None or known == self._function.get(field) for field, known in (("id", call_id), ("name", name))
         )
 
     def add(self, wire: JsonObject) -> None:
-        """One more piece, with the part it came in."""
+        """Add a fragment, given as its part."""
         function = object_of(wire.get("functionCall"))
-        self._beside |= without(wire, {"functionCall"})
-        self._function |= without(function, {"args", *_PIECES})
+        self._part_fields |= without(wire, {"functionCall"})
+        self._function |= without(function, {"args", *_PARTIAL_FIELDS})
         self.arguments |= object_of(function.get("args"))
-        for piece in objects_of(function.get("partialArgs")):
-            self._place(string_of(piece, "jsonPath") or "", piece)
-        self.goes_on = function.get("willContinue") is True
+        for value in objects_of(function.get("partialArgs")):
+            self._set(string_of(value, "jsonPath") or "", value)
+        self.is_open = function.get("willContinue") is True
 
     def wire(self) -> JsonObject:
-        """The part as it comes where calls come whole."""
-        return {"functionCall": {**self._function, "args": self.arguments}, **self._beside}
+        """Return the part of the complete call."""
+        return {"functionCall": {**self._function, "args": self.arguments}, **self._part_fields}
 
-    def _place(self, path: str, piece: JsonObject) -> None:
-        """Put a value where it stands; what is put into a text that goes on is its next piece."""
+    def _set(self, path: str, fragment: JsonObject) -> None:
+        """Set a value at its path, or append it to the open text there."""
         steps = _steps(path)
         node: JsonValue = self.arguments
         for step, following in itertools.pairwise(steps):
             node = _child(node, step, [] if isinstance(following, int) else {})
-        value: JsonValue = next((piece[name] for name in _VALUES if name in piece), None)
+        value: JsonValue = next((fragment[name] for name in _VALUES if name in fragment), None)
         for last in steps[-1:]:
             before = _child(node, last, None)
-            grows = path == self._growing and isinstance(before, str) and isinstance(value, str)
-            _put(node, last, f"{before}{value}" if grows else value)
-        self._growing = path if piece.get("willContinue") is True else ""
+            appends = path == self._open_text and isinstance(before, str) and isinstance(value, str)
+            _set_item(node, last, f"{before}{value}" if appends else value)
+        self._open_text = path if fragment.get("willContinue") is True else ""
 
 
 def _steps(path: str) -> list[str | int]:
-    """The names and positions of a path such as ``$.at[0].x``."""
+    """Return the names and positions of a path such as ``$.at[0].x``."""
     found = (_STEP.finditer(path[1:])) if path.startswith("$") else ()
     return [int(step[2]) if step[2] is not None else step[1] or step[3] or step[4] or "" for step in found]
 
 
-def _child(node: JsonValue, step: str | int, otherwise: JsonValue) -> JsonValue:
-    """What stands there, put there where nothing does; ``None`` where nothing can."""
+def _child(node: JsonValue, step: str | int, default: JsonValue) -> JsonValue:
+    """Return the item of a node, set to ``default`` if it is missing; ``None`` if the node cannot have it."""
     if isinstance(node, dict) and isinstance(step, str):
-        return node.setdefault(step, otherwise)
+        return node.setdefault(step, default)
     if isinstance(node, list) and isinstance(step, int):
         node.extend([None] * (step + 1 - len(node)))
         if node[step] is None:
-            node[step] = otherwise
+            node[step] = default
         return node[step]
     return None
 
 
-def _put(node: JsonValue, step: str | int, value: JsonValue) -> None:
+def _set_item(node: JsonValue, step: str | int, value: JsonValue) -> None:
     if isinstance(node, dict) and isinstance(step, str):
         node[step] = value
         return

@@ -1,4 +1,4 @@
-"""generateContent: a part of a turn in both directions, of answers and of history alike."""
+"""generateContent: a part of a turn in both directions, for answers and for history."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ _TYPE_OF_ENDING: Mapping[str, str] = {
     "csv": "text/csv",
     "html": "text/html",
 }
-"""A URL needs its type beside it; where the caller did not say, the URL's ending does."""
+"""A URL needs its media type; if the caller gave none, the ending of the URL decides."""
 
 
-# --- parts, of answers and of history alike
+# --- decoding
 
 
 def decode_part(wire: JsonObject, names: NameMap, family: str) -> tuple[Part, ...]:
-    """The part, and what seals it. An empty text without a signature is nothing."""
+    """Return the part and its seal; nothing for an empty text without a signature."""
     wire = {name: value for name, value in wire.items() if value is not None}
     if isinstance(wire.get("functionCall"), dict):
         return (_decode_call(wire, names, family),)
@@ -79,7 +79,7 @@ def decode_part(wire: JsonObject, names: NameMap, family: str) -> tuple[Part, ..
     media = decode_media(wire)
     bare: JsonObject = {name: value for name, value in wire.items() if name != SIGNATURE}
     if media is None or encode_part(media) != bare:
-        return (OpaquePart(family, wire),)  # it would not be written the same again
+        return (OpaquePart(family, wire),)  # it would be encoded differently
     return (media, *_seal(signature, family))
 
 

@@ -1,4 +1,4 @@
-"""generateContent: the hosts that speak it, as data, and the JSON Schema they take."""
+"""generateContent: the profiles of its hosts, and the JSON Schema that they accept."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sigwire.lm.codecs.shared.schema import SchemaRules, any_of_for_types, const
 __all__ = ["GEMINI", "VERTEX", "GeminiProfile"]
 
 
-def _null_out_of_enum(node: JsonObject) -> JsonObject:
-    """Enums hold strings and numbers here; a ``null`` among them becomes a type of its own."""
+def _split_null_enum(node: JsonObject) -> JsonObject:
+    """Write an enum with ``null`` as a union with the type null: enums of this wire hold strings and numbers only."""
     values = node.get("enum")
     if not isinstance(values, list) or None not in values or "anyOf" in node:
         return node
@@ -32,20 +32,20 @@ _KEYWORDS = frozenset(
     "$id $defs definitions $ref $anchor type format title description enum items prefixItems minItems maxItems minimum "
     "maximum anyOf oneOf properties additionalProperties required propertyOrdering default".split()
 )
-_REWRITES = (merge_all_of, const_to_enum, any_of_for_types, _null_out_of_enum)
-# ``default`` is read past, but recorded traffic has it everywhere: it is worth more to keep it than to warn of it.
+_REWRITES = (merge_all_of, const_to_enum, any_of_for_types, _split_null_enum)
+# The hosts ignore ``default``. It is kept: requests have it everywhere, and a warning for each would be noise.
 _OUTPUT = SchemaRules(keep=_KEYWORDS, rewrite=_REWRITES, ref_siblings=False, recursion="optional")
 
 
 @dataclass(frozen=True, kw_only=True)
 class GeminiProfile(WireProfile):
-    """How one host speaks generateContent. The defaults are generativelanguage.googleapis.com.
+    """One host of the generateContent wire. The defaults are generativelanguage.googleapis.com.
 
-    In ``path``, ``{version}`` is ``version``, or ``preview_version`` where a piece of the model's name is one of
-    ``preview_names``; ``{model}`` has its collection before it ("models/..."), ``{method}`` is whole or streaming.
-    ``options``: over the wire's table. ``efforts``: the thinking levels a model takes when its facts do not say.
-    ``announce_builtin``: whether tools that the provider runs have to be announced when they stand beside functions.
-    ``exclude_domains``: whether web search can leave out domains.
+    In ``path``, ``{version}`` is ``version``, or ``preview_version`` if a word of the model's name is in
+    ``preview_names``; ``{model}`` starts with its collection ("models/..."), ``{method}`` is whole or streaming.
+    ``options``: rows over the wire's table. ``efforts``: the thinking levels of models whose facts have none.
+    ``announce_builtin``: whether tools that the provider runs must be announced beside functions. ``exclude_domains``:
+    whether web search accepts domains to exclude.
     """
 
     family: str = "gemini"
@@ -54,7 +54,7 @@ class GeminiProfile(WireProfile):
     preview_version: str = "v1beta"
     preview_names: frozenset[str] = frozenset({"preview", "latest", "exp"})
     names: NameRules = NameRules(allowed="A-Za-z0-9_.:-", first="A-Za-z_", max_length=128)
-    # An empty text is what recorded requests without a user's word begin with; the models take it.
+    # Recorded requests without a user turn start with an empty text; the models accept it.
     history_rules: HistoryRules = HistoryRules(system="front", first_user="")
     tool_schema: SchemaRules = replace(_OUTPUT, root="object")
     output_schema: SchemaRules = _OUTPUT

@@ -1,8 +1,8 @@
-"""generateContent, streamed: each event has the shape of a whole reply and holds the next pieces of it.
+"""generateContent, streamed: each event has the shape of a whole reply and holds its next parts.
 
-Texts come in fragments and are joined, unless a part is signed: such a part stays as it came, for its signature is of
-this part alone. Calls come whole; on Vertex AI, where the caller asked for it, in ``fragments``. Counts are repeated, and
-the last ones are right. There is no end marker: an answer is whole when each candidate has its finish reason.
+Text deltas are joined, except a signed part, whose signature is valid for that part alone. Calls are whole; on Vertex AI
+they are fragments if the caller requests it (``partial_calls``). Token counts are repeated, and the last ones count. There
+is no end marker: an answer is complete when each candidate has its finish reason.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sigwire.core.messages import TextPart
 from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs.gemini.decoding import candidate_index, decode, decode_usage, error_in_success
-from sigwire.lm.codecs.gemini.merge import join_beside
+from sigwire.lm.codecs.gemini.merge import merge_members
 from sigwire.lm.codecs.gemini.partial_calls import FragmentedCall, is_fragment
 from sigwire.lm.codecs.gemini.parts import decode_part
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
@@ -29,41 +29,41 @@ FRAMING: Framing = "sse"
 
 
 def decoder(sent: EncodedRequest, target: Target[GeminiProfile]) -> ContentDecoder:
-    """A decoder for one streamed reply.
+    """Return a decoder for one streamed reply.
 
     >>> from sigwire.core.messages import Message
     >>> from sigwire.core.request import Request
     >>> from sigwire.lm.codecs.gemini import GEMINI, encode
     >>> target = Target("gemini", "m", GEMINI)
-    >>> reading = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
-    >>> piece = {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}
-    >>> [type(event).__name__ for event in reading.feed(piece) + reading.close()]
+    >>> stream = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
+    >>> event = {"candidates": [{"content": {"parts": [{"text": "Hi"}]}, "finishReason": "STOP"}]}
+    >>> [type(event).__name__ for event in stream.feed(event) + stream.close()]
     ['ResponseStart', 'TextDelta', 'ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
     """
     return ContentDecoder(sent, target)
 
 
 class _PartialCandidate:
-    """One candidate: what was told of it, its parts so far, and what stands beside them."""
+    """A partial candidate: its events, its parts, and its other members."""
 
     def __init__(self, number: int) -> None:
-        self.told = ChoiceEvents(number)
+        self.events = ChoiceEvents(number)
         self.content: JsonObject = {}
         self.parts: list[JsonValue] = []
-        self.beside: JsonObject = {}
-        self.open: JsonObject | None = None  # a text that may go on
-        self.pieces: list[str] = []
+        self.members: JsonObject = {}
+        self.text_fields: JsonObject | None = None  # of an open text part, besides its text
+        self.deltas: list[str] = []
         self.call: FragmentedCall | None = None
         self.call_ids: set[str] = set()
 
     def body(self) -> JsonObject:
-        """The candidate as a whole reply has it."""
+        """Return the candidate as in a whole reply."""
         content: JsonObject = {**self.content, "parts": self.parts} if self.parts else self.content
-        return {**self.beside, **({"content": content} if content else {})}
+        return {**self.members, **({"content": content} if content else {})}
 
 
 class ContentDecoder(StreamDecoder[GeminiProfile]):
-    """Events of one answer -> events of ours; raises ``LMError`` for an error among them, and for one that is cut off."""
+    """Events of one answer -> stream events. Raises ``LMError`` for an error event, and if the reply is truncated."""
 
     def __init__(self, sent: EncodedRequest, target: Target[GeminiProfile]) -> None:
         super().__init__(sent, target)
@@ -86,7 +86,7 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
             yield from self._update_usage(decode_usage(self._usage_counts))
 
     def _read_candidate(self, candidate: _PartialCandidate, wire: JsonObject) -> Iterator[StreamEvent]:
-        join_beside(candidate.beside, without(wire, {"content"}))
+        merge_members(candidate.members, without(wire, {"content"}))
         content = object_of(wire.get("content"))
         candidate.content |= without(content, {"parts"})
         for part in objects_of(content.get("parts")):
@@ -105,64 +105,64 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
             yield from self._whole_part(candidate, wire)
 
     def _read_text(self, candidate: _PartialCandidate, wire: JsonObject, text: str) -> Iterator[StreamEvent]:
-        beside = without(wire, {"text"})
-        plain = beside.keys() <= {"thought"}
-        if not text and plain:
+        fields = without(wire, {"text"})
+        is_plain = fields.keys() <= {"thought"}
+        if not text and is_plain:
             return
-        if not plain or beside != candidate.open:
+        if not is_plain or fields != candidate.text_fields:
             yield from self._end_part(candidate)
-            candidate.open = beside
-        candidate.pieces.append(text)
-        told = candidate.told
-        yield from told.emit_reasoning(text) if wire.get("thought") is True else told.emit_text(text)
-        if not plain:
+            candidate.text_fields = fields
+        candidate.deltas.append(text)
+        events = candidate.events
+        yield from events.emit_reasoning(text) if wire.get("thought") is True else events.emit_text(text)
+        if not is_plain:
             yield from self._end_part(candidate)
 
     def _end_part(self, candidate: _PartialCandidate) -> Iterator[StreamEvent]:
-        """The text that may have gone on is over, and so is the call."""
+        """End the open text or call."""
         if candidate.call is not None:
-            candidate.told.end_call(self._call_of(candidate, candidate.call.wire(), candidate.call.call_id))
+            candidate.events.end_call(self._call_of(candidate, candidate.call.wire(), candidate.call.call_id))
             candidate.call = None
-        if candidate.open is not None:
-            wire: JsonObject = {"text": "".join(candidate.pieces), **candidate.open}
-            candidate.open, candidate.pieces = None, []
+        if candidate.text_fields is not None:
+            wire: JsonObject = {"text": "".join(candidate.deltas), **candidate.text_fields}
+            candidate.text_fields, candidate.deltas = None, []
             yield from self._whole_part(candidate, wire)
 
     def _whole_part(self, candidate: _PartialCandidate, wire: JsonObject) -> Iterator[StreamEvent]:
         candidate.parts.append(wire)
         for part in decode_part(wire, self.sent.names, self.target.profile.family):
             if isinstance(part, TextPart):
-                candidate.told.end_text()
+                candidate.events.end_text()
             else:
-                yield from candidate.told.emit_part(part)
+                yield from candidate.events.emit_part(part)
 
     # --- calls
 
     def _read_call(self, candidate: _PartialCandidate, wire: JsonObject, function: JsonObject) -> Iterator[StreamEvent]:
-        if candidate.call is not None and candidate.call.takes(function):
+        if candidate.call is not None and candidate.call.accepts(function):
             yield from self._read_fragment(candidate, candidate.call, wire)
             return
         call_id = string_of(function, "id")
         if call_id is not None and call_id in candidate.call_ids:
-            return  # some proxies send again what they sent before
+            return  # some proxies repeat calls
         candidate.call_ids |= {call_id} if call_id else set()
         yield from self._end_part(candidate)
         numbered, name = self._assign_call_id(call_id), self.sent.names.decode(string_of(function, "name") or "")
-        yield from candidate.told.start_call(numbered, name)
+        yield from candidate.events.start_call(numbered, name)
         if is_fragment(function):
             candidate.call = FragmentedCall(numbered)
             yield from self._read_fragment(candidate, candidate.call, wire)
             return
         call = self._call_of(candidate, wire, numbered)
-        yield from candidate.told.emit_arguments(call.raw_arguments or dumps(call.arguments))
-        candidate.told.end_call(call)
+        yield from candidate.events.emit_arguments(call.raw_arguments or dumps(call.arguments))
+        candidate.events.end_call(call)
 
     def _read_fragment(
         self, candidate: _PartialCandidate, call: FragmentedCall, wire: JsonObject
     ) -> Iterator[StreamEvent]:
         call.add(wire)
-        if not call.goes_on:
-            yield from candidate.told.emit_arguments(dumps(call.arguments))
+        if not call.is_open:
+            yield from candidate.events.emit_arguments(dumps(call.arguments))
             yield from self._end_part(candidate)
 
     def _call_of(self, candidate: _PartialCandidate, wire: JsonObject, call_id: str) -> ToolCall:
@@ -175,12 +175,17 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
 
     def _end(self) -> Iterator[StreamEvent]:
         ordered = [self._candidates[index] for index in sorted(self._candidates)]
-        blocked = not ordered and string_of(self._body.get("promptFeedback"), "blockReason") is not None
-        if not blocked and (not ordered or not all(string_of(one.beside, "finishReason") for one in ordered)):
+        is_blocked = string_of(self._body.get("promptFeedback"), "blockReason") is not None
+        is_complete = all(string_of(each.members, "finishReason") for each in ordered)
+        if not (is_complete if ordered else is_blocked):
             raise self._truncation_error()
         for candidate in ordered:
             yield from self._end_part(candidate)
-        candidates: JsonObject = {"candidates": [candidate.body() for candidate in ordered]} if ordered else {}
-        counts: JsonObject = {"usageMetadata": self._usage_counts} if self._usage_counts else {}
-        response = decode({**self._body, **candidates, **counts}, self.sent, self.target)
-        yield from self._end_response(response, [candidate.told for candidate in ordered] or [ChoiceEvents(0)])
+        members: JsonObject = {
+            "candidates": [candidate.body() for candidate in ordered],
+            "usageMetadata": self._usage_counts,
+        }
+        response = decode(
+            {**self._body, **{name: members[name] for name in members if members[name]}}, self.sent, self.target
+        )
+        yield from self._end_response(response, [candidate.events for candidate in ordered] or [ChoiceEvents(0)])

@@ -1,4 +1,4 @@
-"""generateContent: every option, built-in tool, finish reason, count and error, by the wire's name."""
+"""generateContent: every option, built-in tool, finish reason, token count and error, by the wire's name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sigwire.errors import (
     LMTimeoutError,
     LMUnsupportedModelError,
 )
-from sigwire.lm.codecs.shared.errors import ErrorRule
+from sigwire.lm.codecs.shared.errors import KEY_HINT, ErrorRule
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-def _listed(value: JsonValue) -> JsonValue:
+def _to_list(value: JsonValue) -> JsonValue:
     return value if isinstance(value, list) else [value]
 
 
@@ -45,7 +45,7 @@ OPTIONS: OptionTable = {
     "reasoning": Skip(),
     "seed": Place("generationConfig.seed"),
     "service_tier": Place("serviceTier"),
-    "stop": Place("generationConfig.stopSequences", _listed),
+    "stop": Place("generationConfig.stopSequences", _to_list),
     "temperature": Place("generationConfig.temperature"),
     "top_k": Place("generationConfig.topK"),
     "top_logprobs": Place("generationConfig.logprobs"),
@@ -70,7 +70,7 @@ BUILTIN: Mapping[str, str] = {
         )
     },
 }
-"""Tools that the provider runs: our kind, or its own, to its key in ``tools``."""
+"""Tools that the provider runs: the canonical kind, or that of the provider, to the key in ``tools``."""
 
 MODES: Mapping[str, str] = {"auto": "AUTO", "required": "ANY", "none": "NONE"}
 
@@ -83,7 +83,7 @@ _FAILED = (
     "NO_IMAGE IMAGE_OTHER LANGUAGE"
 ).split()
 CONTINUED = "CONTINUATION"
-"""The finish reason of a reply that another one goes on from."""
+"""The finish reason of a reply that needs a continuation."""
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
     "STOP": "stop",
@@ -92,7 +92,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     **dict.fromkeys(_FILTERED, "content_filter"),
     **dict.fromkeys(_FAILED, "error"),
 }
-"""What is missing here (OTHER, unspecified, new words) is read off the content."""
+"""For any other reason (OTHER, unspecified, new ones) the content decides."""
 
 USAGE: Mapping[str, tuple[str, ...]] = {
     "input_tokens": ("promptTokenCount", "toolUsePromptTokenCount"),
@@ -100,20 +100,19 @@ USAGE: Mapping[str, tuple[str, ...]] = {
     "cached_tokens": ("cachedContentTokenCount",),
     "reasoning_tokens": ("thoughtsTokenCount",),
 }
-"""Our counts as sums of the wire's: it counts results of built-in tools beside the prompt, thoughts beside the answer."""
+"""Canonical counts as sums: the wire counts results of built-in tools beside the prompt, thoughts beside the answer."""
 
 UNSIGNED = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
-"""The stand-in signature for calls that Gemini did not make: ``skip_thought_signature_validator``, as bytes are sent."""
+"""The stand-in signature for calls of other providers: ``skip_thought_signature_validator`` in base64."""
 
-_KEY_HINT = "Check the API key and what it may do."
 ERRORS: tuple[ErrorRule, ...] = (
-    ErrorRule(LMAuthenticationError, codes=frozenset({"api_key_invalid"}), hint=_KEY_HINT),
-    ErrorRule(LMAuthenticationError, frozenset({400}), texts=("api key not valid", "api key expired"), hint=_KEY_HINT),
+    ErrorRule(LMAuthenticationError, codes=frozenset({"api_key_invalid"}), hint=KEY_HINT),
+    ErrorRule(LMAuthenticationError, frozenset({400}), texts=("api key not valid", "api key expired"), hint=KEY_HINT),
     ErrorRule(
         LMBillingError,
         frozenset({429}),
         codes=frozenset({"quota_per_day"}),
-        hint="The day's quota is used up; trying again before tomorrow does not help.",
+        hint="The quota of the day is used up; a retry before tomorrow does not help.",
     ),
     ErrorRule(
         LMBillingError,
@@ -126,19 +125,19 @@ ERRORS: tuple[ErrorRule, ...] = (
         LMAuthenticationError,
         frozenset({400}),
         codes=frozenset({"failed_precondition"}),
-        hint="The service is not open to this project or region as it is; billing may have to be enabled.",
+        hint="The service is not available to this project or region; billing may have to be enabled.",
     ),
     ErrorRule(
         LMInvalidRequestError,
         frozenset({400}),
         texts=("missing a thought_signature",),
-        hint="Put each answer into the history as it came (choice.message()), signatures and all.",
+        hint="Put each answer into the history unchanged, with its signatures: choice.message().",
     ),
     ErrorRule(
         LMInvalidRequestError,
         frozenset({400}),
         texts=("thought signature", "thought_signature"),
-        hint="Signatures hold for the model, key and route that made them; leave those of others out of the history.",
+        hint="A signature is valid for the model, key and route that made it; leave others out of the history.",
     ),
     ErrorRule(
         LMUnsupportedModelError,
@@ -150,6 +149,4 @@ ERRORS: tuple[ErrorRule, ...] = (
 
 
 JSON_TYPE = "application/json"
-
-
 SIGNATURE = "thoughtSignature"

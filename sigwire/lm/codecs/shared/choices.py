@@ -50,10 +50,11 @@ def resolve_finish(
     return known, calls, ()
 
 
-def number_parts(parts: Sequence[Part], taken: Iterable[str]) -> tuple[Part, ...]:
-    """Return the parts with synthetic ids for calls without an id. ``taken``: ids that are in use."""
-    calls = iter(number_calls((part for part in parts if isinstance(part, ToolCall)), taken))
-    return tuple(next(calls) if isinstance(part, ToolCall) else part for part in parts)
+def number_parts(parts: Sequence[Part], taken: Iterable[str]) -> tuple[list[Part], tuple[ToolCall, ...]]:
+    """Return the parts and their calls, with synthetic ids for calls without an id. ``taken``: ids that are in use."""
+    calls = number_calls((part for part in parts if isinstance(part, ToolCall)), taken)
+    remaining = iter(calls)
+    return [next(remaining) if isinstance(part, ToolCall) else part for part in parts], calls
 
 
 def choice_of(text: str, parts: Iterable[Part], calls: Sequence[ToolCall], **rest: Any) -> Choice:

@@ -330,7 +330,7 @@ def test_recursion_is_sent_where_it_may_end_and_told_in_words_with_its_path_wher
     assert told.body["generationConfig"] == {"responseMimeType": "application/json"}
     assert json.dumps(endless, separators=(",", ":")) in str(told.body["systemInstruction"])
     (warning,) = told.warnings
-    assert re.search("the output 'response'.* at .*recursive in required properties.* in words", warning.detail)
+    assert re.search("the output 'response'.* at .*recursive in required properties.* An instruction requests it", warning.detail)
 
 
 def test_a_tool_whose_arguments_are_endless_is_refused_with_the_path() -> None:
