@@ -183,26 +183,29 @@ def _encode_tools(
     """Return ``tools`` and ``toolConfig``. The choice is about functions only; "none" drops built-in tools."""
     builtin = () if tools.choice == "none" else tools.builtin
     has_both = bool(builtin and tools.functions)
-    require_feature(
-        target.facts.builtin_with_functions or not has_both, "built-in tools beside functions", target, _NOT_BOTH
-    )
+    can_send = target.facts.builtin_with_functions or not has_both
+    require_feature(can_send, "built-in tools beside functions", target, _NOT_BOTH)
     choice, narrowed, warnings = _encode_choice(tools, thinks, target)
     sent: list[JsonValue] = []
     for kind, settings in builtin:
-        key, wire, lost = _encode_builtin(kind, settings, target)
-        sent.append({key: wire})
+        wire, lost = _encode_builtin(kind, settings, target)
+        sent.append(wire)
         warnings += lost
-    if functions := tools.allowed_functions() if narrowed else tools.functions:
+    functions = tools.allowed_functions() if narrowed else tools.functions
+    if functions:
         sent.append({"functionDeclarations": [*encode_functions(functions, _encode_function)]})
-        if parallel is False and tools.choice != "none":
-            detail = "cannot be kept from calling several tools at once."
-            warnings += (target_warning("parallel_tool_calls", target, detail),)
-    announced: JsonObject = (
-        {"includeServerSideToolInvocations": True} if has_both and target.profile.announce_builtin else {}
-    )
+    if functions and parallel is False and tools.choice != "none":
+        detail = "cannot be kept from calling several tools at once."
+        warnings += (target_warning("parallel_tool_calls", target, detail),)
+    config = _tool_config(choice, has_both, target)
+    return {**({"tools": sent} if sent else {}), **({"toolConfig": config} if config else {})}, warnings
+
+
+def _tool_config(choice: JsonObject, has_both: bool, target: Target[GeminiProfile]) -> JsonObject:
     config: JsonObject = {"functionCallingConfig": choice} if choice else {}
-    wires: JsonObject = {"tools": sent, "toolConfig": {**config, **announced}}
-    return {name: wire for name, wire in wires.items() if wire}, warnings
+    if has_both and target.profile.announce_builtin:
+        config["includeServerSideToolInvocations"] = True
+    return config
 
 
 _NOT_BOTH = "Offer one kind at a time, or use a newer model."
@@ -240,21 +243,17 @@ def _is_empty(schema: JsonObject) -> bool:
 
 def _encode_builtin(
     kind: str, settings: JsonObject, target: Target[GeminiProfile]
-) -> tuple[str, JsonObject, tuple[LMWarning, ...]]:
-    key = BUILTIN.get(kind)
-    require_feature(key is not None, f"the built-in tool {kind!r}", target, f"It has {', '.join(sorted(BUILTIN))}.")
+) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+    key = BUILTIN.get(kind, "")
+    require_feature(bool(key), f"the built-in tool {kind!r}", target, f"It has {', '.join(sorted(BUILTIN))}.")
     if kind != "web_search":
-        return cast(str, key), settings, ()
-    require_feature(
-        not settings.get("allowed_domains"), "a web search limited to domains", target, "Name them in the question."
-    )
-    blocked = settings.get("blocked_domains")
-    require_feature(
-        not blocked or target.profile.exclude_domains, "a web search without some domains", target, "Vertex AI has one."
-    )
+        return {key: settings}, ()
+    allowed, blocked = settings.get("allowed_domains"), settings.get("blocked_domains")
+    require_feature(not allowed, "a web search limited to domains", target, "Name them in the question.")
+    can_exclude = target.profile.exclude_domains or not blocked
+    require_feature(can_exclude, "a web search without some domains", target, "Vertex AI has one.")
     lost = [name for name in ("max_uses", "user_location") if settings.get(name)]
-    return (
-        cast(str, key),
-        {"excludeDomains": blocked} if blocked else {},
-        tuple(LMWarning("web_search", f"{target.provider} has no place for {name}; it was left out.") for name in lost),
-    )
+    warnings = [
+        LMWarning("web_search", f"{target.provider} has no place for {name}; it was left out.") for name in lost
+    ]
+    return {key: {"excludeDomains": blocked} if blocked else {}}, tuple(warnings)
