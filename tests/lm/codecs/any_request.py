@@ -1,6 +1,6 @@
-"""Any request, whether a wire has a place for it or not: what the properties of every codec are asked of.
+"""Any request, supported by a wire or not: the input of the property tests of every codec.
 
-Each codec's tests say which parts a turn may hold and which options there are (``requests_of``); the rest is the same for all.
+The tests of each codec define which parts a turn may hold and which options exist (``requests_of``); the rest is the same for all.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def requests_of(
 
 
 def attempt(codec: Codec[Any], request: Request, to: Target[Any]) -> EncodedRequest | str:
-    """What would be sent, or why nothing can be."""
+    """Return the encoded request, or the text of the error."""
     try:
         return codec.encode(request, to)
     except CallerError as error:

@@ -1,4 +1,4 @@
-"""What the tests of the codecs share: a request encoded and left as it was, and what was said in passing."""
+"""Shared by the tests of the codecs: encode a request unchanged, features of warnings, results of calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, Target
 def encoded_untouched(
     codec: Codec[Any], request: Request, target: Target[Any], *, stream: bool = False
 ) -> EncodedRequest:
-    """Encode, checking that neither the request nor anything in it was changed."""
+    """Encode, and check that encoding did not change the request."""
     before = copy.deepcopy(request)
     sent = codec.encode(request, target, stream=stream)
     assert request == before

@@ -1,4 +1,4 @@
-"""Request bodies read back, shared by all wires: content parts by a table, and results that say in text that they failed."""
+"""Request bodies read back, shared by all wires: content parts by a table, and results with an error mark in the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of streamed replies share: a decoder fed to its end, texts cut anywhere, and hostile events."""
+"""Shared by the tests of streamed replies: a decoder fed to its end, texts cut anywhere, and hostile events."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ASKED = Request((Message.user("q"),))
 def told(
     codec: StreamingCodec[Any], target: Target[Any], events: Iterable[JsonValue], request: Request = ASKED
 ) -> list[StreamEvent]:
-    """Everything a decoder tells of these events, to the end of the answer."""
+    """Return all stream events of a decoder, to the end of the answer."""
     decoder = codec.decoder(codec.encode(request, target, stream=True), target)
     return [*(ours for event in events for ours in decoder.feed(event)), *decoder.close()]
 
@@ -38,7 +38,7 @@ def sent_to(codec: StreamingCodec[Any], target: Target[Any]) -> EncodedRequest:
 
 
 def cuts(text: str) -> st.SearchStrategy[list[str]]:
-    """The text in pieces, cut anywhere; an empty piece now and then."""
+    """Cut the text anywhere, sometimes into empty chunks."""
     places = st.lists(st.integers(0, len(text)), max_size=4).map(sorted)
     return places.map(lambda at: [text[a:b] for a, b in zip([0, *at], [*at, len(text)], strict=True)])
 
@@ -81,7 +81,7 @@ def _damaged(draw: st.DrawFn, value: Any) -> Any:
 
 
 def only_our_errors(codec: StreamingCodec[Any], target: Target[Any], events: Iterable[JsonValue]) -> None:
-    """Whatever comes, an answer or an ``LMError`` that keeps what was told comes out."""
+    """Check that any events give an answer, or an ``LMError`` with the partial response."""
     try:
         came = streamed(codec, target, events)
     except LMError as error:

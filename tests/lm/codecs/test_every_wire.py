@@ -1,4 +1,4 @@
-"""Properties that hold on all wires: what a codec encodes the provider takes, and what it said it reads again in its own words.
+"""Properties of all wires: the provider accepts what a codec encodes, and reads back its own answers from history.
 
 The provider's side is ``FakeProvider``'s: its readers refuse what the provider would refuse, and share no code with the codecs.
 Whole bodies, dialects and rare parts are each codec's own tests.
@@ -33,7 +33,7 @@ from sigwire.testing.wire import FakeWire, IdSequence, ParsedRequest, ReceivedRe
 
 @dataclass(frozen=True, repr=False)
 class Pair:
-    """One wire: our codec for a model, and the provider's side of it. ``thinks``: whether thinking is sent back."""
+    """One wire: the codec for a model, and the provider's side. ``thinks``: whether thinking is sent back."""
 
     codec: Codec[Any]
     target: Target[Any]
@@ -51,7 +51,7 @@ class Pair:
         return f"{self.target.provider}/{self.target.model}"
 
     def read(self, sent: EncodedRequest) -> ParsedRequest:
-        """What the provider reads, through bytes."""
+        """Return the request as the provider reads it, through bytes."""
         body = json.loads(json.dumps(sent.body).encode())
         exchange = ReceivedRequest("POST", self.provider.base + sent.path, sent.query, sent.headers)
         return self.provider.read(RequestNode(body), exchange)
@@ -243,7 +243,7 @@ requests = st.builds(
 
 
 def attempt(pair: Pair, request: Request) -> EncodedRequest | str:
-    """The encoded request, or what the error says."""
+    """Return the encoded request, or the text of the error."""
     try:
         return pair.codec.encode(request, pair.target)
     except UnsupportedFeature as error:
@@ -271,7 +271,7 @@ def test_any_valid_request_is_one_that_the_provider_takes_or_an_error_that_names
     assert [result.id for message in read.messages for result in message.tool_results] == ids
 
 
-# --- what was said comes back ------------------------------------------------------------------------------------------------
+# --- answers in history ------------------------------------------------------------------------------------------------------
 
 TOOLS = (spec("f", {"type": "object", "properties": {}}), spec("g", {"type": "object", "properties": {}}))
 calls = st.builds(lambda name, given: ToolCall("", name, given), st.sampled_from("fg"), arguments)
@@ -316,7 +316,7 @@ def _stored(message: Message) -> Message:
 
 
 def spoken(parts: tuple[Part, ...], thinks: bool) -> list[object]:
-    """What a turn says, without the ids."""
+    """Return the content of a turn without ids."""
     shown: list[object] = []
     for part in parts:
         if isinstance(part, ThinkingPart | OpaquePart):
@@ -330,7 +330,7 @@ def spoken(parts: tuple[Part, ...], thinks: bool) -> list[object]:
 
 
 def _summary(part: OpaquePart) -> str:
-    """What a reasoning item says, on the wire that has items."""
+    """Return the summary of a reasoning item, on the wire that has items."""
     assert isinstance(part.data, dict)
     summary: Any = part.data["summary"]
     return "".join(piece["text"] for piece in summary)
@@ -348,7 +348,7 @@ def check(dialogue: Dialogue) -> None:
 
 @EVERY_WIRE
 @given(said=st.lists(answers(), min_size=1, max_size=3))
-def test_answers_put_into_history_are_read_as_they_were_said(pair: Pair, said: list[tuple[Part, ...]]) -> None:
+def test_answers_put_into_history_are_read_back_equal(pair: Pair, said: list[tuple[Part, ...]]) -> None:
     dialogue = Dialogue(pair)
     for answer in said:
         dialogue.go_on(answer)

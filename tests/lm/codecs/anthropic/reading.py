@@ -83,7 +83,7 @@ def _read_cache(mark: JsonValue) -> JsonValue:
 
 
 def _read_reasoning(rest: JsonObject) -> tuple[JsonValue, JsonObject]:
-    """The word or the budget that was asked for, and the fields that say more than that."""
+    """Return the requested effort or budget, and the fields that hold more than that."""
     thinking, config = rest.get("thinking"), rest.get("output_config")
     if not isinstance(thinking, dict):
         return None, rest
@@ -220,7 +220,7 @@ def _read_result(block: JsonObject, names: Mapping[str, str], dialect: MessagesP
 
 
 def _result_part(block: JsonObject, dialect: MessagesProfile) -> MediaPart:
-    """A part of a result; what is none of ours is kept as its JSON text."""
+    """Return a part of a result; a block without a canonical part becomes its JSON text."""
     parts = _read_exactly(block, "user", dialect)
     if len(parts) == 1 and isinstance(parts[0], TextPart | ImagePart | FilePart):
         return parts[0]

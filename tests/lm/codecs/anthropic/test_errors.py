@@ -1,4 +1,4 @@
-"""Anthropic Messages: errors told apart."""
+"""Anthropic Messages: errors classified."""
 
 from __future__ import annotations
 

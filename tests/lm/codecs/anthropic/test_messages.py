@@ -1,4 +1,4 @@
-"""Anthropic Messages: what is said, and how it is written, both ways."""
+"""Anthropic Messages: conversations encoded, and read back."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_row_7_a_later_system_turn_is_moved_to_the_front() -> None:
     assert features(sent.warnings) == ["system"]
 
 
-def test_row_7_a_later_system_turn_stays_where_the_model_takes_it() -> None:
+def test_row_7_later_system_turn_is_kept_if_the_model_accepts_later_turns() -> None:
     asked = (Message.system("S"), ASKED, Message.system("T"), Message.assistant("a"), Message.user("r"))
     sent = encoded(Request(asked), target(later_system=True))
     assert sent.body == body(
@@ -253,7 +253,7 @@ REFUSED: dict[str, tuple[Message, str]] = {
 
 
 @pytest.mark.parametrize(("message", "said"), REFUSED.values(), ids=REFUSED)
-def test_what_has_no_place_is_refused_before_it_is_sent(message: Message, said: str) -> None:
+def test_unsupported_part_is_refused_before_sending(message: Message, said: str) -> None:
     with pytest.raises(UnsupportedFeature, match=said) as caught:
         encoded(Request((ASKED, message)))
     assert "anthropic/m" in str(caught.value)
@@ -267,7 +267,7 @@ BEGUN: dict[str, Message] = {
 
 
 @pytest.mark.parametrize("begun", BEGUN.values(), ids=BEGUN)
-def test_an_answer_that_is_begun_is_refused_by_models_that_do_not_go_on_with_one(begun: Message) -> None:
+def test_prefill_is_refused_for_models_without_prefill(begun: Message) -> None:
     assert wire_messages(ASKED, begun)[0][-1]["role"] == "assistant"
     with pytest.raises(
         UnsupportedFeature, match=r"anthropic/m has no place for an answer to continue\. .* a user turn"
@@ -275,13 +275,13 @@ def test_an_answer_that_is_begun_is_refused_by_models_that_do_not_go_on_with_one
         encoded(Request((ASKED, begun)), target(prefill=False))
 
 
-def test_a_turn_that_was_paused_and_one_with_calls_are_no_begun_answers() -> None:
+def test_paused_turn_and_turn_with_calls_are_no_prefill() -> None:
     search = OpaquePart("anthropic", {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}})
     for turn in (Message("assistant", (TextPart("So"), search)), Message.assistant("So", tool_calls=[CALL])):
         assert encoded(Request((ASKED, turn)), target(prefill=False)).body["messages"]
 
 
-def test_row_10_a_host_without_images_refuses_them() -> None:
+def test_row_10_host_without_images_refuses_images() -> None:
     with pytest.raises(UnsupportedFeature, match="image input"):
         encoded(Request((Message("user", (PNG,)),)), target(replace(ANTHROPIC, media=frozenset())))
 
@@ -393,7 +393,7 @@ def test_a_result_that_is_json_is_sent_as_compact_text() -> None:
     assert wire[2] == user({**WIRE_OK, "content": '{"é":[1]}'})
 
 
-def test_what_we_do_not_model_is_read_into_opaque_parts_and_extra_body_and_written_again() -> None:
+def test_unmodelled_fields_are_read_into_opaque_parts_and_extra_body_and_encoded_again() -> None:
     upload: JsonObject = {"type": "container_upload", "file_id": "file_1"}
     odd: JsonObject = {"type": "image", "source": {"type": "file", "file_id": "file_2"}}
     empty = text("")

@@ -253,7 +253,7 @@ def test_an_option_without_a_place_is_refused(options: JsonObject, named: str) -
     assert caught.value.option == named
 
 
-def test_metadata_beside_the_users_id_is_refused() -> None:
+def test_metadata_other_than_user_id_is_refused() -> None:
     with pytest.raises(UnsupportedFeature, match="metadata 'team'"):
         encoded(Request((ASKED,), options={"metadata": {"team": "t"}}))
     with pytest.raises(InputError, match="metadata must be an object"):
@@ -273,7 +273,7 @@ def test_row_1_the_path_is_under_a_base_without_v1_and_row_2_the_version_is_a_he
     assert encoded(Request((ASKED,)), target(newer)).headers == {"anthropic-version": "2026-10-21"}
 
 
-def test_row_50_a_beta_header_is_sent_beside_the_version() -> None:
+def test_row_50_beta_header_is_sent_with_the_version() -> None:
     sent = encoded(Request((ASKED,), options={"extra_headers": {"anthropic-beta": "a,b"}}))
     assert sent.headers == {"anthropic-version": "2023-06-01", "anthropic-beta": "a,b"}
 
@@ -293,7 +293,7 @@ def test_row_34_structured_output_and_row_35_its_name_is_dropped() -> None:
     assert read_request(sent.body).response_format == ResponseFormat(CLOSED)
 
 
-def test_row_34_structured_output_beside_an_effort() -> None:
+def test_row_34_structured_output_is_sent_with_an_effort() -> None:
     request = Request((ASKED,), response_format=ResponseFormat(SCHEMA), options={"reasoning": "low"})
     sent = encoded(request)
     assert sent.body == body(WIRE_ASKED, thinking=ADAPTIVE, output_config={**FORMAT, "effort": "low"})
@@ -392,7 +392,7 @@ NOT_SENT: dict[str, tuple[JsonObject, str]] = {
 
 
 @pytest.mark.parametrize(("schema", "why"), NOT_SENT.values(), ids=NOT_SENT)
-def test_an_output_schema_that_would_lose_data_is_said_in_words(schema: JsonObject, why: str) -> None:
+def test_output_schema_that_would_lose_data_becomes_an_instruction(schema: JsonObject, why: str) -> None:
     sent = encoded(Request((ASKED,), response_format=ResponseFormat(schema)))
     assert sent.body == body(WIRE_ASKED, system=in_words(schema))
     assert features(sent.warnings) == ["response_format"]

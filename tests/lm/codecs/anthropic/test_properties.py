@@ -102,7 +102,7 @@ def blocks_of(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @given(requests, targets)
-def test_what_is_sent_keeps_the_providers_rules_on_turns(request: Request, to: Target[MessagesProfile]) -> None:
+def test_encoded_turns_keep_the_rules_of_the_provider(request: Request, to: Target[MessagesProfile]) -> None:
     sent = attempt(anthropic, replace(request, options={}), to)
     if isinstance(sent, str):
         return
@@ -180,7 +180,7 @@ def test_answers_put_into_history_are_sent_as_they_came(answers: list[list[dict[
 
 
 @given(requests)
-def test_what_was_sent_is_read_and_sent_again(request: Request) -> None:
+def test_encoded_request_is_equal_when_read_and_encoded_again(request: Request) -> None:
     sent = attempt(anthropic, replace(request, options={}, response_format=None), target())
     if isinstance(sent, str):
         return

@@ -1,4 +1,4 @@
-"""Anthropic Messages: replies read, and put back into history."""
+"""Anthropic Messages: replies decoded, and sent back in history."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ def test_an_invented_id_does_not_repeat_one_of_the_conversation() -> None:
     assert [call.id for call in calls] == ["call_1", "call_2"]
 
 
-def test_what_encode_warned_of_is_on_the_response() -> None:
+def test_warnings_of_encode_are_on_the_response() -> None:
     sent = encoded(Request((ASKED,), options={"seed": 1}))
     assert features(anthropic.decode(answer(text("Hi")), sent, target()).warnings) == ["seed"]
 

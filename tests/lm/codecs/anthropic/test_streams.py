@@ -1,4 +1,4 @@
-"""Anthropic Messages, streamed: whole transcripts, every kind of event, and the same answer as in one piece."""
+"""Anthropic Messages, streamed: whole transcripts, every kind of event, and the same answer as in a whole reply."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ TRANSCRIPT: list[JsonObject] = [
 ]
 
 
-def test_a_whole_transcript_is_told_event_by_event() -> None:
+def test_transcript_is_emitted_event_by_event() -> None:
     events = told(anthropic, TARGET, TRANSCRIPT)
     raw = events[-1].raw if isinstance(events[-1], ev.ResponseEnd) else None
     assert events == [
@@ -117,7 +117,7 @@ def test_a_whole_transcript_is_told_event_by_event() -> None:
     }  # fmt: skip
 
 
-def test_each_event_is_told_before_the_next_one_is_read() -> None:
+def test_each_event_is_emitted_before_the_next_is_read() -> None:
     decoder = anthropic.decoder(sent_to(anthropic, TARGET), TARGET)
     said = [decoder.feed(event) for event in TRANSCRIPT]
     assert [len(ours) for ours in said] == [2, 0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 1, 0, 1, 1, 0, 2, 0, 1, 0]
@@ -247,7 +247,7 @@ OVERLOADED: JsonObject = {
 }  # fmt: skip
 
 
-def test_row_70_an_error_in_the_stream_is_told_apart_by_its_type_and_keeps_what_came() -> None:
+def test_row_70_error_in_the_stream_is_classified_by_type_and_keeps_the_partial_response() -> None:
     with pytest.raises(LMServerError, match="Overloaded") as caught:
         told(anthropic, TARGET, [*TRANSCRIPT[:10], OVERLOADED])
     error = caught.value
@@ -283,7 +283,7 @@ def test_row_67_the_end_marker_may_be_missing() -> None:
     assert streamed(anthropic, TARGET, TRANSCRIPT[:-1]) == streamed(anthropic, TARGET, TRANSCRIPT)
 
 
-def test_row_69_a_reply_in_one_piece_is_read_as_it_is() -> None:
+def test_row_69_whole_reply_in_place_of_a_stream_is_decoded() -> None:
     body: JsonObject = {"type": "message", "content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn"}
     assert streamed(anthropic, TARGET, [body]) == anthropic.decode(body, sent_to(anthropic, TARGET), TARGET)
 
@@ -292,7 +292,7 @@ def test_the_events_in_one_array_are_the_same_answer() -> None:
     assert streamed(anthropic, TARGET, [[*TRANSCRIPT]]) == streamed(anthropic, TARGET, TRANSCRIPT)
 
 
-def test_words_in_place_of_events_are_an_error_that_shows_them() -> None:
+def test_text_in_place_of_events_is_an_error_with_that_text() -> None:
     with pytest.raises(LMServerError, match="Bad gateway"):
         told(anthropic, TARGET, ["<html><title>Bad gateway</title></html>"])
 
@@ -388,13 +388,13 @@ def block_in_events(draw: st.DrawFn, index: int, block: dict[str, Any]) -> list[
 
 
 @given(st.data(), bodies)
-def test_a_streamed_answer_is_the_same_as_in_one_piece(data: st.DataObject, body: dict[str, Any]) -> None:
+def test_streamed_answer_equals_the_whole_reply(data: st.DataObject, body: dict[str, Any]) -> None:
     events = data.draw(in_events(body))
     assert streamed(anthropic, TARGET, events) == anthropic.decode(body, sent_to(anthropic, TARGET), TARGET)
 
 
 @given(st.data(), bodies)
-def test_what_was_streamed_goes_back_as_it_came(data: st.DataObject, body: dict[str, Any]) -> None:
+def test_streamed_answer_is_sent_back_unchanged(data: st.DataObject, body: dict[str, Any]) -> None:
     history = (Message.user("q"), streamed(anthropic, TARGET, data.draw(in_events(body))).choices[0].message())
     whole = anthropic.decode(body, sent_to(anthropic, TARGET), TARGET).choices[0].message()
     assert anthropic.encode(Request(history), TARGET) == anthropic.encode(Request((history[0], whole)), TARGET)
@@ -409,7 +409,7 @@ WORDS = (
 
 
 @given(hostile(WORDS))
-def test_whatever_comes_only_our_errors_come_out(events: list[Any]) -> None:
+def test_hostile_events_raise_documented_errors_only(events: list[Any]) -> None:
     only_our_errors(anthropic, TARGET, events)
 
 
@@ -417,7 +417,7 @@ shuffled = st.lists(st.sampled_from([*TRANSCRIPT, *BLOCKS["citations go with the
 
 
 @given(shuffled)
-def test_events_in_any_order_give_only_our_errors(events: list[JsonObject]) -> None:
+def test_shuffled_events_raise_documented_errors_only(events: list[JsonObject]) -> None:
     only_our_errors(anthropic, TARGET, events)
 
 
@@ -431,5 +431,5 @@ def test_events_in_any_order_give_only_our_errors(events: list[JsonObject]) -> N
         ]
     )
 )
-def test_a_damaged_stream_gives_only_our_errors(events: list[Any]) -> None:
+def test_damaged_stream_raises_documented_errors_only(events: list[Any]) -> None:
     only_our_errors(anthropic, TARGET, events)

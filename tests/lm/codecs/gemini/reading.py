@@ -154,7 +154,7 @@ def _read_function(declared: JsonObject) -> JsonObject:
 
 
 def _with_small_types(schema: JsonValue) -> JsonValue:
-    """OpenAPI's dialect, which ``parameters`` speaks, shouts its types."""
+    """Return the schema with types in lower case: ``parameters`` has OpenAPI's upper case."""
     if isinstance(schema, list):
         return [_with_small_types(item) for item in schema]
     if not isinstance(schema, dict):

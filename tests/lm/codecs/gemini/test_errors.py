@@ -1,4 +1,4 @@
-"""Gemini: errors told apart."""
+"""Gemini: errors classified."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_errors(wire: JsonObject, kind: type[errors.LMError], retryable: bool, c
     assert str(message).rstrip(".") in error.message
 
 
-def test_a_missing_signature_says_how_to_keep_it() -> None:
+def test_missing_signature_error_explains_how_to_keep_signatures() -> None:
     for name, words in (("a signature is missing", "choice.message()"), ("a signature of another key", "route")):
         error = gemini.decode_error(400, {}, json.dumps(ERRORS[name][0]), target())
         assert words in error.message

@@ -1,4 +1,4 @@
-"""Gemini: what is said, and how it is written, both ways."""
+"""Gemini: conversations encoded, and read back."""
 
 from __future__ import annotations
 
@@ -346,7 +346,7 @@ ONE_WAY: dict[str, tuple[Target[GeminiProfile], tuple[Message, ...], JsonObject,
 
 
 @pytest.mark.parametrize(("to", "messages", "wire", "warned"), ONE_WAY.values(), ids=ONE_WAY)
-def test_what_is_changed_on_the_way_out(
+def test_encode_changes_parts_without_a_place(
     to: Target[GeminiProfile], messages: tuple[Message, ...], wire: JsonObject, warned: list[str]
 ) -> None:
     sent = encoded(Request(messages), to)

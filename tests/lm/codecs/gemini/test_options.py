@@ -178,7 +178,7 @@ def test_row_45_effort_on_a_model_that_cannot_reason_is_refused() -> None:
         encoded(Request((ASKED,), options={"reasoning": "high"}), target(thinking="none"))
 
 
-def test_row_50_extra_headers_are_sent_and_row_2_no_key_is_among_them() -> None:
+def test_row_50_extra_headers_are_sent_and_row_2_without_a_key() -> None:
     assert encoded(Request((ASKED,), options={"extra_headers": {"X-A": "1"}})).headers == {"X-A": "1"}
     assert encoded(Request((ASKED,))).headers == {}
 

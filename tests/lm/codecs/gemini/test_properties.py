@@ -133,7 +133,7 @@ UNMODELLED: dict[str, JsonObject] = {
 
 
 @pytest.mark.parametrize("fields", UNMODELLED.values(), ids=UNMODELLED)
-def test_what_is_not_modelled_is_read_and_written_again(fields: JsonObject) -> None:
+def test_unmodelled_fields_are_read_and_encoded_again(fields: JsonObject) -> None:
     wire = body(WIRE_ASKED, **fields)
     request = read_request(wire)
     assert encoded(request).body == wire

@@ -1,4 +1,4 @@
-"""Gemini: replies read, and put back into history."""
+"""Gemini: replies decoded, and sent back in history."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_finish_reasons(wire: tuple[str | None, str], ours: str) -> None:
     assert decoded(answer({"text": text}, reason=reason)).choices[0].finish_reason == ours
 
 
-def test_what_the_provider_says_of_the_end_is_in_the_warning() -> None:
+def test_finish_message_of_the_provider_is_in_the_warning() -> None:
     wire = answer(reason="UNEXPECTED_TOOL_CALL", finishMessage="undeclared function: x")
     assert decoded(wire).warnings == (
         LMWarning("finish_reason", "The provider ended the answer with UNEXPECTED_TOOL_CALL: undeclared function: x."),
@@ -325,7 +325,7 @@ def test_usage(wire: JsonValue, usage: Usage) -> None:
     assert decoded({**answer({"text": "Hi"}), "usageMetadata": wire}).usage == usage
 
 
-def test_what_encode_warned_of_is_on_the_response() -> None:
+def test_warnings_of_encode_are_on_the_response() -> None:
     to = target(stop=False)
     sent = encoded(Request((ASKED,), options={"stop": "x"}), to)
     assert features(gemini.decode(answer({"text": "Hi"}), sent, to).warnings) == ["stop"]
@@ -363,7 +363,7 @@ def test_row_81_the_replies_are_one_answer_whose_tokens_are_added_up() -> None:
     assert decoded(bodies[:1]).warnings == decoded(bodies[0]).warnings != ()
 
 
-def test_row_81_what_stands_beside_the_parts_of_several_replies_grows() -> None:
+def test_row_81_members_of_a_candidate_are_merged_over_several_replies() -> None:
     def grounded(text: str, uri: str, **rest: Any) -> JsonObject:
         return answer({"text": text}, groundingMetadata={"groundingChunks": [{"web": {"uri": uri}}]}, **rest)
 
@@ -384,7 +384,7 @@ def test_row_81_what_stands_beside_the_parts_of_several_replies_grows() -> None:
     ],
     ids=["no token", "another reason", "two candidates", "none", "no body", "nothing"],
 )
-def test_row_81_where_there_is_nothing_to_go_on_with_nobody_goes_on(body: JsonValue) -> None:
+def test_row_81_complete_answer_has_no_continuation(body: JsonValue) -> None:
     assert gemini.continuation(body, encoded(Request((ASKED,)))) is None
 
 

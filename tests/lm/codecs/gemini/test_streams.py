@@ -1,4 +1,4 @@
-"""Gemini's generateContent, streamed: whole transcripts, every kind of part, and the same answer as in one piece."""
+"""Gemini's generateContent, streamed: whole transcripts, every kind of part, and the same answer as in a whole reply."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ TRANSCRIPT: list[JsonObject] = [
 ]
 
 
-def test_a_whole_transcript_is_told_event_by_event() -> None:
+def test_transcript_is_emitted_event_by_event() -> None:
     events = told(gemini, TARGET, TRANSCRIPT)
     raw: Any = events[-1].raw if isinstance(events[-1], ev.ResponseEnd) else None
     assert events == [
@@ -273,7 +273,7 @@ FAULTS: list[tuple[int, str, type[LMError]]] = [
 
 
 @pytest.mark.parametrize(("code", "status", "error"), FAULTS)
-def test_row_70_an_error_in_the_stream_is_told_apart_and_keeps_what_came(
+def test_row_70_error_in_the_stream_is_classified_and_keeps_the_partial_response(
     code: int, status: str, error: type[LMError]
 ) -> None:
     fault: JsonObject = {"error": {"code": code, "message": "No.", "status": status}}
@@ -296,13 +296,13 @@ def test_one_candidate_without_a_finish_reason_is_a_stream_that_was_cut_off() ->
         told(gemini, TARGET, [said(text("a")), said(text("b"), index=1), STOP])
 
 
-def test_row_69_a_reply_in_one_piece_or_in_an_array_is_the_same_answer() -> None:
+def test_row_69_whole_reply_or_array_decodes_to_the_same_answer() -> None:
     whole = said(text("Hi"), finishReason="STOP")
     assert streamed(gemini, TARGET, [whole]) == gemini.decode(whole, sent_to(gemini, TARGET), TARGET)
     assert streamed(gemini, TARGET, [[*TRANSCRIPT]]) == streamed(gemini, TARGET, TRANSCRIPT)
 
 
-def test_words_in_place_of_events_are_an_error_that_shows_them() -> None:
+def test_text_in_place_of_events_is_an_error_with_that_text() -> None:
     with pytest.raises(LMServerError, match="Bad gateway"):
         told(gemini, TARGET, ["<html><title>Bad gateway</title></html>"])
 
@@ -366,7 +366,7 @@ def in_events(draw: st.DrawFn, body: dict[str, Any]) -> list[JsonObject]:
 
 
 @given(st.data(), bodies())
-def test_a_streamed_answer_is_the_same_as_in_one_piece(data: st.DataObject, body: dict[str, Any]) -> None:
+def test_streamed_answer_equals_the_whole_reply(data: st.DataObject, body: dict[str, Any]) -> None:
     events = data.draw(in_events(body))
     assert streamed(gemini, TARGET, events) == gemini.decode(body, sent_to(gemini, TARGET), TARGET)
 
@@ -380,15 +380,15 @@ WORDS = (
 
 
 @given(hostile(WORDS))
-def test_whatever_comes_only_our_errors_come_out(events: list[Any]) -> None:
+def test_hostile_events_raise_documented_errors_only(events: list[Any]) -> None:
     only_our_errors(gemini, TARGET, events)
 
 
 @given(st.lists(st.sampled_from([*TRANSCRIPT, *FRAGMENTS, {"error": {"code": 500}}]), max_size=12))
-def test_events_in_any_order_give_only_our_errors(events: list[JsonObject]) -> None:
+def test_shuffled_events_raise_documented_errors_only(events: list[JsonObject]) -> None:
     only_our_errors(gemini, TARGET, events)
 
 
 @given(damaged([*TRANSCRIPT[:-1], *FRAGMENTS, *CITING, TRANSCRIPT[-1]]))
-def test_a_damaged_stream_gives_only_our_errors(events: list[Any]) -> None:
+def test_damaged_stream_raises_documented_errors_only(events: list[Any]) -> None:
     only_our_errors(gemini, TARGET, events)

@@ -321,7 +321,7 @@ def test_schemas(schema: JsonObject, sent: JsonObject, warned: list[str]) -> Non
     assert features(wire.warnings) == warned
 
 
-def test_recursion_is_sent_where_it_may_end_and_told_in_words_with_its_path_where_it_may_not() -> None:
+def test_recursion_is_sent_if_optional_and_becomes_an_instruction_if_required() -> None:
     sent = encoded(Request((ASKED,), response_format=ResponseFormat(TREE)))
     assert sent.body["generationConfig"] == {"responseMimeType": "application/json", "responseJsonSchema": TREE}
     endless = json.loads(json.dumps(TREE))
@@ -330,7 +330,9 @@ def test_recursion_is_sent_where_it_may_end_and_told_in_words_with_its_path_wher
     assert told.body["generationConfig"] == {"responseMimeType": "application/json"}
     assert json.dumps(endless, separators=(",", ":")) in str(told.body["systemInstruction"])
     (warning,) = told.warnings
-    assert re.search("the output 'response'.* at .*recursive in required properties.* An instruction requests it", warning.detail)
+    assert re.search(
+        "the output 'response'.* at .*recursive in required properties.* An instruction requests it", warning.detail
+    )
 
 
 def test_a_tool_whose_arguments_are_endless_is_refused_with_the_path() -> None:

@@ -33,7 +33,7 @@ SHAPES: dict[str, tuple[JsonValue, str, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("body", "message", "codes"), SHAPES.values(), ids=SHAPES)
-def test_shapes(body: JsonValue, message: str, codes: tuple[str, ...]) -> None:
+def test_error_body_is_read_from_every_known_shape(body: JsonValue, message: str, codes: tuple[str, ...]) -> None:
     text = body if isinstance(body, str) else json.dumps(body)
     for form in (text, text.encode(), "\ufeff" + text):
         fault = read_error_body(400, {}, form)
@@ -64,7 +64,9 @@ WAITS: dict[str, tuple[dict[str, str], JsonValue, float | None]] = {
 
 
 @pytest.mark.parametrize(("headers", "body", "wait"), WAITS.values(), ids=WAITS)
-def test_waits(headers: dict[str, str], body: JsonValue, wait: float | None) -> None:
+def test_retry_after_is_read_from_headers_body_and_message(
+    headers: dict[str, str], body: JsonValue, wait: float | None
+) -> None:
     assert read_error_body(429, headers, body).retry_after == (None if wait is None else pytest.approx(wait))
 
 
@@ -77,7 +79,9 @@ def test_waits(headers: dict[str, str], body: JsonValue, wait: float | None) -> 
         ({}, {}, None),
     ],
 )
-def test_request_ids(headers: dict[str, str], body: JsonValue, request_id: str | None) -> None:
+def test_request_id_is_read_from_headers_and_body(
+    headers: dict[str, str], body: JsonValue, request_id: str | None
+) -> None:
     assert read_error_body(500, headers, body).request_id == request_id
 
 
@@ -87,26 +91,26 @@ RULES = (
 )
 
 
-def test_the_wires_own_rules_come_before_the_statuses() -> None:
+def test_rules_of_the_wire_match_before_statuses() -> None:
     error = lm_error(ErrorBody(400, "Bad key.", ("api_key_invalid",)), RULES, TARGET)
     assert type(error) is LMAuthenticationError
     assert error.message == "Bad key. Key of home?"
     assert type(lm_error(ErrorBody(429, "x"), RULES, TARGET)) is LMRateLimitError
 
 
-def test_a_rule_and_the_server_can_overrule_whether_to_try_again() -> None:
+def test_rule_and_server_override_retryable() -> None:
     assert lm_error(ErrorBody(400, "It takes No Tools"), RULES, TARGET).retryable is True
     assert lm_error(ErrorBody(400, "It takes No Tools", retry=False), RULES, TARGET).retryable is False
     assert lm_error(read_error_body(503, {"x-should-retry": "false"}, ""), (), TARGET).retryable is False
     assert LMServerError.retryable is True
 
 
-def test_an_error_without_a_message_says_its_status() -> None:
+def test_error_without_a_message_names_the_status() -> None:
     assert lm_error(ErrorBody(500, ""), (), TARGET).message == "home answered with status 500 and no message."
 
 
 @given(st.integers(100, 599), st.binary(max_size=60) | st.text(max_size=60))
-def test_any_body_gives_an_error(status: int, body: bytes | str) -> None:
+def test_any_body_makes_an_error_with_status_and_message(status: int, body: bytes | str) -> None:
     read_body(body)
     error = lm_error(read_error_body(status, {}, body), (), TARGET)
     assert isinstance(error, LMError)

@@ -1,4 +1,4 @@
-"""Streams of bytes: however they are cut and framed, the events are the same, or one of our errors says why not."""
+"""Streams of bytes: at any cut and framing the events are equal, or a documented error is raised."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_any_cut_of_any_stream_gives_the_same_events(lines: list[tuple[bytes, by
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n")), min_size=1))
-def test_what_is_written_as_an_event_is_read_as_it_was(texts: list[str]) -> None:
+def test_written_event_is_decoded_unchanged(texts: list[str]) -> None:
     data = "".join(f"data: {text}\n" for text in texts).encode() + b"\n"
     assert read_events([data]) == [ServerSentEvent("\n".join(texts))]
 
@@ -175,7 +175,7 @@ def test_an_event_is_given_with_its_last_byte() -> None:
 
 
 @pytest.mark.parametrize("write", [events_of, lines_of])
-def test_what_came_before_a_garbled_frame_is_given_though_both_came_at_once(
+def test_events_before_a_corrupt_frame_of_one_chunk_are_yielded(
     write: Callable[[list[JsonValue]], bytes],
 ) -> None:
     values, splitter = list[JsonValue](), make_frame_decoder("sse")
@@ -243,8 +243,8 @@ def test_many_events_are_together_longer_than_one_may_be() -> None:
     assert read([b": ping\n\n" * 500 + data[:-2]], limit=100) == [A] * 500
 
 
-def test_a_line_in_many_pieces_is_put_together_once() -> None:
-    """Each piece is kept as it came: no piece makes a copy of all that came before."""
+def test_line_of_many_chunks_is_joined_once() -> None:
+    """Each chunk is kept by itself: no chunk copies the chunks before it."""
     lines = LineDecoder()
     parts = [bytes([65 + number % 26]) * 10 for number in range(1000)]
     for part in parts:
@@ -255,7 +255,7 @@ def test_a_line_in_many_pieces_is_put_together_once() -> None:
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 200)), st.sampled_from(["sse", "ndjson"]))
-def test_any_bytes_give_json_or_our_own_error_whatever_the_cut(data: bytes, cuts: list[int], framing: Framing) -> None:
+def test_any_bytes_yield_json_or_a_documented_error_at_any_cut(data: bytes, cuts: list[int], framing: Framing) -> None:
     def outcome(parts: list[bytes]) -> object:
         try:
             return read(parts, framing, 1000)

@@ -100,7 +100,7 @@ FEW = SchemaRules(
 NOT_ENFORCED = "is not enforced by the provider; it was written into the description."
 
 
-def test_what_is_dropped_is_said_in_the_description_and_in_one_warning() -> None:
+def test_dropped_keywords_are_in_the_description_and_in_one_warning() -> None:
     schema = obj(
         a={"type": "integer", "minimum": 1, "maximum": 9, "description": "A number."},
         b={"type": "string", "pattern": "^x$", "title": "B", "examples": ["x"]},
@@ -133,11 +133,11 @@ ENDLESS_LIST = obj(head={"$ref": "#/$defs/N"}) | {"$defs": {"N": NODE | {"requir
 TREE = obj(kids={"type": "array", "items": {"$ref": "#"}})
 
 
-def test_references_are_put_in_place_with_what_stands_beside_them() -> None:
+def test_references_are_inlined_with_their_sibling_keywords() -> None:
     assert compiled(POINTS, SchemaRules(inline_refs=True)) == (obj(p=POINT | {"description": "d"}, q=POINT), [])
 
 
-def test_references_stay_and_may_lose_what_stands_beside_them() -> None:
+def test_references_are_kept_and_may_lose_sibling_keywords() -> None:
     assert compiled(POINTS, SchemaRules(rewrite=REWRITES)) == (POINTS, [])
     bare = obj(p={"$ref": "#/$defs/P"}, q={"$ref": "#/$defs/P"}) | {"$defs": {"P": POINT}}
     assert compiled(POINTS, SchemaRules(ref_siblings=False)) == (bare, [])
@@ -161,7 +161,7 @@ def test_a_reference_to_nothing_is_refused() -> None:
 
 
 @pytest.mark.parametrize("schema", [OPTIONAL_LIST, ENDLESS_LIST, TREE], ids=["optional", "endless", "tree"])
-def test_recursion_is_kept_where_the_wire_takes_it(schema: JsonObject) -> None:
+def test_recursion_is_kept_if_the_wire_accepts_recursion(schema: JsonObject) -> None:
     assert compiled(schema, SchemaRules(rewrite=REWRITES)) == (schema, [])
 
 
@@ -195,7 +195,7 @@ def test_recursion_can_be_opened_where_it_recurs() -> None:
 MAP: JsonObject = {"type": "object", "additionalProperties": {"type": "integer"}}
 
 
-def test_objects_are_closed_where_the_wire_wants_it() -> None:
+def test_objects_are_closed_if_the_wire_requires_closed_objects() -> None:
     assert compiled(obj(a=obj()), SchemaRules(closed=True))[0] == obj(a=obj() | {"additionalProperties": False}) | {
         "additionalProperties": False
     }

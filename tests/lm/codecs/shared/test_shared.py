@@ -57,7 +57,7 @@ TABLE: OptionTable = {
 # --- shapes ------------------------------------------------------------------------------------------------------
 
 
-def test_a_dialects_repair_rules_speak_of_its_own_family() -> None:
+def test_history_rules_of_a_profile_have_its_family() -> None:
     assert PLAIN.history_rules.family == "home"
     assert replace(PLAIN, family="away").history_rules.family == "away"
 
@@ -167,7 +167,7 @@ def test_a_choice_without_tools_is_no_choice_and_one_of_a_stranger_is_an_error()
         offered(Request(tool_choice=ToolChoice.named("x")))
 
 
-def test_names_of_old_calls_are_mapped_too() -> None:
+def test_name_map_includes_names_of_past_calls() -> None:
     history = (
         Message.assistant(tool_calls=[ToolCall("1", "old.call", {})]),
         Message.tool(ToolResult("1", "old.result", "")),
@@ -200,7 +200,7 @@ def test_provider_data_is_the_familys_own() -> None:
         ({"budget": 0}, ReasoningRequest("off")),
     ],
 )
-def test_what_reasoning_may_be(asked: JsonValue, read: ReasoningRequest | None) -> None:
+def test_requested_reasoning_accepts_efforts_and_budgets(asked: JsonValue, read: ReasoningRequest | None) -> None:
     assert requested_reasoning(Request(options={"reasoning": asked})) == read
 
 
@@ -299,7 +299,7 @@ def test_counts_are_read_by_the_first_path_that_has_a_number() -> None:
     assert value_at(data, "b.c") == 3
 
 
-def test_invented_ids_are_told_from_given_ones() -> None:
+def test_synthetic_ids_are_distinguished_from_given_ids() -> None:
     assert [is_synthetic_id(call_id) for call_id in ("call_12", "call_1a", "toolu_1", "call_")] == [
         True,
         False,

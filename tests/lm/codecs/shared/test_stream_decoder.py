@@ -1,4 +1,4 @@
-"""One choice as it is told: texts side by side, calls held back until they cannot be cut off, numbered in their order."""
+"""The events of one choice: neighbouring texts, and calls in order, held back while they may be truncated."""
 
 from __future__ import annotations
 
@@ -24,68 +24,68 @@ from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents
 F, G = ToolCall("a", "f", {}), ToolCall("b", "g", {})
 
 
-def begin(told: ChoiceEvents, call: ToolCall) -> list[StreamEvent]:
-    """A call begins and is there; its end is held back."""
-    events = [*told.start_call(call.id, call.name), *told.emit_arguments("{}")]
-    told.end_call(call)
+def add_call(choice: ChoiceEvents, call: ToolCall) -> list[StreamEvent]:
+    """Start and end a call, and return the events; the end is held back."""
+    events = [*choice.start_call(call.id, call.name), *choice.emit_arguments("{}")]
+    choice.end_call(call)
     return events
 
 
-def test_a_call_ends_when_something_follows_it_or_the_answer_ends() -> None:
-    told = ChoiceEvents(0)
-    assert begin(told, F) == [ToolCallStart(0, "a", "f"), ToolCallDelta(0, "{}")]
-    assert begin(told, G) == [ToolCallEnd(0, F), ToolCallStart(1, "b", "g"), ToolCallDelta(1, "{}")]
-    assert list(told.emit_text("t")) == [ToolCallEnd(1, G), TextDelta("t")]
-    assert list(told.end(2)) == []
+def test_call_ends_at_the_next_part_or_at_the_end() -> None:
+    events = ChoiceEvents(0)
+    assert add_call(events, F) == [ToolCallStart(0, "a", "f"), ToolCallDelta(0, "{}")]
+    assert add_call(events, G) == [ToolCallEnd(0, F), ToolCallStart(1, "b", "g"), ToolCallDelta(1, "{}")]
+    assert list(events.emit_text("t")) == [ToolCallEnd(1, G), TextDelta("t")]
+    assert list(events.end(2)) == []
 
 
-def test_a_call_that_the_answer_does_not_have_in_the_end_never_ends() -> None:
-    told = ChoiceEvents(0)
-    begin(told, F)
-    begin(told, G)
-    assert list(told.end(1)) == []
+def test_call_missing_in_the_final_choice_does_not_end() -> None:
+    events = ChoiceEvents(0)
+    add_call(events, F)
+    add_call(events, G)
+    assert list(events.end(1)) == []
 
 
-def test_where_calls_come_last_none_ends_before_the_answer() -> None:
-    told = ChoiceEvents(0, calls_last=True)
-    begin(told, F)
-    assert list(told.emit_text("t")) == [TextDelta("t")]
-    assert list(told.end(1)) == [ToolCallEnd(0, F)]
+def test_calls_end_at_the_end_of_the_choice_if_calls_are_last() -> None:
+    events = ChoiceEvents(0, calls_last=True)
+    add_call(events, F)
+    assert list(events.emit_text("t")) == [TextDelta("t")]
+    assert list(events.end(1)) == [ToolCallEnd(0, F)]
 
 
-def test_nothing_said_is_nothing_told() -> None:
-    told = ChoiceEvents(0)
-    assert [*told.emit_text(""), *told.emit_reasoning(""), *told.emit_arguments("")] == []
+def test_empty_deltas_emit_no_events() -> None:
+    events = ChoiceEvents(0)
+    assert [*events.emit_text(""), *events.emit_reasoning(""), *events.emit_arguments("")] == []
 
 
-def _texts(told: ChoiceEvents, texts: list[list[str]]) -> Iterator[StreamEvent]:
-    for pieces in texts:
-        for piece in pieces:
-            yield from told.emit_text(piece)
-        told.end_text()
+def _texts(choice: ChoiceEvents, texts: list[list[str]]) -> Iterator[StreamEvent]:
+    for deltas in texts:
+        for delta in deltas:
+            yield from choice.emit_text(delta)
+        choice.end_text()
 
 
 @given(st.lists(st.lists(st.text(min_size=1), min_size=1, max_size=3), min_size=1, max_size=4))
-def test_texts_side_by_side_stay_apart_and_all_of_them_is_told_in_deltas(texts: list[list[str]]) -> None:
+def test_neighbouring_texts_stay_separate_parts_and_are_emitted_in_deltas(texts: list[list[str]]) -> None:
     events = list(_texts(ChoiceEvents(0), texts))
     assert [event.text for event in events if isinstance(event, TextDelta)] == [
-        piece for text in texts for piece in text
+        delta for text in texts for delta in text
     ]
-    assert collect(events).choices[0].text == "".join(piece for text in texts for piece in text)
+    assert collect(events).choices[0].text == "".join(delta for text in texts for delta in text)
     assert collect([*events, PartEnd(OpaquePart("x", 1))]).choices[0].text == collect(events).choices[0].text
 
 
-def test_a_text_behind_another_part_replaces_nothing() -> None:
-    told = ChoiceEvents(0)
-    first = [*told.emit_text("a")]
-    told.end_text()
-    between = [*told.emit_reasoning("h"), *told.emit_part(OpaquePart("x", 1))]
-    assert [*first, *between, *told.emit_text("b")] == [
+def test_text_behind_another_part_starts_a_part() -> None:
+    events = ChoiceEvents(0)
+    first = [*events.emit_text("a")]
+    events.end_text()
+    between = [*events.emit_reasoning("h"), *events.emit_part(OpaquePart("x", 1))]
+    assert [*first, *between, *events.emit_text("b")] == [
         TextDelta("a"), ReasoningDelta("h"), PartEnd(OpaquePart("x", 1)), TextDelta("b"),
     ]  # fmt: skip
 
 
-def test_the_first_of_two_texts_is_whole_before_the_second_grows() -> None:
+def test_first_of_two_texts_ends_before_the_second_starts() -> None:
     assert list(_texts(ChoiceEvents(0), [["a", "b"], ["c"]])) == [
         TextDelta("a"), TextDelta("b"), PartEnd(TextPart("ab")), TextDelta("c"),
     ]  # fmt: skip
