@@ -1,6 +1,6 @@
 """Any request, supported by a wire or not: the input of the property tests of every codec.
 
-The tests of each codec define which parts a turn may hold and which options exist (``requests_of``); the rest is the same for all.
+The tests of each codec define which parts a turn may hold and which options exist (``requests_of``).
 """
 
 from __future__ import annotations
