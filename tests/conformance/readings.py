@@ -1,4 +1,4 @@
-"""What a recorded exchange says of itself, and our values in the same terms."""
+"""The recorded reading of an exchange, and decoded values in the same terms."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ USED = ("input", "output", "cached_input", "cache_write", "reasoning")
 
 
 def sent_of(exchange: Exchange) -> EncodedRequest:
-    """The recorded request, as what was encoded and sent."""
+    """Return the recorded request as an encoded request."""
     return EncodedRequest("", exchange["request"] or {}, {}, {}, (), NameMap((), NameRules()))
 
 
 def used(response: Response) -> dict[str, Any]:
-    """The tokens of a response, by the names of ``USED``."""
+    """Return the tokens of a response, by the names of ``USED``."""
     usage = response.usage
     numbers = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.cache_write_tokens)
     return dict(zip(USED, (*numbers, usage.reasoning_tokens), strict=True))
 
 
-def thoughts(choice: Choice) -> list[str]:
-    """The thoughts that can be read, one by one."""
+def reasoning_texts(choice: Choice) -> list[str]:
+    """Return the readable reasoning, part by part."""
     return [part.text for part in choice.parts if isinstance(part, ThinkingPart) and part.redacted is None]
 
 
 def read_call(call: ToolCall) -> tuple[str, str, Any]:
-    """A call that was read, to be compared with an ``expected_call``."""
+    """Return a decoded call, to be compared with an ``expected_call``."""
     return call.id, call.name, call.arguments
 
 
 def expected_call(call: Exchange) -> tuple[str, str, Any]:
-    """A call as it is recorded."""
+    """Return a recorded call."""
     return call["id"], call["name"], call["arguments"]
 
 
 def without_space(text: str | None) -> str:
-    """A text whose white space is no matter."""
+    """Return a text without white space."""
     return "".join((text or "").split())
 
 
-def in_form(body: Exchange, equal: Mapping[str, Callable[[Exchange], Exchange]]) -> Exchange:
-    """A body with the differences that mean the same undone, each by its rule."""
+def normal_form(body: Exchange, equal: Mapping[str, Callable[[Exchange], Exchange]]) -> Exchange:
+    """Return a body in a normal form: each rule removes a difference without meaning."""
     for rule in equal.values():
         body = rule(body)
     return body

@@ -13,7 +13,7 @@ Exchange = dict[str, Any]
 
 
 def recorded(name: str) -> list[Exchange]:
-    """The exchanges of a file; none where there is no such file."""
+    """Return the exchanges of a file, none if the file is missing."""
     file = FIXTURES / "wire" / name
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.exists() else []
 

@@ -1,4 +1,4 @@
-"""Recorded Anthropic Messages traffic: replies decode to their recorded reading, requests are read and written again."""
+"""Recorded Anthropic Messages traffic: replies decode to their recorded reading, requests are read and encoded equally."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sigwire.errors import LMError
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, FINISH_REASONS, MessagesProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest, ModelFacts, Target
-from tests.conformance.readings import in_form, thoughts
+from tests.conformance.readings import normal_form, reasoning_texts
 from tests.conformance.recordings import ids, recorded
 from tests.lm.codecs.anthropic.reading import read_request
 from tests.lm.codecs.encoding import results_for
@@ -40,8 +40,8 @@ def target_of(exchange: dict[str, Any]) -> Target[MessagesProfile]:
         thinking="budget" if thinking.get("type") == "enabled" else "effort",
         later_system=exchange["model"] in LATER_SYSTEM,
     )
-    dialect = HOSTS.get(exchange["provider"], ANTHROPIC)
-    return Target(exchange["provider"], exchange["model"], dialect, ABLE, facts)
+    profile = HOSTS.get(exchange["provider"], ANTHROPIC)
+    return Target(exchange["provider"], exchange["model"], profile, ABLE, facts)
 
 
 def sent_of(exchange: dict[str, Any]) -> EncodedRequest:
@@ -56,18 +56,18 @@ ANSWERS = [exchange for exchange in EXCHANGES if "error" not in exchange["expect
 FAILURES = [exchange for exchange in EXCHANGES if "error" in exchange["expected"]]
 
 
-# --- replies -----------------------------------------------------------------------------------------------
+# --- replies
 
 
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
-def test_a_recorded_answer_decodes_to_its_recorded_reading(exchange: dict[str, Any]) -> None:
+def test_recorded_reply_decodes_to_its_recorded_reading(exchange: dict[str, Any]) -> None:
     expected, response = exchange["expected"], decoded(exchange)
     assert len(response.choices) == expected["n_choices"] == 1
     choice = response.choices[0]
     assert choice.text == (expected["text"] or "")
     assert text_parts(choice) == [text for text in expected["text_parts"] if text]
     assert choice.reasoning == expected["reasoning"]
-    assert thoughts(choice) == expected["reasoning_parts"]
+    assert reasoning_texts(choice) == expected["reasoning_parts"]
     assert choice.refusal == expected["refusal"]
     assert [(call.id, call.name, call.arguments) for call in choice.tool_calls] == [
         (call["id"], call["name"], call["arguments"]) for call in expected["tool_calls"]
@@ -108,14 +108,14 @@ def used(response: Response) -> dict[str, Any]:
 
 
 def expected_use(usage: dict[str, Any]) -> dict[str, Any]:
-    """The reading has the native numbers; ours counts what came from and went to the cache as read."""
+    """The reading has the native numbers; decoded input tokens include reads and writes of the cache."""
     read = usage["input"] + (usage["cached_input"] or 0) + (usage["cache_write"] or 0)
     return {**{name: usage[name] for name in ("output", "cached_input", "cache_write", "reasoning")}, "input": read}
 
 
 @pytest.mark.parametrize("exchange", FAILURES, ids=ids(FAILURES))
 @pytest.mark.parametrize("inside", [False, True], ids=["by status", "inside a success"])
-def test_a_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict[str, Any], inside: bool) -> None:
+def test_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict[str, Any], inside: bool) -> None:
     expected, body, target = exchange["expected"]["error"], exchange["response"], target_of(exchange)
     error: LMError = anthropic.decode_error(exchange["status"], {}, json.dumps(body), target)
     if inside:
@@ -129,7 +129,7 @@ def test_a_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict
 
 
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
-def test_a_recorded_answer_put_into_history_is_sent_as_it_came(exchange: dict[str, Any]) -> None:
+def test_recorded_reply_in_history_is_sent_unchanged(exchange: dict[str, Any]) -> None:
     target = target_of(exchange)
     said = decoded(exchange).choices[0].message()
     stored = Message.from_json(json.loads(json.dumps(said.to_json())))
@@ -145,7 +145,7 @@ def without_empty(block: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in block.items() if name != "citations" or value}
 
 
-# --- requests ----------------------------------------------------------------------------------------------
+# --- requests
 
 Body = dict[str, Any]
 Rule = Callable[[Body], Body]
@@ -207,7 +207,7 @@ EQUAL_FORMS: dict[str, Rule] = {
     "is_error: false is the default, and a list of one text in a result is the text": results_plain,
     "null settings and an empty description of a tool say nothing": tools_without_nothing,
 }
-"""Differences between a recorded request and ours that mean the same, and are undone before comparing."""
+"""Differences without meaning between a recorded and an encoded request, removed before the comparison."""
 
 ONE_ID_TWICE = "two calls of the conversation have one id; ours are told apart, the same for call and result"
 ASSISTANT_FIRST = "it begins with the assistant's turn; a short turn of the user's is put first, as documented"
@@ -216,41 +216,41 @@ EXCEPTIONS: dict[str, str] = {
     "an-dbfba3aa01": ONE_ID_TWICE,
     "an-b12593f3f8": ASSISTANT_FIRST,
 }
-"""Requests we do not write the same, each with the reason."""
+"""Recorded requests that are encoded differently, each with the reason."""
 
 
-def same_form(body: Body) -> Body:
-    return in_form(body, EQUAL_FORMS)
+def normal_body(body: Body) -> Body:
+    return normal_form(body, EQUAL_FORMS)
 
 
 REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not None]
 
 
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
-def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) -> None:
+def test_recorded_request_is_read_and_encoded_equally(exchange: dict[str, Any]) -> None:
     if exchange["id"] in EXCEPTIONS:
         pytest.skip(EXCEPTIONS[exchange["id"]])
     request = read_request(exchange["request"])
     sent = anthropic.encode(request, target_of(exchange))
-    assert same_form(sent.body) == same_form(exchange["request"])
+    assert normal_body(sent.body) == normal_body(exchange["request"])
     assert sent.warnings == ()
     assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
 
 
-def test_the_exceptions_differ_by_what_their_reason_says_alone() -> None:
+def test_exceptions_differ_only_as_their_reason_states() -> None:
     for exchange in (exchange for exchange in REQUESTS if exchange["id"] in EXCEPTIONS):
         sent = anthropic.encode(read_request(exchange["request"]), target_of(exchange))
-        ours, theirs = same_form(sent.body), same_form(exchange["request"])
+        encoded, recorded_body = normal_body(sent.body), normal_body(exchange["request"])
         if EXCEPTIONS[exchange["id"]] is ASSISTANT_FIRST:
             assert [warning.feature for warning in sent.warnings] == ["messages"]
-            assert ours["messages"].pop(0)["role"] == "user"
+            assert encoded["messages"].pop(0)["role"] == "user"
         else:
-            ours = json.loads(json.dumps(ours).replace('0usajhl5_2"', '0usajhl5"'))
-        assert ours == theirs
+            encoded = json.loads(json.dumps(encoded).replace('0usajhl5_2"', '0usajhl5"'))
+        assert encoded == recorded_body
 
 
-def test_recorded_requests_leave_little_to_opaque_parts_and_extra_body() -> None:
-    """What we model is read into our own words: only these kinds of block and these fields are not."""
+def test_recorded_requests_have_few_opaque_parts_and_extra_fields() -> None:
+    """All blocks and fields are modelled, except these kinds of block and these fields."""
     requests = [read_request(exchange["request"]) for exchange in REQUESTS]
     parts = [part for request in requests for message in request.messages for part in message.parts]
     opaque: list[Any] = [part.data for part in parts if isinstance(part, OpaquePart)]

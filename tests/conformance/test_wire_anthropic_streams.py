@@ -1,4 +1,4 @@
-"""Recorded streams of Anthropic Messages: they come to their recorded reading, and say as much as a whole reply."""
+"""Recorded streams of Anthropic Messages: they decode to their recorded reading, like replies that are not streamed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sigwire.core.messages import ThinkingPart
 from sigwire.core.response import Choice
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import FINISH_REASONS
-from tests.conformance.readings import thoughts
+from tests.conformance.readings import reasoning_texts
 from tests.conformance.recordings import Exchange, ids, recorded
 from tests.conformance.test_wire_anthropic import (
     builtin,
     expected_use,
     kind_of,
-    same_form,
+    normal_body,
     sent_of,
     target_of,
     text_parts,
@@ -36,13 +36,13 @@ pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set 
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
-def test_a_recorded_stream_comes_to_its_recorded_reading(exchange: Exchange) -> None:
+def test_recorded_stream_decodes_to_its_recorded_reading(exchange: Exchange) -> None:
     expected, response = exchange["expected"], STREAMS.response(exchange)
     (choice,) = response.choices
     assert choice.text == (expected["text"] or "")
     assert text_parts(choice) == [text for text in expected["text_parts"] if text]
     assert choice.reasoning == expected["reasoning"]
-    assert thoughts(choice) == expected["reasoning_parts"]
+    assert reasoning_texts(choice) == expected["reasoning_parts"]
     assert redacted(choice) == expected.get("redacted_thinking", 0)
     assert choice.refusal == expected["refusal"]
     assert [(call.id, call.name, call.arguments) for call in choice.tool_calls] == [
@@ -59,7 +59,7 @@ def redacted(choice: Choice) -> int:
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
-def test_the_stream_put_into_history_goes_back_block_by_block(exchange: Exchange) -> None:
+def test_stream_in_history_is_sent_block_by_block(exchange: Exchange) -> None:
     response = STREAMS.response(exchange)
     assert isinstance(response.raw, dict)
     blocks = response.raw["content"]
@@ -74,15 +74,15 @@ def began(exchange: Exchange) -> list[str]:
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
-def test_the_end_marker_may_be_missing(exchange: Exchange) -> None:
+def test_end_marker_is_optional(exchange: Exchange) -> None:
     events = STREAMS.events(exchange)
-    assert isinstance(STREAMS.told(exchange, events[:-1])[-1], ResponseEnd)
+    assert isinstance(STREAMS.stream_events(exchange, events[:-1])[-1], ResponseEnd)
 
 
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
-def test_a_recorded_request_for_a_stream_is_read_and_written_again(exchange: Exchange) -> None:
+def test_recorded_stream_request_is_read_and_encoded_equally(exchange: Exchange) -> None:
     sent = anthropic.encode(read_request(exchange["request"]), target_of(exchange), stream=True)
-    assert same_form(sent.body) == same_form(exchange["request"])
+    assert normal_body(sent.body) == normal_body(exchange["request"])
     assert sent.warnings == ()
 
 

@@ -1,4 +1,4 @@
-"""Recorded streams of every wire, cut into pieces of any size: the events are those of the whole."""
+"""Recorded streams of every wire, cut into chunks of any size: the events do not change."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ RECORDED = {name: recorded(f"{name}-stream.jsonl") for name in FILES}
 pytestmark = pytest.mark.skipif(not any(RECORDED.values()), reason="no recorded traffic; set SIGWIRE_FIXTURES")
 
 
-def events(pieces: list[bytes], framing: Framing) -> list[JsonValue]:
+def events(chunks: list[bytes], framing: Framing) -> list[JsonValue]:
     splitter = make_frame_decoder(framing)
-    return [event for piece in pieces for event in splitter.feed(piece)] + [*splitter.close()]
+    return [event for chunk in chunks for event in splitter.feed(chunk)] + [*splitter.close()]
 
 
 def cut(data: bytes, size: int) -> list[bytes]:
@@ -35,22 +35,22 @@ def cut(data: bytes, size: int) -> list[bytes]:
 
 def cut_at_random(data: bytes, most: int) -> list[bytes]:
     numbers, start = random.Random(most), 0
-    pieces: list[bytes] = []
+    chunks: list[bytes] = []
     while start < len(data):
         end = start + numbers.randint(0, most)
-        pieces.append(data[start:end])
+        chunks.append(data[start:end])
         start = end
-    return pieces
+    return chunks
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_any_cut_of_a_recorded_stream_gives_its_events(name: str) -> None:
+def test_recorded_stream_gives_the_same_events_at_any_cut(name: str) -> None:
     for exchange in RECORDED[name]:
         data = text_of(exchange)
         whole = events([data], FILES[name])
         assert whole
-        for pieces in (cut(data, 7), cut_at_random(data, 50), *([cut(data, 1)] if len(data) < 20_000 else ())):
-            assert events(pieces, FILES[name]) == whole, exchange["id"]
+        for chunks in (cut(data, 7), cut_at_random(data, 50), *([cut(data, 1)] if len(data) < 20_000 else ())):
+            assert events(chunks, FILES[name]) == whole, exchange["id"]
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -1,4 +1,4 @@
-"""Recorded traffic of the Gemini API and Vertex AI: replies decode to the recorded reading, requests come out again."""
+"""Recorded traffic of the Gemini API and Vertex AI: replies decode to their reading, requests are encoded equally."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sigwire.core.response import Choice, Response
 from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.gemini import FINISH_REASONS, GEMINI, VERTEX, GeminiProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest, ModelFacts, Target
-from tests.conformance.readings import in_form, read_call, thoughts
+from tests.conformance.readings import normal_form, read_call, reasoning_texts
 from tests.conformance.recordings import ids, recorded
 from tests.lm.codecs.gemini.reading import read_request
 
@@ -51,16 +51,16 @@ ANSWERS = [exchange for exchange in EXCHANGES if "error" not in exchange["expect
 FAILURES = [exchange for exchange in EXCHANGES if "error" in exchange["expected"]]
 
 
-# --- replies -----------------------------------------------------------------------------------------------
+# --- replies
 
 
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
-def test_a_recorded_answer_decodes_to_its_recorded_reading(exchange: dict[str, Any]) -> None:
+def test_recorded_reply_decodes_to_its_recorded_reading(exchange: dict[str, Any]) -> None:
     expected, response = exchange["expected"], decoded(exchange)
     assert len(response.choices) == expected["n_choices"] == 1
     choice = response.choices[0]
     assert choice.text == (expected["text"] or "")
-    assert thoughts(choice) == expected["reasoning_parts"]
+    assert reasoning_texts(choice) == expected["reasoning_parts"]
     assert choice.refusal == expected["refusal"]
     assert [read_call(call) for call in choice.tool_calls] == expected_calls(expected["tool_calls"])
     assert builtin(choice) == expected["builtin"]
@@ -72,13 +72,13 @@ def test_a_recorded_answer_decodes_to_its_recorded_reading(exchange: dict[str, A
 
 
 def expected_calls(calls: list[dict[str, Any]]) -> list[tuple[str, str, Any]]:
-    """Calls that came without an id are numbered in their order."""
+    """Number the calls without an id in their order."""
     number = iter(range(len(calls)))
     return [(call["id"] or f"call_{next(number)}", call["name"], call["arguments"]) for call in calls]
 
 
 def builtin(choice: Choice) -> list[str]:
-    """What no caller answers, by its key on the wire; media that came out count too."""
+    """Return the keys of parts that need no result of the caller; media of the model are among these."""
     kinds: list[str] = []
     for part in choice.parts:
         if isinstance(part, OpaquePart):
@@ -105,7 +105,7 @@ def used(response: Response) -> tuple[int | None, ...]:
 
 
 def expected_usage(exchange: dict[str, Any]) -> tuple[int | None, ...]:
-    """The recorded numbers are the wire's own: thoughts beside the output, results of built-in tools beside the input."""
+    """The recorded numbers are native: output without reasoning, input without results of built-in tools."""
     counts = exchange["expected"]["usage"]
     results = exchange["response"]["usageMetadata"].get("toolUsePromptTokenCount", 0)
     said, thought = counts["output"], counts["reasoning"]
@@ -114,7 +114,7 @@ def expected_usage(exchange: dict[str, Any]) -> tuple[int | None, ...]:
 
 
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
-def test_the_total_is_what_the_provider_counted(exchange: dict[str, Any]) -> None:
+def test_total_tokens_equal_the_count_of_the_provider(exchange: dict[str, Any]) -> None:
     usage = decoded(exchange).usage
     assert usage.total_tokens == exchange["expected"]["usage"]["total"]
 
@@ -123,7 +123,7 @@ CITED = [exchange for exchange in ANSWERS if "citations" in exchange["features"]
 
 
 @pytest.mark.parametrize("exchange", CITED, ids=ids(CITED))
-def test_a_recorded_citation_points_at_the_text_it_supports(exchange: dict[str, Any]) -> None:
+def test_recorded_citation_points_at_its_text(exchange: dict[str, Any]) -> None:
     choice = decoded(exchange).choices[0]
     grounding = exchange["response"]["candidates"][0]["groundingMetadata"]
     supports = grounding.get("groundingSupports", [])
@@ -135,7 +135,7 @@ def test_a_recorded_citation_points_at_the_text_it_supports(exchange: dict[str, 
 
 
 @pytest.mark.parametrize("exchange", FAILURES, ids=ids(FAILURES))
-def test_a_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict[str, Any]) -> None:
+def test_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict[str, Any]) -> None:
     expected = exchange["expected"]["error"]
     error = gemini.decode_error(exchange["status"], {}, json.dumps(exchange["response"]), target_of(exchange))
     assert expected["message"].rstrip(".") in error.message
@@ -145,7 +145,7 @@ def test_a_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict
 
 
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
-def test_a_recorded_answer_put_into_history_is_sent_as_it_came(exchange: dict[str, Any]) -> None:
+def test_recorded_reply_in_history_is_sent_unchanged(exchange: dict[str, Any]) -> None:
     target = target_of(exchange)
     target = replace(target, facts=replace(target.facts, signed_calls=False))
     message = decoded(exchange).choices[0].message()
@@ -160,7 +160,7 @@ def list_of(value: Any) -> list[dict[str, Any]]:
     return list(value)
 
 
-# --- requests ----------------------------------------------------------------------------------------------
+# --- requests
 
 Rule = Callable[[dict[str, Any]], dict[str, Any]]
 CALLERS_OWN = {"args", "response", "parameters", "parametersJsonSchema", "responseJsonSchema"}
@@ -290,37 +290,37 @@ EQUAL_FORMS: dict[str, Rule] = {
     "an empty generationConfig says nothing": without_empty_generation,
     "a title beside a reference says nothing": without_title_of_reference,
 }
-"""Differences between a recorded request and ours that mean the same, and are undone before comparing."""
+"""Differences without meaning between a recorded and an encoded request, removed before the comparison."""
 
 IN_WORDS = "minLength, maxLength, pattern and uniqueItems are read past by the API; we put them into the description"
 EXCEPTIONS: dict[str, str] = {"ge-329b02a675": IN_WORDS, "ge-33b3c3d061": IN_WORDS}
-"""Requests we do not write the same, each with the reason."""
+"""Recorded requests that are encoded differently, each with the reason."""
 
 
-def same_form(body: dict[str, Any]) -> dict[str, Any]:
-    return in_form(body, EQUAL_FORMS)
+def normal_body(body: dict[str, Any]) -> dict[str, Any]:
+    return normal_form(body, EQUAL_FORMS)
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
-def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) -> None:
+def test_recorded_request_is_read_and_encoded_equally(exchange: dict[str, Any]) -> None:
     if exchange["id"] in EXCEPTIONS:
         pytest.skip(EXCEPTIONS[exchange["id"]])
     target = target_of(exchange)
     request = read_request(exchange["request"], target.profile)
-    assert same_form(gemini.encode(request, target).body) == same_form(exchange["request"])
+    assert normal_body(gemini.encode(request, target).body) == normal_body(exchange["request"])
     assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
 
 
-def test_every_exception_is_still_one() -> None:
+def test_every_exception_still_differs() -> None:
     for exchange in (exchange for exchange in EXCHANGES if exchange["id"] in EXCEPTIONS):
         target = target_of(exchange)
         sent = gemini.encode(read_request(exchange["request"], target.profile), target)
-        assert same_form(sent.body) != same_form(exchange["request"])
+        assert normal_body(sent.body) != normal_body(exchange["request"])
         assert {warning.feature for warning in sent.warnings} == {"schema"}
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
-def test_the_recorded_path_ends_as_ours(exchange: dict[str, Any]) -> None:
+def test_recorded_path_ends_with_the_encoded_path(exchange: dict[str, Any]) -> None:
     path = gemini.encode(Request((Message.user("q"),)), target_of(exchange)).path
     assert exchange["path"].endswith(re.sub("^/v1(beta)?/", "/", path))
 

@@ -1,4 +1,4 @@
-"""Recorded streams of the Gemini API and Vertex AI: they come to their recorded reading, and say as much as a whole reply."""
+"""Recorded streams of the Gemini API and Vertex AI: they decode to their recorded reading, like plain replies."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.lm.codecs import gemini
-from tests.conformance.readings import read_call, thoughts
+from tests.conformance.readings import read_call, reasoning_texts
 from tests.conformance.recordings import Exchange, ids, recorded
 from tests.conformance.test_wire_gemini import (
     builtin,
     expected_calls,
     expected_finish,
-    same_form,
+    normal_body,
     sent_of,
     target_of,
     used,
@@ -37,12 +37,12 @@ pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set 
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
-def test_a_recorded_stream_comes_to_its_recorded_reading(exchange: Exchange) -> None:
+def test_recorded_stream_decodes_to_its_recorded_reading(exchange: Exchange) -> None:
     expected, response = exchange["expected"], STREAMS.response(exchange)
     assert len(response.choices) == expected["n_choices"] == 1
     choice = response.choices[0]
     assert choice.text == (expected["text"] or "")
-    assert "".join(thoughts(choice)) == (expected["reasoning"] or "")
+    assert "".join(reasoning_texts(choice)) == (expected["reasoning"] or "")
     assert choice.refusal == expected["refusal"]
     assert [read_call(call) for call in choice.tool_calls] == expected_calls(expected["tool_calls"])
     assert builtin(choice) == expected["builtin"]
@@ -52,7 +52,7 @@ def test_a_recorded_stream_comes_to_its_recorded_reading(exchange: Exchange) -> 
 
 
 def expected_usage(exchange: Exchange) -> tuple[int | None, ...]:
-    """The recorded numbers are the wire's own: thoughts beside the output, results of built-in tools beside the input."""
+    """The recorded numbers are native: output without reasoning, input without results of built-in tools."""
     counts = exchange["expected"]["usage"]
     results = [event["usageMetadata"].get("toolUsePromptTokenCount", 0) for event in events_of(exchange)]
     said, thought = counts["output"], counts["reasoning"]
@@ -65,7 +65,7 @@ def events_of(exchange: Exchange) -> list[Exchange]:
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
-def test_every_signature_goes_back_on_the_part_it_came_on(exchange: Exchange) -> None:
+def test_signature_is_sent_on_its_part(exchange: Exchange) -> None:
     choice = STREAMS.response(exchange).choices[0]
     sent = gemini.encode(Request((Message.user("q"), choice.message())), target_of(exchange))
     assert signed(sent.body["contents"]) == signed(
@@ -78,7 +78,7 @@ def signed(contents: Any) -> list[JsonObject]:
 
 
 @pytest.mark.parametrize("exchange", CITED, ids=ids(CITED))
-def test_a_recorded_citation_points_at_the_text_it_supports(exchange: Exchange) -> None:
+def test_recorded_citation_points_at_its_text(exchange: Exchange) -> None:
     choice = STREAMS.response(exchange).choices[0]
     assert choice.citations
     placed: list[Any] = [citation for citation in choice.citations if "start_index" in citation]
@@ -87,10 +87,10 @@ def test_a_recorded_citation_points_at_the_text_it_supports(exchange: Exchange) 
 
 
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
-def test_a_recorded_request_for_a_stream_is_read_and_written_again(exchange: Exchange) -> None:
+def test_recorded_stream_request_is_read_and_encoded_equally(exchange: Exchange) -> None:
     target = target_of(exchange)
     sent = gemini.encode(read_request(exchange["request"], target.profile), target, stream=True)
-    assert same_form(sent.body) == same_form(exchange["request"])
+    assert normal_body(sent.body) == normal_body(exchange["request"])
     assert exchange["path"].endswith(re.sub("^/v1(beta)?/", "/", sent.path))
     assert exchange["query"] == urlencode(sent.query)
 

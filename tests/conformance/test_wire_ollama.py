@@ -1,4 +1,4 @@
-"""Ollama's documented exchanges: replies decode to the recorded reading, requests come out again."""
+"""Ollama's documented exchanges: replies decode to the recorded reading, requests are read and encoded equally."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.lm.codecs.ollama.reading import read_request
 ANSWERS = recorded("ollama-chat.jsonl")
 REQUESTS = [*ANSWERS, *recorded("ollama-chat-stream.jsonl")]  # a request is the same whichever way it is answered
 PLAIN = replace(OLLAMA, defaults={})
-"""The recorded programs left the server's defaults alone."""
+"""The recorded programs did not change the server's defaults."""
 
 pytestmark = pytest.mark.skipif(not ANSWERS, reason="no recorded traffic; set SIGWIRE_FIXTURES")
 
@@ -40,11 +40,11 @@ def ids(exchanges: list[dict[str, Any]]) -> list[str]:
     return [exchange["id"] for exchange in exchanges]
 
 
-# --- replies -----------------------------------------------------------------------------------------------
+# --- replies
 
 
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
-def test_a_recorded_answer_decodes_to_its_recorded_reading(exchange: dict[str, Any]) -> None:
+def test_recorded_reply_decodes_to_its_recorded_reading(exchange: dict[str, Any]) -> None:
     expected, response = exchange["expected"], decoded(exchange)
     (choice,) = response.choices
     assert choice.text == (expected["text"] or "")
@@ -65,25 +65,25 @@ def test_a_recorded_answer_decodes_to_its_recorded_reading(exchange: dict[str, A
 
 
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
-def test_a_recorded_answer_put_into_history_is_sent_as_it_came(exchange: dict[str, Any]) -> None:
+def test_recorded_reply_in_history_is_sent_unchanged(exchange: dict[str, Any]) -> None:
     choice = decoded(exchange).choices[0]
     written: Any = ollama.encode(Request((Message.user("q"), choice.message())), target_of(exchange)).body["messages"]
     assert written[1] == exchange["response"]["message"]
 
 
-# --- requests ----------------------------------------------------------------------------------------------
+# --- requests
 
 
-def same_form(body: dict[str, Any]) -> dict[str, Any]:
-    """Whether to stream is always said by us; left out it means yes. The order of a result's fields says nothing."""
+def normal_body(body: dict[str, Any]) -> dict[str, Any]:
+    """Add the default of ``stream``, which encode() always sends, and sort the fields of a result."""
     return {"stream": True, **body}
 
 
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
-def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) -> None:
+def test_recorded_request_is_read_and_encoded_equally(exchange: dict[str, Any]) -> None:
     request = read_request(exchange["request"], PLAIN)
     sent = ollama.encode(request, target_of(exchange), stream=exchange["stream"])
-    assert sent.body == same_form(exchange["request"])
+    assert sent.body == normal_body(exchange["request"])
     assert sent.warnings == ()
     assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
 

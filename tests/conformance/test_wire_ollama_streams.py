@@ -1,4 +1,4 @@
-"""Ollama's documented streams: they come to their recorded reading, and say as much as a whole reply."""
+"""Ollama's documented streams: they decode to their recorded reading, like replies that are not streamed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STREAMS = Streams(ollama, sent_of, target_of, EXCHANGES, cut=lambda events: -1)
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
-def test_a_recorded_stream_comes_to_its_recorded_reading(exchange: Exchange) -> None:
+def test_recorded_stream_decodes_to_its_recorded_reading(exchange: Exchange) -> None:
     expected, response = exchange["expected"], STREAMS.response(exchange)
     (choice,) = response.choices
     usage = expected["usage"] or {"input": None, "output": None}

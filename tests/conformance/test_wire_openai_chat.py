@@ -1,4 +1,4 @@
-"""Recorded chat completions of many hosts: replies decode to the recorded reading, requests come out again."""
+"""Recorded chat completions of many hosts: replies decode to the recorded reading, requests are read and encoded equally."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.errors import LMError, UnsupportedFeature
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE, DIALECTS, OPENAI, ChatProfile
+from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE, OPENAI, PROFILES, ChatProfile
 from sigwire.lm.codecs.shared.interface import Target
-from tests.conformance.readings import USED, expected_call, in_form, read_call, sent_of, used, without_space
+from tests.conformance.readings import USED, expected_call, normal_form, read_call, sent_of, used, without_space
 from tests.conformance.recordings import ids, recorded
 from tests.lm.codecs.openai_chat.reading import read_request
 
@@ -31,15 +31,15 @@ pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set 
 
 
 HOSTS: dict[str, ChatProfile] = {
-    **DIALECTS,
-    "ollama": DIALECTS["ollama-chat"],
+    **PROFILES,
+    "ollama": PROFILES["ollama-chat"],
     "zai": replace(COMPATIBLE, family="zai", replay="reasoning_content"),
 }
 
 
 def target_of(exchange: dict[str, Any]) -> Target[ChatProfile]:
-    dialect = HOSTS.get(exchange["provider"], COMPATIBLE)
-    return Target(exchange["provider"], exchange["model"], dialect, ABLE)
+    profile = HOSTS.get(exchange["provider"], COMPATIBLE)
+    return Target(exchange["provider"], exchange["model"], profile, ABLE)
 
 
 def decoded(exchange: dict[str, Any]) -> Response:
@@ -50,11 +50,11 @@ ANSWERS = [exchange for exchange in EXCHANGES if "error" not in exchange["expect
 FAILURES = [exchange for exchange in EXCHANGES if "error" in exchange["expected"]]
 
 
-# --- replies -----------------------------------------------------------------------------------------------
+# --- replies
 
 
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
-def test_a_recorded_answer_decodes_to_its_recorded_reading(exchange: dict[str, Any]) -> None:
+def test_recorded_reply_decodes_to_its_recorded_reading(exchange: dict[str, Any]) -> None:
     expected, response = exchange["expected"], decoded(exchange)
     readings = expected.get("choices") or [expected]
     assert len(response.choices) == expected["n_choices"] == len(readings)
@@ -73,7 +73,7 @@ def test_a_recorded_answer_decodes_to_its_recorded_reading(exchange: dict[str, A
 
 
 def expected_finish(choice: Choice, reading: dict[str, Any]) -> str:
-    """The native reason in our words; an empty or foreign one follows from the content."""
+    """Return the canonical finish reason. An empty or unknown one follows from the content."""
     if choice.tool_calls:
         return "tool_calls"
     if reading["refusal"]:
@@ -82,7 +82,7 @@ def expected_finish(choice: Choice, reading: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("exchange", FAILURES, ids=ids(FAILURES))
-def test_a_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict[str, Any]) -> None:
+def test_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict[str, Any]) -> None:
     expected, body = exchange["expected"]["error"], exchange["response"]
     if exchange["status"] == 200:
         with pytest.raises(LMError) as caught:
@@ -96,7 +96,7 @@ def test_a_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict
     assert error.status == expected["status"]
 
 
-def test_a_recorded_refusal_of_a_call_is_a_call_with_the_complaint() -> None:
+def test_recorded_rejected_call_has_the_complaint() -> None:
     (exchange,) = (one for one in FAILURES if one["expected"]["error"]["code"] == "tool_use_failed")
     text = json.dumps(exchange["response"])
     response = openai_chat.recover(exchange["status"], {}, text, sent_of(exchange), target_of(exchange))
@@ -108,7 +108,7 @@ def test_a_recorded_refusal_of_a_call_is_a_call_with_the_complaint() -> None:
 
 
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
-def test_a_recorded_answer_put_into_history_is_sent_as_it_came(exchange: dict[str, Any]) -> None:
+def test_recorded_reply_in_history_is_sent_unchanged(exchange: dict[str, Any]) -> None:
     target = target_of(exchange)
     target = replace(
         target, profile=replace(target.profile, history_rules=replace(target.profile.history_rules, ids=None))
@@ -117,11 +117,11 @@ def test_a_recorded_answer_put_into_history_is_sent_as_it_came(exchange: dict[st
     choice = openai_chat.decode(exchange["response"], sent_of(exchange), target).choices[0]
     written: Any = openai_chat.encode(Request((Message.user("q"), choice.message())), target).body["messages"]
     replayed: dict[str, Any] = next((message for message in written if message["role"] == "assistant"), {})
-    assert sent_back(replayed, target) == sent_back(came, target)
+    assert comparable(replayed, target) == comparable(came, target)
 
 
-def sent_back(message: dict[str, Any], target: Target[ChatProfile]) -> dict[str, Any]:
-    """What has to survive: the content, the calls with their ids, and the thinking that the host wants back."""
+def comparable(message: dict[str, Any], target: Target[ChatProfile]) -> dict[str, Any]:
+    """Return the fields to compare: content, calls with their ids, and reasoning that the host wants again."""
     content = message.get("content")
     calls = [
         {
@@ -137,7 +137,7 @@ def sent_back(message: dict[str, Any], target: Target[ChatProfile]) -> dict[str,
     return {"content": content or None, "calls": calls, "details": details, "thinking": told or None}
 
 
-# --- requests ----------------------------------------------------------------------------------------------
+# --- requests
 
 Rule = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -239,7 +239,7 @@ EQUAL_FORMS: dict[str, Rule] = {
     "an empty description says nothing": without_empty_descriptions,
     "strict is never sent for a caller's schema": without_strict,
 }
-"""Differences between a recorded request and ours that mean the same, and are undone before comparing."""
+"""Differences without meaning between a recorded and an encoded request, removed before the comparison."""
 
 CACHED_TOOL = "a cache mark on a single tool or result is not modelled; extra_body has to carry such tools"
 BUILT_IN = "the host's own web search is refused on this wire; extra_body has to carry it"
@@ -251,11 +251,11 @@ EXCEPTIONS: dict[str, str] = {
     "oc-608b46c0e2": BUILT_IN,
     "oc-f4fe38b545": BUILT_IN,
 }
-"""Requests we do not write the same, each with the reason."""
+"""Recorded requests that are encoded differently, each with the reason."""
 
 
-def same_form(body: dict[str, Any]) -> dict[str, Any]:
-    return in_form(body, EQUAL_FORMS)
+def normal_body(body: dict[str, Any]) -> dict[str, Any]:
+    return normal_form(body, EQUAL_FORMS)
 
 
 REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not None]
@@ -263,7 +263,7 @@ REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not Non
 
 def rewritten(exchange: dict[str, Any]) -> tuple[Request, dict[str, Any]]:
     target = target_of(exchange)
-    # What the recorded program called the cap is up to it; ours follows the host.
+    # The name of the token limit: the recorded program chose one, the encoder follows the host.
     if "max_completion_tokens" in exchange["request"] and target.profile.options.get("max_tokens"):
         target = replace(target, profile=replace(target.profile, options={}))
     request = read_request(exchange["request"], target.profile)
@@ -271,28 +271,28 @@ def rewritten(exchange: dict[str, Any]) -> tuple[Request, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
-def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) -> None:
+def test_recorded_request_is_read_and_encoded_equally(exchange: dict[str, Any]) -> None:
     if exchange["id"] in EXCEPTIONS:
         pytest.skip(EXCEPTIONS[exchange["id"]])
     request, body = rewritten(exchange)
-    assert same_form(body) == same_form(exchange["request"])
+    assert normal_body(body) == normal_body(exchange["request"])
     assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
 
 
-def test_every_exception_is_still_one_and_differs_by_what_its_reason_says() -> None:
+def test_every_exception_differs_as_its_reason_states() -> None:
     for exchange in (exchange for exchange in REQUESTS if exchange["id"] in EXCEPTIONS):
         if EXCEPTIONS[exchange["id"]] is BUILT_IN:
             with pytest.raises(UnsupportedFeature, match="built-in"):
                 rewritten(exchange)
         else:
             _, body = rewritten(exchange)
-            ours, theirs = same_form(body), same_form(exchange["request"])
-            assert ours != theirs
-            assert without_marks(ours) == without_marks(theirs)
+            encoded, recorded_body = normal_body(body), normal_body(exchange["request"])
+            assert encoded != recorded_body
+            assert without_marks(encoded) == without_marks(recorded_body)
 
 
 def without_marks(value: Any) -> Any:
-    """No mark for the cache anywhere, and a list of one text as the text."""
+    """Remove cache marks, and replace a list of one text by the text."""
     if isinstance(value, list):
         return [without_marks(item) for item in value]
     if not isinstance(value, dict):
@@ -310,4 +310,4 @@ def test_counts_per_provider_are_printed(capsys: pytest.CaptureFixture[str]) -> 
         print("  " + ", ".join(f"{name} {answers[name]}/{requests[name]}" for name in sorted(requests)))
     assert len(ANSWERS) + len(FAILURES) == len(EXCHANGES)
     assert EXCEPTIONS.keys() == missing
-    assert OPENAI is DIALECTS["openai"]
+    assert OPENAI is PROFILES["openai"]

@@ -1,4 +1,4 @@
-"""Recorded streams of chat completions, of many hosts: they come to their recorded reading, whole or cut off."""
+"""Recorded streams of chat completions, of many hosts: they decode to their recorded reading, complete or truncated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sigwire.errors import LMError, UnsupportedFeature
 from sigwire.lm.codecs import openai_chat
 from tests.conformance.readings import USED, expected_call, read_call, sent_of, used, without_space
 from tests.conformance.recordings import Exchange, ids, recorded
-from tests.conformance.test_wire_openai_chat import expected_finish, same_form, target_of
+from tests.conformance.test_wire_openai_chat import expected_finish, normal_body, target_of
 from tests.conformance.wire_streams import Streams
 from tests.lm.codecs.openai_chat.reading import read_request
 
@@ -34,7 +34,7 @@ STREAMS = Streams(openai_chat, sent_of, target_of, ANSWERS, cut=before_its_finis
 
 
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
-def test_a_recorded_stream_comes_to_its_recorded_reading(exchange: Exchange) -> None:
+def test_recorded_stream_decodes_to_its_recorded_reading(exchange: Exchange) -> None:
     expected, response = exchange["expected"], STREAMS.response(exchange)
     (choice,) = response.choices
     assert choice.text == (expected["text"] or "")
@@ -47,7 +47,7 @@ def test_a_recorded_stream_comes_to_its_recorded_reading(exchange: Exchange) -> 
 
 
 @pytest.mark.parametrize("exchange", FAILURES, ids=ids(FAILURES))
-def test_a_recorded_error_in_a_stream_is_told_apart_and_keeps_what_came(exchange: Exchange) -> None:
+def test_recorded_error_in_a_stream_has_its_class_and_the_partial_response(exchange: Exchange) -> None:
     expected = exchange["expected"]
     error = expected["stream_error"]
     if error["code"] == "tool_use_failed":
@@ -65,29 +65,29 @@ def test_a_recorded_error_in_a_stream_is_told_apart_and_keeps_what_came(exchange
 
 
 EXCEPTIONS = {"oc-aad822b3f8": "the host's own advisor is refused on this wire; extra_body has to carry it"}
-"""Requests we do not write the same, each with the reason."""
+"""Recorded requests that are encoded differently, each with the reason."""
 
 
 def without_empty_turns(body: Exchange) -> Exchange:
-    """A turn in which nothing is said is left out: some hosts refuse it."""
+    """Remove empty turns, which some hosts reject."""
     empty = {"role": "assistant", "content": ""}
     return {**body, "messages": [message for message in body["messages"] if message != empty]}
 
 
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
-def test_a_recorded_request_for_a_stream_is_read_and_written_again(exchange: Exchange) -> None:
+def test_recorded_stream_request_is_read_and_encoded_equally(exchange: Exchange) -> None:
     if exchange["id"] in EXCEPTIONS:
         pytest.skip(EXCEPTIONS[exchange["id"]])
     target, body = target_of(exchange), exchange["request"]
     if "max_completion_tokens" in body and target.profile.options.get("max_tokens"):
         target = replace(target, profile=replace(target.profile, options={}))
-    # Whether counts are asked for was up to the recorded program; ours follows the host.
+    # The request for usage: the recorded program chose, the encoder follows the host.
     target = replace(target, profile=replace(target.profile, usage_in_streams="stream_options" in body))
     sent = openai_chat.encode(read_request(body, target.profile), target, stream=True)
-    assert same_form(sent.body) == same_form(without_empty_turns(body))
+    assert normal_body(sent.body) == normal_body(without_empty_turns(body))
 
 
-def test_every_exception_is_still_one() -> None:
+def test_every_exception_still_differs() -> None:
     for exchange in (exchange for exchange in REQUESTS if exchange["id"] in EXCEPTIONS):
         target = target_of(exchange)
         with pytest.raises(UnsupportedFeature, match="built-in"):

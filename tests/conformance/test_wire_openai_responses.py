@@ -1,4 +1,4 @@
-"""Recorded Responses traffic: replies decode to the recorded reading, requests come out again."""
+"""Recorded Responses traffic: replies decode to the recorded reading, requests are read and encoded equally."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sigwire.errors import LMError
 from sigwire.lm.codecs import openai_responses
 from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesProfile
 from sigwire.lm.codecs.shared.interface import Target
-from tests.conformance.readings import USED, expected_call, in_form, read_call, sent_of, used, without_space
+from tests.conformance.readings import USED, expected_call, normal_form, read_call, sent_of, used, without_space
 from tests.conformance.recordings import ids, recorded
 from tests.lm.codecs.openai_responses.reading import read_request
 
@@ -35,10 +35,10 @@ HOSTS: dict[str, ResponsesProfile] = {"azure": openai_responses.AZURE, "deepseek
 
 
 def target_of(exchange: dict[str, Any]) -> Target[ResponsesProfile]:
-    """The recorded program asked for encrypted reasoning where the model reasons."""
+    """The recorded program asked for encrypted reasoning if the model reasons."""
     reasons = ENCRYPTED in ((exchange["request"] or {}).get("include") or ())
-    dialect = HOSTS.get(exchange["provider"], OPENAI)
-    return Target(exchange["provider"], exchange["model"], dialect, replace(ABLE, reasoning=reasons))
+    profile = HOSTS.get(exchange["provider"], OPENAI)
+    return Target(exchange["provider"], exchange["model"], profile, replace(ABLE, reasoning=reasons))
 
 
 def decoded(exchange: dict[str, Any]) -> Response:
@@ -49,11 +49,11 @@ ANSWERS = [exchange for exchange in EXCHANGES if "error" not in exchange["expect
 FAILURES = [exchange for exchange in EXCHANGES if "error" in exchange["expected"]]
 
 
-# --- replies -----------------------------------------------------------------------------------------------
+# --- replies
 
 
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
-def test_a_recorded_answer_decodes_to_its_recorded_reading(exchange: dict[str, Any]) -> None:
+def test_recorded_reply_decodes_to_its_recorded_reading(exchange: dict[str, Any]) -> None:
     expected, response = exchange["expected"], decoded(exchange)
     (choice,) = response.choices
     assert choice.text == (expected["text"] or "")
@@ -88,14 +88,14 @@ NOT_YET = ("queued", "in_progress")
 
 
 def expected_finish(choice: Choice, reading: dict[str, Any]) -> str:
-    """The status in our words; what came decides over it."""
+    """Return the canonical finish reason: by the content, else by the status."""
     if reading["finish_reason"] in NOT_YET:
         return "error"
     return "tool_calls" if choice.tool_calls else "stop"
 
 
 @pytest.mark.parametrize("exchange", FAILURES, ids=ids(FAILURES))
-def test_a_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict[str, Any]) -> None:
+def test_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict[str, Any]) -> None:
     expected, body = exchange["expected"]["error"], exchange["response"]
     error: LMError = openai_responses.decode_error(exchange["status"], {}, json.dumps(body), target_of(exchange))
     assert expected["message"].rstrip(".") in error.message
@@ -104,24 +104,24 @@ def test_a_recorded_failure_is_an_error_with_its_message_and_code(exchange: dict
 
 
 @pytest.mark.parametrize("exchange", ANSWERS, ids=ids(ANSWERS))
-def test_a_recorded_answer_put_into_history_is_sent_as_it_came(exchange: dict[str, Any]) -> None:
+def test_recorded_reply_in_history_is_sent_unchanged(exchange: dict[str, Any]) -> None:
     target = replace(target_of(exchange), profile=OPENAI)
     choice = openai_responses.decode(exchange["response"], sent_of(exchange), target).choices[0]
     stored = Message.from_json(json.loads(json.dumps(choice.message().to_json())))
     written: Any = openai_responses.encode(Request((Message.user("q"), stored)), target).body["input"]
     replayed = [item for item in written[1:] if item["type"] != "function_call_output"]
-    assert [sent_back(item) for item in replayed] == [sent_back(item) for item in exchange["response"]["output"]]
+    assert [comparable(item) for item in replayed] == [comparable(item) for item in exchange["response"]["output"]]
 
 
-def sent_back(item: dict[str, Any]) -> dict[str, Any]:
-    """The whole item; log probabilities are not sent, and arguments are compared as JSON."""
+def comparable(item: dict[str, Any]) -> dict[str, Any]:
+    """Return an item without log probabilities, with arguments as JSON."""
     if item["type"] == "message":
         content = [{name: value for name, value in part.items() if name != "logprobs"} for part in item["content"]]
         return {**item, "content": content}
     return arguments_compact(item)
 
 
-# --- requests ----------------------------------------------------------------------------------------------
+# --- requests
 
 Rule = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -203,40 +203,40 @@ EQUAL_FORMS: dict[str, Rule] = {
     "an empty description says nothing": each_tool(without_empty_description),
     "strict is never sent for a caller's schema": each_tool(without_strict),
 }
-"""Differences between a recorded request and ours that mean the same, and are undone before comparing."""
+"""Differences without meaning between a recorded and an encoded request, removed before the comparison."""
 
 EXCEPTIONS: dict[str, str] = {
     "or-70d868d1a6": "the host refused it: a turn may not go on after a call there, so we send the calls last",
 }
-"""Requests we do not write the same, each with the reason."""
+"""Recorded requests that are encoded differently, each with the reason."""
 
 
-def same_form(body: dict[str, Any]) -> dict[str, Any]:
-    return in_form(body, EQUAL_FORMS)
+def normal_body(body: dict[str, Any]) -> dict[str, Any]:
+    return normal_form(body, EQUAL_FORMS)
 
 
 REQUESTS = [exchange for exchange in EXCHANGES if exchange["request"] is not None]
 
 
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
-def test_a_recorded_request_is_read_and_written_again(exchange: dict[str, Any]) -> None:
+def test_recorded_request_is_read_and_encoded_equally(exchange: dict[str, Any]) -> None:
     if exchange["id"] in EXCEPTIONS:
         pytest.skip(EXCEPTIONS[exchange["id"]])
     target = target_of(exchange)
     request = read_request(exchange["request"], target.profile)
     body = openai_responses.encode(request, target).body
-    assert same_form(body) == same_form(exchange["request"])
+    assert normal_body(body) == normal_body(exchange["request"])
     assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
 
 
-def test_every_exception_is_still_one_and_its_items_are_the_same_in_another_order() -> None:
+def test_every_exception_has_the_same_items_in_another_order() -> None:
     for exchange in (exchange for exchange in REQUESTS if exchange["id"] in EXCEPTIONS):
         target = target_of(exchange)
         sent = openai_responses.encode(read_request(exchange["request"], target.profile), target)
-        ours, theirs = same_form(sent.body), same_form(exchange["request"])
-        assert ours["input"] != theirs["input"]
+        encoded, recorded_body = normal_body(sent.body), normal_body(exchange["request"])
+        assert encoded["input"] != recorded_body["input"]
         items, recorded_items = (
-            sorted(json.dumps(item, sort_keys=True) for item in body["input"]) for body in (ours, theirs)
+            sorted(json.dumps(item, sort_keys=True) for item in body["input"]) for body in (encoded, recorded_body)
         )
         assert items == recorded_items
 

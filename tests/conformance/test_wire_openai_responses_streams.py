@@ -1,4 +1,4 @@
-"""Recorded streams of Responses: they come to their recorded reading, whole or cut off."""
+"""Recorded streams of Responses: they decode to their recorded reading, complete or truncated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.conformance.test_wire_openai_responses import (
     builtin_of,
     expected_finish,
     items_of,
-    same_form,
+    normal_body,
     target_of,
     texts_of,
 )
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(not EXCHANGES, reason="no recorded traffic; set 
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
-def test_a_recorded_stream_comes_to_its_recorded_reading(exchange: Exchange) -> None:
+def test_recorded_stream_decodes_to_its_recorded_reading(exchange: Exchange) -> None:
     expected, response = exchange["expected"], STREAMS.response(exchange)
     (choice,) = response.choices
     assert choice.text == (expected["text"] or "")
@@ -47,23 +47,23 @@ def test_a_recorded_stream_comes_to_its_recorded_reading(exchange: Exchange) -> 
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=ids(EXCHANGES))
-def test_the_last_event_may_leave_the_items_out(exchange: Exchange) -> None:
+def test_items_of_the_last_event_are_optional(exchange: Exchange) -> None:
     *events, last = STREAMS.events(exchange)
     assert isinstance(last, dict)
     assert isinstance(last["response"], dict)
     bare: JsonObject = {**last, "response": {**last["response"], "output": []}}
     (whole,) = STREAMS.response(exchange).choices
-    (choice,) = collect(STREAMS.told(exchange, [*events, bare])).choices
+    (choice,) = collect(STREAMS.stream_events(exchange, [*events, bare])).choices
     assert (choice.text, choice.tool_calls, choice.reasoning) == (whole.text, whole.tool_calls, whole.reasoning)
     assert [type(part) for part in choice.parts] == [type(part) for part in whole.parts]
 
 
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
-def test_a_recorded_request_for_a_stream_is_read_and_written_again(exchange: Exchange) -> None:
+def test_recorded_stream_request_is_read_and_encoded_equally(exchange: Exchange) -> None:
     target = target_of(exchange)
     request = read_request(exchange["request"], target.profile)
     sent = openai_responses.encode(request, target, stream=True)
-    assert same_form(sent.body) == same_form(exchange["request"])
+    assert normal_body(sent.body) == normal_body(exchange["request"])
 
 
 def test_counts_per_provider_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

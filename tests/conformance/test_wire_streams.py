@@ -1,4 +1,4 @@
-"""Recorded streams of every wire: what holds for all of them, whole, cut off or in one piece."""
+"""Recorded streams of every wire, complete, truncated and compared with replies that are not streamed."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ pytestmark = pytest.mark.skipif(not answers(), reason="no recorded traffic; set 
 
 
 @pytest.mark.parametrize(("wire", "exchange"), answers())
-def test_the_stream_is_the_same_answer_as_its_body_in_one_piece(wire: Streams, exchange: Exchange) -> None:
+def test_stream_gives_the_same_response_as_its_body(wire: Streams, exchange: Exchange) -> None:
     response = wire.response(exchange)
     assert response == wire.codec.decode(response.raw, wire.sent_of(exchange), wire.target_of(exchange))
 
 
 @pytest.mark.parametrize(("wire", "exchange"), answers())
-def test_what_is_told_as_it_comes_is_the_answer(wire: Streams, exchange: Exchange) -> None:
+def test_deltas_of_a_stream_add_up_to_the_response(wire: Streams, exchange: Exchange) -> None:
     (choice,) = wire.response(exchange).choices
-    events = wire.told(exchange)
+    events = wire.stream_events(exchange)
     calls = [(call.id, call.name) for call in choice.tool_calls]
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == choice.text
     assert [(event.id, event.name) for event in events if isinstance(event, ToolCallStart)] == calls
@@ -54,10 +54,10 @@ def test_what_is_told_as_it_comes_is_the_answer(wire: Streams, exchange: Exchang
 
 
 @pytest.mark.parametrize(("wire", "exchange"), answers())
-def test_a_stream_cut_off_before_its_end_is_an_error_that_keeps_what_came(wire: Streams, exchange: Exchange) -> None:
+def test_truncated_stream_is_an_error_with_the_partial_response(wire: Streams, exchange: Exchange) -> None:
     events = wire.events(exchange)
     with pytest.raises(LMTransportError, match="before the end of the answer") as caught:
-        wire.told(exchange, events[: wire.cut(events)])
+        wire.stream_events(exchange, events[: wire.cut(events)])
     assert caught.value.retryable
     choices = (caught.value.partial or Response()).choices
     said = "".join(choice.text for choice in choices)
@@ -66,17 +66,15 @@ def test_a_stream_cut_off_before_its_end_is_an_error_that_keeps_what_came(wire: 
 
 
 @pytest.mark.parametrize(("wire", "exchange"), answers("anthropic", "openai-responses"))
-def test_where_the_end_is_an_event_of_its_own_a_stream_without_it_keeps_the_whole_text(
-    wire: Streams, exchange: Exchange
-) -> None:
+def test_stream_without_its_end_event_is_an_error_with_the_whole_text(wire: Streams, exchange: Exchange) -> None:
     events = wire.events(exchange)
     with pytest.raises(LMTransportError) as caught:
-        wire.told(exchange, events[: wire.cut(events)])
+        wire.stream_events(exchange, events[: wire.cut(events)])
     assert "".join(choice.text for choice in caught.value.partial.choices) == (exchange["expected"]["text"] or "")
 
 
 @pytest.mark.parametrize(("wire", "exchange"), answers("gemini", "ollama"))
-def test_the_events_as_one_array_are_the_same_answer(wire: Streams, exchange: Exchange) -> None:
+def test_events_in_one_array_give_the_same_response(wire: Streams, exchange: Exchange) -> None:
     events = wire.events(exchange)
-    assert isinstance(wire.told(exchange, [events])[-1], ResponseEnd)
-    assert wire.told(exchange, [events]) == wire.told(exchange, events)
+    assert isinstance(wire.stream_events(exchange, [events])[-1], ResponseEnd)
+    assert wire.stream_events(exchange, [events]) == wire.stream_events(exchange, events)

@@ -1,4 +1,4 @@
-"""Recorded streams, read as the client reads them: bytes -> events of the wire -> our events -> a response."""
+"""Recorded streams, read as the client reads them: bytes -> events of the wire -> stream events -> a response."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.conformance.recordings import Exchange
 
 @dataclass(frozen=True)
 class Streams:
-    """The recorded streams of one wire whose answers come to an end, and what it takes to read them.
+    """The recorded complete streams of one wire, with the functions that read them.
 
-    ``cut`` finds the event without which, and without all after it, an answer was cut off.
+    ``cut`` returns the index of the event from which on a stream is truncated.
     """
 
     codec: StreamingCodec[Any]
@@ -28,17 +28,17 @@ class Streams:
     cut: Callable[[list[Any]], int]
 
     def events(self, exchange: Exchange, size: int = 100) -> list[Any]:
-        """The events in the bytes of a reply, which come in pieces of this size."""
+        """Return the events of a reply, decoded from chunks of ``size`` bytes."""
         splitter, data = make_frame_decoder(self.codec.FRAMING), exchange["response"].encode()
-        pieces = (data[start : start + size] for start in range(0, len(data), size))
-        return [event for piece in pieces for event in splitter.feed(piece)] + [*splitter.close()]
+        chunks = (data[start : start + size] for start in range(0, len(data), size))
+        return [event for chunk in chunks for event in splitter.feed(chunk)] + [*splitter.close()]
 
-    def told(self, exchange: Exchange, events: Sequence[JsonValue] | None = None) -> list[StreamEvent]:
-        """What the decoder tells of these events (else of all that were recorded), to the end."""
+    def stream_events(self, exchange: Exchange, events: Sequence[JsonValue] | None = None) -> list[StreamEvent]:
+        """Return the stream events of ``events``, or of the recorded events if None."""
         decoder = self.codec.decoder(self.sent_of(exchange), self.target_of(exchange))
         given = self.events(exchange) if events is None else events
-        return [*(ours for event in given for ours in decoder.feed(event)), *decoder.close()]
+        return [*(emitted for event in given for emitted in decoder.feed(event)), *decoder.close()]
 
     def response(self, exchange: Exchange) -> Response:
-        """The response that a recorded stream comes to."""
-        return collect(self.told(exchange))
+        """Return the response of a recorded stream."""
+        return collect(self.stream_events(exchange))

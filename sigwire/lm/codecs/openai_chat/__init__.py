@@ -1,23 +1,22 @@
-"""OpenAI chat completions wire, spoken by OpenAI and by the hosts in ``dialects``: Request -> dict, dict -> Response.
+"""OpenAI chat completions wire, of OpenAI and of the hosts in ``profiles``: Request -> dict, dict -> Response.
 
-Pure: no network, clock or environment. What differs between hosts is a ``ChatProfile``; what differs between models
-is in the target's facts.
+Pure: no network, clock or environment. A ``ChatProfile`` has the differences between hosts, ``target.facts`` those between
+models.
 
-    tables      every option, finish reason, count and error code, by the wire's name
-    encoding    encode(): options, reasoning, tools, structured output       messages   the conversation
-    decoding    decode(), decode_error()                                     reading    read_request()
-    streaming   decoder(), of a choice as it is ``growing``, calls in ``fragments`` and ``think_tags``
-    refused     recover(): a call that stands in an error
+    tables           every option, finish reason, count and error code, by its name on the wire
+    encoding         encode(): options, reasoning, tools, output format       messages    the conversation
+    decoding         decode(), decode_error()                                 profiles    the hosts
+    stream_decoder   decoder(): a ``partial_choice`` with its ``partial_calls`` and ``think_tags``
+    rejected_call    recover(): a call in an error reply
 
 Surprises of this wire:
-    - Arguments travel as a JSON *string*, and the model writes it: it may be no JSON at all, and is kept.
-    - Results are text only. Failures begin with ``ERROR: ``, media follow in a user turn.
-    - api.openai.com never returns or takes reasoning here; compatible hosts do, under names of their own. It is kept
-      as a ``ThinkingPart`` of the host's family and goes back only where the host wants it (``ChatProfile.replay``).
-    - What we do not model is kept as ``OpaquePart``: in an assistant turn its data are fields of the message
-      (``reasoning_details``), elsewhere a content part. Unknown fields of a call are its provider data
-      (``extra_content``).
-    - A host may answer status 200 with an error, and with a finish reason that contradicts the content.
+    - The model writes arguments as a JSON *string*, which may be invalid JSON. The invalid text is kept.
+    - Results are text only. Failures start with ``ERROR: ``, media follow in a user turn.
+    - api.openai.com has no reasoning text on this wire. Compatible hosts do, under several names: it becomes a
+      ``ThinkingPart`` of the host's family, and is sent again if the host wants it (``ChatProfile.replay``).
+    - Unknown data are an ``OpaquePart``: in an assistant turn, fields of the message (``reasoning_details``); in any
+      other turn, a content part. Unknown fields of a call are its provider data (``extra_content``).
+    - A reply with status 200 may be an error, and its finish reason may contradict its content.
 """
 
 from __future__ import annotations

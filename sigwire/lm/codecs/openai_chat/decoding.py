@@ -1,33 +1,24 @@
-"""Chat completions: body -> Response, and the error of a reply that is none."""
+"""Chat completions: body -> Response, and error reply -> ``LMError``."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import (
-    AudioPart,
-    OpaquePart,
-    Part,
-    TextPart,
-    ThinkingPart,
-)
+from sigwire.core.messages import AudioPart, OpaquePart, Part, TextPart, ThinkingPart
 from sigwire.core.response import Choice, LMWarning, Response, Usage
 from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolCall, number_calls
-from sigwire.errors import (
-    LMError,
-    LMServerError,
-)
+from sigwire.errors import LMError, LMServerError
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, USAGE
 from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
 from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, value_at, without
 
 __all__ = [
     "choice_index",
@@ -37,18 +28,18 @@ __all__ = [
     "decode_error",
     "decode_usage",
     "error_in_success",
+    "thinking_text",
 ]
 
 
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[ChatProfile]) -> Response:
-    """The reply as a response. Raises an ``LMError`` for an error, or no answer at all, inside status 200."""
+    """Return the response of a reply with status 200. Raises an ``LMError`` if the body is an error or has no choice."""
     choices = objects_of(body.get("choices")) if isinstance(body, dict) else ()
     if not isinstance(body, dict) or not choices or body.get("error"):
         raise error_in_success(body, target)
     if choices[0].get("error") and not choices[1:]:
         raise error_in_success(choices[0], target)
-    ordered = sorted(choices, key=choice_index) if len(choices) > 1 else choices
-    decoded = [_decode_choice(choice, sent, target) for choice in ordered]
+    decoded = [_decode_choice(choice, sent, target) for choice in sorted(choices, key=choice_index)]
     warnings = sent.warnings
     for _, found in decoded:
         warnings += found
@@ -63,13 +54,13 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[ChatProfile]) -
 
 
 def choice_index(choice: JsonObject) -> int:
-    """The number of a choice; the first where it has none."""
+    """Return the number of a choice, 0 if it has none."""
     index = choice.get("index")
     return index if isinstance(index, int) else 0
 
 
 def error_in_success(body: JsonValue, target: Target[ChatProfile]) -> LMError:
-    """An error that came with status 200: its own code stands in for the status; without one the server failed."""
+    """Return the error in a reply with status 200. Its code replaces the status; without a code it is a server error."""
     fault = read_error_body(200, {}, body)
     if isinstance(body, dict) and body.get("error"):
         code = next((int(code) for code in fault.codes if code.isdigit() and len(code) == 3), 200)
@@ -80,8 +71,7 @@ def error_in_success(body: JsonValue, target: Target[ChatProfile]) -> LMError:
 def _decode_choice(
     choice: JsonObject, sent: EncodedRequest, target: Target[ChatProfile]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
-    message = choice.get("message")
-    message = message if isinstance(message, dict) else {}
+    message = object_of(choice.get("message"))
     thinking, text = decode_content(message, target.profile)
     refusal = string_of(message, "refusal")
     found = number_calls(_decode_calls(message, sent, target), sent.call_ids)
@@ -100,54 +90,66 @@ def _decode_choice(
     return Choice.from_parts(parts, **rest, raw=choice), warnings
 
 
-def decode_content(message: JsonObject, dialect: ChatProfile) -> tuple[tuple[ThinkingPart, ...], str]:
-    """Thinking, under whichever name it came, and the text."""
+def decode_content(message: JsonObject, profile: ChatProfile) -> tuple[tuple[ThinkingPart, ...], str]:
+    """Return the reasoning, whichever field has it, and the text."""
+    content, family = message.get("content"), profile.family
+    text = _text_of(message)
+    if not profile.think_tags and message.keys().isdisjoint(_EXTRA_FIELDS) and not isinstance(content, list):
+        return (), text
+    chunks = [_decode_chunk(chunk, family) for chunk in objects_of(content) if chunk.get("type") == "thinking"]
+    if chunks:
+        return tuple(chunks), text
+    if reasoning := _reasoning_text(message):
+        return (ThinkingPart(reasoning, provider=family),), text
+    tagged = _THINK.match(text) if profile.think_tags else None
+    if tagged:
+        return (ThinkingPart(tagged.group(1).strip(), provider=family),), text[tagged.end() :]
+    return (), text
+
+
+# Without any of these fields, the content of a message is all of its text, and there is no reasoning.
+_EXTRA_FIELDS = frozenset({"audio", "reasoning", "reasoning_content", "reasoning_details"})
+
+# A missing end tag: the answer was truncated inside the reasoning.
+_THINK = re.compile(r"\s*<think>(.*?)(?:</think>\s*|\Z)", re.DOTALL)
+
+
+def _text_of(message: JsonObject) -> str:
     content = message.get("content")
-    if not dialect.think_tags and message.keys().isdisjoint(_BESIDE_TEXT) and not isinstance(content, list):
-        return (), content if isinstance(content, str) else ""
-    chunks = objects_of(content)
-    text = content if isinstance(content, str) else "".join(string_of(chunk, "text") or "" for chunk in chunks)
-    thinking = [_decode_chunk(chunk, dialect.family) for chunk in chunks if chunk.get("type") == "thinking"]
-    if not text and (spoken := string_of(message.get("audio"), "transcript")):
-        text = spoken
-    told = string_of(message, "reasoning_content") or string_of(message, "reasoning") or _details_text(message)
-    if told and not thinking:
-        thinking = [ThinkingPart(told, provider=dialect.family)]
-    if dialect.think_tags and not thinking and (tagged := _THINK.match(text)):
-        thinking = [ThinkingPart(tagged.group(1).strip(), provider=dialect.family)]
-        text = text[tagged.end() :]
-    return tuple(thinking), text
+    text = content if isinstance(content, str) else _join_texts(objects_of(content), "text")
+    return text or string_of(message.get("audio"), "transcript") or ""
 
 
-# Where a message has none of these, its content is all that was said.
-_BESIDE_TEXT = frozenset({"audio", "reasoning", "reasoning_content", "reasoning_details"})
+def _reasoning_text(message: JsonObject) -> str:
+    named = string_of(message, "reasoning_content") or string_of(message, "reasoning")
+    return named or _join_texts(objects_of(message.get("reasoning_details")), "text", "summary")
+
+
+def _join_texts(items: Iterable[JsonObject], *names: str) -> str:
+    """Concatenate the texts of objects, each in the first of its fields ``names`` that has one."""
+    return "".join(next(filter(None, (string_of(item, name) for name in names)), "") for item in items)
+
+
+def _decode_chunk(chunk: JsonObject, family: str) -> ThinkingPart:
+    return ThinkingPart(thinking_text(chunk), signature=string_of(chunk, "signature"), provider=family)
+
+
+def thinking_text(chunk: JsonObject) -> str:
+    """Return the text of a content part of type ``thinking``, which is a string or a list of text parts."""
+    inner = chunk.get("thinking")
+    return inner if isinstance(inner, str) else _join_texts(objects_of(inner), "text")
 
 
 def _decode_citation(annotation: JsonObject) -> JsonObject:
-    """Flat, as on the other wires: this one nests the facts under the citation's type."""
+    """Return a flat citation, like the other wires: this wire nests the fields below the citation's type."""
     kind = string_of(annotation, "type") or ""
     inner = annotation.get(kind)
     return {"type": kind, **inner} if isinstance(inner, dict) else annotation
 
 
-# Without the end of it the answer was cut off while the model was thinking.
-_THINK = re.compile(r"\s*<think>(.*?)(?:</think>\s*|\Z)", re.DOTALL)
-
-
-def _decode_chunk(chunk: JsonObject, family: str) -> ThinkingPart:
-    inner = chunk.get("thinking")
-    text = inner if isinstance(inner, str) else "".join(string_of(item, "text") or "" for item in objects_of(inner))
-    return ThinkingPart(text, signature=string_of(chunk, "signature"), provider=family)
-
-
-def _details_text(message: JsonObject) -> str:
-    details = objects_of(message.get("reasoning_details"))
-    return "".join(string_of(detail, "text") or string_of(detail, "summary") or "" for detail in details)
-
-
 def _decode_extras(message: JsonObject, sent: EncodedRequest, target: Target[ChatProfile]) -> tuple[Part, ...]:
-    """What goes back as it came: reasoning details; and spoken output, which goes back by its id."""
-    if message.keys().isdisjoint(_BESIDE_TEXT):
+    """Return what a later request repeats unchanged: reasoning details, and audio by its id."""
+    if message.keys().isdisjoint(_EXTRA_FIELDS):
         return ()
     extras: list[Part] = []
     family = target.profile.family
@@ -155,19 +157,15 @@ def _decode_extras(message: JsonObject, sent: EncodedRequest, target: Target[Cha
         extras.append(OpaquePart(family, {"reasoning_details": list(details)}))
     audio = message.get("audio")
     if isinstance(audio, dict) and (data := string_of(audio, "data")):
-        asked = sent.body.get("audio")
-        extras.append(AudioPart(data, string_of(asked, "format") or "wav"))
+        extras.append(AudioPart(data, string_of(sent.body.get("audio"), "format") or "wav"))
         extras.append(OpaquePart(family, {"audio": {"id": audio.get("id")}}))
     return tuple(extras)
 
 
 def _decode_calls(message: JsonObject, sent: EncodedRequest, target: Target[ChatProfile]) -> list[ToolCall]:
     wires = objects_of(message.get("tool_calls"))
-    if not wires:
-        old = message.get("function_call")
-        if not (isinstance(old, dict) and old.get("name")):  # the form before tool_calls
-            return []
-        former: JsonObject = {"function": old}
+    former: JsonObject = {"function": message.get("function_call")}  # the format that tool_calls replaced
+    if not wires and value_at(former, "function.name"):
         wires = (former,)
     return [decode_call(wire, sent.names, target.profile.family) for wire in wires]
 
@@ -176,8 +174,8 @@ _CALL_FIELDS = frozenset({"id", "type", "function", "index", "custom"})
 
 
 def decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
-    """A call, with what else the host left on it as its provider data."""
-    function = _called(wire)
+    """Return a call. Its unknown fields become its provider data."""
+    function = _function_of(wire)
     call_id = string_of(wire, "id") or ""
     extra: JsonObject = {} if wire.keys() <= _CALL_FIELDS else without(wire, _CALL_FIELDS)
     return ToolCall.read(
@@ -188,25 +186,22 @@ def decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
     )
 
 
-def _called(wire: JsonObject) -> JsonObject:
-    """Name and arguments. A custom tool's input is free text; it becomes the one argument ``input``."""
-    function, custom = wire.get("function"), wire.get("custom")
+def _function_of(wire: JsonObject) -> JsonObject:
+    """Return name and arguments. The input of a custom tool is free text: it becomes the argument ``input``."""
+    custom = wire.get("custom")
     if wire.get("type") == "custom" and isinstance(custom, dict):
         return {"name": custom.get("name"), "arguments": {"input": custom.get("input")}}
-    return function if isinstance(function, dict) else {}
+    return object_of(wire.get("function"))
 
 
 def decode_usage(body: JsonObject) -> Usage:
-    """The counts, wherever the host puts them."""
+    """Return the token counts. Groq puts those of a stream into ``x_groq``."""
     usage = body.get("usage")
-    if not isinstance(usage, dict):
-        x_groq = body.get("x_groq")
-        usage = x_groq.get("usage") if isinstance(x_groq, dict) else None
-    return usage_of(usage, USAGE)
+    return usage_of(usage if isinstance(usage, dict) else value_at(body, "x_groq.usage"), USAGE)
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[ChatProfile]) -> LMError:
-    """The error of a reply that is no success.
+    """Return the error of a reply with an error status.
 
     >>> body = '{"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}'
     >>> error = decode_error(401, {"x-request-id": "r1"}, body, Target("openai", "m", ChatProfile()))

@@ -1,4 +1,4 @@
-"""Chat completions: Request -> body. Options, caching, reasoning, structured output, tools; turns are in ``messages``."""
+"""Chat completions: Request -> body. Options, cache hints, reasoning, output format and tools; see ``messages`` for turns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.openai_chat.messages import encode_message
-from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
+from sigwire.lm.codecs.openai_chat.profiles import ChatProfile, ReasoningNames
 from sigwire.lm.codecs.openai_chat.tables import OPTIONS, SAMPLING
 from sigwire.lm.codecs.shared.history import normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
@@ -46,22 +46,22 @@ __all__ = ["encode"]
 
 
 def encode(request: Request, target: Target[ChatProfile], *, stream: bool = False) -> EncodedRequest:
-    """The request as this host takes it. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
+    """Encode a request for the target's host. Raises ``UnsupportedFeature`` or ``InputError``; nothing was sent then.
 
     >>> from sigwire.core.messages import Message
     >>> sent = encode(Request((Message.user("q"),)), Target("openai", "m", ChatProfile()))
     >>> sent.path, sent.body
     ('/chat/completions', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}]})
     """
-    dialect = target.profile
-    history = normalize_history(request.messages, dialect.history_rules)
-    names = name_map(request.tools, history.call_names, dialect.names)
+    profile = target.profile
+    history = normalize_history(request.messages, profile.history_rules)
+    names = name_map(request.tools, history.call_names, profile.names)
     tools = offered_tools(request, names, target)
     refuse_builtin_tools(tools, target)
     output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
-    thinking, thinks, thinking_warnings = _encode_reasoning(request, bool(tools.functions), target)
-    options, option_warnings = _encode_options(thinks, request, target)
-    chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, thinks, target)
+    thinking, is_reasoning, thinking_warnings = _encode_reasoning(request, bool(tools.functions), target)
+    options, option_warnings = _encode_options(is_reasoning, request, target)
+    chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, is_reasoning, target)
     messages = [wire for message in history.messages for wire in encode_message(message, names, target)]
     body: JsonObject = {
         "model": target.model,
@@ -71,26 +71,26 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
         **options,
         **_cache_fields(request, target),
         **thinking,
-        **(_stream_fields(dialect) if stream else {}),
+        **(_stream_fields(profile) if stream else {}),
     }
     lost = history.warnings + tools.warnings + tool_warnings + format_warnings + thinking_warnings + option_warnings
     return EncodedRequest(
-        dialect.path.format(model=target.model),
+        profile.path.format(model=target.model),
         merge_extra_body(body, request),
         {},
-        headers_for(request, dialect),
-        lost if dialect.many else lost + repeat_warning(request, target),
+        headers_for(request, profile),
+        lost if profile.many else lost + repeat_warning(request, target),
         names,
         history.call_ids,
-        1 if dialect.many else requested_choices(request),
+        1 if profile.many else requested_choices(request),
     )
 
 
-def _stream_fields(dialect: ChatProfile) -> JsonObject:
-    return {"stream": True, **({"stream_options": {"include_usage": True}} if dialect.usage_in_streams else {})}
+def _stream_fields(profile: ChatProfile) -> JsonObject:
+    return {"stream": True, **({"stream_options": {"include_usage": True}} if profile.usage_in_streams else {})}
 
 
-# --- caching: automatic, but for a key and marks where they are taken
+# --- caching: hosts cache without a request; some take a key, some take marks
 
 
 def _cache_fields(request: Request, target: Target[ChatProfile]) -> JsonObject:
@@ -113,7 +113,7 @@ _CACHE_MODES: Mapping[str, JsonObject] = {
 
 
 def _with_cache_mark(messages: list[JsonObject], request: Request, target: Target[ChatProfile]) -> list[JsonObject]:
-    """The first system turn, which with the tools before it is the part that stays, ends with a mark."""
+    """Mark the end of the first system turn: it and the tools before it are the stable prefix of a conversation."""
     if not request.options.get("cache") or not target.facts.cache_breakpoints:
         return messages
     mark = target.profile.cache_mark
@@ -130,63 +130,69 @@ def _with_cache_mark(messages: list[JsonObject], request: Request, target: Targe
 
 
 def _encode_options(
-    thinks: bool, request: Request, target: Target[ChatProfile]
+    is_reasoning: bool, request: Request, target: Target[ChatProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     if not request.options:
         return {}, ()
-    return place_options(request.options, _option_table(thinks, request, target), target)
+    return place_options(request.options, _option_table(is_reasoning, request, target), target)
 
 
-def _option_table(thinks: bool, request: Request, target: Target[ChatProfile]) -> OptionTable:
-    """The wire's table with the host's and the model's own rows over it."""
-    facts, dialect = target.facts, target.profile
-    table = {**OPTIONS, **dialect.options}
-    if facts.sampling == "never" or (facts.sampling == "unless_reasoning" and thinks):
+def _option_table(is_reasoning: bool, request: Request, target: Target[ChatProfile]) -> OptionTable:
+    """Return the wire's table, updated with the rows of the host and of the model."""
+    facts, profile = target.facts, target.profile
+    table = {**OPTIONS, **profile.options}
+    if facts.sampling == "never" or (facts.sampling == "unless_reasoning" and is_reasoning):
         table |= sampling_options_while_reasoning(SAMPLING)
     if not facts.stop:
-        table |= drop_options(["stop"], "a model that reasons takes no stop sequences; they were left out.")
-    if not dialect.many:
+        table |= drop_options(["stop"], "models that reason take no stop sequences; they were left out.")
+    if not profile.many:
         table["n"] = Skip() if requested_choices(request) > 1 else Place("n")
     return {name: option for name, option in table.items() if option is not None}
 
 
 def _encode_reasoning(
-    request: Request, tools: bool, target: Target[ChatProfile]
+    request: Request, has_tools: bool, target: Target[ChatProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
-    """What asks for thinking, whether the model will think, and what could not be asked for."""
-    words, facts = target.profile.reasoning, target.facts
-    asked = requested_reasoning(request)
-    efforts = words.efforts if facts.efforts is None else facts.efforts
-    efforts = () if facts.thinking == "none" else efforts
-    if not facts.tools_with_reasoning and tools:
-        return _no_thinking_beside_tools(asked, efforts, target)
+    """Return the fields of the body, whether the model will reason, and the warnings."""
+    names, facts, asked = target.profile.reasoning, target.facts, requested_reasoning(request)
+    efforts = _efforts(target)
+    if has_tools and not facts.tools_with_reasoning:
+        return _switch_off_for_tools(asked, efforts, target)
     if asked is None:
         return {}, facts.default_effort not in (None, "off"), ()
     if asked.is_off and not efforts:
-        return {}, False, ()  # it does not reason anyway
-    if asked.budget is not None and words.budget:
-        body: JsonObject = {}
-        set_path(body, words.budget, asked.budget)
-        return merge_objects(words.on, body), True, ()
+        return {}, False, ()  # the model does not reason at all
+    if asked.budget is not None and names.budget:
+        return _reasoning_fields(names, names.budget, asked.budget), True, ()
     effort, warnings = fit_effort(asked, efforts, target)
     if effort == "off":
-        return words.off, False, warnings
-    body = {}
-    set_path(body, words.effort, effort)
-    return merge_objects(words.on, body), True, warnings
+        return names.off, False, warnings
+    return _reasoning_fields(names, names.effort, effort), True, warnings
 
 
-def _no_thinking_beside_tools(
+def _efforts(target: Target[ChatProfile]) -> tuple[str, ...]:
+    facts = target.facts
+    efforts = target.profile.reasoning.efforts if facts.efforts is None else facts.efforts
+    return () if facts.thinking == "none" else efforts
+
+
+def _reasoning_fields(names: ReasoningNames, path: str, value: JsonValue) -> JsonObject:
+    body: JsonObject = {}
+    set_path(body, path, value)
+    return merge_objects(names.on, body)
+
+
+def _switch_off_for_tools(
     asked: ReasoningRequest | None, efforts: Sequence[str], target: Target[ChatProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
-    by_itself = target.facts.default_effort not in (None, "off")
-    if not by_itself and (asked is None or asked.is_off):
+    by_default = target.facts.default_effort not in (None, "off")
+    if not by_default and (asked is None or asked.is_off):
         return {}, False, ()
     require_feature(
         "off" in efforts, "tools together with reasoning on this wire", target, "OpenAI's Responses API takes both."
     )
-    detail = f"{target.label} takes tools here only without reasoning; it was switched off."
-    off = target.profile.reasoning.off if by_itself else {}
+    detail = f"{target.label} takes tools on this wire only without reasoning; reasoning was switched off."
+    off = target.profile.reasoning.off if by_default else {}
     return off, False, () if asked is not None and asked.is_off else (LMWarning("reasoning", detail),)
 
 
@@ -194,50 +200,34 @@ def _no_thinking_beside_tools(
 
 
 def _encode_output(
-    wanted: ResponseFormat | None, tools: bool, target: Target[ChatProfile]
+    wanted: ResponseFormat | None, has_tools: bool, target: Target[ChatProfile]
 ) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
-    """The output format for the body, or what has to be said in words instead."""
+    """Return the output format for the body, the instruction that replaces a missing format, and the warnings."""
     if wanted is None:
         return {}, "", ()
-    schema, warnings = wanted.schema, _NONE_LOST
-    able = _output_modes(tools, target)
-    if schema is not None and "json_schema" in able:
-        schema, warnings = compile_schema(
-            schema, target.profile.output_schema, f"the output {wanted.name!r}", target.label
-        )
-        return (
-            {
-                "response_format": {
-                    "type": "json_schema",
-                    "json_schema": {"name": _output_name(wanted.name), "schema": schema},
-                }
-            },
-            "",
-            warnings,
-        )
-    native: JsonObject = {"response_format": {"type": "json_object"}} if "json_object" in able else {}
+    modes, schema = _output_modes(has_tools, target), wanted.schema
+    if schema is not None and "json_schema" in modes:
+        rules = target.profile.output_schema
+        schema, warnings = compile_schema(schema, rules, f"the output {wanted.name!r}", target.label)
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "response"
+        described: JsonObject = {"name": name, "schema": schema}
+        return {"response_format": {"type": "json_schema", "json_schema": described}}, "", warnings
+    native: JsonObject = {"response_format": {"type": "json_object"}} if "json_object" in modes else {}
     if schema is None and native:
         return native, "", ()
-    lost = f"{target.label} has no structured output by schema here; it was asked for in words."
+    lost = f"{target.label} has no structured output by schema here; the prompt asks for it instead."
     return native, schema_instruction(schema), (LMWarning("response_format", lost),)
 
 
-_NONE_LOST: tuple[LMWarning, ...] = ()
-
-
-def _output_modes(tools: bool, target: Target[ChatProfile]) -> tuple[str, ...]:
-    able, dialect = target.capabilities, target.profile
-    if tools and not (dialect.structured_with_tools and able.tools_with_json_schema):
+def _output_modes(has_tools: bool, target: Target[ChatProfile]) -> tuple[str, ...]:
+    able, profile = target.capabilities, target.profile
+    if has_tools and not (profile.structured_with_tools and able.tools_with_json_schema):
         return ()
-    return tuple(mode for mode in dialect.structured if getattr(able, mode))
-
-
-def _output_name(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "response"
+    return tuple(mode for mode in profile.structured if getattr(able, mode))
 
 
 def _with_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]:
-    """The instruction at the end of the first system turn, or as one."""
+    """Add the instruction to the first system turn, or add a system turn."""
     if not text:
         return messages
     if messages and messages[0]["role"] == "system" and isinstance(messages[0]["content"], str):
@@ -249,18 +239,18 @@ def _with_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]
 
 
 def _encode_tools(
-    tools: OfferedTools, parallel: bool | None, thinks: bool, target: Target[ChatProfile]
+    tools: OfferedTools, parallel: bool | None, is_reasoning: bool, target: Target[ChatProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
-    """``tools``, ``tool_choice`` and ``parallel_tool_calls``; all three are left out where there is no tool to call."""
-    dialect = target.profile
-    if not tools.functions or (tools.choice == "none" and dialect.none == "drop"):
+    """Return ``tools``, ``tool_choice`` and ``parallel_tool_calls``; none of the three without a tool to call."""
+    profile = target.profile
+    if not tools.functions or (tools.choice == "none" and profile.none == "drop"):
         return {}, ()
-    choice, narrowed, warnings = _encode_choice(tools, thinks, target)
+    choice, narrowed, warnings = _encode_choice(tools, is_reasoning, target)
     sent = tools.allowed_functions() if narrowed else tools.functions
     body: JsonObject = {"tools": [*encode_functions(sent, _encode_tool)]}
     if choice is not None:
         body["tool_choice"] = choice
-    wanted = dialect.parallel if parallel is None else parallel
+    wanted = profile.parallel if parallel is None else parallel
     if wanted is not None:
         body["parallel_tool_calls"] = wanted
     return body, warnings
@@ -274,21 +264,18 @@ def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> 
 
 
 def _encode_choice(
-    tools: OfferedTools, thinks: bool, target: Target[ChatProfile]
+    tools: OfferedTools, is_reasoning: bool, target: Target[ChatProfile]
 ) -> tuple[JsonValue, bool, tuple[LMWarning, ...]]:
-    """The choice's spelling, and whether the tools have to be narrowed to those it allows."""
-    dialect, mode = target.profile, tools.choice
-    if mode is None or mode == "none":
+    """Return the choice, whether only the allowed tools are sent, and the warnings."""
+    profile, mode = target.profile, tools.choice
+    if mode in (None, "none"):
         return mode, False, ()
-    if mode == "required" and not (target.profile.forced_choice and can_force(thinks, target)):
-        detail = f"{target.label} cannot be made to call a tool; the choice was left to the model."
+    if mode == "required" and not (profile.forced_choice and can_force(is_reasoning, target)):
+        detail = f"{target.label} cannot be forced to call a tool; the model chooses."
         return "auto", bool(tools.allowed), (LMWarning("tool_choice", detail),)
-    if tools.forced_name and len(tools.functions) > 0:
+    if tools.forced_name:
         return {"type": "function", "function": {"name": tools.forced_name}}, False, ()
-    word = dialect.required if mode == "required" else mode
-    if not tools.allowed:
-        return word, False, ()
-    if not dialect.allowed_tools:
-        return word, True, ()
+    if not tools.allowed or not profile.allowed_tools:
+        return profile.required if mode == "required" else mode, bool(tools.allowed), ()
     references: list[JsonValue] = [{"type": "function", "function": {"name": name}} for name in tools.allowed]
     return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": references}}, False, ()

@@ -1,53 +1,42 @@
-"""Chat completions: the conversation, turn by turn, as the wire's messages."""
+"""Chat completions: the messages of a conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
-from sigwire.core.messages import (
-    AudioPart,
-    FilePart,
-    ImagePart,
-    Message,
-    OpaquePart,
-    Part,
-    TextPart,
-    ThinkingPart,
-)
+from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
 from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolCall, ToolResult
-from sigwire.errors import (
-    InputError,
-)
+from sigwire.errors import InputError
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.media import data_url, encode_by_table, require_media, text_of_file
-from sigwire.lm.codecs.shared.options import require_feature
+from sigwire.lm.codecs.shared.options import require_feature, unsupported_feature
 from sigwire.lm.codecs.shared.tools import provider_data
 
 __all__ = ["encode_message", "encode_part"]
 
 
 def encode_message(message: Message, names: NameMap, target: Target[ChatProfile]) -> list[JsonObject]:
-    """A turn as messages of the wire: one for each result, none for a turn in which nothing was said.
+    """Return the wire's messages for one turn: one for each result, none for an empty turn.
 
-    What is more than a text is written once, and kept for the next time that the conversation is sent there.
+    A turn that is more than one text is encoded once; a later request with the same names and target reuses it.
     """
     parts = message.parts
     if len(parts) == 1 and type(parts[0]) is TextPart and parts[0].text and message.role != "tool":
         return [{"role": message.role, "content": parts[0].text}]
-    kept = message.derived(_CachedTurn)
-    last = kept.last
+    cache = message.derived(_CachedTurn)
+    last = cache.last
     if last is None or last[0] is not names or last[1] is not target:
-        last = kept.last = (names, target, _encode(message, names, target))
+        last = cache.last = (names, target, _encode_turn(message, names, target))
     return last[2]
 
 
 class _CachedTurn:
-    """A turn as it was written last, and for whom."""
+    """The last encoding of a turn, with the names and the target that it is for."""
 
     __slots__ = ("last",)
 
@@ -55,16 +44,16 @@ class _CachedTurn:
         self.last: tuple[NameMap, Target[ChatProfile], list[JsonObject]] | None = None
 
 
-def _encode(message: Message, names: NameMap, target: Target[ChatProfile]) -> list[JsonObject]:
+def _encode_turn(message: Message, names: NameMap, target: Target[ChatProfile]) -> list[JsonObject]:
     if message.role == "assistant":
         wire = _encode_assistant(message, names, target)
-        return [] if wire == _NOTHING_SAID else [wire]
+        return [] if wire == _EMPTY_TURN else [wire]
     if message.role == "tool":
         return [_encode_result(result) for result in message.tool_results]
     return [{"role": message.role, "content": _encode_content(message.parts, target)}]
 
 
-_NOTHING_SAID: JsonObject = {"role": "assistant", "content": ""}  # some hosts refuse such a turn
+_EMPTY_TURN: JsonObject = {"role": "assistant", "content": ""}  # some hosts reject such a turn
 
 
 def _encode_result(result: ToolResult) -> JsonObject:
@@ -72,7 +61,7 @@ def _encode_result(result: ToolResult) -> JsonObject:
 
 
 def _encode_content(parts: tuple[Part, ...], target: Target[ChatProfile]) -> JsonValue:
-    """Plain text where there is only text: weak servers refuse lists."""
+    """Return a string if all parts are text: weak servers reject lists."""
     texts = [part.text for part in parts if isinstance(part, TextPart)]
     if len(texts) == len(parts) and (len(parts) == 1 or not target.profile.text_lists):
         return "".join(texts)
@@ -80,7 +69,7 @@ def _encode_content(parts: tuple[Part, ...], target: Target[ChatProfile]) -> Jso
 
 
 def encode_part(part: Part, target: Target[ChatProfile]) -> JsonObject:
-    """A content part. Raises ``UnsupportedFeature`` for one that the host has no place for."""
+    """Return a content part. Raises ``UnsupportedFeature`` for a part that the host does not take."""
     return encode_by_table(_PARTS, part, target)
 
 
@@ -133,40 +122,45 @@ _PARTS: Mapping[type, _PartEncoder] = {
 
 
 def _encode_assistant(message: Message, names: NameMap, target: Target[ChatProfile]) -> JsonObject:
-    """Text or ``null``, the calls, and what else the host left on the turn."""
-    if len(called := message.tool_calls) == len(message.parts) > 0:  # as most turns of an agent are
-        return {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [_encode_call(call, names, target) for call in called],
-        }
-    fields: JsonObject = {}
-    for part in message.parts:
-        if isinstance(part, OpaquePart) and isinstance(part.data, dict):
-            fields |= part.data
-    calls = [_encode_call(call, names, target) for call in called]
-    wire: JsonObject = {"role": "assistant", "content": _assistant_content(message, calls, fields, target)}
+    """Return text or ``null``, the calls, the reasoning under the host's name, and the fields of opaque parts."""
+    calls: list[JsonValue] = [_encode_call(call, names, target) for call in message.tool_calls]
+    if len(calls) == len(message.parts) > 0:  # like most turns of an agent
+        return {"role": "assistant", "content": None, "tool_calls": calls}
+    fields = _opaque_fields(message)
+    _refuse_media(message, fields, target)
+    wire: JsonObject = {"role": "assistant", "content": _assistant_content(message, fields, target)}
     if calls:
-        wire["tool_calls"] = cast(JsonValue, calls)
+        wire["tool_calls"] = calls
     thinking = "".join([part.text for part in message.parts if isinstance(part, ThinkingPart)])
     if thinking and target.profile.replay in ("reasoning_content", "reasoning") and "reasoning_details" not in fields:
         wire[target.profile.replay] = thinking
     return {**wire, **fields} if fields else wire
 
 
-def _assistant_content(
-    message: Message, calls: Sequence[JsonObject], fields: JsonObject, target: Target[ChatProfile]
-) -> JsonValue:
+def _opaque_fields(message: Message) -> JsonObject:
+    fields: JsonObject = {}
+    for part in message.parts:
+        if isinstance(part, OpaquePart) and isinstance(part.data, dict):
+            fields |= part.data
+    return fields
+
+
+def _refuse_media(message: Message, fields: JsonObject, target: Target[ChatProfile]) -> None:
     for part in message.parts:
         if isinstance(part, ImagePart | FilePart) or (isinstance(part, AudioPart) and "audio" not in fields):
-            require_feature(False, f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn.")
+            raise unsupported_feature(
+                f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn."
+            )
+
+
+def _assistant_content(message: Message, fields: JsonObject, target: Target[ChatProfile]) -> JsonValue:
     chunks = [_thinking_chunk(part) for part in message.parts if isinstance(part, ThinkingPart)]
     if chunks and target.profile.replay == "chunk":
         text: list[JsonObject] = [{"type": "text", "text": message.text}] if message.text else []
         return cast(JsonValue, chunks + text)
     if "audio" in fields:
-        return None  # its text is the transcript of what goes back by id
-    return message.text or (None if calls else "")
+        return None  # the text is the transcript of audio that the request names by its id
+    return message.text or (None if message.tool_calls else "")
 
 
 def _thinking_chunk(part: ThinkingPart) -> JsonObject:
@@ -177,6 +171,6 @@ def _thinking_chunk(part: ThinkingPart) -> JsonObject:
 def _encode_call(call: ToolCall, names: NameMap, target: Target[ChatProfile]) -> JsonObject:
     arguments = call.arguments_text
     if call.arguments is None and not target.profile.broken_arguments:
-        arguments = dumps({"invalid_arguments": arguments})  # its chat template would fail on text that is no JSON
+        arguments = dumps({"invalid_arguments": arguments})  # the host's chat template fails on invalid JSON
     function: JsonObject = {"name": names.encode(call.name), "arguments": arguments}
     return {"id": call.id, "type": "function", "function": function, **provider_data(call, target.profile.family)}

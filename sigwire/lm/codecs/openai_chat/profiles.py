@@ -1,8 +1,7 @@
-"""Hosts that speak OpenAI's chat completions: one ``ChatProfile`` each, as data. The codec is ``openai_chat``.
+"""Hosts of OpenAI's chat completions wire: one ``ChatProfile`` each, as data.
 
-A row says only where a host differs from its base: ``OPENAI`` for OpenAI's own service, ``COMPATIBLE`` for everybody
-else. A new host is ``dataclasses.replace(COMPATIBLE, family="my-host", ...)``. Base URLs, keys and what models can do
-are in the provider table, not here.
+A row has the differences from its base: ``OPENAI`` for OpenAI's service, ``COMPATIBLE`` for all others. A new host is
+``dataclasses.replace(COMPATIBLE, family="my-host", ...)``. The provider table has base URLs, keys and facts of models.
 """
 
 from __future__ import annotations
@@ -20,34 +19,17 @@ from sigwire.lm.codecs.shared.options import Drop, Option, Place
 from sigwire.lm.codecs.shared.schema import SchemaRules
 
 __all__ = [
-    "AZURE",
-    "CEREBRAS",
-    "COMPATIBLE",
-    "DEEPSEEK",
-    "DIALECTS",
-    "FIREWORKS",
-    "GEMINI_CHAT",
-    "GROQ",
-    "LLAMACPP",
-    "LM_STUDIO",
-    "MISTRAL",
-    "OLLAMA_CHAT",
-    "OPENAI",
-    "OPENROUTER",
-    "TOGETHER",
-    "VLLM",
-    "XAI",
-    "ChatProfile",
-    "ReasoningNames",
-]
+    "AZURE", "CEREBRAS", "COMPATIBLE", "DEEPSEEK", "FIREWORKS", "GEMINI_CHAT", "GROQ", "LLAMACPP", "LM_STUDIO", "MISTRAL",
+    "OLLAMA_CHAT", "OPENAI", "OPENROUTER", "PROFILES", "TOGETHER", "VLLM", "XAI", "ChatProfile", "ReasoningNames",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReasoningNames:
-    """How a host is asked to think.
+    """How a request asks a host for reasoning.
 
-    ``efforts`` are the words it takes, weakest first, "off" included when it can be switched off; none: it cannot be
-    asked. ``effort`` and ``budget`` are places in the body, ``on`` and ``off`` are merged into it.
+    ``efforts`` are the names that the host takes, weakest first, with "off" if reasoning can be switched off; empty if
+    there is no option. ``effort`` and ``budget`` are paths in the body; ``on`` and ``off`` are merged into the body.
     """
 
     efforts: tuple[str, ...] = ()
@@ -65,19 +47,18 @@ _OBJECT_ROOT = SchemaRules(root="union")
 
 @dataclass(frozen=True, kw_only=True)
 class ChatProfile(WireProfile):
-    """How one host speaks chat completions. The defaults are api.openai.com.
+    """How one host varies chat completions. The defaults are api.openai.com.
 
-    ``options``: over the wire's table, ``None`` for an option the host refuses. ``required``: its word for a forced
-    call. ``none``: how calls are forbidden, by that word or by sending no tools. ``forced_choice``: whether a call
-    can be forced. ``allowed_tools``: whether the choice can name several tools, else the others are not sent.
-    ``parallel``: sent as ``parallel_tool_calls`` when tools are offered and the caller left it open. ``structured``:
-    the output formats the host has. ``structured_with_tools``: whether beside tools. ``many``: whether it takes
-    ``n``. ``media``: what a user turn may hold beside text. ``text_lists``: whether content may be a list where there
-    is only text. ``reasoning``: how thinking is asked for. ``replay``: where thinking goes back ("chunk": a content
-    part). ``broken_arguments``: whether a call's arguments may be text that is no JSON. ``think_tags``: whether
-    thinking may come as ``<think>`` in the text. ``usage_in_streams``: whether a stream can be asked for usage.
-    ``cache_key``: whether ``prompt_cache_key`` is taken. ``cache_mark``: the field that marks the end of a cached
-    prefix, for models that take marks.
+    ``options``: rows that replace those of the wire's table, None for an option that the host rejects.
+    ``required``: its name for a forced call. ``none``: how calls are forbidden, by that word or by sending no tools.
+    ``forced_choice``: whether a call can be forced. ``allowed_tools``: whether the choice can name several tools; if not,
+    only those are sent. ``parallel``: the default of ``parallel_tool_calls`` in a request with tools. ``structured``: the
+    output formats of the host; ``structured_with_tools``: whether tools may be sent with them. ``many``: whether the host
+    takes ``n``. ``media``: kinds of media in user turns. ``text_lists``: whether content may be a list of text parts
+    only. ``reasoning``: the names of the reasoning options. ``replay``: the field of reasoning in history ("chunk": a
+    content part). ``broken_arguments``: whether arguments of a call may be invalid JSON. ``think_tags``: whether the text
+    may start with reasoning in ``<think>``. ``usage_in_streams``: whether a stream can have usage. ``cache_key``: whether
+    the host takes ``prompt_cache_key``. ``cache_mark``: the field that marks the end of a cached prefix.
     """
 
     family: str = "openai-chat"
@@ -105,7 +86,7 @@ class ChatProfile(WireProfile):
     cache_mark: str = "prompt_cache_breakpoint"
 
 
-# --- rows --------------------------------------------------------------------------------------------------
+# --- rows
 
 _CAP: Mapping[str, Option | None] = {"max_tokens": Place("max_tokens")}
 _LOCAL: Mapping[str, Option | None] = {**_CAP, "top_k": Place("top_k"), "service_tier": None, "metadata": None}
@@ -214,22 +195,9 @@ OLLAMA_CHAT = replace(
 )
 GEMINI_CHAT = replace(COMPATIBLE, family="gemini-chat-completions", media=frozenset({"image", "audio"}))
 
-DIALECTS: Mapping[str, ChatProfile] = {
-    "openai": OPENAI,
-    "azure": AZURE,
-    "compatible": COMPATIBLE,
-    "groq": GROQ,
-    "mistral": MISTRAL,
-    "deepseek": DEEPSEEK,
-    "openrouter": OPENROUTER,
-    "together": TOGETHER,
-    "fireworks": FIREWORKS,
-    "xai": XAI,
-    "cerebras": CEREBRAS,
-    "vllm": VLLM,
-    "llamacpp": LLAMACPP,
-    "lmstudio": LM_STUDIO,
-    "ollama-chat": OLLAMA_CHAT,
-    "gemini-chat": GEMINI_CHAT,
-}
-"""Every row by the name the provider table uses."""
+PROFILES: Mapping[str, ChatProfile] = {
+    "openai": OPENAI, "azure": AZURE, "compatible": COMPATIBLE, "groq": GROQ, "mistral": MISTRAL, "deepseek": DEEPSEEK,
+    "openrouter": OPENROUTER, "together": TOGETHER, "fireworks": FIREWORKS, "xai": XAI, "cerebras": CEREBRAS,
+    "vllm": VLLM, "llamacpp": LLAMACPP, "lmstudio": LM_STUDIO, "ollama-chat": OLLAMA_CHAT, "gemini-chat": GEMINI_CHAT,
+}  # fmt: skip
+"""Every row by the name in the provider table."""

@@ -1,4 +1,4 @@
-"""Thinking that stands as ``<think>...</think>`` at the start of the text, taken apart piece by piece."""
+"""Split streamed text that starts with ``<think>...</think>`` into reasoning and text."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ _Kind: TypeAlias = Literal["text", "thinking"]
 
 
 class ThinkTags:
-    """Pieces of text in, pieces of thinking and of text out; what may still become a mark is held back.
+    """A reader of text deltas that yields deltas of reasoning and of text. The lookahead holds a possible tag.
 
     >>> tags = ThinkTags()
-    >>> [list(tags.feed(piece)) for piece in ("<th", "ink>hm", "m</thi", "nk>\\n ", " ok")], list(tags.close())
+    >>> [list(tags.feed(delta)) for delta in ("<th", "ink>hm", "m</thi", "nk>\\n ", " ok")], list(tags.close())
     ([[], [('thinking', 'hm')], [('thinking', 'm')], [], [('text', 'ok')]], [])
     """
 
     def __init__(self) -> None:
         self._state: Literal["start", "thinking", "after", "text"] = "start"
-        self._held = ""
+        self._lookahead = ""
 
     @property
-    def over(self) -> bool:
-        """Whether there is nothing left but text."""
+    def is_done(self) -> bool:
+        """Whether only text can follow."""
         return self._state == "text"
 
-    def feed(self, piece: str) -> Iterator[tuple[_Kind, str]]:
-        """What can be told now, by its kind."""
-        text, self._held = self._held + piece, ""
+    def feed(self, delta: str) -> Iterator[tuple[_Kind, str]]:
+        """Yield deltas with their kind."""
+        text, self._lookahead = self._lookahead + delta, ""
         if self._state == "start":
-            text = self._start(text)
+            text = self._read_start(text)
         if self._state == "thinking":
-            thought, text = self._thinking(text)
-            if thought:
-                yield "thinking", thought
+            thinking, text = self._read_thinking(text)
+            if thinking:
+                yield "thinking", thinking
         if self._state == "after":
             text = text.lstrip()
             self._state = "text" if text else "after"
@@ -44,27 +44,27 @@ class ThinkTags:
             yield "text", text
 
     def close(self) -> Iterator[tuple[_Kind, str]]:
-        """What was held back and became no mark."""
-        if self._held:
-            yield "thinking" if self._state == "thinking" else "text", self._held
-        self._held = ""
+        """Yield the lookahead, which became no tag."""
+        if self._lookahead:
+            yield "thinking" if self._state == "thinking" else "text", self._lookahead
+        self._lookahead = ""
 
-    def _start(self, text: str) -> str:
-        begun = text.lstrip()
-        if begun.startswith(_OPEN):
+    def _read_start(self, text: str) -> str:
+        start = text.lstrip()
+        if start.startswith(_OPEN):
             self._state = "thinking"
-            return begun[len(_OPEN) :]
-        if _OPEN.startswith(begun):
-            self._held = text
+            return start[len(_OPEN) :]
+        if _OPEN.startswith(start):
+            self._lookahead = text
             return ""
         self._state = "text"
         return text
 
-    def _thinking(self, text: str) -> tuple[str, str]:
-        thought, mark, rest = text.partition(_CLOSE)
-        if mark:
+    def _read_thinking(self, text: str) -> tuple[str, str]:
+        thinking, tag, rest = text.partition(_CLOSE)
+        if tag:
             self._state = "after"
-            return thought, rest
-        kept = next((size for size in range(len(_CLOSE) - 1, 0, -1) if text.endswith(_CLOSE[:size])), 0)
-        self._held = text[len(text) - kept :]
-        return text[: len(text) - kept], ""
+            return thinking, rest
+        size = next((size for size in range(len(_CLOSE) - 1, 0, -1) if text.endswith(_CLOSE[:size])), 0)
+        self._lookahead = text[len(text) - size :]
+        return text[: len(text) - size], ""

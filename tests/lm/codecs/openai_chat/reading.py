@@ -1,4 +1,4 @@
-"""Chat completions: body -> Request, for fakes and conformance: what ``encoding`` wrote is read back."""
+"""Chat completions: body -> Request, the opposite of ``encoding``, for tests."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from tests.lm.codecs.reading import read_content, read_error_text
 __all__ = ["read_request"]
 
 
-def read_request(body: JsonObject, dialect: ChatProfile | None = None) -> Request:
-    """The request that this body is the encoding of. What is not modelled stays in opaque parts and ``extra_body``."""
-    dialect = dialect or ChatProfile()
+def read_request(body: JsonObject, profile: ChatProfile | None = None) -> Request:
+    """Return the request of a body. Unknown data become opaque parts and ``extra_body``."""
+    profile = profile or ChatProfile()
     known = {
         "model",
         "messages",
@@ -45,27 +45,27 @@ def read_request(body: JsonObject, dialect: ChatProfile | None = None) -> Reques
         "stream_options",
     }
     rest = {name: value for name, value in body.items() if name not in known}
-    options = _read_options(rest, dialect)
+    options = _read_options(rest, profile)
     wanted = _read_format(body.get("response_format"))
     if wanted is None and body.get("response_format") is not None:
         options.setdefault("extra_body", {})
         cast(JsonObject, options["extra_body"])["response_format"] = body["response_format"]
     return Request(
-        tuple(_read_messages(objects_of(body.get("messages")), dialect)),
+        tuple(_read_messages(objects_of(body.get("messages")), profile)),
         tuple(_read_tool(tool) for tool in objects_of(body.get("tools"))),
-        _read_choice(body.get("tool_choice"), dialect),
+        _read_choice(body.get("tool_choice"), profile),
         cast("bool | None", body.get("parallel_tool_calls")),
         wanted,
         options,
     )
 
 
-def _read_options(rest: JsonObject, dialect: ChatProfile) -> JsonObject:
-    places = {**OPTIONS, **dialect.options}
+def _read_options(rest: JsonObject, profile: ChatProfile) -> JsonObject:
+    places = {**OPTIONS, **profile.options}
     names = {option.path: name for name, option in places.items() if isinstance(option, Place)}
     options: JsonObject = {names[key]: value for key, value in rest.items() if key in names and value is not None}
     extra = {key: value for key, value in rest.items() if key not in names}
-    words = dialect.reasoning
+    words = profile.reasoning
     effort = extra.get(words.effort)
     if extra and words.off and all(extra.get(key) == value for key, value in words.off.items()):
         options["reasoning"] = "off"
@@ -80,11 +80,11 @@ def _read_tool(tool: JsonObject) -> JsonObject:
     return tool if "type" in tool else {"type": "function", **tool}
 
 
-def _read_choice(choice: JsonValue, dialect: ChatProfile) -> ToolChoice | None:
+def _read_choice(choice: JsonValue, profile: ChatProfile) -> ToolChoice | None:
     if isinstance(choice, str):
         words: Mapping[str, ToolChoice] = {
             "auto": ToolChoice.AUTO, "none": ToolChoice.NONE, "required": ToolChoice.REQUIRED,
-            dialect.required: ToolChoice.REQUIRED,
+            profile.required: ToolChoice.REQUIRED,
         }  # fmt: skip
         return words.get(choice)
     if not isinstance(choice, dict):
@@ -111,7 +111,7 @@ def _read_format(wire: JsonValue) -> ResponseFormat | None:
 _ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 
 
-def _read_messages(wires: Iterable[JsonObject], dialect: ChatProfile) -> list[Message]:
+def _read_messages(wires: Iterable[JsonObject], profile: ChatProfile) -> list[Message]:
     messages: list[Message] = []
     names: dict[str, str] = {}
     for wire in wires:
@@ -121,11 +121,11 @@ def _read_messages(wires: Iterable[JsonObject], dialect: ChatProfile) -> list[Me
             together = messages[-1].tool_results if messages and messages[-1].role == "tool" else ()
             messages[len(messages) - bool(together) :] = [Message.tool(*together, result)]
         elif role == "assistant":
-            message = _read_assistant(wire, dialect)
+            message = _read_assistant(wire, profile)
             names |= {call.id: call.name for call in message.tool_calls}
             messages.append(message)
         else:
-            messages.append(Message(_ROLES.get(role, "user"), _read_parts(wire.get("content"), dialect)))
+            messages.append(Message(_ROLES.get(role, "user"), _read_parts(wire.get("content"), profile)))
     return messages
 
 
@@ -139,19 +139,19 @@ def _read_result(wire: JsonObject, names: Mapping[str, str]) -> ToolResult:
     return ToolResult(call_id, names.get(call_id, ""), value, failed)
 
 
-def _read_assistant(wire: JsonObject, dialect: ChatProfile) -> Message:
-    thinking, text = decode_content({**wire, "reasoning": wire.get("reasoning") or ""}, dialect)
+def _read_assistant(wire: JsonObject, profile: ChatProfile) -> Message:
+    thinking, text = decode_content({**wire, "reasoning": wire.get("reasoning") or ""}, profile)
     calls = [
-        decode_call(call, NameMap((), dialect.names), dialect.family) for call in objects_of(wire.get("tool_calls"))
+        decode_call(call, NameMap((), profile.names), profile.family) for call in objects_of(wire.get("tool_calls"))
     ]
     modelled = {"role", "content", "tool_calls", "reasoning", "reasoning_content"}
     rest: JsonObject = {name: value for name, value in wire.items() if name not in modelled and value is not None}
-    opaque: tuple[Part, ...] = (OpaquePart(dialect.family, rest),) if rest else ()
+    opaque: tuple[Part, ...] = (OpaquePart(profile.family, rest),) if rest else ()
     return Message("assistant", (*thinking, *opaque, *((TextPart(text),) if text else ()), *number_calls(calls)))
 
 
-def _read_parts(content: JsonValue, dialect: ChatProfile) -> tuple[Part, ...]:
-    return read_content(content, _READERS, encode_part, dialect)
+def _read_parts(content: JsonValue, profile: ChatProfile) -> tuple[Part, ...]:
+    return read_content(content, _READERS, encode_part, profile)
 
 
 def _read_image(wire: JsonObject) -> Part:

@@ -1,4 +1,4 @@
-"""Chat completions: a conversation that is sent again and again is written as if it were new each time."""
+"""Chat completions: cached turns of a conversation are encoded like new turns."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.openai_chat.wire import ASKED, encoded, target
 
 
-def _afresh(messages: Sequence[Message]) -> tuple[Message, ...]:
+def _copies(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(Message.from_json(message.to_json()) for message in messages)
 
 
-TALK = (
+CONVERSATION = (
     Message.system("S"),
     Message.user("q"),
     Message("assistant", (ThinkingPart("hm"), TextPart("t"), ToolCall("a", "db.find", {"n": 1}))),
@@ -31,20 +31,20 @@ TALK = (
     Message.assistant("done"),
     Message.user("more"),
 )
-EVERYBODY = [target(dialect) for dialect in (OPENAI, COMPATIBLE, MISTRAL, DEEPSEEK, OPENAI)]
+TARGETS = [target(profile) for profile in (OPENAI, COMPATIBLE, MISTRAL, DEEPSEEK, OPENAI)]
 
 
-@given(st.lists(st.tuples(st.integers(1, len(TALK)), st.sampled_from(EVERYBODY)), max_size=12))
-def test_what_was_sent_before_is_sent_again_as_if_it_were_new(rounds: list[tuple[int, Target[ChatProfile]]]) -> None:
-    for length, to in rounds:  # shorter or longer, and to whom it likes: names and ids are others each time
+@given(st.lists(st.tuples(st.integers(1, len(CONVERSATION)), st.sampled_from(TARGETS)), max_size=12))
+def test_cached_turns_are_encoded_like_new_turns(rounds: list[tuple[int, Target[ChatProfile]]]) -> None:
+    for length, to in rounds:  # each request has other names and ids
         sent, new = (
-            openai_chat.encode(Request(TALK[:length]), to),
-            openai_chat.encode(Request(_afresh(TALK[:length])), to),
+            openai_chat.encode(Request(CONVERSATION[:length]), to),
+            openai_chat.encode(Request(_copies(CONVERSATION[:length])), to),
         )
         assert (sent.body, sent.warnings, sent.call_ids) == (new.body, new.warnings, new.call_ids)
 
 
-def test_a_new_tool_may_take_the_name_that_an_old_call_was_sent_with() -> None:
+def test_new_tool_can_have_the_wire_name_of_an_old_call() -> None:
     talk = (
         ASKED,
         Message.assistant(tool_calls=[ToolCall("a", "db.find", {})]),

@@ -1,4 +1,4 @@
-"""Chat completions: what is said, and how it is written, both ways."""
+"""Chat completions: messages, encoded and read back."""
 
 from __future__ import annotations
 
@@ -122,40 +122,40 @@ CONVERSATIONS: dict[str, tuple[tuple[Message, ...], list[JsonObject]]] = {
 
 
 @pytest.mark.parametrize(("messages", "wire"), CONVERSATIONS.values(), ids=CONVERSATIONS)
-def test_messages_are_written_and_read_back(messages: tuple[Message, ...], wire: list[JsonObject]) -> None:
+def test_messages_are_encoded_and_read_back(messages: tuple[Message, ...], wire: list[JsonObject]) -> None:
     sent = encoded(Request(messages))
     assert sent.body == body(*wire)
     assert sent.warnings == ()
     assert read_request(sent.body).messages == messages
 
 
-def one_way(*messages: Message, to: Target[ChatProfile] | None = None) -> tuple[JsonValue, list[str]]:
+def encoded_messages(*messages: Message, to: Target[ChatProfile] | None = None) -> tuple[JsonValue, list[str]]:
     sent = encoded(Request(messages), to)
     return sent.body["messages"], features(sent.warnings)
 
 
-def test_row_7_strict_hosts_get_one_system_turn_first() -> None:
+def test_row_7_strict_host_gets_one_system_turn_first() -> None:
     asked = (Message.system("S"), ASKED, Message.system("T"))
-    wire, warned = one_way(*asked, to=target(VLLM))
+    wire, warned = encoded_messages(*asked, to=target(VLLM))
     assert wire == [{"role": "system", "content": "S\n\nT"}, WIRE_ASKED]
     assert warned == ["system"]
 
 
-def test_row_10_a_host_that_would_lose_an_image_refuses_it() -> None:
+def test_row_10_image_is_refused_when_the_host_takes_no_images() -> None:
     with pytest.raises(UnsupportedFeature, match="deepseek/m has no place for image input"):
         encoded(Request((Message("user", (PNG,)),)), target(DEEPSEEK))
 
 
-def test_row_11_audio_that_is_neither_wav_nor_mp3_is_refused() -> None:
+def test_row_11_audio_is_refused_when_the_format_is_not_wav_or_mp3() -> None:
     with pytest.raises(UnsupportedFeature, match="'flac'"):
         encoded(Request((Message("user", (AudioPart("x", "flac"),)),)))
 
 
-def test_row_12_a_document_by_url_is_refused_and_a_text_document_is_sent_as_text() -> None:
+def test_row_12_document_by_url_is_refused_and_a_text_document_is_sent_as_text() -> None:
     with pytest.raises(UnsupportedFeature, match="document by URL"):
         encoded(Request((Message("user", (FilePart(url="https://x/a.pdf"),)),)))
     note = FilePart(data="aGk=", filename="a.txt", media_type="text/plain")
-    wire, _ = one_way(Message("user", (note,)), to=target(DEEPSEEK))
+    wire, _ = encoded_messages(Message("user", (note,)), to=target(DEEPSEEK))
     assert wire == [{"role": "user", "content": [{"type": "text", "text": "a.txt:\nhi"}]}]
 
 
@@ -224,18 +224,18 @@ REPLAYS: dict[str, tuple[ChatProfile, tuple[Part, ...], JsonObject]] = {
 }
 
 
-@pytest.mark.parametrize(("dialect", "parts", "wire"), REPLAYS.values(), ids=REPLAYS)
-def test_what_an_assistant_turn_sends_back(dialect: ChatProfile, parts: tuple[Part, ...], wire: JsonObject) -> None:
-    sent = encoded(Request((ASKED, Message("assistant", parts))), target(dialect))
+@pytest.mark.parametrize(("profile", "parts", "wire"), REPLAYS.values(), ids=REPLAYS)
+def test_assistant_turn_is_sent_again(profile: ChatProfile, parts: tuple[Part, ...], wire: JsonObject) -> None:
+    sent = encoded(Request((ASKED, Message("assistant", parts))), target(profile))
     messages = sent.body["messages"]
     assert isinstance(messages, list)
     written = messages[1]
     assert written == wire
 
 
-def test_row_21_an_image_in_a_result_follows_all_results_in_a_user_turn() -> None:
+def test_row_21_image_of_a_result_follows_all_results_in_a_user_turn() -> None:
     results = Message.tool(ToolResult("c1", "f", "see", media=(PNG,)), ToolResult("c2", "f", "ok"))
-    wire, warned = one_way(ASKED, Message.assistant(tool_calls=[CALL, SECOND]), results)
+    wire, warned = encoded_messages(ASKED, Message.assistant(tool_calls=[CALL, SECOND]), results)
     assert wire == [
         WIRE_ASKED,
         {"role": "assistant", "content": None, "tool_calls": [WIRE_CALL, WIRE_SECOND]},
@@ -246,8 +246,8 @@ def test_row_21_an_image_in_a_result_follows_all_results_in_a_user_turn() -> Non
     assert warned == ["result_media"]
 
 
-def test_row_22_an_unanswered_call_gets_an_error_result() -> None:
-    wire, warned = one_way(ASKED, Message.assistant(tool_calls=[CALL]), Message.user("never mind"))
+def test_row_22_unanswered_call_gets_an_error_result() -> None:
+    wire, warned = encoded_messages(ASKED, Message.assistant(tool_calls=[CALL]), Message.user("never mind"))
     assert wire == [
         WIRE_ASKED,
         ASSISTANT,
@@ -257,15 +257,17 @@ def test_row_22_an_unanswered_call_gets_an_error_result() -> None:
     assert warned == ["tool_results"]
 
 
-def test_a_result_that_is_json_is_sent_as_compact_text() -> None:
-    wire, _ = one_way(ASKED, Message.assistant(tool_calls=[CALL]), Message.tool(ToolResult("c1", "f", {"é": [1]})))
+def test_json_result_is_sent_as_compact_text() -> None:
+    wire, _ = encoded_messages(
+        ASKED, Message.assistant(tool_calls=[CALL]), Message.tool(ToolResult("c1", "f", {"é": [1]}))
+    )
     assert isinstance(wire, list)
     assert wire[2] == {"role": "tool", "tool_call_id": "c1", "content": '{"é":[1]}'}
 
 
-def test_mistral_gets_ids_of_nine_characters_the_same_for_call_and_result() -> None:
+def test_mistral_call_and_result_have_the_same_id_of_nine_characters() -> None:
     asked = (ASKED, Message.assistant(tool_calls=[CALL]), Message.tool(ToolResult("c1", "f", "ok")))
-    wire, _ = one_way(*asked, to=target(MISTRAL))
+    wire, _ = encoded_messages(*asked, to=target(MISTRAL))
     assert isinstance(wire, list)
     call, result = wire[1], wire[2]
     assert isinstance(call, dict)
@@ -275,18 +277,18 @@ def test_mistral_gets_ids_of_nine_characters_the_same_for_call_and_result() -> N
     assert call_id.isalnum()
     assert len(call_id) == 9
     assert call["tool_calls"] == [{**WIRE_CALL, "id": call_id}]
-    assert one_way(*asked, to=target(MISTRAL))[0] == wire
+    assert encoded_messages(*asked, to=target(MISTRAL))[0] == wire
 
 
-def test_broken_arguments_go_back_as_they_were_or_wrapped_where_a_template_would_fail() -> None:
+def test_invalid_arguments_are_sent_unchanged_or_wrapped_when_a_template_would_fail() -> None:
     asked = (ASKED, Message.assistant(tool_calls=[ToolCall.read("c1", "f", '{"x": ')]))
-    for dialect, arguments in ((OPENAI, '{"x": '), (VLLM, '{"invalid_arguments":"{\\"x\\": "}')):
-        wire, _ = one_way(*asked, to=target(dialect))
+    for profile, arguments in ((OPENAI, '{"x": '), (VLLM, '{"invalid_arguments":"{\\"x\\": "}')):
+        wire, _ = encoded_messages(*asked, to=target(profile))
         assert isinstance(wire, list)
         function = {"name": "f", "arguments": arguments}
         assert wire[1] == {**ASSISTANT, "tool_calls": [{**WIRE_CALL, "function": function}]}
 
 
-def test_a_turn_in_which_nothing_was_said_is_not_sent() -> None:
-    wire, _ = one_way(ASKED, Message("assistant", (ThinkingPart("hm"),)), Message.user("r"))
+def test_empty_turn_is_not_sent() -> None:
+    wire, _ = encoded_messages(ASKED, Message("assistant", (ThinkingPart("hm"),)), Message.user("r"))
     assert wire == [WIRE_ASKED, {"role": "user", "content": "r"}]

@@ -1,4 +1,4 @@
-"""Chat completions: output in a form, sampling, reasoning and the other options."""
+"""Chat completions: output formats, sampling, reasoning and other options."""
 
 from __future__ import annotations
 
@@ -136,13 +136,15 @@ FIELDS: dict[str, tuple[Target[ChatProfile], JsonObject, JsonObject, list[str]]]
 
 
 @pytest.mark.parametrize(("to", "options", "fields", "warned"), FIELDS.values(), ids=FIELDS)
-def test_options(to: Target[ChatProfile], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
+def test_encode_places_options(
+    to: Target[ChatProfile], options: JsonObject, fields: JsonObject, warned: list[str]
+) -> None:
     sent = encoded(Request((ASKED,), options=options), to)
     assert sent.body == body(WIRE_ASKED, **fields)
     assert features(sent.warnings) == warned
 
 
-def test_row_43_a_host_with_one_choice_at_a_time_is_asked_twice() -> None:
+def test_row_43_encode_repeats_the_request_when_the_host_gives_one_choice() -> None:
     assert encoded(Request((ASKED,), options={"n": 2}), target(GROQ)).repeat == 2
     assert encoded(Request((ASKED,), options={"n": 2})).repeat == 1
 
@@ -155,20 +157,20 @@ def test_row_43_a_host_with_one_choice_at_a_time_is_asked_twice() -> None:
         pytest.param(target(), {"temprature": 5}, "temprature", id="a misspelt option"),
     ],
 )
-def test_an_option_without_a_place_is_refused(to: Target[ChatProfile], options: JsonObject, named: str) -> None:
+def test_unknown_option_is_refused(to: Target[ChatProfile], options: JsonObject, named: str) -> None:
     with pytest.raises(UnsupportedOption, match=f"no option {named!r}.*extra_body") as caught:
         encoded(Request((ASKED,), options=options), to)
     assert caught.value.option == named
 
 
 @pytest.mark.parametrize("options", [{"logprobs": True}, {"top_logprobs": 3}])
-def test_row_44_logprobs_are_refused_while_a_model_reasons(options: JsonObject) -> None:
+def test_row_44_logprobs_are_refused_when_the_model_reasons(options: JsonObject) -> None:
     for to in (target(sampling="never"), target(sampling="unless_reasoning", default_effort="medium")):
         with pytest.raises(UnsupportedFeature, match=r"openai-chat/m has no place for log probabilities.*'off'"):
             encoded(Request((ASKED,), options=options), to)
 
 
-def test_row_45_tools_and_reasoning_that_exclude_each_other_switch_reasoning_off_or_fail() -> None:
+def test_row_45_tools_switch_reasoning_off_or_fail_when_the_model_takes_not_both() -> None:
     request = Request((ASKED,), (TOOL,), options={"reasoning": "high"})
     sent = encoded(request, target(tools_with_reasoning=False, default_effort="medium"))
     assert sent.body == body(WIRE_ASKED, tools=[TOOL], reasoning_effort="none")
@@ -179,7 +181,7 @@ def test_row_45_tools_and_reasoning_that_exclude_each_other_switch_reasoning_off
         encoded(request, target(tools_with_reasoning=False, default_effort="high", efforts=("low", "high")))
 
 
-def test_row_48_a_model_with_cache_marks_gets_one_after_the_system_text() -> None:
+def test_row_48_system_text_gets_a_cache_mark_when_the_model_takes_marks() -> None:
     request = Request((Message.system("S"), ASKED), options={"cache": True})
     text: JsonObject = {"type": "text", "text": "S"}
     marked: JsonObject = {**text, "prompt_cache_breakpoint": {"mode": "explicit"}}
@@ -193,12 +195,12 @@ def test_row_48_a_model_with_cache_marks_gets_one_after_the_system_text() -> Non
 
 
 @pytest.mark.parametrize("asked", ["hard", {"budget": "x"}, {"budget": True}, 3, {"effort": "low"}])
-def test_reasoning_that_cannot_be_is_an_input_error(asked: JsonValue) -> None:
+def test_invalid_reasoning_option_is_an_input_error(asked: JsonValue) -> None:
     with pytest.raises(InputError, match="reasoning must be one of off, minimal"):
         encoded(Request((ASKED,), options={"reasoning": asked}))
 
 
-def test_row_34_structured_output_and_row_35_its_name() -> None:
+def test_row_34_encode_sends_the_schema_and_row_35_its_name() -> None:
     request = Request((ASKED,), response_format=ResponseFormat(SCHEMA))
     sent = encoded(request)
     assert sent.body == body(WIRE_ASKED, response_format=FORMAT)
@@ -207,12 +209,12 @@ def test_row_34_structured_output_and_row_35_its_name() -> None:
     assert named == {"type": "json_schema", "json_schema": {"name": "my_answer", "schema": SCHEMA}}
 
 
-def test_structured_output_that_is_no_object_is_refused_before_it_is_sent() -> None:
+def test_output_schema_that_is_no_object_is_refused() -> None:
     with pytest.raises(UnsupportedFeature, match=r"schema of the output 'response'.*the root must be an object"):
         encoded(Request((ASKED,), response_format=ResponseFormat({"type": "array"})))
 
 
-def test_any_object_is_asked_for_without_a_schema() -> None:
+def test_response_format_without_a_schema_is_json_mode() -> None:
     request = Request((ASKED,), response_format=ResponseFormat())
     sent = encoded(request)
     assert sent.body == body(WIRE_ASKED, response_format={"type": "json_object"})
@@ -231,7 +233,9 @@ def test_any_object_is_asked_for_without_a_schema() -> None:
         pytest.param(target(able=Capabilities()), {}, id="row 36 a model without any"),
     ],
 )
-def test_structured_output_that_is_missing_is_asked_for_in_words(to: Target[ChatProfile], fields: JsonObject) -> None:
+def test_prompt_asks_for_the_format_when_the_host_has_no_structured_output(
+    to: Target[ChatProfile], fields: JsonObject
+) -> None:
     sent = encoded(Request((Message.system("S"), ASKED), response_format=ResponseFormat(SCHEMA)), to)
     assert sent.body == body({"role": "system", "content": f"S\n\n{IN_WORDS}"}, WIRE_ASKED, **fields)
     assert features(sent.warnings) == ["response_format"]
@@ -239,7 +243,7 @@ def test_structured_output_that_is_missing_is_asked_for_in_words(to: Target[Chat
     assert alone.body == body({"role": "system", "content": IN_WORDS}, WIRE_ASKED, **fields)
 
 
-def test_row_37_structured_output_and_tools_go_together_where_they_can() -> None:
+def test_row_37_structured_output_is_sent_with_tools_when_the_model_takes_both() -> None:
     request = Request((ASKED,), (TOOL,), response_format=ResponseFormat(SCHEMA))
     assert encoded(request).body == body(WIRE_ASKED, tools=[TOOL], response_format=FORMAT)
     apart = encoded(request, target(GROQ, able=Capabilities(json_schema=True)))
@@ -247,12 +251,12 @@ def test_row_37_structured_output_and_tools_go_together_where_they_can() -> None
     assert features(apart.warnings) == ["response_format"]
 
 
-def test_row_1_the_path_is_under_a_base_that_ends_in_v1() -> None:
+def test_row_1_path_continues_a_base_url_that_ends_in_v1() -> None:
     assert encoded(Request((ASKED,))).path == "/chat/completions"
     assert encoded(Request((ASKED,)), target(AZURE)).path == "/openai/deployments/m/chat/completions"
 
 
-def test_row_64_a_stream_asks_for_usage_where_the_host_has_it() -> None:
+def test_row_64_stream_request_asks_for_usage_when_the_host_has_usage() -> None:
     usage = {"stream": True, "stream_options": {"include_usage": True}}
     assert encoded(Request((ASKED,)), stream=True).body == body(WIRE_ASKED, **usage)
     assert encoded(Request((ASKED,)), target(MISTRAL), stream=True).body == body(WIRE_ASKED, stream=True)

@@ -1,4 +1,4 @@
-"""Chat completions: what holds for any request and any answer."""
+"""Chat completions: properties of any request and any reply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sigwire.core.messages import Message, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.tools.tool import ToolResult
 from sigwire.lm.codecs import openai_chat
-from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, DIALECTS, MISTRAL, OPENAI, OPENROUTER, ChatProfile
+from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, MISTRAL, OPENAI, OPENROUTER, PROFILES, ChatProfile
 from tests.lm.codecs.any_request import (
     attempt,
     audio,
@@ -43,9 +43,9 @@ requests = requests_of(
 )
 
 
-@given(requests, st.sampled_from(sorted(DIALECTS)))
-def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request, host: str) -> None:
-    sent = attempt(openai_chat, request, target(DIALECTS[host]))
+@given(requests, st.sampled_from(sorted(PROFILES)))
+def test_any_request_is_encoded_or_the_error_names_the_feature(request: Request, host: str) -> None:
+    sent = attempt(openai_chat, request, target(PROFILES[host]))
     if isinstance(sent, str):
         refused = ("no place for", "no option 'top_k'", "An image needs", "extra_body must", "cannot hold")
         assert any(words in sent for words in refused), sent
@@ -59,7 +59,7 @@ def call_ids(message: dict[str, Any]) -> list[str]:
 
 
 @given(requests)
-def test_every_call_is_answered_at_once_and_in_order(request: Request) -> None:
+def test_every_call_has_its_result_at_once_and_in_order(request: Request) -> None:
     sent = attempt(openai_chat, replace(request, options={}), target())
     if isinstance(sent, str):
         return
@@ -93,26 +93,26 @@ wire_calls = st.lists(
 
 
 @given(texts, texts, wire_calls, st.sampled_from([OPENAI, DEEPSEEK, OPENROUTER, MISTRAL]))
-def test_an_answer_put_into_history_is_sent_as_it_came(
-    text: str, thought: str, wires: list[JsonObject], dialect: ChatProfile
+def test_response_in_history_is_sent_unchanged(
+    text: str, thought: str, wires: list[JsonObject], profile: ChatProfile
 ) -> None:
-    keep_ids = replace(dialect, history_rules=replace(dialect.history_rules, ids=None))
+    keep_ids = replace(profile, history_rules=replace(profile.history_rules, ids=None))
     came: dict[str, Any] = {"role": "assistant", "content": text or None, **({"tool_calls": wires} if wires else {})}
-    if thought and dialect is DEEPSEEK:
+    if thought and profile is DEEPSEEK:
         came["reasoning_content"] = thought
-    if thought and dialect is OPENROUTER:
+    if thought and profile is OPENROUTER:
         came["reasoning_details"] = [{"type": "reasoning.text", "text": thought}]
     to = target(keep_ids)
     choice = decoded({"choices": [{"message": came, "finish_reason": "stop"}]}, to).choices[0]
     written = openai_chat.encode(Request((ASKED, choice.message())), to).body["messages"]
     assert isinstance(written, list)
     if len(came) == 2 and not text:
-        assert written == [WIRE_ASKED]  # nothing was said
+        assert written == [WIRE_ASKED]  # an empty turn
     else:
         assert written[1] == {**came, "content": text or (None if wires else "")}
 
 
-def test_ten_turns_are_sent_as_they_came() -> None:
+def test_ten_turns_are_sent_unchanged() -> None:
     history: list[Message] = [ASKED]
     came: list[JsonObject] = [WIRE_ASKED]
     to = target(DEEPSEEK)

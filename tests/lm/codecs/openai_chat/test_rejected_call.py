@@ -1,4 +1,4 @@
-"""A call that the host refused comes to the caller with the host's complaint, where it tells what was to be called."""
+"""A call that the host rejected has the host's complaint, if the error names the tool."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ RECOVERED: dict[str, tuple[str, tuple[ToolCall, ...]]] = {
 
 
 @pytest.mark.parametrize(("generation", "calls"), RECOVERED.values(), ids=RECOVERED)
-def test_a_refused_call_is_a_call_with_the_complaint(generation: str, calls: tuple[ToolCall, ...]) -> None:
+def test_rejected_call_has_the_complaint(generation: str, calls: tuple[ToolCall, ...]) -> None:
     response = openai_chat.recover(400, {}, refusal(generation), SENT, TARGET)
     assert response is not None
     assert response.choices[0].tool_calls == calls
@@ -83,11 +83,11 @@ def test_a_refused_call_is_a_call_with_the_complaint(generation: str, calls: tup
         b"[]",
     ],
 )
-def test_an_error_that_tells_no_call_stays_one(body: bytes) -> None:
+def test_error_without_a_call_is_not_recovered(body: bytes) -> None:
     assert openai_chat.recover(400, {}, body, SENT, TARGET) is None
 
 
-def test_a_refused_call_and_its_complaint_can_go_back() -> None:
+def test_rejected_call_and_its_complaint_can_be_sent_again() -> None:
     response = openai_chat.recover(400, {}, refusal('{"name": "g", "arguments": {"x": 1}}'), SENT, TARGET)
     assert response is not None
     sent = openai_chat.encode(Request((Message.user("q"), response.choices[0].message())), TARGET)
@@ -105,6 +105,6 @@ def test_a_refused_call_and_its_complaint_can_go_back() -> None:
 
 
 @given(st.text() | st.recursive(st.none() | st.integers() | st.text(), lambda of: st.dictionaries(st.text(), of)))
-def test_whatever_the_host_says_gives_calls_or_none(generation: Any) -> None:
+def test_any_generation_gives_calls_or_none(generation: Any) -> None:
     response = openai_chat.recover(400, {}, refusal(generation), SENT, TARGET)
     assert response is None or all(call.error is not None for call in response.choices[0].tool_calls)

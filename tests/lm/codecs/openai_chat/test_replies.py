@@ -1,4 +1,4 @@
-"""Chat completions: replies read, and put back into history."""
+"""Chat completions: replies, decoded and sent again in history."""
 
 from __future__ import annotations
 
@@ -171,10 +171,12 @@ REPLIES: dict[str, tuple[ChatProfile, JsonObject, JsonValue, Choice]] = {
 }
 
 
-@pytest.mark.parametrize(("dialect", "message", "reason", "choice"), REPLIES.values(), ids=REPLIES)
-def test_replies(dialect: ChatProfile, message: JsonObject, reason: JsonValue, choice: Choice) -> None:
+@pytest.mark.parametrize(("profile", "message", "reason", "choice"), REPLIES.values(), ids=REPLIES)
+def test_decode_returns_the_choice_of_a_reply(
+    profile: ChatProfile, message: JsonObject, reason: JsonValue, choice: Choice
+) -> None:
     wire = answer(message, reason)
-    response = decoded(wire, target(dialect))
+    response = decoded(wire, target(profile))
     choices = wire["choices"]
     assert isinstance(choices, list)
     raw = choices[0]
@@ -203,20 +205,20 @@ FINISHES = {
 }
 
 
-@pytest.mark.parametrize(("wire", "ours"), FINISHES.items(), ids=map(str, FINISHES))
-def test_finish_reasons(wire: tuple[JsonValue, str], ours: str) -> None:
+@pytest.mark.parametrize(("wire", "expected"), FINISHES.items(), ids=map(str, FINISHES))
+def test_decode_maps_finish_reasons(wire: tuple[JsonValue, str], expected: str) -> None:
     reason, text = wire
-    assert decoded(answer({"content": text}, reason)).choices[0].finish_reason == ours
+    assert decoded(answer({"content": text}, reason)).choices[0].finish_reason == expected
 
 
-def test_an_invented_id_does_not_repeat_one_of_the_conversation() -> None:
+def test_synthetic_call_id_is_not_in_the_conversation() -> None:
     history = (Message.assistant(tool_calls=[ToolCall("call_0", "f", {})]), Message.tool(ToolResult("call_0", "f", "")))
     wire = answer({"tool_calls": [{"function": {"name": "f"}}, {"function": {"name": "f"}}]})
     calls = decoded(wire, None, *history).choices[0].tool_calls
     assert [call.id for call in calls] == ["call_1", "call_2"]
 
 
-def test_row_43_two_choices_come_in_the_order_of_their_index() -> None:
+def test_row_43_choices_are_ordered_by_index() -> None:
     first: JsonObject = {"index": 1, "message": {"content": "b"}, "finish_reason": "stop"}
     second: JsonObject = {"index": 0, "message": {"content": "a"}, "finish_reason": "length"}
     response = decoded({"choices": [first, second]})
@@ -243,17 +245,17 @@ def test_row_44_logprobs_are_kept() -> None:
         pytest.param(None, Usage(), id="row 63 none"),
     ],
 )
-def test_usage(usage: JsonValue, read: Usage) -> None:
+def test_decode_reads_usage(usage: JsonValue, read: Usage) -> None:
     assert decoded({**answer({"content": "Hi"}), "usage": usage}).usage == read
 
 
-def test_usage_of_groq_may_stand_in_its_own_field() -> None:
+def test_decode_reads_usage_in_x_groq() -> None:
     wire = answer({"content": "Hi"}, x_groq={"usage": {"prompt_tokens": 3}})
     del wire["usage"]
     assert decoded(wire, target(GROQ)).usage == Usage(3)
 
 
-def test_what_encode_warned_of_is_on_the_response() -> None:
+def test_response_has_the_warnings_of_encode() -> None:
     to = target(stop=False)
     sent = encoded(Request((ASKED,), options={"stop": "x"}), to)
     assert features(openai_chat.decode(answer({"content": "Hi"}), sent, to).warnings) == ["stop"]

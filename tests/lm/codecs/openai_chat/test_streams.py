@@ -1,4 +1,4 @@
-"""Chat completions, streamed: whole transcripts, everything that hosts get wrong, and the same answer as in one piece."""
+"""Chat completions, streamed: transcripts, deviations of hosts, and equality with replies that are not streamed."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ CODEC: StreamingCodec[ChatProfile] = openai_chat
 TARGET = Target("openai", "m", OPENAI)
 
 
-def at(dialect: ChatProfile) -> Target[ChatProfile]:
-    return Target(dialect.family, "m", dialect)
+def at(profile: ChatProfile) -> Target[ChatProfile]:
+    return Target(profile.family, "m", profile)
 
 
-# --- the wire's chunks, written here by hand ---------------------------------------------------------------------
+# --- chunks of the wire
 
 
 def chunk(delta: JsonObject | None = None, reason: str | None = None, index: int = 0, **fields: Any) -> JsonObject:
@@ -39,14 +39,14 @@ def chunk(delta: JsonObject | None = None, reason: str | None = None, index: int
 
 
 def fragment(arguments: JsonValue = None, name: str | None = None, **fields: Any) -> JsonObject:
-    """A fragment of a call, as a chunk."""
+    """Return a chunk with a fragment of a call."""
     function: JsonObject = {"name": name} if name is not None else {}
     if arguments is not None:
         function["arguments"] = arguments
     return chunk({"tool_calls": [{**fields, "function": function}]})
 
 
-def over(reason: str = "stop") -> JsonObject:
+def finish_chunk(reason: str = "stop") -> JsonObject:
     return chunk({}, reason)
 
 
@@ -72,12 +72,12 @@ TRANSCRIPT: list[JsonObject] = [
         {"tool_calls": [{"index": 1, "id": "call_b", "type": "function", "function": {"name": "g", "arguments": ""}}]}
     ),
     fragment(":1}", index=0),
-    over("tool_calls"),
+    finish_chunk("tool_calls"),
     COUNTED,
 ]
 
 
-def test_a_whole_transcript_is_told_event_by_event_and_row_71_padding_is_not() -> None:
+def test_decoder_yields_the_events_of_a_transcript_without_padding_row_71() -> None:
     events = told(CODEC, TARGET, TRANSCRIPT)
     assert isinstance(events[-1], ev.ResponseEnd)
     raw: Any = events[-1].raw
@@ -119,12 +119,12 @@ def test_a_whole_transcript_is_told_event_by_event_and_row_71_padding_is_not() -
     }
 
 
-def test_each_event_is_told_before_the_next_one_is_read() -> None:
+def test_decoder_returns_the_events_of_each_wire_event_at_once() -> None:
     decoder = CODEC.decoder(sent_to(CODEC, TARGET), TARGET)
     assert [len(decoder.feed(event)) for event in TRANSCRIPT] == [1, 1, 1, 1, 1, 1, 1, 0, 1]
 
 
-def test_row_64_a_stream_is_asked_for_with_its_counts_where_the_host_takes_that() -> None:
+def test_row_64_encode_asks_for_a_stream_with_usage_when_the_host_has_usage() -> None:
     assert sent_to(CODEC, TARGET).body == {
         "model": "m",
         "messages": [{"role": "user", "content": "q"}],
@@ -134,7 +134,7 @@ def test_row_64_a_stream_is_asked_for_with_its_counts_where_the_host_takes_that(
     assert "stream_options" not in sent_to(CODEC, at(MISTRAL)).body
 
 
-# --- calls: what hosts get wrong -----------------------------------------------------------------------------------
+# --- calls: deviations of hosts
 
 
 def call(call_id: str, name: str, arguments: object, **data: Any) -> ToolCall:
@@ -246,17 +246,17 @@ CALLS: dict[str, tuple[list[JsonObject], list[ToolCall]]] = {
 
 
 @pytest.mark.parametrize(("events", "calls"), CALLS.values(), ids=CALLS)
-def test_calls_are_told_apart(events: list[JsonObject], calls: list[ToolCall]) -> None:
-    ours = told(CODEC, TARGET, [*events, over("tool_calls")])
-    response = ev.collect(ours)
+def test_decoder_separates_calls(events: list[JsonObject], calls: list[ToolCall]) -> None:
+    emitted = told(CODEC, TARGET, [*events, finish_chunk("tool_calls")])
+    response = ev.collect(emitted)
     assert list(response.choices[0].tool_calls) == calls
     assert response.choices[0].finish_reason == "tool_calls"
-    assert as_told(ours) == [(call.name, shown(call)) for call in calls]
+    assert calls_of(emitted) == [(call.name, call_text(call)) for call in calls]
     assert response == openai_chat.decode(response.raw, sent_to(CODEC, TARGET), TARGET)
 
 
-def as_told(events: list[ev.StreamEvent]) -> list[tuple[str, str]]:
-    """Names and arguments of the calls, from starts and deltas."""
+def calls_of(events: list[ev.StreamEvent]) -> list[tuple[str, str]]:
+    """Return names and arguments of the calls, from starts and deltas."""
     starts = [event for event in events if isinstance(event, ev.ToolCallStart)]
     assert [event.index for event in starts] == list(range(len(starts)))
     deltas = [event for event in events if isinstance(event, ev.ToolCallDelta)]
@@ -265,44 +265,44 @@ def as_told(events: list[ev.StreamEvent]) -> list[tuple[str, str]]:
     ]
 
 
-def shown(call: ToolCall) -> str:
+def call_text(call: ToolCall) -> str:
     if call.arguments and "input" in call.arguments:
         return str(call.arguments["input"])
     return call.raw_arguments if call.raw_arguments is not None else dumps(call.arguments) if call.arguments else ""
 
 
-def test_the_names_of_tools_are_the_callers_own() -> None:
+def test_decoder_returns_the_callers_tool_names() -> None:
     tool = Tool.from_schema("a.b", "d", {"type": "object", "properties": {}})
     request = Request(ASKED.messages, tools=(tool.spec,))
-    events = told(CODEC, TARGET, [fragment("{}", "a_b", index=0, id="c1"), over("tool_calls")], request)
+    events = told(CODEC, TARGET, [fragment("{}", "a_b", index=0, id="c1"), finish_chunk("tool_calls")], request)
     assert ev.ToolCallStart(0, "c1", "a.b") in events
     assert ev.collect(events).choices[0].tool_calls[0].name == "a.b"
 
 
-def test_row_60_a_call_that_was_cut_off_begins_and_never_ends() -> None:
-    events = told(CODEC, TARGET, [*TRANSCRIPT[:5], over("length")])
+def test_row_60_truncated_call_starts_and_never_ends() -> None:
+    events = told(CODEC, TARGET, [*TRANSCRIPT[:5], finish_chunk("length")])
     assert ev.ToolCallStart(0, "call_a", "f") in events
     assert not [event for event in events if isinstance(event, ev.ToolCallEnd)]
     (choice,) = ev.collect(events).choices
     assert (choice.finish_reason, choice.text, choice.tool_calls) == ("length", "Hi", ())
 
 
-def test_an_invented_id_is_new_in_the_conversation() -> None:
+def test_synthetic_call_id_is_new_in_the_conversation() -> None:
     asked = Message("assistant", (ToolCall("call_0", "f", {}),))
     request = Request((*ASKED.messages, asked))
-    events = told(CODEC, TARGET, [fragment("{}", "f", index=0), over("tool_calls")], request)
+    events = told(CODEC, TARGET, [fragment("{}", "f", index=0), finish_chunk("tool_calls")], request)
     assert ev.ToolCallStart(0, "call_1", "f") in events
     assert ev.collect(events).choices[0].tool_calls[0].id == "call_1"
 
 
-# --- what is said ------------------------------------------------------------------------------------------------
+# --- texts and parts
 
 HM: JsonObject = {"content": "ok"}
 OK = TextPart("ok")
 
 
-def thought(dialect: ChatProfile, text: str = "hm", signature: str | None = None) -> ThinkingPart:
-    return ThinkingPart(text, signature=signature, provider=dialect.family)
+def thought(profile: ChatProfile, text: str = "hm", signature: str | None = None) -> ThinkingPart:
+    return ThinkingPart(text, signature=signature, provider=profile.family)
 
 
 def detail(kind: str = "reasoning.text", **fields: Any) -> JsonObject:
@@ -381,15 +381,17 @@ SAID: dict[str, tuple[ChatProfile, list[JsonObject], tuple[object, ...]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("dialect", "deltas", "parts"), SAID.values(), ids=SAID)
-def test_what_is_said(dialect: ChatProfile, deltas: list[JsonObject], parts: tuple[object, ...]) -> None:
-    response = streamed(CODEC, at(dialect), [*map(chunk, deltas), over()])
+@pytest.mark.parametrize(("profile", "deltas", "parts"), SAID.values(), ids=SAID)
+def test_stream_has_the_texts_and_parts_of_its_deltas(
+    profile: ChatProfile, deltas: list[JsonObject], parts: tuple[object, ...]
+) -> None:
+    response = streamed(CODEC, at(profile), [*map(chunk, deltas), finish_chunk()])
     assert response.choices[0].message().parts == parts
-    assert response == openai_chat.decode(response.raw, sent_to(CODEC, at(dialect)), at(dialect))
+    assert response == openai_chat.decode(response.raw, sent_to(CODEC, at(profile)), at(profile))
 
 
-def test_thinking_ends_before_the_text_begins() -> None:
-    events = told(CODEC, at(DEEPSEEK), [chunk({"reasoning_content": "hm"}), chunk(HM), over()])
+def test_reasoning_ends_before_the_text_starts() -> None:
+    events = told(CODEC, at(DEEPSEEK), [chunk({"reasoning_content": "hm"}), chunk(HM), finish_chunk()])
     assert events[1:4] == [ev.ReasoningDelta("hm"), ev.PartEnd(thought(DEEPSEEK)), ev.TextDelta("ok")]
 
 
@@ -397,31 +399,31 @@ TAGGED = "\n<think>\nh</m <think> <\n</think> \n o<k</think> "
 
 
 @given(cuts(TAGGED))
-def test_any_cut_of_tags_tells_the_same_and_no_mark(pieces: list[str]) -> None:
-    events = told(CODEC, at(VLLM), [*(chunk({"content": piece}) for piece in pieces), over()])
+def test_think_tags_give_the_same_text_at_any_cut(pieces: list[str]) -> None:
+    events = told(CODEC, at(VLLM), [*(chunk({"content": piece}) for piece in pieces), finish_chunk()])
     assert "".join(event.text for event in events if isinstance(event, ev.ReasoningDelta)) == "\nh</m <think> <\n"
     assert "".join(event.text for event in events if isinstance(event, ev.TextDelta)) == "o<k</think> "
     assert ev.collect(events).choices[0].parts == (thought(VLLM, "h</m <think> <"), TextPart("o<k</think> "))
 
 
-def test_row_57_a_refusal_comes_in_pieces_and_is_no_text() -> None:
-    events = told(CODEC, TARGET, [chunk({"refusal": "I c"}), chunk({"refusal": "annot."}), over()])
+def test_row_57_refusal_deltas_are_joined_and_are_no_text() -> None:
+    events = told(CODEC, TARGET, [chunk({"refusal": "I c"}), chunk({"refusal": "annot."}), finish_chunk()])
     (choice,) = ev.collect(events).choices
     assert (choice.refusal, choice.text, choice.finish_reason) == ("I cannot.", "", "content_filter")
 
 
-def test_row_44_probabilities_and_row_58_citations_are_put_together() -> None:
+def test_row_44_logprobs_and_row_58_citations_are_joined() -> None:
     tokens: list[JsonObject] = [{"token": token, "logprob": -1.0, "top_logprobs": []} for token in "ok"]
     cited: JsonObject = {"type": "url_citation", "url_citation": {"url": "u", "start_index": 0, "end_index": 1}}
     chunks: list[Any] = [chunk({"content": token["token"]}) for token in tokens]
     for one, token in zip(chunks, tokens, strict=True):
         one["choices"][0]["logprobs"] = {"content": [token], "refusal": None}
-    (choice,) = streamed(CODEC, TARGET, [*chunks, chunk({"annotations": [cited]}), over()]).choices
+    (choice,) = streamed(CODEC, TARGET, [*chunks, chunk({"annotations": [cited]}), finish_chunk()]).choices
     assert choice.logprobs == {"content": tokens}
     assert choice.citations == ({"type": "url_citation", "url": "u", "start_index": 0, "end_index": 1},)
 
 
-def test_row_43_choices_interleave() -> None:
+def test_row_43_decoder_separates_interleaved_choices() -> None:
     events = told(
         CODEC,
         TARGET,
@@ -431,7 +433,7 @@ def test_row_43_choices_interleave() -> None:
             fragment("{}", "f", index=0, id="x"),
             chunk({"content": "B"}, index=1),
             chunk({}, "length", index=1),
-            over("tool_calls"),
+            finish_chunk("tool_calls"),
         ],
     )
     first, second = ev.collect(events).choices
@@ -440,10 +442,10 @@ def test_row_43_choices_interleave() -> None:
     assert ev.TextDelta("B", choice=1) in events
 
 
-# --- counts and names --------------------------------------------------------------------------------------------
+# --- usage and names
 
 USAGES: dict[str, list[JsonObject]] = {
-    "row 72 alone, after the end": [chunk(HM), over(), COUNTED],
+    "row 72 alone, after the end": [chunk(HM), finish_chunk(), COUNTED],
     "with the end": [chunk(HM), chunk({}, "stop", usage=COUNTS)],
     "null before and after": [chunk(HM, usage=None), chunk({}, "stop", usage=COUNTS), {"choices": [], "usage": None}],
     "growing with every chunk": [
@@ -451,40 +453,40 @@ USAGES: dict[str, list[JsonObject]] = {
         chunk({}, "stop", usage={"prompt_tokens": 10, "completion_tokens": 3}),
         COUNTED,
     ],
-    "twice": [chunk(HM), over(), COUNTED, COUNTED],
+    "twice": [chunk(HM), finish_chunk(), COUNTED, COUNTED],
     "in Groq's field": [chunk(HM, x_groq={"id": "r"}), chunk({}, "stop", x_groq={"usage": COUNTS, "seed": 1})],
     "in both": [chunk(HM), chunk({}, "stop", x_groq={"usage": COUNTS}, usage=COUNTS)],
-    "without choices": [chunk(HM), over(), {"choices": None, "usage": COUNTS}],
+    "without choices": [chunk(HM), finish_chunk(), {"choices": None, "usage": COUNTS}],
 }
 
 
 @pytest.mark.parametrize("events", USAGES.values(), ids=USAGES)
-def test_counts_wherever_and_how_often_they_come(events: list[JsonObject]) -> None:
-    ours = told(CODEC, TARGET, events)
-    assert ev.collect(ours).usage == USED
-    seen = [event.usage for event in ours if isinstance(event, ev.UsageUpdate)]
+def test_usage_is_read_in_any_chunk_and_any_number_of_chunks(events: list[JsonObject]) -> None:
+    emitted = told(CODEC, TARGET, events)
+    assert ev.collect(emitted).usage == USED
+    seen = [event.usage for event in emitted if isinstance(event, ev.UsageUpdate)]
     assert seen[-1] == USED
     assert len(seen) == len(set(seen))
 
 
-def test_without_counts_nothing_is_known() -> None:
-    assert streamed(CODEC, TARGET, [chunk(HM), over()]).usage == Usage()
+def test_usage_is_unknown_when_the_stream_has_no_counts() -> None:
+    assert streamed(CODEC, TARGET, [chunk(HM), finish_chunk()]).usage == Usage()
 
 
-def test_the_first_id_and_the_first_model_are_the_answers() -> None:
-    """Azure begins with a chunk of its own, without names; Groq's agents give each chunk another id."""
+def test_response_has_the_first_id_and_the_first_model() -> None:
+    """Azure starts with a chunk without names; Groq's agents give each chunk another id."""
     events: list[JsonObject] = [
         {"id": "", "model": "", "choices": [], "prompt_filter_results": []},
         chunk(HM, id="one"),
         chunk({}, "stop", id="two", model="m2"),
     ]
-    ours = told(CODEC, TARGET, events)
-    assert (ev.collect(ours).id, ev.collect(ours).model) == ("one", "m")
-    assert [event for event in ours if isinstance(event, ev.ResponseStart)][-1] == ev.ResponseStart("one", "m")
+    emitted = told(CODEC, TARGET, events)
+    assert (ev.collect(emitted).id, ev.collect(emitted).model) == ("one", "m")
+    assert [event for event in emitted if isinstance(event, ev.ResponseStart)][-1] == ev.ResponseStart("one", "m")
 
 
-def test_what_is_new_beside_a_text_is_kept() -> None:
-    """Most chunks are nothing but more text and are told without a second look: these are not."""
+def test_new_fields_in_a_chunk_with_text_are_kept() -> None:
+    """Chunks that only continue the text take a fast path; these chunks must not."""
     events = [
         chunk({"content": "a"}, system_fingerprint=None),
         chunk({"content": "b"}, system_fingerprint=None),
@@ -501,11 +503,11 @@ def test_what_is_new_beside_a_text_is_kept() -> None:
     assert response.choices[0].raw["message"] == {"role": "assistant", "channel": "final", "content": "abcdef"}
 
 
-# --- the end, and what is none ---------------------------------------------------------------------------------------
+# --- complete and truncated streams
 
 
 @pytest.mark.parametrize("count", range(len(TRANSCRIPT) - 2))
-def test_row_68_a_stream_that_stops_before_a_finish_reason_was_cut_off(count: int) -> None:
+def test_row_68_stream_without_finish_reason_is_truncated(count: int) -> None:
     with pytest.raises(LMTransportError, match="stopped before the end") as caught:
         told(CODEC, TARGET, TRANSCRIPT[:count])
     assert caught.value.retryable
@@ -515,15 +517,20 @@ def test_row_68_a_stream_that_stops_before_a_finish_reason_was_cut_off(count: in
 
 @pytest.mark.parametrize(
     "events",
-    [[chunk(HM), chunk(HM, index=1), over()], [chunk(HM, index=1), chunk({}, "stop", index=1)], [COUNTED], [{}]],
+    [
+        [chunk(HM), chunk(HM, index=1), finish_chunk()],
+        [chunk(HM, index=1), chunk({}, "stop", index=1)],
+        [COUNTED],
+        [{}],
+    ],
     ids=["one choice is not over", "the first choice never came", "nothing but counts", "nothing"],
 )
-def test_row_68_an_answer_that_is_not_all_there_was_cut_off(events: list[JsonObject]) -> None:
+def test_row_68_stream_without_all_choices_is_truncated(events: list[JsonObject]) -> None:
     with pytest.raises(LMTransportError, match="stopped before the end"):
         told(CODEC, TARGET, events)
 
 
-def test_a_host_that_gives_no_reasons_ends_with_its_counts() -> None:
+def test_stream_without_finish_reasons_ends_with_its_usage() -> None:
     (choice,) = streamed(CODEC, TARGET, [{"choices": [{"delta": HM}]}, COUNTED]).choices
     assert (choice.text, choice.finish_reason) == ("ok", "stop")
 
@@ -544,7 +551,7 @@ ERRORS: dict[str, tuple[JsonObject, type[Exception], bool]] = {
 
 
 @pytest.mark.parametrize(("event", "error", "retryable"), ERRORS.values(), ids=ERRORS)
-def test_errors_at_any_time_keep_what_came(event: JsonObject, error: type[Exception], retryable: bool) -> None:
+def test_stream_error_has_the_partial_response(event: JsonObject, error: type[Exception], retryable: bool) -> None:
     for count in (0, 2, len(TRANSCRIPT)):
         with pytest.raises(error) as caught:
             told(CODEC, TARGET, [*TRANSCRIPT[:count], event])
@@ -553,21 +560,21 @@ def test_errors_at_any_time_keep_what_came(event: JsonObject, error: type[Except
         assert "".join(choice.text for choice in partial.choices) == {0: "", 2: "H"}.get(count, "Hi")
 
 
-def test_groqs_word_that_it_stopped_early_is_an_error() -> None:
+def test_x_groq_error_in_a_stream_is_raised() -> None:
     with pytest.raises(LMServerError, match="over capacity"):
         told(CODEC, at(GROQ), [chunk(HM), {"choices": [], "x_groq": {"error": "over capacity"}}])
 
 
-def test_a_call_that_the_host_refuses_in_the_stream_is_told_with_the_complaint() -> None:
+def test_rejected_call_in_a_stream_has_the_complaint() -> None:
     refused = failed(message="x is missing", code="tool_use_failed", failed_generation='{"name":"f","arguments":{}}')
     events = told(CODEC, at(GROQ), [chunk({"reasoning": "hm"}), refused])
     (choice,) = ev.collect(events).choices
-    (ours,) = choice.tool_calls
-    assert choice.parts == (thought(GROQ), ours)
-    assert (ours.name, ours.arguments, ours.error and ours.error.message) == ("f", {}, "x is missing")
+    (call,) = choice.tool_calls
+    assert choice.parts == (thought(GROQ), call)
+    assert (call.name, call.arguments, call.error and call.error.message) == ("f", {}, "x is missing")
     assert [type(event) for event in events[-7:-3]] == [ev.PartEnd, ev.ToolCallStart, ev.ToolCallDelta, ev.ToolCallEnd]
     assert [warning.feature for warning in ev.collect(events).warnings] == ["tool_calls"]
-    assert ev.collect(told(CODEC, at(GROQ), [refused])).choices[0].tool_calls == (ours,)
+    assert ev.collect(told(CODEC, at(GROQ), [refused])).choices[0].tool_calls == (call,)
 
 
 BODY: JsonObject = {
@@ -577,39 +584,39 @@ BODY: JsonObject = {
 }
 
 
-def test_row_69_a_reply_in_one_piece_is_read_as_it_is() -> None:
+def test_row_69_decoder_reads_a_reply_that_is_not_streamed() -> None:
     assert streamed(CODEC, TARGET, [BODY]) == openai_chat.decode(BODY, sent_to(CODEC, TARGET), TARGET)
 
 
 @pytest.mark.parametrize("mark", [b"data: [DONE]\n\n", b"data: [DONE]", b""])
-def test_row_67_the_end_mark_may_be_missing(mark: bytes) -> None:
+def test_row_67_end_mark_is_optional(mark: bytes) -> None:
     splitter = make_frame_decoder(openai_chat.FRAMING)
     data = b"".join(b"data: " + dumps(event).encode() + b"\n\n" for event in TRANSCRIPT) + mark
     events = [*splitter.feed(data), *splitter.close()]
     assert streamed(CODEC, TARGET, events) == streamed(CODEC, TARGET, TRANSCRIPT)
 
 
-def test_the_chunks_in_one_array_are_the_same_answer() -> None:
+def test_chunks_in_one_array_give_the_same_response() -> None:
     assert streamed(CODEC, TARGET, [[*TRANSCRIPT]]) == streamed(CODEC, TARGET, TRANSCRIPT)
 
 
-def test_a_message_beside_the_delta_is_passed_over() -> None:
-    """Some hosts send the answer so far with every piece of it."""
+def test_message_is_ignored_when_the_chunk_has_a_delta() -> None:
+    """Some hosts send the partial message with every delta."""
     events: list[Any] = [chunk({"content": piece}) for piece in "Hi"]
     for one, so_far in zip(events, ("H", "Hi"), strict=True):
         one["choices"][0]["message"] = {"content": so_far}
-    assert streamed(CODEC, TARGET, [*events, over()]).choices[0].text == "Hi"
+    assert streamed(CODEC, TARGET, [*events, finish_chunk()]).choices[0].text == "Hi"
 
 
 @pytest.mark.parametrize(
     ("words", "error"), [("<html><title>Go away</title></html>", LMServerError), ("Go away", LMUnexpectedError)]
 )
-def test_words_in_place_of_chunks_are_an_error_that_shows_them(words: str, error: type[Exception]) -> None:
+def test_text_instead_of_a_chunk_is_an_error_with_that_text(words: str, error: type[Exception]) -> None:
     with pytest.raises(error, match="Go away"):
         told(CODEC, TARGET, [words])
 
 
-# --- properties --------------------------------------------------------------------------------------------------
+# --- properties
 
 TEXTS = st.text('ab {}<>\\"\n', max_size=12)
 NAMES = st.sampled_from(["f", "g"])
@@ -620,7 +627,7 @@ WIRE_CALLS = st.lists(
 
 @st.composite
 def answers(draw: st.DrawFn) -> tuple[JsonObject, list[JsonObject]]:
-    """A whole body, and the same as chunks, cut anywhere."""
+    """Draw a body and the same body as chunks, cut anywhere."""
     text, thinking, refusal = draw(TEXTS), draw(st.none() | TEXTS), draw(st.none() | st.just("I cannot."))
     calls = draw(WIRE_CALLS)
     reason = draw(st.sampled_from(["stop", "length", "tool_calls", "content_filter", "eos", "never heard of"]))
@@ -642,7 +649,7 @@ def answers(draw: st.DrawFn) -> tuple[JsonObject, list[JsonObject]]:
     ]
     while any(streams):
         chunks.append(draw(st.sampled_from([stream for stream in streams if stream])).pop(0))
-    return body, [*chunks, over(reason), COUNTED]
+    return body, [*chunks, finish_chunk(reason), COUNTED]
 
 
 def without_raw(response: Response) -> Response:
@@ -650,12 +657,14 @@ def without_raw(response: Response) -> Response:
 
 
 @given(answers(), st.sampled_from([GROQ, OPENAI, VLLM]))
-def test_a_streamed_answer_is_the_whole_answer(answer: tuple[JsonObject, list[JsonObject]], host: ChatProfile) -> None:
+def test_stream_gives_the_same_response_as_its_body(
+    answer: tuple[JsonObject, list[JsonObject]], host: ChatProfile
+) -> None:
     body, chunks = answer
     sent = sent_to(CODEC, at(host))
     events = told(CODEC, at(host), chunks)
     response = ev.collect(events)
-    # Calls that begin in another order than that of their index are in the order in which they began.
+    # Calls are in the order of their starts, which may differ from the order of their indexes.
     begun = [event.id for event in events if isinstance(event, ev.ToolCallStart)]
     choices: Any = body["choices"]
     wires: list[dict[str, str]] = choices[0]["message"]["tool_calls"]
@@ -669,7 +678,7 @@ def test_a_streamed_answer_is_the_whole_answer(answer: tuple[JsonObject, list[Js
     "stop", "error", "message", "reasoning", "reasoning_details", "thinking", "type", "text", "audio", "x_groq", "custom",
     "logprobs", "model", "role", "thinking_blocks", "function_call", "code", "tool_use_failed", "failed_generation",
 ]))  # fmt: skip
-def test_whatever_comes_gives_an_answer_or_our_own_error(events: list[Any]) -> None:
+def test_any_events_give_a_response_or_an_lm_error(events: list[Any]) -> None:
     only_our_errors(CODEC, TARGET, events)
     deltas: list[Any] = [{"choices": [{"delta": event}]} for event in events]
-    only_our_errors(CODEC, at(VLLM), [*deltas, over()])
+    only_our_errors(CODEC, at(VLLM), [*deltas, finish_chunk()])

@@ -1,4 +1,4 @@
-"""Chat completions: tools offered, chosen and written, and what their schemas may hold."""
+"""Chat completions: offered tools, choices and schemas of tools."""
 
 from __future__ import annotations
 
@@ -115,19 +115,21 @@ OFFERS: dict[str, tuple[Target[ChatProfile], Request, JsonObject, list[str]]] = 
 
 
 @pytest.mark.parametrize(("to", "request_", "fields", "warned"), OFFERS.values(), ids=OFFERS)
-def test_tools_and_choices(to: Target[ChatProfile], request_: Request, fields: JsonObject, warned: list[str]) -> None:
+def test_encode_sends_tools_and_choices(
+    to: Target[ChatProfile], request_: Request, fields: JsonObject, warned: list[str]
+) -> None:
     sent = encoded(replace(request_, messages=(ASKED,)), to)
     assert sent.body == body(WIRE_ASKED, **fields)
     assert features(sent.warnings) == warned
 
 
 @pytest.mark.parametrize("name", [name for name, case in OFFERS.items() if case[0].profile is OPENAI and case[2]])
-def test_tools_and_choices_are_read_back(name: str) -> None:
+def test_reader_reads_tools_and_choices(name: str) -> None:
     _, request, fields, _ = OFFERS[name]
     assert read_request(body(WIRE_ASKED, **fields)) == replace(request, messages=(ASKED,))
 
 
-def test_row_26_a_name_the_wire_forbids_is_mapped_and_mapped_back() -> None:
+def test_row_26_invalid_tool_name_is_mapped_both_ways() -> None:
     name = "shop.orders/" + "x" * 80
     tool: JsonObject = {"type": "function", "function": {"name": name, "description": "", "parameters": SCHEMA}}
     sent = encoded(Request((ASKED,), (tool,), ToolChoice.named(name)))
@@ -139,13 +141,13 @@ def test_row_26_a_name_the_wire_forbids_is_mapped_and_mapped_back() -> None:
     assert openai_chat.decode(reply, sent, target()).choices[0].tool_calls[0].name == name
 
 
-def test_row_49_web_search_is_refused_with_where_to_find_it() -> None:
+def test_row_49_web_search_is_refused_with_an_alternative() -> None:
     search: JsonObject = {"type": "web_search", "web_search": {}}
     with pytest.raises(UnsupportedFeature, match=r"openai-chat/m has no place for built-in tools.*Responses API"):
         encoded(Request((ASKED,), (search,)))
 
 
-def test_the_callers_schema_is_sent_as_it_is() -> None:
+def test_tool_schema_is_sent_unchanged() -> None:
     schema: JsonObject = {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"const": 1}}}
     tool: JsonObject = {"type": "function", "function": {"name": "f", "description": "d", "parameters": schema}}
     assert encoded(Request((ASKED,), (tool,))).body["tools"] == [tool]

@@ -1,4 +1,4 @@
-"""Chat completions, row by row: what the tests of this wire share, values beside how they are written.
+"""Chat completions, row by row: values and their encodings, for the tests of this wire.
 
 A test id names its row of the checklist of the wire: its number and the behaviour.
 """
@@ -35,8 +35,8 @@ WIRE_ASKED: JsonObject = {"role": "user", "content": "q"}
 ASSISTANT: JsonObject = {"role": "assistant", "content": None, "tool_calls": [WIRE_CALL]}
 
 
-def target(dialect: ChatProfile = OPENAI, *, able: Capabilities = ABLE, **facts: Any) -> Target[ChatProfile]:
-    return Target(dialect.family, "m", dialect, able, ModelFacts(**facts))
+def target(profile: ChatProfile = OPENAI, *, able: Capabilities = ABLE, **facts: Any) -> Target[ChatProfile]:
+    return Target(profile.family, "m", profile, able, ModelFacts(**facts))
 
 
 def encoded(request: Request, to: Target[ChatProfile] | None = None, *, stream: bool = False) -> EncodedRequest:
