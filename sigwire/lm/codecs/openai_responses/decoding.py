@@ -1,4 +1,4 @@
-"""Responses: body -> Response, item by item, and the error of a reply that is none."""
+"""Responses: body -> Response, item by item, and error reply -> ``LMError``."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from sigwire.core.messages import OpaquePart, Part, TextPart, ThinkingPart
 from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import CallError, ToolCall, number_calls
-from sigwire.errors import (
-    LMError,
-    LMServerError,
-)
+from sigwire.errors import LMError, LMServerError
 from sigwire.lm.codecs.openai_responses.items import is_message, split_message
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.stops import stop_at
@@ -22,13 +19,13 @@ from sigwire.lm.codecs.openai_responses.tables import CALL_FIELDS, ERRORS, FINIS
 from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
 from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
+from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
 
-__all__ = ["decode", "decode_error", "decode_item", "error_in_success"]
+__all__ = ["argument_text", "decode", "decode_error", "decode_item", "error_in_success"]
 
 
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[ResponsesProfile]) -> Response:
-    """The reply as a response. Raises an ``LMError`` for a failure, or no answer at all, inside status 200."""
+    """Return the response of a reply with status 200. Raises an ``LMError`` if the body is a failure or has no output."""
     if not isinstance(body, dict) or "output" not in body or body.get("error") or body.get("status") == "failed":
         raise error_in_success(body, target)
     choice, warnings = _decode_choice(body, sent, target)
@@ -43,9 +40,9 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[ResponsesProfil
 
 
 def error_in_success(body: JsonValue, target: Target[ResponsesProfile]) -> LMError:
-    """An error that came with status 200: its code tells which; without a known one the server failed."""
+    """Return the error in a reply with status 200, by its code; an unknown code is a server error."""
     if isinstance(body, dict) and (body.get("error") or body.get("status") == "failed"):
-        return _error(200, {}, body, target)
+        return decode_error(200, {}, body, target)
     return empty_reply_error("output", body, target)
 
 
@@ -53,15 +50,14 @@ def _decode_choice(
     body: JsonObject, sent: EncodedRequest, target: Target[ResponsesProfile]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
     items = objects_of(body["output"])
-    parts = _numbered(_decode_items(items, sent.names, target.profile.family), sent.call_ids)
-    parts, cut = _cut_at(sent.stop, parts)
-    texts = [part.text for part in parts if isinstance(part, TextPart)]
+    parts = _with_call_ids(_decode_items(items, sent.names, target.profile.family), sent.call_ids)
+    parts, is_stopped = _stop_parts(sent.stop, parts)
+    text = "".join([part.text for part in parts if isinstance(part, TextPart)])
     calls = [part for part in parts if isinstance(part, ToolCall)]
-    refusals = [text for part in _contents(items) if (text := string_of(part, "refusal"))]
-    refusal = "".join(refusals) if refusals and not cut else None
-    native = "completed" if cut else _reason(body)
-    reason, kept, warnings = resolve_finish(native, FINISH_REASONS, text="".join(texts), calls=calls, refusal=refusal)
-    parts = [part for part in parts if not isinstance(part, ToolCall) or part in kept]
+    refusal = None if is_stopped else _refusal_of(items)
+    native = "completed" if is_stopped else _finish_name(body)
+    reason, whole, warnings = resolve_finish(native, FINISH_REASONS, text=text, calls=calls, refusal=refusal)
+    parts = [part for part in parts if not isinstance(part, ToolCall) or part in whole]
     choice = Choice.from_parts(
         parts,
         refusal=refusal,
@@ -73,38 +69,41 @@ def _decode_choice(
     return choice, (*warnings, *_decode_warnings(native, choice))
 
 
-def _reason(body: JsonObject) -> JsonValue:
+def _refusal_of(items: Iterable[JsonObject]) -> str | None:
+    return "".join([string_of(part, "refusal") or "" for part in _content_parts(items)]) or None
+
+
+def _finish_name(body: JsonObject) -> JsonValue:
     details = body.get("incomplete_details")
     return (string_of(details, "reason") if body.get("status") == "incomplete" else None) or body.get("status")
 
 
 def _decode_warnings(native: JsonValue, choice: Choice) -> tuple[LMWarning, ...]:
     if native in ("queued", "in_progress"):
-        return (LMWarning("background", f"The answer is not there yet ({native}); ask for it later by its id."),)
+        return (LMWarning("background", f"The response is not complete ({native}); retrieve it later by its id."),)
     if choice.finish_reason == "stop" and not choice.text:
         return (LMWarning("content", "The model stopped without text and without calls."),)
     return ()
 
 
-def _cut_at(stops: Sequence[str], parts: list[Part]) -> tuple[list[Part], bool]:
-    """What a wire with stop sequences would have sent: nothing from the first of them on."""
+def _stop_parts(stops: Sequence[str], parts: list[Part]) -> tuple[list[Part], bool]:
+    """Return the parts before the first stop sequence, and whether there was a stop sequence."""
     for number, part in enumerate(parts):
         if not isinstance(part, TextPart):
             continue
         end = stop_at(part.text, stops)
         if end is not None:
-            kept = part.text[:end]
-            return [*parts[:number], *([TextPart(kept)] if kept else [])], True
+            return [*parts[:number], *([TextPart(part.text[:end])] if end else [])], True
     return parts, False
 
 
-def _numbered(parts: Iterable[Part], taken: Iterable[str]) -> list[Part]:
+def _with_call_ids(parts: Iterable[Part], taken: Iterable[str]) -> list[Part]:
     parts = list(parts)
     calls = iter(number_calls((part for part in parts if isinstance(part, ToolCall)), taken))
     return [next(calls) if isinstance(part, ToolCall) else part for part in parts]
 
 
-# --- items, as they come in answers and stand in requests
+# --- items of replies and of requests
 
 
 def _decode_items(items: Iterable[JsonObject], names: NameMap, family: str) -> Iterator[Part]:
@@ -116,7 +115,7 @@ def _decode_items(items: Iterable[JsonObject], names: NameMap, family: str) -> I
 
 
 def decode_item(item: JsonObject, names: NameMap, family: str, after: str | None = None) -> Iterator[Part]:
-    """The item's parts. ``after`` is the reasoning item without which its id may not go back."""
+    """Yield the parts of an item. ``after``: the id of the reasoning item that must be sent with the item's id."""
     if item.get("type") in ("function_call", "custom_tool_call"):
         yield _decode_call(item, names, family, after)
     elif is_message(item):
@@ -125,13 +124,13 @@ def decode_item(item: JsonObject, names: NameMap, family: str, after: str | None
             yield OpaquePart(family, shell)
         yield from map(TextPart, texts)
     else:
-        if thought := _decode_thought(item):
-            yield ThinkingPart(thought, provider=family)
+        if reasoning := _reasoning_text(item):
+            yield ThinkingPart(reasoning, provider=family)
         yield OpaquePart(family, item)
 
 
-def _decode_thought(item: JsonObject) -> str:
-    """The summary where there is one, else the reasoning itself, which open models show."""
+def _reasoning_text(item: JsonObject) -> str:
+    """Return the summary, or the reasoning itself if there is no summary (open models)."""
     if item.get("type") != "reasoning":
         return ""
     parts = objects_of(item.get("summary")) or objects_of(item.get("content"))
@@ -139,48 +138,48 @@ def _decode_thought(item: JsonObject) -> str:
 
 
 def _decode_call(item: JsonObject, names: NameMap, family: str, after: str | None) -> ToolCall:
-    """A custom tool's input is free text; it becomes the one argument ``input``."""
-    custom = item.get("type") == "custom_tool_call"
-    extra: JsonObject = {name: value for name, value in item.items() if name not in CALL_FIELDS and value is not None}
-    data: JsonObject = {"item": {**extra, "type": "custom_tool_call"} if custom else extra} if extra or custom else {}
+    """Return a call. The input of a custom tool is free text: it becomes the argument ``input``."""
+    is_custom, extra = item.get("type") == "custom_tool_call", without(item, CALL_FIELDS)
+    if is_custom:
+        extra["type"] = "custom_tool_call"
+    data: JsonObject = {"item": extra} if extra else {}
     if after is not None:
         data["after"] = after
     call = ToolCall.read(
         string_of(item, "call_id") or "",
         names.decode(string_of(item, "name") or ""),
-        {"input": item.get("input")} if custom else item.get("arguments"),
+        {"input": item.get("input")} if is_custom else item.get("arguments"),
         provider_data={family: data} if data else None,
     )
-    # A call that was cut off may read like a whole one: "" would be a call without arguments.
-    return replace(call, arguments=None, raw_arguments=_raw(item), error=_CUT) if _is_cut(item) else call
+    # Arguments of a truncated call may be valid: "" would be a call without arguments.
+    if item.get("status") == "incomplete":
+        return replace(call, arguments=None, raw_arguments=argument_text(item), error=_TRUNCATED)
+    return call
 
 
-_CUT = CallError("malformed_json", "The call was cut off before its arguments were complete.")
+_TRUNCATED = CallError("malformed_json", "The call was truncated before its arguments were complete.")
 
 
-def _is_cut(item: JsonObject) -> bool:
-    return item.get("status") == "incomplete"
-
-
-def _raw(item: JsonObject) -> str:
+def argument_text(item: JsonObject) -> str:
+    """Return the arguments of a call's item as text."""
     return string_of(item, "arguments") or string_of(item, "input") or ""
 
 
-def _contents(items: Iterable[JsonObject]) -> Iterator[JsonObject]:
+def _content_parts(items: Iterable[JsonObject]) -> Iterator[JsonObject]:
     for item in items:
         if is_message(item):
             yield from objects_of(item.get("content"))
 
 
 def _decode_logprobs(items: Iterable[JsonObject]) -> JsonValue:
-    tokens = [token for part in _contents(items) for token in objects_of(part.get("logprobs"))]
+    tokens = [token for part in _content_parts(items) for token in objects_of(part.get("logprobs"))]
     return {"content": cast(JsonValue, tokens)} if tokens else None
 
 
 def _decode_citations(items: Iterable[JsonObject]) -> Iterator[JsonObject]:
-    """With places in the choice's text; the wire counts from the start of each of its pieces."""
+    """Yield citations with positions in the choice's text; the wire counts from the start of each content part."""
     start = 0
-    for part in _contents(items):
+    for part in _content_parts(items):
         for annotation in objects_of(part.get("annotations")):
             places = {
                 name: start + place
@@ -192,21 +191,15 @@ def _decode_citations(items: Iterable[JsonObject]) -> Iterator[JsonObject]:
 
 
 def decode_error(
-    status: int, headers: Mapping[str, str], body: bytes | str, target: Target[ResponsesProfile]
+    status: int, headers: Mapping[str, str], body: bytes | str | JsonValue, target: Target[ResponsesProfile]
 ) -> LMError:
-    """The error of a reply that is no success.
+    """Return the error of a reply with an error status.
 
     >>> body = '{"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}'
     >>> error = decode_error(401, {"x-request-id": "r1"}, body, Target("openai", "m", ResponsesProfile()))
     >>> type(error).__name__, error.provider_code, error.request_id, error.retryable
     ('LMAuthenticationError', 'invalid_api_key', 'r1', False)
     """
-    return _error(status, headers, body, target)
-
-
-def _error(
-    status: int, headers: Mapping[str, str], body: bytes | str | JsonValue, target: Target[ResponsesProfile]
-) -> LMError:
     fault = read_error_body(status, headers, body)
     if any("_policy" in code for code in fault.codes):  # bio_policy, image_content_policy_violation, ...
         fault = replace(fault, codes=(*fault.codes, "policy"))

@@ -1,4 +1,4 @@
-"""Responses: Request -> body. Options, caching, reasoning, structured output, tools; items are in ``turns``."""
+"""Responses: Request -> body. Options, cache hints, reasoning, output format and tools; see ``items`` for turns."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ __all__ = ["encode"]
 
 
 def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool = False) -> EncodedRequest:
-    """The request as this host takes it. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
+    """Encode a request for the target's host. Raises ``UnsupportedFeature`` or ``InputError``; nothing was sent then.
 
     >>> sent = encode(Request((Message.system("S"), Message.user("q"))), Target("openai", "m", ResponsesProfile()))
     >>> sent.path, sent.body
     ('/responses', {'model': 'm', 'instructions': 'S', 'input': [{'role': 'user', 'content': 'q'}], 'store': False})
     """
-    dialect = target.profile
+    profile = target.profile
     history = normalize_history(_without_server_results(request, target), target.history_rules)
-    names = name_map(request.tools, history.call_names, dialect.names)
+    names = name_map(request.tools, history.call_names, profile.names)
     tools = offered_tools(request, names, target)
     output, instruction, format_warnings = _encode_output(request.response_format, bool(tools.functions), target)
-    thinking, thinks, thinking_warnings = _encode_reasoning(request, target)
-    table = _option_table(thinks, target)
+    thinking, is_reasoning, thinking_warnings = _encode_reasoning(request, target)
+    table = _option_table(is_reasoning, target)
     options, option_warnings = place_options(request.options, table, target)
-    chosen, tool_warnings = _encode_tools(request, tools, thinks, target)
+    chosen, tool_warnings = _encode_tools(request, tools, is_reasoning, target)
     body: JsonObject = {
         "model": target.model,
         **encode_messages(_with_instruction(history.messages, instruction), output, request, names, target),
@@ -61,15 +61,15 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
         **_cache_fields(request, target),
         **thinking,
         **_encode_include(request, table, target),
-        **({} if dialect.store is None else {"store": dialect.store}),
+        **({} if profile.store is None else {"store": profile.store}),
         **({"stream": True} if stream else {}),
     }
     lost = (history.warnings, tools.warnings, tool_warnings, format_warnings, thinking_warnings, option_warnings)
     return EncodedRequest(
-        dialect.path.format(model=target.model),
+        profile.path.format(model=target.model),
         merge_extra_body(body, request),
         {},
-        headers_for(request, dialect),
+        headers_for(request, profile),
         (*itertools.chain(*lost), *repeat_warning(request, target)),
         names,
         history.call_ids,
@@ -79,28 +79,28 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
 
 
 def _without_server_results(request: Request, target: Target[ResponsesProfile]) -> tuple[Message, ...]:
-    """Where the provider keeps the conversation it may hold the calls too: results are items then, not orphans."""
+    """If the provider stores the conversation, its calls may be there: encode results without a call as items."""
     extra = request.options.get("extra_body")
     if not isinstance(extra, dict) or not (extra.get("previous_response_id") or extra.get("conversation")):
         return request.messages
     here = {call.id for message in request.messages for call in message.tool_calls}
 
-    def kept(part: Part) -> Part:
+    def as_item(part: Part) -> Part:
         if isinstance(part, ToolResult) and part.id not in here:
             return OpaquePart(target.profile.family, encode_result(part, target))
         return part
 
-    return tuple(Message(message.role, tuple(map(kept, message.parts))) for message in request.messages)
+    return tuple(Message(message.role, tuple(map(as_item, message.parts))) for message in request.messages)
 
 
 # --- options, caching, reasoning
 
 
-def _option_table(thinks: bool, target: Target[ResponsesProfile]) -> OptionTable:
-    """The wire's table with the host's and the model's own rows over it."""
+def _option_table(is_reasoning: bool, target: Target[ResponsesProfile]) -> OptionTable:
+    """Return the wire's table, updated with the rows of the host and of the model."""
     table = {**OPTIONS, **target.profile.options}
     sampling = target.facts.sampling
-    if sampling == "never" or (sampling == "unless_reasoning" and thinks):
+    if sampling == "never" or (sampling == "unless_reasoning" and is_reasoning):
         table |= sampling_options_while_reasoning(SAMPLING)
     return {name: option for name, option in table.items() if option is not None}
 
@@ -121,7 +121,7 @@ def _cache_fields(request: Request, target: Target[ResponsesProfile]) -> JsonObj
 
 
 def _encode_include(request: Request, table: OptionTable, target: Target[ResponsesProfile]) -> JsonObject:
-    """What the answer should hold beside the usual. A model that does not reason refuses to be asked for reasoning."""
+    """Return the extra fields that the reply shall have. Models that do not reason reject a request for reasoning."""
     reasons = target.capabilities.reasoning and target.facts.thinking != "none"
     wanted: list[JsonValue] = [ENCRYPTED] if reasons and target.profile.encrypted_reasoning else []
     if request.options.get("logprobs") and isinstance(table.get("logprobs"), Skip):
@@ -132,14 +132,14 @@ def _encode_include(request: Request, table: OptionTable, target: Target[Respons
 def _encode_reasoning(
     request: Request, target: Target[ResponsesProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
-    """What asks for thinking, whether the model will think, and what could not be asked for."""
+    """Return the fields of the body, whether the model will reason, and the warnings."""
     facts, asked = target.facts, requested_reasoning(request)
     efforts = target.profile.efforts if facts.efforts is None else facts.efforts
     efforts = () if facts.thinking == "none" else efforts
     if asked is None:
         return {}, facts.default_effort not in (None, "off"), ()
     if asked.is_off and not efforts:
-        return {}, False, ()  # it does not reason anyway
+        return {}, False, ()  # the model does not reason at all
     effort, warnings = fit_effort(asked, efforts, target)
     return {"reasoning": {"effort": "none" if effort == "off" else effort}}, effort != "off", warnings
 
@@ -148,34 +148,33 @@ def _encode_reasoning(
 
 
 def _encode_output(
-    wanted: ResponseFormat | None, tools: bool, target: Target[ResponsesProfile]
+    wanted: ResponseFormat | None, has_tools: bool, target: Target[ResponsesProfile]
 ) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
-    """The output format for the body, or what has to be said in words instead."""
+    """Return the output format for the body, the instruction that replaces a missing format, and the warnings."""
     if wanted is None:
         return {}, "", ()
-    able, schema = _output_modes(tools, target), wanted.schema
-    if schema is not None and "json_schema" in able:
-        schema, warnings = compile_schema(
-            schema, target.profile.output_schema, f"the output {wanted.name!r}", target.label
-        )
+    modes, schema = _output_modes(has_tools, target), wanted.schema
+    if schema is not None and "json_schema" in modes:
+        rules = target.profile.output_schema
+        schema, warnings = compile_schema(schema, rules, f"the output {wanted.name!r}", target.label)
         name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "response"
         return {"text": {"format": {"type": "json_schema", "name": name, "schema": schema}}}, "", warnings
-    native = JSON_MODE if "json_object" in able else {}
+    native = JSON_MODE if "json_object" in modes else {}
     if schema is None and native:
         return native, "", ()
-    lost = f"{target.label} has no structured output by schema here; it was asked for in words."
+    lost = f"{target.label} has no structured output by schema here; the prompt asks for it instead."
     return native, schema_instruction(schema), (LMWarning("response_format", lost),)
 
 
-def _output_modes(tools: bool, target: Target[ResponsesProfile]) -> tuple[str, ...]:
+def _output_modes(has_tools: bool, target: Target[ResponsesProfile]) -> tuple[str, ...]:
     able = target.capabilities
-    if tools and not able.tools_with_json_schema:
+    if has_tools and not able.tools_with_json_schema:
         return ()
     return tuple(mode for mode in target.profile.structured if getattr(able, mode))
 
 
 def _with_instruction(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
-    """The instruction at the end of the first system turn, or as one."""
+    """Add the instruction to the first system turn, or add a system turn."""
     if not text:
         return messages
     if messages and messages[0].role == "system" and is_text(messages[0]):
@@ -187,12 +186,12 @@ def _with_instruction(messages: tuple[Message, ...], text: str) -> tuple[Message
 
 
 def _encode_tools(
-    request: Request, tools: OfferedTools, thinks: bool, target: Target[ResponsesProfile]
+    request: Request, tools: OfferedTools, is_reasoning: bool, target: Target[ResponsesProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
-    """``tools``, in their own order, and how they may be called; nothing of it where there is no tool to call."""
+    """Return ``tools`` in the order of the request, the choice and the limits; nothing without a tool to call."""
     if not tools.functions and not tools.builtin:
         return {}, ()
-    choice, narrowed, warnings = _encode_choice(tools, thinks, target)
+    choice, narrowed, warnings = _encode_choice(tools, is_reasoning, target)
     functions, builtin = iter(encode_functions(tools.functions, _encode_tool)), iter(tools.builtin)
     wires: list[JsonValue] = []
     for tool in request.tools:
@@ -216,19 +215,16 @@ def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> 
 
 
 def _encode_builtin(kind: str, settings: JsonObject, target: Target[ResponsesProfile]) -> JsonObject:
-    """A tool that the host runs: its settings stand flat beside its type."""
-    require_feature(
-        kind in target.profile.builtin, f"the built-in tool {kind!r}", target, "Use a function tool of your own."
-    )
+    """Encode a tool that the host runs: its type and its settings, in one flat object."""
+    require_feature(kind in target.profile.builtin, f"the built-in tool {kind!r}", target, "Use a function tool.")
     return {"type": kind, **(_search_settings(settings, target) if kind == "web_search" else settings)}
 
 
 def _search_settings(settings: JsonObject, target: Target[ResponsesProfile]) -> JsonObject:
     named = ("allowed_domains", "blocked_domains", "max_uses", "user_location")
     fields: JsonObject = {name: value for name, value in settings.items() if name not in named}
-    require_feature(
-        not settings.get("blocked_domains"), "blocked domains in web search", target, "Name the allowed ones instead."
-    )
+    has_blocked = bool(settings.get("blocked_domains"))
+    require_feature(not has_blocked, "blocked domains in web search", target, "Give allowed_domains instead.")
     if domains := settings.get("allowed_domains"):
         fields["filters"] = {"allowed_domains": list(cast("Iterable[JsonValue]", domains))}
     if isinstance(location := settings.get("user_location"), dict):
@@ -239,25 +235,27 @@ def _search_settings(settings: JsonObject, target: Target[ResponsesProfile]) -> 
 def _encode_use_limit(
     tools: OfferedTools, target: Target[ResponsesProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
-    """The wire's limit counts the calls of all built-in tools together: it is exact where there is one of them."""
+    """Return the limit of calls. The wire counts all built-in tools together: the limit is exact for a single tool."""
     limits = [limit for _, settings in tools.builtin if (limit := settings.get("max_uses")) is not None]
     if not limits:
         return {}, ()
     if len(tools.builtin) == 1:
         return {"max_tool_calls": limits[0]}, ()
-    detail = f"{target.provider} limits built-in tools only together; the limit of one of them was left out."
+    detail = (
+        f"{target.provider} limits the calls of all built-in tools together; the limit of a single tool was left out."
+    )
     return {}, (LMWarning("max_uses", detail),)
 
 
 def _encode_choice(
-    tools: OfferedTools, thinks: bool, target: Target[ResponsesProfile]
+    tools: OfferedTools, is_reasoning: bool, target: Target[ResponsesProfile]
 ) -> tuple[JsonValue, bool, tuple[LMWarning, ...]]:
-    """The choice's spelling, and whether the tools have to be narrowed to those it allows."""
+    """Return the choice, whether only the allowed tools are sent, and the warnings."""
     mode = tools.choice
-    if mode is None or mode == "none":
+    if mode in (None, "none"):
         return mode, False, ()
-    if mode == "required" and not (target.profile.forced_choice and can_force(thinks, target)):
-        detail = f"{target.label} cannot be made to call a tool; the choice was left to the model."
+    if mode == "required" and not (target.profile.forced_choice and can_force(is_reasoning, target)):
+        detail = f"{target.label} cannot be forced to call a tool; the model chooses."
         return "auto", bool(tools.allowed), (LMWarning("tool_choice", detail),)
     if tools.forced_name:
         return {"type": "function", "name": tools.forced_name}, False, ()

@@ -1,4 +1,4 @@
-"""Responses: the conversation as a flat list of items, and a message of the model taken apart and put together."""
+"""Responses: the conversation as a flat list of items. ``split_message`` separates a message of the model from its texts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from sigwire.core.messages import FilePart, ImagePart, Message, OpaquePart, Part
 from sigwire.core.request import Request
 from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.tool import ToolCall, ToolResult
-from sigwire.errors import (
-    InputError,
-)
+from sigwire.errors import InputError
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.tables import JSON_MODE, MARK
 from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.media import data_url, encode_by_table, require_media, text_of_file
-from sigwire.lm.codecs.shared.options import require_feature
+from sigwire.lm.codecs.shared.options import unsupported_feature
 from sigwire.lm.codecs.shared.tools import provider_data
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
@@ -33,7 +31,7 @@ def encode_messages(
     names: NameMap,
     target: Target[ResponsesProfile],
 ) -> JsonObject:
-    """``input``, and ``instructions`` where the first system turn can be that and is not all there is."""
+    """Return ``input``, and ``instructions`` if the first system turn can be sent so and other turns follow."""
     first, rest = messages[:1], messages[1:]
     system = bool(first) and first[0].role == "system" and is_text(first[0])
     marked = system and marks_cache(request, target)
@@ -47,18 +45,18 @@ def encode_messages(
 
 
 def is_text(message: Message) -> bool:
-    """Whether a turn is text and nothing else."""
+    """Return True if every part of a turn is text."""
     return all(isinstance(part, TextPart) for part in message.parts)
 
 
 def marks_cache(request: Request, target: Target[ResponsesProfile]) -> bool:
-    """Whether the end of the first system turn is marked for caching."""
+    """Return True if the end of the first system turn gets a cache mark."""
     return bool(request.options.get("cache")) and target.facts.cache_breakpoints
 
 
 def _encode_items(messages: Iterable[Message], names: NameMap, target: Target[ResponsesProfile]) -> list[JsonValue]:
     items: list[JsonValue] = []
-    custom: set[str] = set()  # results of custom calls have a type of their own
+    custom: set[str] = set()  # results of custom calls have another type
     for message in messages:
         if message.role == "assistant":
             items.extend(_encode_turn(message, names, target))
@@ -73,10 +71,10 @@ def _is_custom(call: ToolCall, target: Target[ResponsesProfile]) -> bool:
 
 
 def _encode_parts(message: Message, custom: set[str], target: Target[ResponsesProfile]) -> Iterator[JsonObject]:
-    """A turn that is not the model's: results and opaque items stand alone, what is between them is one message."""
+    """Yield the items of a user or tool turn: one for each result and opaque item, one message for other parts in a row."""
     role = target.profile.system_role if message.role == "system" else "user"
-    for alone, parts in itertools.groupby(message.parts, _is_item):
-        if alone:
+    for are_items, parts in itertools.groupby(message.parts, _is_item):
+        if are_items:
             yield from (_encode_item(part, custom, target) for part in parts)
         else:
             yield {"role": role, "content": _encode_content(tuple(parts), target)}
@@ -96,7 +94,7 @@ def _encode_item(part: Part, custom: set[str], target: Target[ResponsesProfile])
 
 
 def encode_result(result: ToolResult, target: Target[ResponsesProfile]) -> JsonObject:
-    """A result as an item; its media stand beside its text."""
+    """Return a result as an item, with its text and its media."""
     text = error_text(result)
     parts = (*((TextPart(text),) if text else ()), *result.media)
     output: JsonValue = [encode_part(part, target) for part in parts] if result.media else text
@@ -110,7 +108,7 @@ def _encode_content(parts: Sequence[Part], target: Target[ResponsesProfile]) -> 
 
 
 def encode_part(part: Part, target: Target[ResponsesProfile]) -> JsonObject:
-    """A content part. Raises ``UnsupportedFeature`` for one that the host has no place for."""
+    """Return a content part. Raises ``UnsupportedFeature`` for a part that the host does not take."""
     return encode_by_table(_PARTS, part, target)
 
 
@@ -139,7 +137,7 @@ def _encode_file(part: FilePart, target: Target[ResponsesProfile]) -> JsonObject
     if part.data is None:
         raise InputError("A document needs a url, data or a file_id.")
     media_type = part.media_type or "application/pdf"
-    name = part.filename or f"document.{media_type.rpartition('/')[2]}"  # data without a name are refused
+    name = part.filename or f"document.{media_type.rpartition('/')[2]}"  # the provider rejects data without a name
     return {"type": "input_file", "file_data": data_url(part.data, media_type), "filename": name}
 
 
@@ -156,49 +154,49 @@ _PARTS: Mapping[type, _PartEncoder] = {
 }
 
 
-# --- the model's turns: a part may be an item, belong to one, or be for reading only
+# --- turns of the model: a part is an item, belongs to an item, or is not sent (reasoning for readers)
 
 
 def _encode_turn(message: Message, names: NameMap, target: Target[ResponsesProfile]) -> list[JsonObject]:
     reasoning = {string_of(part.data, "id") for part in message.parts if isinstance(part, OpaquePart)}
     items: list[JsonObject] = []
-    places: list[_Place] = []  # in the last message, for the texts that follow
+    slots: list[_Slot] = []  # of the last message, for the texts that follow
     for part in message.parts:
         match part:
             case TextPart(text):
-                if not places:  # a plain message, which takes all texts until the next item
+                if not slots:  # a message for all texts before the next item
                     plain: JsonObject = {"role": "assistant", "content": ""}
                     items.append(plain)
-                    places = [(plain, "content")] * len(message.parts)
-                place, name = places.pop(0)
-                place[name] = f"{place.get(name, '')}{text}"
+                    slots = [(plain, "content")] * len(message.parts)
+                slot, name = slots.pop(0)
+                slot[name] = f"{slot.get(name, '')}{text}"
             case ThinkingPart():
                 pass
             case ToolCall():
                 items.append(_encode_call(part, reasoning, names, target))
-                places = []
+                slots = []
             case OpaquePart(data=dict() as data):
-                item, places = _open_message(data) if is_message(data) else (data, [])
+                item, slots = _open_item(data)
                 items.append(item)
             case _:
-                require_feature(
-                    False, f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn."
+                raise unsupported_feature(
+                    f"a {type(part).__name__} in an assistant turn", target, "Move it to a user turn."
                 )
-    return _finished(items, target)
+    return _sendable_items(items, target)
 
 
-_Place: TypeAlias = tuple[JsonObject, str]
-"""Where a text goes: an object of ours, and the name of its member."""
+_Slot: TypeAlias = tuple[JsonObject, str]
+"""The place for a text: an object that this module made, and the name of its field."""
 
 
 def is_message(item: JsonObject) -> bool:
-    """A message of the model; a request may leave out its type, and a weak host its role."""
+    """Return True for a message of the model. A request may omit its type, and a weak host its role."""
     kind, role = item.get("type"), item.get("role")
     return (kind, role) in (("message", "assistant"), (None, "assistant"), ("message", None))
 
 
 def split_message(item: JsonObject) -> tuple[JsonObject, list[str]]:
-    """A message without its texts, and the texts. Empty ones stay where they are: they are no parts of a turn.
+    """Return a message without its texts, and the texts. Empty texts stay in the message: they are no parts of a turn.
 
     >>> split_message({"role": "assistant", "id": "msg_1", "content": [{"type": "output_text", "text": "Hi"}]})
     ({'role': 'assistant', 'id': 'msg_1', 'content': [{'type': 'output_text'}]}, ['Hi'])
@@ -206,14 +204,16 @@ def split_message(item: JsonObject) -> tuple[JsonObject, list[str]]:
     content = item.get("content")
     if isinstance(content, str):
         return {name: value for name, value in item.items() if name != "content"}, [content]
-    # Log probabilities are on the choice; the provider knows its own.
+    # The choice has the log probabilities; the provider does not need them.
     bare = [{name: value for name, value in part.items() if name != "logprobs"} for part in objects_of(content)]
     texts = [str(part.pop("text")) for part in bare if part.get("type") == "output_text" and part.get("text")]
     return {**item, "content": cast(JsonValue, bare)}, texts
 
 
-def _open_message(item: JsonObject) -> tuple[JsonObject, list[_Place]]:
-    """A copy of such a message, and the places its texts go to."""
+def _open_item(item: JsonObject) -> tuple[JsonObject, list[_Slot]]:
+    """Return an item, and the slots for its texts: of a message, a copy of the item."""
+    if not is_message(item):
+        return item, []
     if "content" not in item:
         opened = dict(item)
         return opened, [(opened, "content")]
@@ -225,17 +225,17 @@ def _lacks_text(part: JsonObject) -> bool:
     return part.get("type") == "output_text" and "text" not in part
 
 
-def _finished(items: list[JsonObject], target: Target[ResponsesProfile]) -> list[JsonObject]:
-    """Without what the provider would refuse: a message whose text is gone, reasoning that led to nothing."""
-    whole = [item for item in map(_with_whole_content, items) if item.get("content") or not is_message(item)]
-    while whole and whole[-1].get("type") == "reasoning":
-        whole.pop()
+def _sendable_items(items: list[JsonObject], target: Target[ResponsesProfile]) -> list[JsonObject]:
+    """Remove items that the provider rejects: a message without text, reasoning without an item after it."""
+    filled = [item for item in map(_with_filled_content, items) if item.get("content") or not is_message(item)]
+    while filled and filled[-1].get("type") == "reasoning":
+        filled.pop()
     if target.profile.interleaved:
-        return whole
-    return sorted(whole, key=lambda item: item.get("type") in ("function_call", "custom_tool_call"))
+        return filled
+    return sorted(filled, key=lambda item: item.get("type") in ("function_call", "custom_tool_call"))
 
 
-def _with_whole_content(item: JsonObject) -> JsonObject:
+def _with_filled_content(item: JsonObject) -> JsonObject:
     if not is_message(item) or isinstance(item.get("content"), str):
         return item
     return {**item, "content": [part for part in objects_of(item.get("content")) if not _lacks_text(part)]}
@@ -244,7 +244,7 @@ def _with_whole_content(item: JsonObject) -> JsonObject:
 def _encode_call(
     call: ToolCall, reasoning: set[str | None], names: NameMap, target: Target[ResponsesProfile]
 ) -> JsonObject:
-    """The call, with its item's id only where the reasoning that led to it goes back too."""
+    """Encode a call. The id of its item is sent only together with the reasoning item before the call."""
     extra = _call_item(call, target)
     after = provider_data(call, target.profile.family).get("after")
     if after is not None and after not in reasoning:
@@ -257,6 +257,6 @@ def _encode_call(
 
 
 def _call_item(call: ToolCall, target: Target[ResponsesProfile]) -> JsonObject:
-    """What the call's item held beside the call."""
+    """Return the fields of the call's item that a ``ToolCall`` does not have."""
     item = provider_data(call, target.profile.family).get("item")
     return item if isinstance(item, dict) else {}

@@ -1,4 +1,4 @@
-"""Responses: the hosts that speak it, one row each."""
+"""Hosts of the Responses wire: one ``ResponsesProfile`` each, as data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sigwire.lm.codecs.shared.options import Option
 from sigwire.lm.codecs.shared.reasoning import EFFORTS
 from sigwire.lm.codecs.shared.schema import SchemaRules
 
-__all__ = ["AZURE", "COMPATIBLE", "DEEPSEEK", "DIALECTS", "OPENAI", "ResponsesProfile"]
+__all__ = ["AZURE", "COMPATIBLE", "DEEPSEEK", "OPENAI", "PROFILES", "ResponsesProfile"]
 
 
 _BUILTIN = frozenset({
@@ -25,15 +25,15 @@ _NAMES = NameRules()
 
 @dataclass(frozen=True, kw_only=True)
 class ResponsesProfile(WireProfile):
-    """How one host speaks Responses. The defaults are api.openai.com.
+    """How one host varies Responses. The defaults are api.openai.com.
 
-    ``options``: over the wire's table, ``None`` for an option the host refuses. ``system_role``: of system turns that
-    are items. ``store``: sent as it is, ``None`` leaves it out. ``encrypted_reasoning``: whether models that reason
-    are asked for reasoning that can be sent back. ``efforts``: the words it takes, weakest first. ``builtin``: the
-    tools the host runs itself. ``forced_choice``: whether a call can be forced. ``allowed_tools``: whether the choice
-    can name several tools, else the others are not sent. ``structured``: the output formats the host has.
-    ``media``: what a user turn may hold beside text. ``interleaved``: whether a turn may go on after a call, else its
-    calls are sent last.
+    ``options``: rows that replace those of the wire's table, None for an option that the host rejects. ``system_role``:
+    of system turns that are items. ``store``: the value of ``store``, None to omit it. ``encrypted_reasoning``: whether
+    models that reason are asked for reasoning that can be sent again. ``efforts``: their names, weakest first.
+    ``builtin``: the tools that the host runs. ``forced_choice``: whether a call can be forced. ``allowed_tools``: whether
+    the choice can name several tools; if not, only those are sent. ``structured``: the output formats of the host.
+    ``media``: kinds of media in user turns. ``interleaved``: whether a turn may continue after a call; if not, its calls
+    are sent last.
     """
 
     family: str = "openai-responses"
@@ -67,10 +67,7 @@ COMPATIBLE = replace(
 )
 DEEPSEEK = replace(COMPATIBLE, family="deepseek-responses", media=frozenset[str](), interleaved=False)
 
-DIALECTS: Mapping[str, ResponsesProfile] = {
-    "openai": OPENAI,
-    "azure": AZURE,
-    "compatible": COMPATIBLE,
-    "deepseek": DEEPSEEK,
-}
-"""Every row by the name the provider table uses."""
+PROFILES: Mapping[str, ResponsesProfile] = {
+    "openai": OPENAI, "azure": AZURE, "compatible": COMPATIBLE, "deepseek": DEEPSEEK,
+}  # fmt: skip
+"""Every row by the name in the provider table."""

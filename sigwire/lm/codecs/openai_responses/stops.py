@@ -1,4 +1,4 @@
-"""Stop sequences on a wire that has none: what would come after one is cut off, in a text and in a stream."""
+"""Stop sequences on a wire without them: truncate a text, or a stream of text, before the first one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["StopCutter", "stop_at"]
 
 
 def stop_at(text: str, stops: Sequence[str]) -> int | None:
-    """Where a text stops: before the sequence that is complete first, as if the model had been stopped there.
+    """Return the start of the stop sequence that is complete first, as if the model had stopped there, else None.
 
     >>> stop_at("abbc", ["c", "bb"]), stop_at("abbc", ["d"])
     (1, None)
@@ -18,39 +18,39 @@ def stop_at(text: str, stops: Sequence[str]) -> int | None:
 
 
 class StopCutter:
-    """Pieces of text in, pieces of text out, nothing from the first stop sequence on.
+    """A filter of text deltas that drops all text from the first stop sequence on. ``found``: there was one.
 
-    ``found`` says that there was one. What may be the beginning of one is held back until the text goes on or ends.
+    The lookahead holds a possible start of a stop sequence until the text continues or ends.
 
     >>> cutter = StopCutter(["END"])
-    >>> [cutter.feed(piece) for piece in ("an E", "agle E", "ND and more")], cutter.found
+    >>> [cutter.feed(delta) for delta in ("an E", "agle E", "ND and more")], cutter.found
     (['an ', 'Eagle ', ''], True)
     """
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = tuple(stops)
-        self._held = ""
+        self._lookahead = ""
         self.found = False
 
-    def feed(self, piece: str) -> str:
-        """What can be told now."""
+    def feed(self, delta: str) -> str:
+        """Return the text that no stop sequence can include any more."""
         if not self._stops or self.found:
-            return "" if self.found else piece
-        text, self._held = self._held + piece, ""
+            return "" if self.found else delta
+        text, self._lookahead = self._lookahead + delta, ""
         end = stop_at(text, self._stops)
         if end is not None:
             self.found = True
             return text[:end]
-        held = max((_begun(text, stop) for stop in self._stops), default=0)
-        self._held = text[len(text) - held :]
-        return text[: len(text) - held]
+        size = max(_started_length(text, stop) for stop in self._stops)
+        self._lookahead = text[len(text) - size :]
+        return text[: len(text) - size]
 
     def close(self) -> str:
-        """What was held back, at the end of a text: a stop sequence does not go over it."""
-        held, self._held = self._held, ""
-        return held
+        """Return the lookahead at the end of a text: a stop sequence does not extend into the next text."""
+        text, self._lookahead = self._lookahead, ""
+        return text
 
 
-def _begun(text: str, stop: str) -> int:
-    """How much of the stop sequence the text ends with."""
+def _started_length(text: str, stop: str) -> int:
+    """Return the length of the longest start of the stop sequence at the end of the text."""
     return next((size for size in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:size])), 0)

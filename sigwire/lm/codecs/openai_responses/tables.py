@@ -6,40 +6,26 @@ from collections.abc import Mapping
 
 from sigwire.core.json import JsonObject
 from sigwire.core.response import FinishReason
-from sigwire.errors import (
-    LMContentFilteredError,
-    LMInvalidRequestError,
-    LMTimeoutError,
-)
+from sigwire.errors import LMContentFilteredError, LMInvalidRequestError, LMTimeoutError
 from sigwire.lm.codecs.shared.errors import OPENAI_ERRORS, ErrorRule
 from sigwire.lm.codecs.shared.options import Drop, OptionTable, Place, Skip
 
 __all__ = [
-    "CALL_FIELDS",
-    "ENCRYPTED",
-    "ERRORS",
-    "FINISH_REASONS",
-    "JSON_MODE",
-    "LOGPROBS",
-    "MARK",
-    "OPTIONS",
-    "SAMPLING",
-    "USAGE",
-]
-
+    "CALL_FIELDS", "ENCRYPTED", "ERRORS", "FINISH_REASONS", "JSON_MODE", "LOGPROBS", "MARK", "OPTIONS", "SAMPLING", "USAGE",
+]  # fmt: skip
 
 SAMPLING = ("temperature", "top_p", "logprobs", "top_logprobs")
 
 OPTIONS: OptionTable = {
-    "cache": Skip(),  # automatic; a key and marks are encoded below
-    "logprobs": Skip(),  # a word in the list of what to include
+    "cache": Skip(),  # automatic; ``encoding`` has the key and the marks
+    "logprobs": Skip(),  # an entry of ``include``
     "max_tokens": Place("max_output_tokens"),
     "metadata": Place("metadata"),
-    "n": Skip(),  # one choice at a time
+    "n": Skip(),  # a reply has one choice
     "reasoning": Skip(),
-    "seed": Drop("there is no seed on this wire; it was left out."),
+    "seed": Drop("this wire has no seed; it was left out."),
     "service_tier": Place("service_tier"),
-    "stop": Drop("there are no stop sequences on this wire; the text is cut at them after it has come."),
+    "stop": Drop("this wire has no stop sequences; the text is truncated at the first one after the reply arrives."),
     "temperature": Place("temperature"),
     "top_logprobs": Place("top_logprobs"),
     "top_p": Place("top_p"),
@@ -57,7 +43,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     "queued": "error",
     "in_progress": "error",
 }
-"""By the reason why an answer is incomplete, else by its status."""
+"""By the reason of an incomplete reply, else by its status."""
 
 USAGE: Mapping[str, str | tuple[str, ...]] = {
     "input_tokens": "input_tokens",
@@ -79,7 +65,7 @@ ERRORS: tuple[ErrorRule, ...] = (
     ErrorRule(
         LMContentFilteredError,
         codes=frozenset({"invalid_prompt", "policy"}),
-        hint="Change what is sent; trying again does not help.",
+        hint="Change the request; a retry does not help.",
     ),
     ErrorRule(LMInvalidRequestError, codes=_BAD_INPUT),
     ErrorRule(LMTimeoutError, codes=frozenset({"vector_store_timeout"})),

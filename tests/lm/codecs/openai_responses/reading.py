@@ -1,4 +1,4 @@
-"""Responses: body -> Request, for fakes and conformance: what ``encoding`` wrote is read back."""
+"""Responses: body -> Request, the opposite of ``encoding``, for tests."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _MODELLED = frozenset({
 })  # fmt: skip
 
 
-def read_request(body: JsonObject, dialect: ResponsesProfile | None = None) -> Request:
-    """The request that this body is the encoding of. What is not modelled stays in opaque parts and ``extra_body``."""
-    dialect = dialect or OPENAI
+def read_request(body: JsonObject, profile: ResponsesProfile | None = None) -> Request:
+    """Return the request of a body. Unknown data become opaque parts and ``extra_body``."""
+    profile = profile or OPENAI
     rest: JsonObject = {name: value for name, value in body.items() if name not in _MODELLED and value is not None}
-    options, extra = _read_options(rest, dialect)
+    options, extra = _read_options(rest, profile)
     for reader in (_read_store, _read_reasoning, _read_include):
-        modelled, left = reader(body, dialect)
+        modelled, left = reader(body, profile)
         options, extra = {**options, **modelled}, {**extra, **left}
     tools, wires_left = _read_tools(body)
     choice, choice_left = _read_choice(body.get("tool_choice"))
@@ -43,7 +43,7 @@ def read_request(body: JsonObject, dialect: ResponsesProfile | None = None) -> R
     extra |= {**wires_left, **choice_left, **text_left}
     parallel = body.get("parallel_tool_calls")
     return Request(
-        tuple(_read_messages(body, dialect)),
+        tuple(_read_messages(body, profile)),
         tools,
         choice,
         parallel if isinstance(parallel, bool) else None,
@@ -53,36 +53,36 @@ def read_request(body: JsonObject, dialect: ResponsesProfile | None = None) -> R
 
 
 _Read: TypeAlias = tuple[JsonObject, JsonObject]
-"""Options, and what is left for ``extra_body``."""
+"""Options, and the fields for ``extra_body``."""
 
 
-def _read_options(rest: JsonObject, dialect: ResponsesProfile) -> _Read:
-    places = {**OPTIONS, **dialect.options}
+def _read_options(rest: JsonObject, profile: ResponsesProfile) -> _Read:
+    places = {**OPTIONS, **profile.options}
     names = {option.path: name for name, option in places.items() if isinstance(option, Place)}
     options: JsonObject = {names[key]: value for key, value in rest.items() if key in names}
     return options, {key: value for key, value in rest.items() if key not in names}
 
 
-def _read_store(body: JsonObject, dialect: ResponsesProfile) -> _Read:
+def _read_store(body: JsonObject, profile: ResponsesProfile) -> _Read:
     store = body.get("store")
-    if store is None and dialect.store is not None:
+    if store is None and profile.store is not None:
         store = True  # the provider's default
-    return {}, {} if store == dialect.store else {"store": store}
+    return {}, {} if store == profile.store else {"store": store}
 
 
-def _read_reasoning(body: JsonObject, dialect: ResponsesProfile) -> _Read:
+def _read_reasoning(body: JsonObject, profile: ResponsesProfile) -> _Read:
     wire = body.get("reasoning")
     given: JsonObject = {name: value for name, value in object_of(wire).items() if value is not None}
     effort = given.get("effort")
     word = "off" if effort == "none" else effort
     options: JsonObject = {}
-    if isinstance(word, str) and word in dialect.efforts:
+    if isinstance(word, str) and word in profile.efforts:
         options["reasoning"] = word
         del given["effort"]
     return options, {"reasoning": given} if given else {}
 
 
-def _read_include(body: JsonObject, dialect: ResponsesProfile) -> _Read:
+def _read_include(body: JsonObject, profile: ResponsesProfile) -> _Read:
     include = body.get("include")
     words = [word for word in include if isinstance(word, str)] if isinstance(include, list) else []
     if set(words) - {ENCRYPTED, LOGPROBS}:
@@ -91,7 +91,7 @@ def _read_include(body: JsonObject, dialect: ResponsesProfile) -> _Read:
 
 
 def _read_tools(body: JsonObject) -> tuple[tuple[JsonObject, ...], JsonObject]:
-    """The tools; where one of them says more than we model, the whole list is kept too."""
+    """Return the tools, and the complete list if a tool has unknown fields."""
     wires = objects_of(body.get("tools"))
     more = any(wire.get("type") == "function" and wire.keys() - _TOOL_FIELDS for wire in wires)
     return tuple(map(_read_tool, wires)), {"tools": body["tools"]} if more else {}
@@ -164,8 +164,8 @@ def _read_schema(wire: JsonObject) -> tuple[ResponseFormat | None, JsonObject]:
 _ROLES: Mapping[str, Role] = {"system": "system", "developer": "system"}
 
 
-def _read_messages(body: JsonObject, dialect: ResponsesProfile) -> list[Message]:
-    """Items of the model become one turn until somebody else has the word, results next to each other too."""
+def _read_messages(body: JsonObject, profile: ResponsesProfile) -> list[Message]:
+    """Join items of the model in a row to one turn, and results in a row to one turn."""
     told = body.get("instructions")
     messages: list[Message] = [Message.system(told)] if isinstance(told, str) and told else []
     given = body.get("input")
@@ -173,7 +173,7 @@ def _read_messages(body: JsonObject, dialect: ResponsesProfile) -> list[Message]
         return [*messages, Message.user(given)]
     names: dict[str, str] = {}
     for item in objects_of(given):
-        role, parts = _read_item(item, names, dialect)
+        role, parts = _read_item(item, names, profile)
         names |= {part.id: part.name for part in parts if isinstance(part, ToolCall)}
         if messages and messages[-1].role == role and role in ("assistant", "tool") and not _new_turn(messages, parts):
             parts = (*messages.pop().parts, *parts)
@@ -182,23 +182,23 @@ def _read_messages(body: JsonObject, dialect: ResponsesProfile) -> list[Message]
 
 
 def _new_turn(messages: Sequence[Message], parts: tuple[Part, ...]) -> bool:
-    """Two plain texts of the model in a row were two turns: in one they would be one text."""
+    """Return True for a plain text after a plain text: in one turn both would be one text."""
     return isinstance(parts[0], TextPart) and isinstance(messages[-1].parts[-1], TextPart)
 
 
-def _read_item(item: JsonObject, names: Mapping[str, str], dialect: ResponsesProfile) -> tuple[Role, tuple[Part, ...]]:
+def _read_item(item: JsonObject, names: Mapping[str, str], profile: ResponsesProfile) -> tuple[Role, tuple[Part, ...]]:
     if (string_of(item, "type") or "") in ("function_call_output", "custom_tool_call_output"):
-        return "tool", (_read_result(item, names, dialect),)
+        return "tool", (_read_result(item, names, profile),)
     role = string_of(item, "role")
     if role in (None, "assistant"):
-        parts = tuple(decode_item(item, NameMap((), dialect.names), dialect.family))
+        parts = tuple(decode_item(item, NameMap((), profile.names), profile.family))
         return "assistant", parts or (TextPart(""),)
     if item.get("type", "message") != "message":  # tools that a developer adds in between
-        return _ROLES.get(role, "user"), (OpaquePart(dialect.family, item),)
-    return _ROLES.get(role, "user"), _read_parts(item.get("content"), dialect)
+        return _ROLES.get(role, "user"), (OpaquePart(profile.family, item),)
+    return _ROLES.get(role, "user"), _read_parts(item.get("content"), profile)
 
 
-def _read_result(item: JsonObject, names: Mapping[str, str], dialect: ResponsesProfile) -> ToolResult:
+def _read_result(item: JsonObject, names: Mapping[str, str], profile: ResponsesProfile) -> ToolResult:
     call_id, output = string_of(item, "call_id") or "", item.get("output")
     wires = objects_of(output)
     media = tuple(_read_media(wire) for wire in wires)
@@ -214,8 +214,8 @@ def _read_media(wire: JsonObject) -> MediaPart:
     return reader(wire) if reader else TextPart(dumps(wire))
 
 
-def _read_parts(content: JsonValue, dialect: ResponsesProfile) -> tuple[Part, ...]:
-    return read_content(content, _READERS, encode_part, dialect)
+def _read_parts(content: JsonValue, profile: ResponsesProfile) -> tuple[Part, ...]:
+    return read_content(content, _READERS, encode_part, profile)
 
 
 def _read_image(wire: JsonObject) -> ImagePart:

@@ -1,4 +1,4 @@
-"""OpenAI Responses: errors told apart."""
+"""OpenAI Responses: errors by status, code and text."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ ERRORS: dict[str, tuple[int, str, type[errors.LMError], bool]] = {
 
 
 @pytest.mark.parametrize(("status", "wire", "kind", "retryable"), ERRORS.values(), ids=ERRORS)
-def test_errors(status: int, wire: str, kind: type[errors.LMError], retryable: bool) -> None:
+def test_decode_error_returns_the_error_of_a_reply(
+    status: int, wire: str, kind: type[errors.LMError], retryable: bool
+) -> None:
     error = openai_responses.decode_error(status, {}, wire, target())
     assert type(error) is kind
     assert error.retryable is retryable
@@ -60,7 +62,7 @@ def test_errors(status: int, wire: str, kind: type[errors.LMError], retryable: b
     assert error.message
 
 
-def test_row_76_the_wait_and_the_request_id_are_on_the_error() -> None:
+def test_row_76_error_has_retry_after_and_request_id() -> None:
     headers = {"Retry-After-Ms": "1500", "retry-after": "9", "x-request-id": "r9"}
     error = openai_responses.decode_error(429, headers, openai_error("Slow"), target())
     assert (error.retry_after, error.request_id) == (1.5, "r9")
@@ -93,7 +95,7 @@ INSIDE: dict[str, tuple[JsonValue, type[errors.LMError]]] = {
 
 
 @pytest.mark.parametrize(("wire", "kind"), INSIDE.values(), ids=INSIDE)
-def test_failures_inside_a_success(wire: JsonValue, kind: type[errors.LMError]) -> None:
+def test_decode_raises_the_error_in_a_reply_with_status_200(wire: JsonValue, kind: type[errors.LMError]) -> None:
     with pytest.raises(errors.LMError) as caught:
         decoded(wire)
     assert type(caught.value) is kind
@@ -103,5 +105,5 @@ def test_failures_inside_a_success(wire: JsonValue, kind: type[errors.LMError]) 
         assert str(error["message"]) in caught.value.message
 
 
-def test_what_encode_warned_of_is_on_the_response() -> None:
+def test_response_has_the_warnings_of_encode() -> None:
     assert features(decoded(answer(WIRE_TEXT), Request((ASKED,), options={"seed": 1})).warnings) == ["seed"]

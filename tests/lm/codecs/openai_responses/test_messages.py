@@ -1,4 +1,4 @@
-"""OpenAI Responses: what is said, and how it is written, both ways."""
+"""OpenAI Responses: messages, encoded and read back."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.lm.codecs.openai_responses.wire import (
     body,
     decoded,
     encoded,
-    one_way,
+    encoded_messages,
     target,
 )
 
@@ -165,15 +165,15 @@ CONVERSATIONS: dict[str, tuple[tuple[Message, ...], JsonObject]] = {
 
 
 @pytest.mark.parametrize(("messages", "wire"), CONVERSATIONS.values(), ids=CONVERSATIONS)
-def test_messages_are_written_and_read_back(messages: tuple[Message, ...], wire: JsonObject) -> None:
+def test_messages_are_encoded_and_read_back(messages: tuple[Message, ...], wire: JsonObject) -> None:
     sent = encoded(Request(messages))
     assert sent.body == wire
     assert sent.warnings == ()
     assert read_request(sent.body) == Request(messages)
 
 
-def test_row_7_a_host_may_know_no_developer() -> None:
-    wire, _ = one_way(ASKED, Message.system("T"), to=target(COMPATIBLE))
+def test_row_7_system_role_is_sent_when_the_host_has_no_developer_role() -> None:
+    wire, _ = encoded_messages(ASKED, Message.system("T"), to=target(COMPATIBLE))
     assert wire == [WIRE_ASKED, {"role": "system", "content": "T"}]
 
 
@@ -183,28 +183,28 @@ def test_row_11_audio_is_refused(part: AudioPart) -> None:
         encoded(Request((Message("user", (part,)),)))
 
 
-def test_row_12_a_text_document_is_sent_as_text_and_a_nameless_one_gets_a_name() -> None:
+def test_row_12_text_document_is_sent_as_text_and_a_document_without_a_name_gets_a_name() -> None:
     note = FilePart(data="aGk=", filename="a.txt", media_type="text/plain")
-    wire, _ = one_way(Message("user", (note, replace(PDF, filename=None))))
+    wire, _ = encoded_messages(Message("user", (note, replace(PDF, filename=None))))
     text: JsonObject = {"type": "input_text", "text": "a.txt:\nhi"}
     assert wire == [{"role": "user", "content": [text, {**WIRE_PDF, "filename": "document.pdf"}]}]
 
 
 @pytest.mark.parametrize("part", [PNG, PDF], ids=["image", "file"])
-def test_a_host_that_would_lose_media_refuses_them(part: Part) -> None:
+def test_media_are_refused_when_the_host_takes_none(part: Part) -> None:
     with pytest.raises(UnsupportedFeature, match=r"deepseek-responses/m has no place for (image|file) input"):
         encoded(Request((Message("user", (part,)),)), target(DEEPSEEK))
 
 
 @pytest.mark.parametrize("part", [ImagePart(), FilePart()])
-def test_media_of_nothing_are_an_input_error(part: Part) -> None:
+def test_media_without_data_are_an_input_error(part: Part) -> None:
     with pytest.raises(InputError, match="needs a url, data or a file_id"):
         encoded(Request((Message("user", (part,)),)))
 
 
-def test_text_after_an_item_that_looks_like_a_message_does_not_change_it() -> None:
+def test_text_after_an_item_like_a_message_does_not_change_the_item() -> None:
     item: JsonObject = {"role": "user", "content": "x"}
-    wire, _ = one_way(ASKED, Message("assistant", (OpaquePart(FAMILY, item), TextPart("a"), TextPart("b"))))
+    wire, _ = encoded_messages(ASKED, Message("assistant", (OpaquePart(FAMILY, item), TextPart("a"), TextPart("b"))))
     assert wire == [WIRE_ASKED, item, {"role": "assistant", "content": "ab"}]
 
 
@@ -272,19 +272,21 @@ REPLAYS: dict[str, tuple[ResponsesProfile, tuple[Part, ...], list[JsonObject]]] 
 }
 
 
-@pytest.mark.parametrize(("dialect", "parts", "wire"), REPLAYS.values(), ids=REPLAYS)
-def test_what_an_assistant_turn_sends_back(
-    dialect: ResponsesProfile, parts: tuple[Part, ...], wire: list[JsonObject]
+@pytest.mark.parametrize(("profile", "parts", "wire"), REPLAYS.values(), ids=REPLAYS)
+def test_assistant_turn_is_sent_again(
+    profile: ResponsesProfile, parts: tuple[Part, ...], wire: list[JsonObject]
 ) -> None:
-    written = encoded(Request((ASKED, Message("assistant", parts))), target(dialect)).body["input"]
+    written = encoded(Request((ASKED, Message("assistant", parts))), target(profile)).body["input"]
     assert isinstance(written, list)
     turn = [item for item in written[1:] if isinstance(item, dict) and item.get("type") != "function_call_output"]
     assert turn == wire
 
 
-def test_row_21_a_model_that_takes_no_media_in_results_gets_them_in_a_user_turn() -> None:
+def test_row_21_media_of_results_are_in_a_user_turn_when_results_take_no_media() -> None:
     results = Message.tool(ToolResult("c1", "f", "see", media=(PNG,)))
-    wire, warned = one_way(ASKED, Message.assistant(tool_calls=[CALL]), results, to=target(media_in_results=False))
+    wire, warned = encoded_messages(
+        ASKED, Message.assistant(tool_calls=[CALL]), results, to=target(media_in_results=False)
+    )
     assert wire == [
         WIRE_ASKED,
         WIRE_CALL,
@@ -294,8 +296,8 @@ def test_row_21_a_model_that_takes_no_media_in_results_gets_them_in_a_user_turn(
     assert warned == ["result_media"]
 
 
-def test_row_22_an_unanswered_call_gets_an_error_result() -> None:
-    wire, warned = one_way(ASKED, Message.assistant(tool_calls=[CALL]), Message.user("never mind"))
+def test_row_22_unanswered_call_gets_an_error_result() -> None:
+    wire, warned = encoded_messages(ASKED, Message.assistant(tool_calls=[CALL]), Message.user("never mind"))
     assert wire == [
         WIRE_ASKED,
         WIRE_CALL,
@@ -305,23 +307,25 @@ def test_row_22_an_unanswered_call_gets_an_error_result() -> None:
     assert warned == ["tool_results"]
 
 
-def test_a_result_that_is_json_is_sent_as_compact_text() -> None:
-    wire, _ = one_way(ASKED, Message.assistant(tool_calls=[CALL]), Message.tool(ToolResult("c1", "f", {"é": [1]})))
+def test_json_result_is_sent_as_compact_text() -> None:
+    wire, _ = encoded_messages(
+        ASKED, Message.assistant(tool_calls=[CALL]), Message.tool(ToolResult("c1", "f", {"é": [1]}))
+    )
     assert wire == [WIRE_ASKED, WIRE_CALL, {**WIRE_OK, "output": '{"é":[1]}'}]
 
 
-def test_broken_arguments_go_back_as_they_were() -> None:
-    wire, _ = one_way(ASKED, Message.assistant(tool_calls=[ToolCall.read("c1", "f", '{"x": ')]), ANSWERED)
+def test_invalid_arguments_are_sent_unchanged() -> None:
+    wire, _ = encoded_messages(ASKED, Message.assistant(tool_calls=[ToolCall.read("c1", "f", '{"x": ')]), ANSWERED)
     assert wire == [WIRE_ASKED, {**WIRE_CALL, "arguments": '{"x": '}, WIRE_OK]
 
 
-def test_a_turn_in_which_nothing_was_said_is_not_sent() -> None:
-    wire, _ = one_way(ASKED, Message("assistant", (ThinkingPart("hm"),)), Message.user("r"))
+def test_empty_turn_is_not_sent() -> None:
+    wire, _ = encoded_messages(ASKED, Message("assistant", (ThinkingPart("hm"),)), Message.user("r"))
     assert wire == [WIRE_ASKED, {"role": "user", "content": "r"}]
 
 
 @pytest.mark.parametrize("name", ["previous_response_id", "conversation"])
-def test_a_result_is_kept_where_the_provider_has_its_call(name: str) -> None:
+def test_result_is_kept_when_the_provider_has_its_call(name: str) -> None:
     request = Request((Message.tool(ToolResult("c1", "", "boom", is_error=True)),), options={"extra_body": {name: "r"}})
     sent = encoded(request)
     assert sent.body == body({**WIRE_OK, "output": "ERROR: boom"}, **{name: "r"})
@@ -331,7 +335,7 @@ def test_a_result_is_kept_where_the_provider_has_its_call(name: str) -> None:
     assert (alone.body, features(alone.warnings)) == (body(), ["tool_results"])
 
 
-def test_results_of_calls_here_and_there_are_both_kept() -> None:
+def test_results_of_local_and_stored_calls_are_kept() -> None:
     results = Message.tool(ToolResult("c0", "", "far"), ToolResult("c1", "f", "ok"))
     extra: JsonObject = {"previous_response_id": "r"}
     sent = encoded(Request((Message.assistant(tool_calls=[CALL]), results), options={"extra_body": extra}))
@@ -339,14 +343,14 @@ def test_results_of_calls_here_and_there_are_both_kept() -> None:
     assert sent.warnings == ()
 
 
-def test_an_image_of_nothing_is_read_as_it_is() -> None:
+def test_reader_keeps_an_image_without_data() -> None:
     wire = body({"role": "user", "content": [{"type": "input_image", "detail": "auto"}]})
     request = read_request(wire)
     assert request.messages == (Message("user", (OpaquePart(FAMILY, {"type": "input_image", "detail": "auto"}),)),)
     assert encoded(request).body == wire
 
 
-def test_a_custom_call_and_its_result_go_back_as_such() -> None:
+def test_custom_call_and_its_result_are_sent_as_custom_items() -> None:
     wire_call: JsonObject = {
         "type": "custom_tool_call",
         "id": "ctc_1",

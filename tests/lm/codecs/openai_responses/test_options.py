@@ -1,4 +1,4 @@
-"""OpenAI Responses: output in a form, sampling, reasoning and the other options."""
+"""OpenAI Responses: output formats, sampling, reasoning and other options."""
 
 from __future__ import annotations
 
@@ -126,7 +126,9 @@ FIELDS: dict[str, tuple[Target[ResponsesProfile], JsonObject, JsonObject, list[s
 
 
 @pytest.mark.parametrize(("to", "options", "fields", "warned"), FIELDS.values(), ids=FIELDS)
-def test_options(to: Target[ResponsesProfile], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
+def test_encode_places_options(
+    to: Target[ResponsesProfile], options: JsonObject, fields: JsonObject, warned: list[str]
+) -> None:
     sent = encoded(Request((ASKED,), options=options), to)
     assert sent.body == body(WIRE_ASKED, **fields)
     assert features(sent.warnings) == warned
@@ -154,48 +156,48 @@ READ_BACK: dict[str, tuple[JsonObject, JsonObject]] = {
 
 
 @pytest.mark.parametrize(("fields", "options"), READ_BACK.values(), ids=READ_BACK)
-def test_options_are_read(fields: JsonObject, options: JsonObject) -> None:
+def test_reader_reads_options(fields: JsonObject, options: JsonObject) -> None:
     assert read_request(body(WIRE_ASKED, **fields)) == Request((ASKED,), options=options)
 
 
-def test_an_input_of_text_is_read_as_a_user_turn() -> None:
+def test_reader_reads_text_input_as_a_user_turn() -> None:
     read = read_request({"model": "m", "input": "q", "instructions": "S", "store": False})
     assert read == Request((Message.system("S"), ASKED))
 
 
-def test_two_plain_texts_of_the_model_in_a_row_stay_two() -> None:
+def test_reader_keeps_two_plain_texts_of_the_model_separate() -> None:
     wire = body(*({"role": "assistant", "content": text} for text in "ab"), WIRE_CALL, WIRE_OK)
     read = read_request(wire)
     assert read.messages == (Message.assistant("a"), Message.assistant("b", [CALL]), ANSWERED)
     assert encoded(read).body == wire
 
 
-def test_row_43_the_request_is_sent_twice_for_two_choices() -> None:
+def test_row_43_encode_repeats_the_request_for_two_choices() -> None:
     assert encoded(Request((ASKED,), options={"n": 2})).repeat == 2
     assert encoded(Request((ASKED,))).repeat == 1
 
 
 @pytest.mark.parametrize("option", ["top_k", "frequency_penalty", "presence_penalty", "temprature"])
-def test_an_option_without_a_place_is_refused(option: str) -> None:
+def test_unknown_option_is_refused(option: str) -> None:
     with pytest.raises(UnsupportedOption, match=f"no option {option!r}.*extra_body") as caught:
         encoded(Request((ASKED,), options={option: 1}))
     assert caught.value.option == option
 
 
 @pytest.mark.parametrize("options", [{"logprobs": True}, {"top_logprobs": 3}])
-def test_row_44_logprobs_are_refused_while_a_model_reasons(options: JsonObject) -> None:
+def test_row_44_logprobs_are_refused_when_the_model_reasons(options: JsonObject) -> None:
     for to in (target(sampling="never"), target(sampling="unless_reasoning", default_effort="medium")):
         with pytest.raises(UnsupportedFeature, match=r"openai-responses/m has no place for log probabilities.*'off'"):
             encoded(Request((ASKED,), options=options), to)
 
 
-def test_an_option_that_a_host_refuses_is_refused() -> None:
+def test_option_that_the_host_rejects_is_refused() -> None:
     strict = target(replace(COMPATIBLE, options={"metadata": None}))
     with pytest.raises(UnsupportedOption, match="no option 'metadata'"):
         encoded(Request((ASKED,), options={"metadata": {}}), strict)
 
 
-def test_row_48_a_model_with_cache_marks_gets_one_after_the_system_text() -> None:
+def test_row_48_system_text_gets_a_cache_mark_when_the_model_takes_marks() -> None:
     request = Request((Message.system("S"), ASKED), options={"cache": True})
     text: JsonObject = {"type": "input_text", "text": "S", "prompt_cache_breakpoint": {"mode": "explicit"}}
     assert encoded(request, target(cache_breakpoints=True)).body == body(
@@ -203,7 +205,7 @@ def test_row_48_a_model_with_cache_marks_gets_one_after_the_system_text() -> Non
     )
 
 
-def test_row_34_structured_output_and_row_35_its_name() -> None:
+def test_row_34_encode_sends_the_schema_and_row_35_its_name() -> None:
     request = Request((ASKED,), response_format=ResponseFormat(SCHEMA))
     sent = encoded(request)
     assert sent.body == body(WIRE_ASKED, text=FORMAT)
@@ -212,19 +214,19 @@ def test_row_34_structured_output_and_row_35_its_name() -> None:
     assert named == {"format": {"type": "json_schema", "name": "my_answer", "schema": SCHEMA}}
 
 
-def test_a_strict_format_is_read_and_stays_strict() -> None:
+def test_strict_format_stays_strict_when_read() -> None:
     strict: JsonObject = {"format": {"type": "json_schema", "name": "a", "schema": SCHEMA, "strict": True}}
     request = read_request(body(WIRE_ASKED, text=strict))
     assert request.response_format == ResponseFormat(SCHEMA, "a")
     assert encoded(request).body == body(WIRE_ASKED, text=strict)
 
 
-def test_structured_output_that_is_no_object_is_refused_before_it_is_sent() -> None:
+def test_output_schema_that_is_no_object_is_refused() -> None:
     with pytest.raises(UnsupportedFeature, match=r"schema of the output 'response'.*the root must be an object"):
         encoded(Request((ASKED,), response_format=ResponseFormat({"type": "array"})))
 
 
-def test_any_object_is_asked_for_without_a_schema_and_the_system_turn_is_input_then() -> None:
+def test_response_format_without_a_schema_is_json_mode_with_the_system_turn_in_the_input() -> None:
     request = Request((Message.system("Answer in JSON."), ASKED), response_format=ResponseFormat())
     sent = encoded(request)
     assert sent.body == body(
@@ -233,7 +235,7 @@ def test_any_object_is_asked_for_without_a_schema_and_the_system_turn_is_input_t
     assert read_request(sent.body) == request
 
 
-def test_row_36_a_model_without_schemas_is_told_in_words() -> None:
+def test_row_36_prompt_asks_for_the_format_when_the_model_has_no_schemas() -> None:
     request = Request((Message.system("S"), ASKED), response_format=ResponseFormat(SCHEMA))
     sent = encoded(request, target(able=Capabilities(json_object=True)))
     assert sent.body == body(
@@ -244,7 +246,7 @@ def test_row_36_a_model_without_schemas_is_told_in_words() -> None:
     assert without.body == body(WIRE_ASKED, instructions=IN_WORDS)
 
 
-def test_row_37_structured_output_and_tools_go_together_where_they_can() -> None:
+def test_row_37_structured_output_is_sent_with_tools_when_the_model_takes_both() -> None:
     request = Request((ASKED,), (TOOL,), response_format=ResponseFormat(SCHEMA))
     assert encoded(request).body == body(WIRE_ASKED, tools=[WIRE_TOOL], text=FORMAT)
     apart = encoded(request, target(able=Capabilities(json_schema=True)))
@@ -252,14 +254,14 @@ def test_row_37_structured_output_and_tools_go_together_where_they_can() -> None
     assert features(apart.warnings) == ["response_format"]
 
 
-def test_row_1_the_path_is_under_a_base_that_ends_in_v1() -> None:
+def test_row_1_path_continues_a_base_url_that_ends_in_v1() -> None:
     assert encoded(Request((ASKED,))).path == "/responses"
 
 
-def test_row_64_a_stream_is_asked_for_by_one_field() -> None:
+def test_row_64_stream_request_has_one_more_field() -> None:
     assert encoded(Request((ASKED,)), stream=True).body == body(WIRE_ASKED, stream=True)
 
 
-def test_a_compatible_host_is_not_asked_for_what_it_may_not_know() -> None:
+def test_compatible_host_gets_no_openai_fields() -> None:
     sent = encoded(Request((Message.system("S"), ASKED)), target(COMPATIBLE, able=REASONS))
     assert sent.body == {"model": "m", "instructions": "S", "input": [WIRE_ASKED]}

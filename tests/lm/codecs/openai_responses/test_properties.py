@@ -1,4 +1,4 @@
-"""OpenAI Responses: what holds for any request and any answer."""
+"""OpenAI Responses: properties of any request and any reply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.tools.tool import ToolResult
 from sigwire.lm.codecs import openai_responses
-from sigwire.lm.codecs.openai_responses import DEEPSEEK, DIALECTS, OPENAI, ResponsesProfile
+from sigwire.lm.codecs.openai_responses import DEEPSEEK, OPENAI, PROFILES, ResponsesProfile
 from tests.lm.codecs.any_request import (
     attempt,
     audio,
@@ -66,9 +66,9 @@ requests = requests_of(
 )
 
 
-@given(requests, st.sampled_from(sorted(DIALECTS)))
-def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request, host: str) -> None:
-    sent = attempt(openai_responses, request, target(DIALECTS[host]))
+@given(requests, st.sampled_from(sorted(PROFILES)))
+def test_any_request_is_encoded_or_the_error_names_the_feature(request: Request, host: str) -> None:
+    sent = attempt(openai_responses, request, target(PROFILES[host]))
     if isinstance(sent, str):
         refused = ("no place for", "no option 'top_k'", "needs a url", "extra_body must", "cannot hold")
         assert any(words in sent for words in refused), sent
@@ -79,7 +79,7 @@ def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request,
 
 
 @given(requests, st.sampled_from([OPENAI, DEEPSEEK]))
-def test_every_call_is_answered_in_order_before_anybody_else_speaks(request: Request, host: ResponsesProfile) -> None:
+def test_every_call_has_its_result_in_order_before_the_next_turn(request: Request, host: ResponsesProfile) -> None:
     sent = attempt(openai_responses, replace(request, options={}), target(host))
     if isinstance(sent, str):
         return
@@ -147,7 +147,7 @@ def without_last_reasoning(items: list[JsonObject]) -> list[JsonObject]:
 
 
 @given(st.lists(wire_items, max_size=5).map(identified))
-def test_an_answer_put_into_history_is_sent_as_it_came(items: list[JsonObject]) -> None:
+def test_response_in_history_is_sent_unchanged(items: list[JsonObject]) -> None:
     choice = decoded(answer(*items)).choices[0]
     stored = Message.from_json(json.loads(json.dumps(choice.message().to_json())))
     written = openai_responses.encode(Request((ASKED, stored)), target()).body["input"]
@@ -158,14 +158,14 @@ def test_an_answer_put_into_history_is_sent_as_it_came(items: list[JsonObject]) 
 
 
 @given(st.lists(wire_items, max_size=5).map(identified))
-def test_what_was_written_is_read_and_written_again(items: list[JsonObject]) -> None:
+def test_encoded_request_is_read_and_encoded_equally(items: list[JsonObject]) -> None:
     choice = decoded(answer(*items)).choices[0]
     sent = openai_responses.encode(Request((Message.system("S"), ASKED, choice.message(), ASKED)), target())
     read = read_request(sent.body)
     assert openai_responses.encode(read, target()).body == sent.body
 
 
-def test_ten_turns_are_sent_as_they_came() -> None:
+def test_ten_turns_are_sent_unchanged() -> None:
     history: list[Message] = [ASKED]
     came: list[JsonObject] = [WIRE_ASKED]
     for turn in range(10):

@@ -1,4 +1,4 @@
-"""OpenAI Responses: replies read, and put back into history."""
+"""OpenAI Responses: replies, decoded and sent again in history."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ REPLIES: dict[str, tuple[JsonObject, Choice]] = {
                 "f",
                 None,
                 "",
-                CallError("malformed_json", "The call was cut off before its arguments were complete."),
+                CallError("malformed_json", "The call was truncated before its arguments were complete."),
                 {FAMILY: {"item": {"status": "incomplete"}}},
             ),
             finish_reason="tool_calls",
@@ -180,7 +180,7 @@ LOST = {
 
 
 @pytest.mark.parametrize("name", REPLIES)
-def test_replies(name: str) -> None:
+def test_decode_returns_the_choice_of_a_reply(name: str) -> None:
     wire, choice = REPLIES[name]
     response = decoded(wire)
     raw = wire["output"]
@@ -201,19 +201,19 @@ FINISHES: dict[tuple[str, str], str] = {
 }
 
 
-@pytest.mark.parametrize(("wire", "ours"), FINISHES.items(), ids=map(str, FINISHES))
-def test_finish_reasons(wire: tuple[str, str], ours: str) -> None:
+@pytest.mark.parametrize(("wire", "expected"), FINISHES.items(), ids=map(str, FINISHES))
+def test_decode_maps_finish_reasons(wire: tuple[str, str], expected: str) -> None:
     reason, text = wire
     statuses = ("completed", "cancelled", "in_progress", "strange")
     fields: JsonObject = {"status": reason} if reason in statuses else incomplete(reason)
-    assert decoded(answer(text_item(text), **fields)).choices[0].finish_reason == ours
+    assert decoded(answer(text_item(text), **fields)).choices[0].finish_reason == expected
 
 
-def test_an_incomplete_answer_without_a_reason_is_no_success() -> None:
+def test_incomplete_response_without_a_reason_is_not_finished() -> None:
     assert decoded(answer(WIRE_TEXT, status="incomplete")).choices[0].finish_reason == "length"
 
 
-def test_row_41_the_text_is_cut_at_the_first_stop_sequence_and_nothing_follows() -> None:
+def test_row_41_response_ends_before_the_first_stop_sequence() -> None:
     request = Request((ASKED,), options={"stop": ["END", "FIN"]})
     first, second = text_item("one FIN two END"), text_item("three", id="msg_2")
     response = decoded(answer(REASONING, first, second, WIRE_CALL, **incomplete("max_output_tokens")), request)
@@ -226,7 +226,7 @@ def test_row_41_the_text_is_cut_at_the_first_stop_sequence_and_nothing_follows()
     assert (whole.text, whole.tool_calls) == ("one FIN two END", (CALL,))
 
 
-def test_an_invented_id_does_not_repeat_one_of_the_conversation() -> None:
+def test_synthetic_call_id_is_not_in_the_conversation() -> None:
     old = ToolCall("call_0", "f", {})
     request = Request((ASKED, Message.assistant(tool_calls=[old]), Message.tool(ToolResult("call_0", "f", ""))))
     nameless: JsonObject = {"type": "function_call", "name": "f", "arguments": ""}
@@ -234,7 +234,7 @@ def test_an_invented_id_does_not_repeat_one_of_the_conversation() -> None:
     assert [call.id for call in calls] == ["call_1", "call_2"]
 
 
-def test_row_44_logprobs_are_on_the_choice_and_not_sent_back() -> None:
+def test_row_44_logprobs_are_on_the_choice_and_not_sent_again() -> None:
     tokens: JsonValue = [{"token": "Hi", "logprob": -0.5, "bytes": [72, 105], "top_logprobs": []}]
     item = text_item("Hi")
     parts = item["content"]
@@ -255,5 +255,5 @@ def test_row_44_logprobs_are_on_the_choice_and_not_sent_back() -> None:
         pytest.param(None, Usage(), id="row 63 none"),
     ],
 )
-def test_usage(usage: JsonValue, read: Usage) -> None:
+def test_decode_reads_usage(usage: JsonValue, read: Usage) -> None:
     assert decoded({**answer(WIRE_TEXT), "usage": usage}).usage == read

@@ -1,4 +1,4 @@
-"""Responses, streamed: a whole transcript, every kind of event, and the same answer as in one piece."""
+"""Responses, streamed: a transcript, every kind of event, and equality with replies that are not streamed."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ TARGET = Target("openai", "m", OPENAI)
 FAMILY = OPENAI.family
 
 
-# --- the wire's events, written here by hand ---------------------------------------------------------------------
+# --- events of the wire
 
 
 def event(kind: str, index: int | None = None, **fields: Any) -> JsonObject:
     return {"type": f"response.{kind}", **({} if index is None else {"output_index": index}), **fields}
 
 
-def opened(index: int, **item: Any) -> JsonObject:
+def added(index: int, **item: Any) -> JsonObject:
     return event("output_item.added", index, item=item)
 
 
-def closed(index: int, item: JsonValue) -> JsonObject:
+def done(index: int, item: JsonValue) -> JsonObject:
     return event("output_item.done", index, item=item)
 
 
-def said(index: int, *pieces: str, place: int = 0) -> list[JsonObject]:
-    return [event("output_text.delta", index, content_index=place, delta=piece, logprobs=[]) for piece in pieces]
+def write(index: int, *deltas: str, place: int = 0) -> list[JsonObject]:
+    return [event("output_text.delta", index, content_index=place, delta=piece, logprobs=[]) for piece in deltas]
 
 
-def argued(index: int, *pieces: str) -> list[JsonObject]:
-    return [event("function_call_arguments.delta", index, delta=piece) for piece in pieces]
+def args(index: int, *deltas: str) -> list[JsonObject]:
+    return [event("function_call_arguments.delta", index, delta=piece) for piece in deltas]
 
 
 def message(*texts: str, **fields: Any) -> JsonObject:
@@ -92,36 +92,36 @@ ITEMS: list[JsonObject] = [REASONING, message("Hi"), CALL_F, CALL_G]
 TRANSCRIPT: list[JsonObject] = [
     CREATED,
     event("in_progress", response={"id": "r", "model": "m", "status": "in_progress"}),
-    opened(0, type="reasoning", id="rs_1", summary=[], encrypted_content="not yet"),
+    added(0, type="reasoning", id="rs_1", summary=[], encrypted_content="not yet"),
     event("reasoning_summary_part.added", 0, summary_index=0),
     event("reasoning_summary_text.delta", 0, summary_index=0, delta="h"),
     event("reasoning_summary_text.delta", 0, summary_index=0, delta="m"),
-    closed(0, REASONING),
-    opened(1, type="message", id="msg_1", role="assistant", status="in_progress", content=[]),
+    done(0, REASONING),
+    added(1, type="message", id="msg_1", role="assistant", status="in_progress", content=[]),
     event("content_part.added", 1, content_index=0),
-    *said(1, "H", "i"),
+    *write(1, "H", "i"),
     event("output_text.done", 1, content_index=0, text="Hi"),
-    closed(1, message("Hi")),
-    opened(2, **function_call("f", "call_a", "")),
-    *argued(2, '{"x"', ":1}"),
+    done(1, message("Hi")),
+    added(2, **function_call("f", "call_a", "")),
+    *args(2, '{"x"', ":1}"),
     event("function_call_arguments.done", 2, arguments='{"x":1}'),
-    closed(2, CALL_F),
-    closed(3, CALL_G),
+    done(2, CALL_F),
+    done(3, CALL_G),
     completed(*ITEMS),
 ]
 
 
-def kept(call: str, after: str | None = "rs_1") -> JsonObject:
+def item_data(call: str, after: str | None = "rs_1") -> JsonObject:
     data: JsonObject = {"item": {"id": f"fc_{call}", "status": "completed"}}
     return {FAMILY: {**data, **({} if after is None else {"after": after})}}
 
 
-F = ToolCall.read("call_a", "f", '{"x":1}', provider_data=kept("f"))
-G = ToolCall.read("call_b", "g", "{}", provider_data=kept("g"))
+F = ToolCall.read("call_a", "f", '{"x":1}', provider_data=item_data("f"))
+G = ToolCall.read("call_b", "g", "{}", provider_data=item_data("g"))
 THOUGHT = ThinkingPart("hm", provider=FAMILY)
 
 
-def test_a_whole_transcript_is_told_event_by_event_and_row_72_its_counts_at_the_end() -> None:
+def test_decoder_yields_the_events_of_a_transcript_with_usage_at_the_end_row_72() -> None:
     events = told(CODEC, TARGET, TRANSCRIPT)
     raw = answer(*ITEMS)
     content: JsonValue = [{"type": "output_text", "annotations": []}]
@@ -151,25 +151,25 @@ def test_a_whole_transcript_is_told_event_by_event_and_row_72_its_counts_at_the_
     ]
 
 
-def test_each_event_is_told_before_the_next_one_is_read() -> None:
+def test_decoder_returns_the_events_of_each_wire_event_at_once() -> None:
     decoder = CODEC.decoder(sent_to(CODEC, TARGET), TARGET)
     counts = [len(decoder.feed(one)) for one in TRANSCRIPT]
     assert counts == [1, 0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 3, 0]
 
 
-def test_row_64_a_stream_is_asked_for() -> None:
+def test_row_64_encode_asks_for_a_stream() -> None:
     body: JsonObject = {"model": "m", "input": [{"role": "user", "content": "q"}], "store": False, "stream": True}
     assert sent_to(CODEC, TARGET).body == body
 
 
-# --- items ---------------------------------------------------------------------------------------------------------
+# --- items
 
-PLAIN_F = replace(F, provider_data=kept("f", None))
+PLAIN_F = replace(F, provider_data=item_data("f", None))
 UNNAMED: JsonObject = {"type": "function_call", "name": "f", "arguments": "{}"}
 
 
 def parts_of(events: list[JsonObject]) -> tuple[object, ...]:
-    """What is said, without the items it stood in."""
+    """Return the parts of the streamed choice, without opaque items."""
     response = streamed(CODEC, TARGET, [CREATED, *events])
     assert response == openai_responses.decode(response.raw, sent_to(CODEC, TARGET), TARGET)
     return tuple(part for part in response.choices[0].parts if not isinstance(part, OpaquePart))
@@ -177,49 +177,49 @@ def parts_of(events: list[JsonObject]) -> tuple[object, ...]:
 
 SAID: dict[str, tuple[list[JsonObject], tuple[object, ...]]] = {
     "several texts in a message": (
-        [*said(0, "a"), *said(0, "b", place=1), closed(0, message("a", "b")), completed(message("a", "b"))],
+        [*write(0, "a"), *write(0, "b", place=1), done(0, message("a", "b")), completed(message("a", "b"))],
         (TextPart("a"), TextPart("b")),
     ),
     "row 65 the item's end counts, not its deltas": (
-        [opened(0, **function_call("f", "call_a", "")), *argued(0, '{"y'), closed(0, CALL_F), completed(CALL_F)],
+        [added(0, **function_call("f", "call_a", "")), *args(0, '{"y'), done(0, CALL_F), completed(CALL_F)],
         (PLAIN_F,),
     ),
     "row 66 no arguments": (
-        [opened(0, **function_call("g", "call_b", "")), closed(0, function_call("g", "call_b", "")),
+        [added(0, **function_call("g", "call_b", "")), done(0, function_call("g", "call_b", "")),
          completed(function_call("g", "call_b", ""))],
         (ToolCall.read("call_b", "g", "", provider_data={FAMILY: {"item": {"id": "fc_g"}}}),),
     ),
     "calls interleave by index": (
-        [opened(0, **function_call("f", "call_a", "")), opened(1, **function_call("g", "call_b", "")), *argued(0, '{"x"'),
-         *argued(1, "{}"), *argued(0, ":1}"), closed(1, CALL_G), closed(0, CALL_F), completed(CALL_F, CALL_G)],
-        (PLAIN_F, replace(G, provider_data=kept("g", None))),
+        [added(0, **function_call("f", "call_a", "")), added(1, **function_call("g", "call_b", "")), *args(0, '{"x"'),
+         *args(1, "{}"), *args(0, ":1}"), done(1, CALL_G), done(0, CALL_F), completed(CALL_F, CALL_G)],
+        (PLAIN_F, replace(G, provider_data=item_data("g", None))),
     ),
     "a call without an id": (
-        [opened(0, **UNNAMED), closed(0, UNNAMED), completed(UNNAMED)], (ToolCall.read("call_0", "f", "{}"),),
+        [added(0, **UNNAMED), done(0, UNNAMED), completed(UNNAMED)], (ToolCall.read("call_0", "f", "{}"),),
     ),
     "a custom tool": (
-        [opened(0, type="custom_tool_call", call_id="c", name="f", input=""),
+        [added(0, type="custom_tool_call", call_id="c", name="f", input=""),
          event("custom_tool_call_input.delta", 0, delta="x"),
-         closed(0, {"type": "custom_tool_call", "call_id": "c", "name": "f", "input": "x"}),
+         done(0, {"type": "custom_tool_call", "call_id": "c", "name": "f", "input": "x"}),
          completed({"type": "custom_tool_call", "call_id": "c", "name": "f", "input": "x"})],
         (ToolCall("c", "f", {"input": "x"}, provider_data={FAMILY: {"item": {"type": "custom_tool_call"}}}),),
     ),
     "reasoning that is shown": (
-        [opened(0, type="reasoning"), event("reasoning_text.delta", 0, delta="hm"),
-         closed(0, {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}),
+        [added(0, type="reasoning"), event("reasoning_text.delta", 0, delta="hm"),
+         done(0, {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}),
          completed({"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]})],
         (THOUGHT,),
     ),
     "the last event alone": ([completed(*ITEMS)], (THOUGHT, TextPart("Hi"), F, G)),
     "row 67 items that the last event leaves out": ([*TRANSCRIPT[1:-1], completed()], (THOUGHT, TextPart("Hi"), F, G)),
-    "items that are never announced nor ended": ([*said(0, "H", "i"), completed()], (TextPart("Hi"),)),
+    "items that are never announced nor ended": ([*write(0, "H", "i"), completed()], (TextPart("Hi"),)),
     "items without an index": (
         [event("output_text.delta", item_id="msg_1", delta="H"), event("output_text.delta", item_id="msg_1", delta="i"),
          completed()],
         (TextPart("Hi"),),
     ),
     "row 71 events that nobody knows and tools of the provider's": (
-        [event("web_search_call.searching", 0), {"type": "keepalive"}, event("later", 0, delta="x"), {}, *said(1, "Hi"),
+        [event("web_search_call.searching", 0), {"type": "keepalive"}, event("later", 0, delta="x"), {}, *write(1, "Hi"),
          completed(message("Hi"))],
         (TextPart("Hi"),),
     ),
@@ -227,11 +227,11 @@ SAID: dict[str, tuple[list[JsonObject], tuple[object, ...]]] = {
 
 
 @pytest.mark.parametrize(("events", "parts"), SAID.values(), ids=SAID)
-def test_what_is_said(events: list[JsonObject], parts: tuple[object, ...]) -> None:
+def test_stream_has_the_texts_and_parts_of_its_deltas(events: list[JsonObject], parts: tuple[object, ...]) -> None:
     assert parts_of(events) == parts
 
 
-def test_summaries_are_told_apart_and_one_voice_is_told() -> None:
+def test_summary_parts_are_separated_and_one_source_is_emitted() -> None:
     summary: list[JsonValue] = [{"type": "summary_text", "text": "a"}, {"type": "summary_text", "text": "b"}]
     item: JsonObject = {"type": "reasoning", "id": "rs", "summary": summary, "content": []}
     events = told(
@@ -243,7 +243,7 @@ def test_summaries_are_told_apart_and_one_voice_is_told() -> None:
             event("reasoning_text.delta", 0, delta="really"),
             event("reasoning_summary_part.added", 0, summary_index=1),
             event("reasoning_summary_text.delta", 0, delta="b"),
-            closed(0, item),
+            done(0, item),
             completed(item),
         ],
     )
@@ -251,7 +251,7 @@ def test_summaries_are_told_apart_and_one_voice_is_told() -> None:
     assert ev.collect(events).choices[0].reasoning == "a\n\nb"
 
 
-def test_row_57_a_refusal_is_no_text() -> None:
+def test_row_57_refusal_is_no_text() -> None:
     refusal: JsonValue = [{"type": "refusal", "refusal": "I cannot."}]
     events = told(CODEC, TARGET, [event("refusal.delta", 0, delta="I cannot."), completed(message(content=refusal))])
     (choice,) = ev.collect(events).choices
@@ -259,30 +259,32 @@ def test_row_57_a_refusal_is_no_text() -> None:
     assert not [one for one in events if isinstance(one, ev.TextDelta)]
 
 
-def test_row_44_probabilities_and_row_58_citations_are_in_the_items() -> None:
+def test_row_44_logprobs_and_row_58_citations_are_in_the_items() -> None:
     token: JsonObject = {"token": "Hi", "logprob": -1.0, "bytes": [], "top_logprobs": []}
     cited: JsonObject = {"type": "url_citation", "url": "u", "start_index": 0, "end_index": 2}
     content: JsonValue = [{"type": "output_text", "text": "Hi", "annotations": [cited], "logprobs": [token]}]
-    (choice,) = streamed(CODEC, TARGET, [*said(0, "Hi"), completed(message(content=content))]).choices
+    (choice,) = streamed(CODEC, TARGET, [*write(0, "Hi"), completed(message(content=content))]).choices
     assert choice.citations == (cited,)
     assert choice.logprobs == {"content": [token]}
 
 
-def test_the_names_of_tools_are_the_callers_own_and_invented_ids_are_new() -> None:
+def test_decoder_returns_the_callers_tool_names_and_new_call_ids() -> None:
     tool = Tool.from_schema("a.b", "d", {"type": "object", "properties": {}})
     request = Request((*ASKED.messages, Message("assistant", (ToolCall("call_0", "a.b", {}),))), tools=(tool.spec,))
     item: JsonObject = {"type": "function_call", "name": "a_b", "arguments": "{}"}
-    events = told(CODEC, TARGET, [opened(0, **item), closed(0, item), completed(item)], request)
+    events = told(CODEC, TARGET, [added(0, **item), done(0, item), completed(item)], request)
     assert ev.ToolCallStart(0, "call_1", "a.b") in events
     assert ev.collect(events).choices[0].tool_calls == (ToolCall.read("call_1", "a.b", "{}"),)
 
 
 @pytest.mark.parametrize("reason", ["max_output_tokens", "content_filter"])
-def test_row_60_a_call_that_was_cut_off_begins_and_never_ends(reason: str) -> None:
+def test_row_60_truncated_call_starts_and_never_ends(reason: str) -> None:
     item = function_call("f", "call_a", '{"x"', status="incomplete")
-    over = event("incomplete", response=answer(item, status="incomplete", incomplete_details={"reason": reason}))
+    last = event("incomplete", response=answer(item, status="incomplete", incomplete_details={"reason": reason}))
     events = told(
-        CODEC, TARGET, [opened(0, **function_call("f", "call_a", "")), *argued(0, '{"x"'), closed(0, item), over]
+        CODEC,
+        TARGET,
+        [added(0, **function_call("f", "call_a", "")), *args(0, '{"x"'), done(0, item), last],
     )
     assert ev.ToolCallStart(0, "call_a", "f") in events
     assert not [one for one in events if isinstance(one, ev.ToolCallEnd)]
@@ -291,31 +293,31 @@ def test_row_60_a_call_that_was_cut_off_begins_and_never_ends(reason: str) -> No
     assert choice.finish_reason == ("length" if reason == "max_output_tokens" else reason)
 
 
-def test_row_54_a_call_whose_arguments_are_no_json_ends_with_the_answer() -> None:
+def test_row_54_call_with_invalid_json_ends_with_the_response() -> None:
     item = function_call("f", "call_a", '{"x"', status="completed")
-    events = told(CODEC, TARGET, [opened(0, **item), closed(0, item), completed(item)])
+    events = told(CODEC, TARGET, [added(0, **item), done(0, item), completed(item)])
     (call,) = [one.call for one in events if isinstance(one, ev.ToolCallEnd)]
     assert call.error is not None
     assert ev.collect(events).choices[0].tool_calls == (call,)
 
 
-# --- stop sequences, which the wire does not have ---------------------------------------------------------------------
+# --- stop sequences, which the wire lacks
 
 STOP = Request(ASKED.messages, options={"stop": ["END", "ND!"]})
 
 
 @given(cuts("an E, then END!"))
-def test_row_41_nothing_is_told_from_a_stop_sequence_on(pieces: list[str]) -> None:
-    text = "".join(pieces)
+def test_row_41_no_event_follows_a_stop_sequence(deltas: list[str]) -> None:
+    text = "".join(deltas)
     events = told(
         CODEC,
         TARGET,
         [
-            *said(0, *pieces),
-            closed(0, message(text)),
-            opened(1, **CALL_F),
-            *argued(1, "{}"),
-            closed(1, CALL_F),
+            *write(0, *deltas),
+            done(0, message(text)),
+            added(1, **CALL_F),
+            *args(1, "{}"),
+            done(1, CALL_F),
             event("reasoning_text.delta", 2, delta="hm"),
             completed(message(text), CALL_F),
         ],
@@ -331,34 +333,34 @@ def test_row_41_nothing_is_told_from_a_stop_sequence_on(pieces: list[str]) -> No
     assert (choice.text, choice.tool_calls, choice.finish_reason) == ("an E, then ", (), "stop")
 
 
-def test_a_stop_sequence_does_not_go_over_the_end_of_a_text() -> None:
+def test_stop_sequence_does_not_extend_over_the_end_of_a_text() -> None:
     texts = message("the E", "ND")
-    events = told(CODEC, TARGET, [*said(0, "the E"), *said(0, "ND", place=1), completed(texts)], STOP)
+    events = told(CODEC, TARGET, [*write(0, "the E"), *write(0, "ND", place=1), completed(texts)], STOP)
     assert "".join(one.text for one in events if isinstance(one, ev.TextDelta)) == "the END"
     assert ev.collect(events).choices[0].text == "the END"
 
 
-def test_what_only_begins_like_a_stop_sequence_is_told_at_the_end_of_its_item() -> None:
-    events = told(CODEC, TARGET, [*said(0, "the EN"), closed(0, message("the EN")), completed(message("the EN"))], STOP)
+def test_start_of_a_stop_sequence_is_emitted_at_the_end_of_its_item() -> None:
+    events = told(CODEC, TARGET, [*write(0, "the EN"), done(0, message("the EN")), completed(message("the EN"))], STOP)
     assert [one.text for one in events if isinstance(one, ev.TextDelta)] == ["the ", "EN"]
-    assert streamed(CODEC, TARGET, [*said(0, "EN"), completed(message("EN"))], STOP).choices[0].text == "EN"
+    assert streamed(CODEC, TARGET, [*write(0, "EN"), completed(message("EN"))], STOP).choices[0].text == "EN"
 
 
 @given(st.lists(st.text("ab", min_size=1, max_size=3), max_size=3), st.lists(st.text("ab", max_size=3)))
-def test_any_cut_stops_at_the_first_stop_sequence(stops: list[str], pieces: list[str]) -> None:
-    """As if the text had come letter by letter, and had been stopped with the first sequence that is complete."""
-    cutter, text = StopCutter(stops), "".join(pieces)
-    shown = "".join([*map(cutter.feed, pieces), cutter.close()])
+def test_stream_ends_before_the_first_stop_sequence_at_any_cut(stops: list[str], deltas: list[str]) -> None:
+    """The text ends as if each letter were a delta, and the first complete stop sequence ended the stream."""
+    cutter, text = StopCutter(stops), "".join(deltas)
+    shown = "".join([*map(cutter.feed, deltas), cutter.close()])
     complete = next((text[:end] for end in range(len(text) + 1) if text[:end].endswith(tuple(stops))), None)
     assert cutter.found is (complete is not None)
     assert shown == (text if complete is None else complete[: stop_at(complete, stops)])
 
 
-# --- the end, and what is none ---------------------------------------------------------------------------------------
+# --- complete and truncated streams
 
 
 @pytest.mark.parametrize("count", range(len(TRANSCRIPT)))
-def test_row_68_a_stream_that_stops_before_its_last_event_was_cut_off(count: int) -> None:
+def test_row_68_stream_without_its_last_event_is_truncated(count: int) -> None:
     with pytest.raises(LMTransportError, match="stopped before the end") as caught:
         told(CODEC, TARGET, TRANSCRIPT[:count])
     assert caught.value.retryable
@@ -385,7 +387,7 @@ ERRORS: dict[str, tuple[JsonObject, type[Exception], bool]] = {
 
 
 @pytest.mark.parametrize(("wire", "error", "retryable"), ERRORS.values(), ids=ERRORS)
-def test_errors_at_any_time_keep_what_came(wire: JsonObject, error: type[Exception], retryable: bool) -> None:
+def test_stream_error_has_the_partial_response(wire: JsonObject, error: type[Exception], retryable: bool) -> None:
     for count in (0, 1, len(TRANSCRIPT) - 1):
         with pytest.raises(error) as caught:
             told(CODEC, TARGET, [*TRANSCRIPT[:count], wire])
@@ -394,7 +396,7 @@ def test_errors_at_any_time_keep_what_came(wire: JsonObject, error: type[Excepti
         assert "".join(choice.text for choice in partial.choices) == ("Hi" if count > 1 else "")
 
 
-def test_row_69_a_reply_in_one_piece_is_read_as_it_is() -> None:
+def test_row_69_decoder_reads_a_reply_that_is_not_streamed() -> None:
     body = answer(*ITEMS, object="response")
     assert streamed(CODEC, TARGET, [body]) == openai_responses.decode(body, sent_to(CODEC, TARGET), TARGET)
     assert streamed(CODEC, TARGET, [[*TRANSCRIPT]]) == streamed(CODEC, TARGET, TRANSCRIPT)
@@ -403,19 +405,19 @@ def test_row_69_a_reply_in_one_piece_is_read_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("words", "error"), [("<html><title>Go away</title></html>", LMServerError), ("Go away", LMUnexpectedError)]
 )
-def test_words_in_place_of_events_are_an_error_that_shows_them(words: str, error: type[Exception]) -> None:
+def test_text_instead_of_an_event_is_an_error_with_that_text(words: str, error: type[Exception]) -> None:
     with pytest.raises(error, match="Go away"):
         told(CODEC, TARGET, [words])
 
 
-# --- properties --------------------------------------------------------------------------------------------------
+# --- properties
 
 TEXTS = st.text("ab END\n", max_size=12)
 
 
 @st.composite
 def answers(draw: st.DrawFn) -> tuple[JsonObject, list[JsonObject]]:
-    """A whole body, and the same as events, cut anywhere."""
+    """Draw a body and the same body as events, cut anywhere."""
     items: list[JsonObject] = []
     events: list[JsonObject] = [CREATED]
     for index in range(draw(st.integers(0, 4))):
@@ -423,13 +425,13 @@ def answers(draw: st.DrawFn) -> tuple[JsonObject, list[JsonObject]]:
             case "message":
                 texts = draw(st.lists(TEXTS, max_size=2))
                 items.append(message(*texts))
-                pieces = [draw(cuts(text)) for text in texts]
-                events += [one for place, text in enumerate(pieces) for one in said(index, *text, place=place)]
+                deltas = [draw(cuts(text)) for text in texts]
+                events += [one for place, text in enumerate(deltas) for one in write(index, *text, place=place)]
             case "call":
                 arguments = draw(st.sampled_from(['{"x":1}', "{}", "", '{"x"']))
                 items.append(function_call("f", f"id{index}", arguments, status="completed"))
-                events += [opened(index, **function_call("f", f"id{index}", ""))]
-                events += argued(index, *draw(cuts(arguments)))
+                events += [added(index, **function_call("f", f"id{index}", ""))]
+                events += args(index, *draw(cuts(arguments)))
             case "reasoning":
                 text = draw(TEXTS)
                 items.append(
@@ -438,7 +440,7 @@ def answers(draw: st.DrawFn) -> tuple[JsonObject, list[JsonObject]]:
                 events += [event("reasoning_summary_text.delta", index, delta=piece) for piece in draw(cuts(text))]
             case kind:
                 items.append({"type": kind, "id": f"ws{index}", "status": "completed"})
-        events.append(closed(index, items[-1]))
+        events.append(done(index, items[-1]))
     reason = draw(st.none() | st.sampled_from(["max_output_tokens", "content_filter", "steered"]))
     ended: JsonObject = {"status": "incomplete", "incomplete_details": {"reason": reason}} if reason else {}
     body = answer(*items, **ended)
@@ -446,15 +448,15 @@ def answers(draw: st.DrawFn) -> tuple[JsonObject, list[JsonObject]]:
 
 
 @given(answers(), st.booleans())
-def test_a_streamed_answer_is_the_whole_answer(made: tuple[JsonObject, list[JsonObject]], stops: bool) -> None:
+def test_stream_gives_the_same_response_as_its_body(made: tuple[JsonObject, list[JsonObject]], stops: bool) -> None:
     body, events = made
     request = STOP if stops else ASKED
     sent = CODEC.encode(request, TARGET, stream=True)
-    ours = told(CODEC, TARGET, events, request)
-    response = ev.collect(ours)
+    emitted = told(CODEC, TARGET, events, request)
+    response = ev.collect(emitted)
     assert response == openai_responses.decode(body, sent, TARGET)
-    assert "".join(one.text for one in ours if isinstance(one, ev.TextDelta)) == response.choices[0].text
-    ends = [one.call for one in ours if isinstance(one, ev.ToolCallEnd)]
+    assert "".join(one.text for one in emitted if isinstance(one, ev.TextDelta)) == response.choices[0].text
+    ends = [one.call for one in emitted if isinstance(one, ev.ToolCallEnd)]
     assert sorted(call.id for call in ends) == sorted(call.id for call in response.choices[0].tool_calls)
 
 
@@ -464,6 +466,6 @@ def test_a_streamed_answer_is_the_whole_answer(made: tuple[JsonObject, list[Json
     "reasoning", "summary", "summary_index", "content", "content_index", "call_id", "name", "arguments", "error", "status",
     "response.function_call_arguments.delta", "response.reasoning_text.delta", "response.failed", "role", "assistant", "id",
 ]))  # fmt: skip
-def test_whatever_comes_gives_an_answer_or_our_own_error(events: list[Any]) -> None:
+def test_any_events_give_a_response_or_an_lm_error(events: list[Any]) -> None:
     only_our_errors(CODEC, TARGET, events)
     only_our_errors(CODEC, TARGET, [*events, completed()])

@@ -1,4 +1,4 @@
-"""OpenAI Responses: tools offered, chosen and written, and what their schemas may hold."""
+"""OpenAI Responses: offered tools, choices and schemas of tools."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ OFFERS: dict[str, tuple[Target[ResponsesProfile], Request, JsonObject, list[str]
 
 
 @pytest.mark.parametrize(("to", "request_", "fields", "warned"), OFFERS.values(), ids=OFFERS)
-def test_tools_and_choices(
+def test_encode_sends_tools_and_choices(
     to: Target[ResponsesProfile], request_: Request, fields: JsonObject, warned: list[str]
 ) -> None:
     sent = encoded(replace(request_, messages=(ASKED,)), to)
@@ -170,18 +170,18 @@ def test_tools_and_choices(
 
 
 @pytest.mark.parametrize("name", [name for name, case in OFFERS.items() if case[0].profile is OPENAI and case[2]])
-def test_tools_and_choices_are_read_back(name: str) -> None:
+def test_reader_reads_tools_and_choices(name: str) -> None:
     _, request, fields, _ = OFFERS[name]
     assert read_request(body(WIRE_ASKED, **fields)) == replace(request, messages=(ASKED,))
 
 
 @pytest.mark.parametrize("choice", ["validated", {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "mcp"}]}])
-def test_a_choice_we_do_not_model_is_kept_when_read(choice: JsonValue) -> None:
+def test_reader_keeps_an_unknown_choice(choice: JsonValue) -> None:
     wire = body(WIRE_ASKED, tools=[WIRE_TOOL], tool_choice=choice)
     assert encoded(read_request(wire)).body == wire
 
 
-def test_what_a_tool_or_a_choice_says_beyond_our_model_is_kept_when_read() -> None:
+def test_reader_keeps_unknown_fields_of_tools_and_choices() -> None:
     deferred: JsonObject = {**WIRE_TOOL, "strict": True, "defer_loading": True}
     hosted: JsonObject = {"type": "file_search"}
     wire = body(WIRE_ASKED, tools=[deferred], tool_choice=hosted)
@@ -191,7 +191,7 @@ def test_what_a_tool_or_a_choice_says_beyond_our_model_is_kept_when_read() -> No
     assert encoded(request).body == wire
 
 
-def test_row_26_a_name_the_wire_forbids_is_mapped_and_mapped_back() -> None:
+def test_row_26_invalid_tool_name_is_mapped_both_ways() -> None:
     name = "shop.orders/" + "x" * 80
     tool: JsonObject = {"type": "function", "function": {"name": name, "description": "", "parameters": SCHEMA}}
     sent = encoded(Request((ASKED,), (tool,), ToolChoice.named(name)))
@@ -213,14 +213,12 @@ def test_row_26_a_name_the_wire_forbids_is_mapped_and_mapped_back() -> None:
         ),
     ],
 )
-def test_a_built_in_tool_without_a_place_is_refused(
-    to: Target[ResponsesProfile], tool: JsonObject, refused: str
-) -> None:
+def test_unknown_built_in_tool_is_refused(to: Target[ResponsesProfile], tool: JsonObject, refused: str) -> None:
     with pytest.raises(UnsupportedFeature, match=f"has no place for .*{refused}"):
         encoded(Request((ASKED,), (tool,)), to)
 
 
-def test_the_callers_schema_is_sent_as_it_is() -> None:
+def test_tool_schema_is_sent_unchanged() -> None:
     schema: JsonObject = {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"const": 1}}}
     tool: JsonObject = {"type": "function", "function": {"name": "f", "description": "d", "parameters": schema}}
     assert encoded(Request((ASKED,), (tool,))).body["tools"] == [{**WIRE_TOOL, "parameters": schema}]

@@ -1,4 +1,4 @@
-"""OpenAI Responses, row by row: what the tests of this wire share, values beside how they are written.
+"""OpenAI Responses, row by row: values and their encodings, for the tests of this wire.
 
 A test id names its row of the checklist of the wire: its number and the behaviour.
 """
@@ -61,8 +61,8 @@ ADDED: JsonObject = {"type": "additional_tools", "role": "developer", "tools": [
 SHELL: JsonObject = {**WIRE_TEXT, "content": [{"type": "output_text", "annotations": []}]}
 
 
-def target(dialect: ResponsesProfile = OPENAI, *, able: Capabilities = ABLE, **facts: Any) -> Target[ResponsesProfile]:
-    return Target(dialect.family, "m", dialect, able, ModelFacts(**facts))
+def target(profile: ResponsesProfile = OPENAI, *, able: Capabilities = ABLE, **facts: Any) -> Target[ResponsesProfile]:
+    return Target(profile.family, "m", profile, able, ModelFacts(**facts))
 
 
 def encoded(request: Request, to: Target[ResponsesProfile] | None = None, *, stream: bool = False) -> EncodedRequest:
@@ -73,7 +73,7 @@ def body(*items: JsonObject, **fields: Any) -> JsonObject:
     return {"model": "m", "input": list(items), "store": False, **fields}
 
 
-def one_way(*messages: Message, to: Target[ResponsesProfile] | None = None) -> tuple[JsonValue, list[str]]:
+def encoded_messages(*messages: Message, to: Target[ResponsesProfile] | None = None) -> tuple[JsonValue, list[str]]:
     sent = encoded(Request(messages), to)
     return sent.body["input"], features(sent.warnings)
 
