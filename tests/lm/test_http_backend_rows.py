@@ -360,7 +360,7 @@ async def test_row_74_a_model_that_does_not_exist(how: str, wire: str) -> None:
     assert (error.provider, error.model) == tuple(MODELS[wire][0].split("/"))
     assert error.model is not None
     next_step = (
-        "Get it with `ollama pull {1}`" if wire == "ollama" else "Check the model's name: {0} does not serve {1!r}"
+        "Download it with `ollama pull {1}`" if wire == "ollama" else "Check the model's name: {0} does not serve {1!r}"
     )
     assert next_step.format(error.provider, error.model) in error.message
 

@@ -1,26 +1,26 @@
 """Ollama's own wire, ``/api/chat``: Request -> dict, dict -> Response.
 
-Pure: no network, clock or environment. What differs between hosts is an ``OllamaProfile``; what differs between models
-is in the target's facts.
+Pure: no network, clock or environment. An ``OllamaProfile`` has the differences between hosts, ``target.facts`` those
+between models.
 
-    tables      dialects, options, reasons, counts, errors                  encoding   encode()
-    decoding    decode(), decode_error()                                    streaming  decoder()
-    context    how much the server reads
+    tables      profiles, options, finish reasons, counts, errors       encoding         encode()
+    decoding    decode(), decode_error()                                stream_decoder   decoder()
+    context     the context window that a request needs
 
 Surprises of this wire:
-    - It streams unless told otherwise, so ``stream`` is always sent.
-    - Arguments are an *object* both ways; text in their place is an error of the server. Arguments that are no object
-      travel as ``{"invalid_arguments": text}``.
-    - Call ids are optional. One that the server sent goes back, with the tool's name, which most templates use; one
-      that sigwire made up is not sent.
-    - There is no ``tool_choice``: calls are forbidden by sending no tools, and cannot be forced.
-    - ``format`` constrains the text of calls too, so beside tools the output's shape is asked for in words.
-    - The server reads a few thousand tokens unless it is asked for more (``num_ctx``): a long request asks by itself,
-      unless the caller did. What is longer still is cut silently, oldest turns first, unless ``truncate`` and ``shift``
-      are false: they are, and the server answers with an error that says what to do.
-    - The server knows a few keywords of a tool's schema and discards the others, ``$ref`` among them, unseen.
-    - A turn has one text and a list of images, as bare base64. Unknown fields of a turn are an ``OpaquePart``, those of
-      a call its provider data.
+    - It streams unless ``stream`` is false, so ``stream`` is always sent.
+    - Arguments are an *object* both ways; the server rejects a string. Arguments that are no object are sent as
+      ``{"invalid_arguments": text}``.
+    - Call ids are optional. An id of the server is sent again, with the tool's name, which most templates use; a
+      synthetic id is not sent.
+    - There is no ``tool_choice``: without tools no call is possible, and calls cannot be forced.
+    - ``format`` also constrains the text of calls, so a request with tools asks for the format in the prompt.
+    - The server reads a few thousand tokens by default. ``num_ctx`` raises that: encode() sets it for a long request,
+      unless the caller did. The server truncates a longer prompt silently, oldest turns first, unless ``truncate`` and
+      ``shift`` are false. They are sent as false, and the server answers with an error that has instructions.
+    - The server knows a few keywords of a tool's schema and ignores all others, ``$ref`` among them.
+    - A turn has one text and a list of images, as base64 without a URL. Unknown fields of a turn are an ``OpaquePart``,
+      those of a call its provider data.
 """
 
 from __future__ import annotations
@@ -30,16 +30,7 @@ from typing import TYPE_CHECKING
 from sigwire.core.lazy import lazy_names
 from sigwire.lm.codecs.ollama.decoding import decode, decode_error
 from sigwire.lm.codecs.ollama.encoding import encode
-from sigwire.lm.codecs.ollama.tables import (
-    ERRORS,
-    FINISH_REASONS,
-    OLLAMA,
-    OLLAMA_CLOUD,
-    OPTIONS,
-    TOOL_SCHEMA,
-    USAGE,
-    OllamaProfile,
-)
+from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, OLLAMA, OLLAMA_CLOUD, OPTIONS, USAGE, OllamaProfile
 
 if TYPE_CHECKING:
     from sigwire.lm.codecs.ollama.stream_decoder import FRAMING, decoder
@@ -51,7 +42,6 @@ __all__ = [
     "OLLAMA",
     "OLLAMA_CLOUD",
     "OPTIONS",
-    "TOOL_SCHEMA",
     "USAGE",
     "OllamaProfile",
     "decode",

@@ -1,4 +1,4 @@
-"""``/api/chat``: body -> Response, and the error of a reply that is none."""
+"""``/api/chat``: body -> Response, and error reply -> ``LMError``."""
 
 from __future__ import annotations
 
@@ -17,20 +17,18 @@ from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, USAGE, Ollam
 from sigwire.lm.codecs.shared.choices import resolve_finish, usage_of
 from sigwire.lm.codecs.shared.errors import lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, without
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, without
 
 __all__ = ["decode", "decode_call", "decode_calls", "decode_error", "decode_extras", "decode_text", "error_in_success"]
 
 
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[OllamaProfile]) -> Response:
-    """The reply as a response. Raises an ``LMError`` for an error, half an answer or none inside status 200."""
+    """Return the response of a reply with status 200. Raises an ``LMError`` for an error, a truncated body or no message."""
     message = body.get("message") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(message, dict) or body.get("error"):
         raise error_in_success(body, target)
     if body.get("done") is False:
-        raise LMTransportError(
-            "The reply was cut off before its end.", model=target.model, provider=target.provider, status=200
-        )
+        raise LMTransportError("The reply is truncated.", model=target.model, provider=target.provider, status=200)
     choice, warnings = _decode_choice(body, message, sent, target)
     return Response(
         (choice,),
@@ -43,6 +41,7 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[OllamaProfile])
 
 
 def error_in_success(body: JsonValue, target: Target[OllamaProfile]) -> LMError:
+    """Return the error in a reply with status 200."""
     fault = read_error_body(200, {}, body)
     if isinstance(body, dict) and body.get("error"):
         return lm_error(fault, ERRORS, target)
@@ -53,33 +52,30 @@ def _decode_choice(
     body: JsonObject, message: JsonObject, sent: EncodedRequest, target: Target[OllamaProfile]
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
     family = target.profile.family
-    said, beside = decode_text(message, family), decode_extras(message, family)
+    texts, extras = decode_text(message, family), decode_extras(message, family)
     text = string_of(message, "content") or ""
     found = number_calls(decode_calls(message, sent.names, family), sent.call_ids)
     reason, calls, warnings = resolve_finish(body.get("done_reason"), FINISH_REASONS, text=text, calls=found)
     logprobs = body.get("logprobs")
-    rest: dict[str, Any] = {
-        "finish_reason": reason,
-        "logprobs": {"content": logprobs} if logprobs else None,
-        "raw": body,
-    }
-    if not beside and all(isinstance(part, TextPart) for part in said):
+    logprobs = {"content": logprobs} if logprobs else None
+    rest: dict[str, Any] = {"finish_reason": reason, "logprobs": logprobs, "raw": body}
+    if not extras and all(isinstance(part, TextPart) for part in texts):
         return Choice(text, calls, **rest), warnings
-    return Choice.from_parts((*said, *calls, *beside), **rest), warnings
+    return Choice.from_parts((*texts, *calls, *extras), **rest), warnings
 
 
 _TURN_FIELDS = frozenset({"role", "content", "thinking", "images", "tool_calls"})
 
 
 def decode_text(message: JsonObject, family: str) -> tuple[Part, ...]:
-    """Thinking and text. An empty field says nothing."""
+    """Return reasoning and text; an empty field is no part."""
     thinking, text = string_of(message, "thinking"), string_of(message, "content")
-    thought = (ThinkingPart(thinking, provider=family),) if thinking else ()
-    return (*thought, *((TextPart(text),) if text else ()))
+    reasoning = (ThinkingPart(thinking, provider=family),) if thinking else ()
+    return (*reasoning, *((TextPart(text),) if text else ()))
 
 
 def decode_extras(message: JsonObject, family: str) -> tuple[Part, ...]:
-    """Pictures, and what we have no word for."""
+    """Return the images, and the unknown fields as one opaque part."""
     images = message.get("images")
     extra: JsonObject = {name: value for name, value in message.items() if name not in _TURN_FIELDS and value}
     return (
@@ -89,14 +85,15 @@ def decode_extras(message: JsonObject, family: str) -> tuple[Part, ...]:
 
 
 def decode_calls(message: JsonObject, names: NameMap, family: str) -> list[ToolCall]:
+    """Return the calls of a message."""
     return [decode_call(wire, names, family) for wire in objects_of(message.get("tool_calls"))]
 
 
 def decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
-    function = wire.get("function")
-    function = function if isinstance(function, dict) else {}
+    """Return a call. Its unknown fields become its provider data."""
+    function = object_of(wire.get("function"))
     extra = without(wire, {"id", "type", "function"})
-    if inner := without(function, {"name", "arguments", "index"}):  # the index is the call's place
+    if inner := without(function, {"name", "arguments", "index"}):  # the index is the position of the call
         extra["function"] = inner
     return ToolCall.read(
         string_of(wire, "id") or "",
@@ -107,11 +104,11 @@ def decode_call(wire: JsonObject, names: NameMap, family: str) -> ToolCall:
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[OllamaProfile]) -> LMError:
-    """The error of a reply that is no success.
+    """Return the error of a reply with an error status.
 
     >>> from sigwire.lm.codecs.ollama import OLLAMA
     >>> error = decode_error(404, {}, b'{"error": "model not found"}', Target("ollama", "m", OLLAMA))
     >>> type(error).__name__, error.message
-    ('LMUnsupportedModelError', 'model not found. Get it with `ollama pull m`, or use one that `ollama list` shows.')
+    ('LMUnsupportedModelError', 'model not found. Download it with `ollama pull m`, or use a model that `ollama list` shows.')
     """
     return lm_error(read_error_body(status, headers, body), ERRORS, target)

@@ -27,8 +27,9 @@ from sigwire.lm.codecs.shared.options import (
     place_options,
     repeat_warning,
     requested_choices,
-    require_feature,
     schema_instruction,
+    target_warning,
+    unsupported_feature,
 )
 from sigwire.lm.codecs.shared.reasoning import fit_effort, requested_reasoning
 from sigwire.lm.codecs.shared.schema import compile_schema
@@ -45,15 +46,15 @@ __all__ = ["encode"]
 
 
 def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = False) -> EncodedRequest:
-    """The request as this host takes it. Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
+    """Encode a request for the target's host. Raises ``UnsupportedFeature`` or ``InputError``; nothing was sent then.
 
     >>> sent = encode(Request((Message.user("q"),)), Target("ollama", "m", OllamaProfile(defaults={})))
     >>> sent.path, sent.body
     ('/api/chat', {'model': 'm', 'messages': [{'role': 'user', 'content': 'q'}], 'stream': False})
     """
-    dialect = target.profile
-    history = normalize_history(request.messages, dialect.history_rules)
-    names = name_map(request.tools, history.call_names, dialect.names)
+    profile = target.profile
+    history = normalize_history(request.messages, profile.history_rules)
+    names = name_map(request.tools, history.call_names, profile.names)
     tools = offered_tools(request, names, target)
     refuse_builtin_tools(tools, target)
     offered, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, target)
@@ -65,7 +66,7 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
         "model": target.model,
         "messages": cast(JsonValue, _with_instruction(messages, instruction)),
         "stream": stream,
-        **dialect.defaults,
+        **profile.defaults,
         **offered,
         **output,
         **options,
@@ -75,10 +76,10 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
         body = merge_objects(body, {"options": {"num_ctx": window}})
     lost = (history.warnings, tools.warnings if offered else (), tool_warnings, format_warnings, thinking_warnings)
     return EncodedRequest(
-        dialect.path.format(model=target.model),
+        profile.path.format(model=target.model),
         merge_extra_body(body, request),
         {},
-        headers_for(request, dialect),
+        headers_for(request, profile),
         (*itertools.chain(*lost, option_warnings), *repeat_warning(request, target)),
         names,
         history.call_ids,
@@ -86,12 +87,8 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
     )
 
 
-def _note(feature: str, target: Target[OllamaProfile], detail: str) -> LMWarning:
-    return LMWarning(feature, f"{target.label} {detail}")
-
-
 def _encode_reasoning(request: Request, target: Target[OllamaProfile]) -> tuple[JsonObject, tuple[LMWarning, ...]]:
-    """Nothing where nothing was asked: models that think do so by themselves."""
+    """Return the field of the body and the warnings. Without the option, models that reason do so by default."""
     asked = requested_reasoning(request)
     if asked is None:
         return {}, ()
@@ -99,7 +96,7 @@ def _encode_reasoning(request: Request, target: Target[OllamaProfile]) -> tuple[
     efforts = target.profile.efforts if facts.efforts is None else facts.efforts
     efforts = () if facts.thinking == "none" else efforts
     if asked.is_off and not efforts:
-        return {}, ()  # it does not think anyway
+        return {}, ()  # the model does not reason at all
     effort, warnings = fit_effort(asked, efforts, target)
     return {"think": THINK[effort]}, warnings
 
@@ -110,22 +107,20 @@ def _encode_reasoning(request: Request, target: Target[OllamaProfile]) -> tuple[
 def _encode_tools(
     tools: OfferedTools, parallel: bool | None, target: Target[OllamaProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
-    """The tools that may be called; which of them is all that a choice can say here."""
+    """Return the tools that the choice allows: the wire has no field for a choice."""
     if not tools.functions or tools.choice == "none":
         return {}, ()
     warnings: list[LMWarning] = []
     if tools.choice == "required":
-        warnings.append(
-            _note("tool_choice", target, "cannot be made to call a tool; the choice was left to the model.")
-        )
+        warnings.append(target_warning("tool_choice", target, "cannot be forced to call a tool; the model chooses."))
     if parallel is False:
-        warnings.append(_note("parallel_tool_calls", target, "cannot be kept to one call at a time."))
+        warnings.append(target_warning("parallel_tool_calls", target, "cannot be limited to one call at a time."))
     return {"tools": [*encode_functions(tools.allowed_functions(), _encode_tool)]}, tuple(warnings)
 
 
 def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> JsonObject:
     function: JsonObject = {"name": name, "description": description} if description else {"name": name}
-    # Templates walk through the properties, so an object without any says so.
+    # Templates iterate over the properties, so an empty object is sent.
     function["parameters"] = {"type": "object", "properties": {}, **(parameters or {})}
     return {"type": "function", "function": function}
 
@@ -134,29 +129,27 @@ def _encode_tool(name: str, description: str, parameters: JsonObject | None) -> 
 
 
 def _encode_output(
-    wanted: ResponseFormat | None, tools: bool, target: Target[OllamaProfile]
+    wanted: ResponseFormat | None, has_tools: bool, target: Target[OllamaProfile]
 ) -> tuple[JsonObject, str, tuple[LMWarning, ...]]:
-    """``format``, or what has to be said in words instead."""
+    """Return ``format``, the instruction that replaces a missing format, and the warnings."""
     if wanted is None:
         return {}, "", ()
-    able = target.capabilities
-    if tools or not (able.json_schema if wanted.schema is not None else able.json_object):
-        lost = "has no structured output beside tools here" if tools else "has no structured output by schema here"
-        native: JsonObject = {"format": "json"} if able.json_object and not tools else {}
-        words = (_note("response_format", target, f"{lost}; it was asked for in words."),)
-        return native, schema_instruction(wanted.schema), words
+    able, profile = target.capabilities, target.profile
+    if has_tools or not (able.json_schema if wanted.schema is not None else able.json_object):
+        lost = f"has no structured output {'with tools' if has_tools else 'by schema'} here"
+        native: JsonObject = {"format": "json"} if able.json_object and not has_tools else {}
+        warning = target_warning("response_format", target, f"{lost}; the prompt asks for it instead.")
+        return native, schema_instruction(wanted.schema), (warning,)
     if wanted.schema is None:
         return {"format": "json"}, "", ()
-    schema, warnings = compile_schema(
-        wanted.schema, target.profile.output_schema, f"the output {wanted.name!r}", target.label
-    )
-    if not target.profile.enforces_format:
-        warnings = (*warnings, _note("response_format", target, "takes the schema but does not hold the model to it."))
+    schema, warnings = compile_schema(wanted.schema, profile.output_schema, f"the output {wanted.name!r}", target.label)
+    if not profile.enforces_format:
+        warnings = (*warnings, target_warning("response_format", target, "takes the schema but does not enforce it."))
     return {"format": schema}, "", warnings
 
 
 def _with_instruction(messages: list[JsonObject], text: str) -> list[JsonObject]:
-    """The instruction at the end of the system turn, or as one."""
+    """Add the instruction to the system turn, or add a system turn."""
     if not text:
         return messages
     if messages and messages[0]["role"] == "system":
@@ -171,21 +164,30 @@ def _encode_message(message: Message, names: NameMap, target: Target[OllamaProfi
     if message.role == "tool":
         return [_encode_result(result, names) for result in message.tool_results]
     wire: JsonObject = {"role": message.role, "content": _encode_text(message.parts, target)}
-    if thinking := "".join(part.text for part in message.parts if isinstance(part, ThinkingPart)):
-        wire["thinking"] = thinking
-    if images := [_encode_image(part, target) for part in message.parts if isinstance(part, ImagePart)]:
-        wire["images"] = cast(JsonValue, images)
-    if calls := [_encode_call(call, names, target.profile.family) for call in message.tool_calls]:
-        wire["tool_calls"] = cast(JsonValue, calls)
+    wire |= {name: value for name, value in _message_fields(message, names, target).items() if value}
     for part in message.parts:
         if isinstance(part, OpaquePart):
-            require_feature(isinstance(part.data, dict), "an opaque item that is no object", target, "Leave it out.")
-            wire |= cast(JsonObject, part.data)
-    return [wire] if wire["content"] or len(wire) > 2 else []  # a turn in which nothing is said is not sent
+            wire |= _encode_opaque(part, target)
+    return [wire] if wire["content"] or len(wire) > 2 else []  # an empty turn is not sent
+
+
+def _message_fields(message: Message, names: NameMap, target: Target[OllamaProfile]) -> JsonObject:
+    calls: list[JsonValue] = [_encode_call(call, names, target.profile.family) for call in message.tool_calls]
+    return {
+        "thinking": "".join(part.text for part in message.parts if isinstance(part, ThinkingPart)),
+        "images": [_encode_image(part, target) for part in message.parts if isinstance(part, ImagePart)],
+        "tool_calls": calls,
+    }
+
+
+def _encode_opaque(part: OpaquePart, target: Target[OllamaProfile]) -> JsonObject:
+    if not isinstance(part.data, dict):
+        raise unsupported_feature("an opaque item that is not an object", target, "Leave it out.")
+    return part.data
 
 
 def _encode_text(parts: Iterable[Part], target: Target[OllamaProfile]) -> str:
-    """The one text of a turn; what a picture parts stays apart, and a document is a paragraph of its own."""
+    """Return the one text of a turn: an image separates two paragraphs, and a document is a paragraph."""
     paragraphs = [""]
     for part in parts:
         if isinstance(part, TextPart):
@@ -198,24 +200,25 @@ def _encode_text(parts: Iterable[Part], target: Target[OllamaProfile]) -> str:
 
 
 def _encode_document(part: AudioPart | FilePart, target: Target[OllamaProfile]) -> str:
-    require_feature(isinstance(part, FilePart), "audio input", target, _ELSEWHERE)
-    text = text_of_file(cast(FilePart, part))
-    require_feature(text is not None, "documents that are not text", target, _ELSEWHERE)
-    return cast(str, text)
-
-
-_ELSEWHERE = "Send it as text, or use a provider that takes it."
+    instead = "Send it as text, or use a provider that takes it."
+    if isinstance(part, AudioPart):
+        raise unsupported_feature("audio input", target, instead)
+    text = text_of_file(part)
+    if text is None:
+        raise unsupported_feature("documents that are not text", target, instead)
+    return text
 
 
 def _encode_image(part: ImagePart, target: Target[OllamaProfile]) -> str:
     if part.url is None and part.data is None:
         raise InputError("An image needs a url or data.")
-    data = part.data if part.data is not None else _data_of(part.url or "")
-    require_feature(data is not None, "an image by URL", target, "Download it and pass its data.")
-    return cast(str, data)
+    data = part.data if part.data is not None else _base64_of(part.url or "")
+    if data is None:
+        raise unsupported_feature("an image by URL", target, "Download it and pass its data.")
+    return data
 
 
-def _data_of(url: str) -> str | None:
+def _base64_of(url: str) -> str | None:
     matched = re.fullmatch(r"data:[^,]*;base64,(.*)", url, re.DOTALL)
     return matched.group(1) if matched else None
 
@@ -223,14 +226,19 @@ def _data_of(url: str) -> str | None:
 def _encode_call(call: ToolCall, names: NameMap, family: str) -> JsonObject:
     arguments: JsonObject = {"invalid_arguments": call.arguments_text} if call.arguments is None else call.arguments
     function: JsonObject = {"name": names.encode(call.name), "arguments": arguments}
-    return merge_objects({**_id("id", call.id), "function": function}, provider_data(call, family))
+    return merge_objects({**_id_field("id", call.id), "function": function}, provider_data(call, family))
 
 
 def _encode_result(result: ToolResult, names: NameMap) -> JsonObject:
     text = error_text(result)
-    return {"role": "tool", "tool_name": names.encode(result.name), **_id("tool_call_id", result.id), "content": text}
+    return {
+        "role": "tool",
+        "tool_name": names.encode(result.name),
+        **_id_field("tool_call_id", result.id),
+        "content": text,
+    }
 
 
-def _id(name: str, call_id: str) -> JsonObject:
-    """The id under this name, unless sigwire made it up: the server never saw it."""
+def _id_field(name: str, call_id: str) -> JsonObject:
+    """Return the id under ``name``; nothing for a synthetic id, which the server does not know."""
     return {} if is_synthetic_id(call_id) else {name: call_id}

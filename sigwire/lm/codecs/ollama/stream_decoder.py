@@ -1,6 +1,6 @@
-"""``/api/chat``, streamed: a line of JSON for each piece of the answer, the last one with ``done`` and the counts.
+"""``/api/chat``, streamed: lines of JSON with deltas -> events. The last line has ``done`` and the counts.
 
-Texts come in fragments, calls whole, on one line or several. An error may come as a line of its own, under status 200.
+Texts arrive as deltas, calls complete, in one line or several. An error may be a line, with status 200.
 """
 
 from __future__ import annotations
@@ -26,30 +26,32 @@ _LISTS = ("tool_calls", "images")
 
 
 def decoder(sent: EncodedRequest, target: Target[OllamaProfile]) -> OllamaDecoder:
-    """A decoder for one streamed reply.
+    """Return a decoder for one streamed reply.
 
     >>> from sigwire.core.messages import Message
     >>> from sigwire.core.request import Request
     >>> from sigwire.lm.codecs.ollama import OLLAMA, encode
     >>> target = Target("ollama", "m", OLLAMA)
-    >>> reading = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
-    >>> [type(event).__name__ for event in reading.feed({"message": {"content": "Hi"}, "done": False})]
+    >>> decoding = decoder(encode(Request((Message.user("q"),)), target, stream=True), target)
+    >>> [type(event).__name__ for event in decoding.feed({"message": {"content": "Hi"}, "done": False})]
     ['ResponseStart', 'TextDelta']
-    >>> [type(event).__name__ for event in reading.feed({"done": True, "done_reason": "stop"}) + reading.close()]
+    >>> [type(event).__name__ for event in decoding.feed({"done": True, "done_reason": "stop"}) + decoding.close()]
     ['ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
     """
     return OllamaDecoder(sent, target)
 
 
 class OllamaDecoder(StreamDecoder[OllamaProfile]):
-    """Lines of one answer -> events; raises ``LMError`` for an error on a line and for an end without ``done``."""
+    """Lines of one reply -> events. Raises ``LMError`` for an error in a line and for an end without ``done``."""
 
     def __init__(self, sent: EncodedRequest, target: Target[OllamaProfile]) -> None:
         super().__init__(sent, target)
-        self._choice = ChoiceEvents(0, calls_last=True)  # decode() puts them behind the text, wherever they came
+        self._choice = ChoiceEvents(
+            0, calls_last=True
+        )  # decode() puts calls after the text, at any position in the stream
         self._body: JsonObject = {}
         self._message: JsonObject = {}
-        self._thought: list[str] = []  # not told as a part yet
+        self._reasoning: list[str] = []  # not in a part yet
         self._texts: dict[str, list[str]] = {}
         self._lists: dict[str, list[JsonValue]] = {}
         self._logprobs: list[JsonValue] = []
@@ -69,27 +71,29 @@ class OllamaDecoder(StreamDecoder[OllamaProfile]):
                 self._lists.setdefault(name, []).extend(value)
             elif value is not None:
                 self._message[name] = value
-        yield from self._read_thinking(string_of(message, "thinking") or "")
+        yield from self._read_reasoning(string_of(message, "thinking") or "")
         yield from self._read_text(string_of(message, "content") or "")
         for wire in objects_of(message.get("tool_calls")):
             yield from self._read_call(wire)
 
-    def _read_thinking(self, piece: str) -> Iterator[StreamEvent]:
-        self._thought += [piece] if piece else []
-        yield from self._choice.emit_reasoning(piece)
+    def _read_reasoning(self, delta: str) -> Iterator[StreamEvent]:
+        self._reasoning += [delta] if delta else []
+        yield from self._choice.emit_reasoning(delta)
 
-    def _read_text(self, piece: str) -> Iterator[StreamEvent]:
-        yield from self._end_thought() if piece else ()
-        yield from self._choice.emit_text(piece)
+    def _read_text(self, delta: str) -> Iterator[StreamEvent]:
+        yield from self._end_reasoning() if delta else ()
+        yield from self._choice.emit_text(delta)
 
-    def _end_thought(self) -> Iterator[StreamEvent]:
-        if self._thought:
-            yield from self._choice.emit_part(ThinkingPart("".join(self._thought), provider=self.target.profile.family))
-            self._thought = []
+    def _end_reasoning(self) -> Iterator[StreamEvent]:
+        if self._reasoning:
+            yield from self._choice.emit_part(
+                ThinkingPart("".join(self._reasoning), provider=self.target.profile.family)
+            )
+            self._reasoning = []
 
     def _read_call(self, wire: JsonObject) -> Iterator[StreamEvent]:
-        """A call begins; it ends with the answer, as decode() will have numbered it."""
-        yield from self._end_thought()
+        """Start a call. It ends with the response, because decode() numbers the calls."""
+        yield from self._end_reasoning()
         call = decode_call(wire, self.sent.names, self.target.profile.family)
         yield from self._choice.start_call(self._assign_call_id(call.id), call.name)
         yield from self._choice.emit_arguments(call.raw_arguments or dumps(call.arguments))
@@ -100,9 +104,9 @@ class OllamaDecoder(StreamDecoder[OllamaProfile]):
     def _end(self) -> Iterator[StreamEvent]:
         if self._body.get("done") is not True:
             raise self._truncation_error()
-        body = self._whole()
+        body = self._joined_body()
         response = decode(body, self.sent, self.target)
-        yield from self._end_thought()
+        yield from self._end_reasoning()
         for call in response.choices[0].tool_calls:
             self._choice.end_call(call)
         yield from self._choice.end(len(response.choices[0].tool_calls))
@@ -110,7 +114,7 @@ class OllamaDecoder(StreamDecoder[OllamaProfile]):
             yield from self._choice.emit_part(part)
         yield from self._end_response(response, [self._choice])
 
-    def _whole(self) -> JsonObject:
-        texts: JsonObject = {name: "".join(pieces) for name, pieces in self._texts.items()}
+    def _joined_body(self) -> JsonObject:
+        texts: JsonObject = {name: "".join(deltas) for name, deltas in self._texts.items()}
         logprobs: JsonObject = {"logprobs": self._logprobs} if self._logprobs else {}
         return {**self._body, **logprobs, "message": {**self._message, **texts, **self._lists}}

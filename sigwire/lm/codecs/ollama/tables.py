@@ -1,4 +1,4 @@
-"""``/api/chat``: the hosts that speak it, and every option, finish reason, count and error, by the wire's name."""
+"""``/api/chat``: its hosts, and every option, finish reason, count and error, by its name on the wire."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ TOOL_SCHEMA = SchemaRules(
     recursion="open",
     root="object",
 )
-"""What the server passes on to a model's template; it discards everything else."""
+"""The keywords that the server passes to a model's template; it ignores all others."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OllamaProfile(WireProfile):
-    """How one host speaks ``/api/chat``. The defaults are a server on one's own machine.
+    """How one host varies ``/api/chat``. The defaults are a local server.
 
-    ``names``: a template takes any name; these are the characters that all of them get right. ``defaults``: fields of
-    every request, under the caller's options. ``asks_for_window``: whether the host opens a small context window unless a
-    request asks for a larger one. ``enforces_format``: whether the answer is held to ``format``.
-    ``efforts``: the words for thinking, weakest first.
+    ``names``: the characters that every template reproduces. ``defaults``: fields of every request; the caller's options
+    replace them. ``asks_for_window``: whether the host opens a small context window unless a request asks for a larger
+    one. ``enforces_format``: whether the host constrains the model to ``format``. ``efforts``: names of reasoning
+    efforts, weakest first.
     """
 
     family: str = "ollama"
@@ -70,28 +70,28 @@ OLLAMA = OllamaProfile()
 OLLAMA_CLOUD = OllamaProfile(asks_for_window=False, enforces_format=False)
 
 
-# --- tables ------------------------------------------------------------------------------------------------
+# --- tables
 
 
-def _as_list(stop: JsonValue) -> JsonValue:
+def _to_list(stop: JsonValue) -> JsonValue:
     return [stop] if isinstance(stop, str) else stop
 
 
 OPTIONS: OptionTable = {
-    "cache": Skip(),  # the server reuses the prefix it has computed by itself
+    "cache": Skip(),  # the server always reuses a computed prefix
     "frequency_penalty": Place("options.frequency_penalty"),
     "keep_alive": Place("keep_alive"),
     "logprobs": Place("logprobs"),
     "max_tokens": Place("options.num_predict"),
     "min_p": Place("options.min_p"),
-    "n": Skip(),  # one answer at a time; the client asks again
+    "n": Skip(),  # a reply has one choice; the client sends the request several times
     "num_ctx": Place("options.num_ctx"),
     "presence_penalty": Place("options.presence_penalty"),
     "reasoning": Skip(),
     "repeat_penalty": Place("options.repeat_penalty"),
     "seed": Place("options.seed"),
     "shift": Place("shift"),
-    "stop": Place("options.stop", _as_list),
+    "stop": Place("options.stop", _to_list),
     "temperature": Place("options.temperature"),
     "top_k": Place("options.top_k"),
     "top_logprobs": Place("top_logprobs"),
@@ -102,7 +102,7 @@ OPTIONS: OptionTable = {
 FINISH_REASONS: Mapping[str, FinishReason] = {"stop": "stop", "length": "length", "load": "stop", "unload": "stop"}
 
 USAGE: Mapping[str, str | tuple[str, ...]] = {"input_tokens": "prompt_eval_count", "output_tokens": "eval_count"}
-"""A count of zero is left out by the server, so what is missing is unknown. Cached tokens are never told."""
+"""The server omits a count of zero, so a missing count is unknown. It has no count of cached tokens."""
 
 THINK: Mapping[str, JsonValue] = {**{effort: effort for effort in EFFORTS}, "off": False}
 
@@ -117,23 +117,23 @@ ERRORS: tuple[ErrorRule, ...] = (
     ErrorRule(
         LMInvalidRequestError,
         texts=("does not support tools",),
-        hint="Use a model that has tools: `ollama show {model}` lists what one can do.",
+        hint="Use a model with tools: `ollama show {model}` lists the capabilities of a model.",
     ),
     ErrorRule(
         LMInvalidRequestError,
         texts=("does not support thinking",),
-        hint="Leave out the option reasoning, or use a model that thinks.",
+        hint="Leave out the option reasoning, or use a model that reasons.",
     ),
     ErrorRule(
         LMInvalidRequestError,
         frozenset({404}),
         texts=("page not found",),
-        hint="Check the address: an Ollama server of today has /api/chat there, and its base URL does not end in /v1.",
+        hint="Check the address: a current Ollama server has /api/chat, and its base URL does not end in /v1.",
     ),
     ErrorRule(
         LMUnsupportedModelError,
         frozenset({404}),
-        hint="Get it with `ollama pull {model}`, or use one that `ollama list` shows.",
+        hint="Download it with `ollama pull {model}`, or use a model that `ollama list` shows.",
     ),
     ErrorRule(
         LMAuthenticationError,

@@ -1,4 +1,4 @@
-"""``/api/chat``: body -> Request, for fakes and conformance: what ``encoding`` wrote is read back."""
+"""``/api/chat``: body -> Request, the opposite of ``encoding``, for tests."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from tests.lm.codecs.reading import read_error_text
 __all__ = ["read_request"]
 
 
-def read_request(body: JsonObject, dialect: OllamaProfile = OLLAMA) -> Request:
-    """The request that this body is the encoding of. What is not modelled stays in opaque parts and ``extra_body``."""
+def read_request(body: JsonObject, profile: OllamaProfile = OLLAMA) -> Request:
+    """Return the request of a body. Unknown data become opaque parts and ``extra_body``."""
     known = {"model", "messages", "stream", "tools", "format"}
     rest: JsonObject = {
         name: value
         for name, value in body.items()
-        if name not in known and dialect.defaults.get(name, _ABSENT) != value
+        if name not in known and profile.defaults.get(name, _ABSENT) != value
     }
     return Request(
-        tuple(_read_messages(objects_of(body.get("messages")), dialect)),
+        tuple(_read_messages(objects_of(body.get("messages")), profile)),
         objects_of(body.get("tools")),
         None,
         None,
         _read_format(body.get("format")),
-        _read_options(rest, dialect),
+        _read_options(rest, profile),
     )
 
 
@@ -45,13 +45,13 @@ def _read_format(wire: JsonValue) -> ResponseFormat | None:
     return ResponseFormat() if wire == "json" else None
 
 
-def _read_options(rest: JsonObject, dialect: OllamaProfile) -> JsonObject:
+def _read_options(rest: JsonObject, profile: OllamaProfile) -> JsonObject:
     places = {option.path: name for name, option in OPTIONS.items() if isinstance(option, Place)}
     inner = rest.get("options")
     inner = inner if isinstance(inner, dict) else {}
     given = {**rest, **{f"options.{name}": value for name, value in inner.items()}}
     options: JsonObject = {places[path]: value for path, value in given.items() if path in places}
-    efforts = [effort for effort in dialect.efforts if THINK[effort] == rest.get("think", _ABSENT)]
+    efforts = [effort for effort in profile.efforts if THINK[effort] == rest.get("think", _ABSENT)]
     if efforts:
         options["reasoning"] = efforts[0]
     extra = without(rest, {*places, "options", *(["think"] if efforts else [])})
@@ -63,7 +63,7 @@ def _read_options(rest: JsonObject, dialect: OllamaProfile) -> JsonObject:
 _ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
 
-def _read_messages(wires: Iterable[JsonObject], dialect: OllamaProfile) -> list[Message]:
+def _read_messages(wires: Iterable[JsonObject], profile: OllamaProfile) -> list[Message]:
     messages: list[Message] = []
     waiting: list[ToolCall] = []
     for wire in wires:
@@ -74,15 +74,15 @@ def _read_messages(wires: Iterable[JsonObject], dialect: OllamaProfile) -> list[
             messages[len(messages) - bool(together) :] = [Message.tool(*together, result)]
             continue
         taken = [call.id for message in messages for call in message.tool_calls]
-        calls = number_calls(decode_calls(wire, NameMap((), dialect.names), dialect.family), taken)
+        calls = number_calls(decode_calls(wire, NameMap((), profile.names), profile.family), taken)
         waiting = list(calls) or waiting
-        parts = (*decode_text(wire, dialect.family), *calls, *decode_extras(wire, dialect.family))
+        parts = (*decode_text(wire, profile.family), *calls, *decode_extras(wire, profile.family))
         messages.append(Message(_ROLES.get(role, "user"), parts))
     return messages
 
 
 def _read_result(wire: JsonObject, waiting: list[ToolCall]) -> ToolResult:
-    """A result belongs to the call with its id, else to the first open one of its tool, else to the first open one."""
+    """Pair a result with the call of its id, else with the first open call of its tool, else with the first open call."""
     call_id, name = string_of(wire, "tool_call_id"), string_of(wire, "tool_name")
     fitting = ([c for c in waiting if c.id == call_id], [c for c in waiting if c.name == name], waiting)
     call = next((calls[0] for calls in fitting if calls), None)

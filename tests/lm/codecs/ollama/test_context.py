@@ -1,4 +1,4 @@
-"""Ollama's context window: asked for where a prompt needs it, and a prompt that was cut is told of."""
+"""Ollama's context window: requested for long prompts; a truncated prompt gets a warning."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ WINDOWS: dict[str, tuple[Request, Target[ollama.OllamaProfile], int | None]] = {
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-def test_windows(name: str) -> None:
+def test_window_for_returns_the_window_of_a_request(name: str) -> None:
     request, target, expected = WINDOWS[name]
     assert window(request, target) == expected
 
 
 @given(st.text(max_size=50), st.integers(0, 400))
-def test_a_window_holds_the_text_and_changes_seldom(text: str, times: int) -> None:
+def test_window_fits_the_text_and_changes_seldom(text: str, times: int) -> None:
     tokens = len((text * times).encode("utf-8", "replace")) // 3
     chosen = window(asked(text * times))
     assert chosen is None or (isinstance(chosen, int) and chosen > tokens and chosen.bit_count() == 1)
@@ -78,9 +78,7 @@ READ: list[tuple[int, int | None, list[str]]] = [
 
 
 @pytest.mark.parametrize(("size", "read", "warned"), READ)
-def test_row_75_a_server_that_reads_far_less_than_it_was_sent_is_told_of(
-    size: int, read: int | None, warned: list[str]
-) -> None:
+def test_row_75_truncated_prompt_gets_a_warning(size: int, read: int | None, warned: list[str]) -> None:
     sent = ollama.encode(asked("a" * size), TARGET)
     response = ollama.decode(reply(read), sent, TARGET)
     assert [warning.feature for warning in response.warnings] == warned

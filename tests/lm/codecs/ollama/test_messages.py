@@ -1,4 +1,4 @@
-"""Ollama: what is said, and how it is written, both ways."""
+"""Ollama: messages, encoded and read back."""
 
 from __future__ import annotations
 
@@ -133,28 +133,28 @@ CONVERSATIONS: dict[str, tuple[tuple[Message, ...], list[JsonObject]]] = {
 
 
 @pytest.mark.parametrize(("messages", "wire"), CONVERSATIONS.values(), ids=CONVERSATIONS)
-def test_messages_are_written_and_read_back(messages: tuple[Message, ...], wire: list[JsonObject]) -> None:
+def test_messages_are_encoded_and_read_back(messages: tuple[Message, ...], wire: list[JsonObject]) -> None:
     sent = encoded(Request(messages))
     assert sent.body == body(*wire)
     assert sent.warnings == ()
     assert read_request(sent.body) == Request(messages)
 
 
-def one_way(*messages: Message, to: Target[OllamaProfile] | None = None) -> tuple[JsonValue, list[str]]:
+def encoded_messages(*messages: Message, to: Target[OllamaProfile] | None = None) -> tuple[JsonValue, list[str]]:
     sent = encoded(Request(messages), to)
     return sent.body["messages"], features(sent.warnings)
 
 
-def test_row_7_a_second_system_turn_joins_the_first() -> None:
-    wire, warned = one_way(Message.system("S"), ASKED, Message.system("T"))
+def test_row_7_second_system_turn_is_joined_to_the_first() -> None:
+    wire, warned = encoded_messages(Message.system("S"), ASKED, Message.system("T"))
     assert wire == [{"role": "system", "content": "S\n\nT"}, WIRE_ASKED]
     assert warned == ["system"]
 
 
-def test_row_9_an_image_by_url_is_refused_and_one_inside_a_url_is_sent() -> None:
+def test_row_9_image_by_url_is_refused_and_a_data_url_is_sent() -> None:
     with pytest.raises(UnsupportedFeature, match=r"ollama/m has no place for an image by URL\. Download it"):
         encoded(Request((Message("user", (ImagePart(url="https://x/a.png"),)),)))
-    wire, warned = one_way(Message("user", (ImagePart(url="data:image/png;base64,iVBO"),)))
+    wire, warned = encoded_messages(Message("user", (ImagePart(url="data:image/png;base64,iVBO"),)))
     assert wire == [{"role": "user", "content": "", "images": ["iVBO"]}]
     assert warned == []
 
@@ -165,14 +165,14 @@ def test_row_11_audio_is_refused() -> None:
 
 
 @pytest.mark.parametrize("part", [FilePart(data="JVBE", media_type="application/pdf"), FilePart(url="https://x/a.pdf")])
-def test_row_12_a_pdf_is_refused(part: FilePart) -> None:
+def test_row_12_pdf_is_refused(part: FilePart) -> None:
     with pytest.raises(UnsupportedFeature, match="documents that are not text"):
         encoded(Request((Message("user", (part,)),)))
 
 
-def test_row_12_a_text_document_is_a_paragraph_of_the_text() -> None:
+def test_row_12_text_document_is_a_paragraph_of_the_text() -> None:
     note = FilePart(data="aGk=", filename="a.txt", media_type="text/plain")
-    wire, _ = one_way(Message("user", (TextPart("Read"), TextPart(" this:"), note, PNG, TextPart("Well?"))))
+    wire, _ = encoded_messages(Message("user", (TextPart("Read"), TextPart(" this:"), note, PNG, TextPart("Well?"))))
     assert wire == [{"role": "user", "content": "Read this:\n\na.txt:\nhi\n\nWell?", "images": ["iVBO"]}]
 
 
@@ -209,18 +209,18 @@ REPLAYS: dict[str, tuple[tuple[Part, ...], JsonObject, list[str]]] = {
 
 
 @pytest.mark.parametrize(("parts", "wire", "warned"), REPLAYS.values(), ids=REPLAYS)
-def test_what_an_assistant_turn_sends_back(parts: tuple[Part, ...], wire: JsonObject, warned: list[str]) -> None:
-    messages, told = one_way(ASKED, Message("assistant", parts))
+def test_assistant_turn_is_sent_again(parts: tuple[Part, ...], wire: JsonObject, warned: list[str]) -> None:
+    messages, told = encoded_messages(ASKED, Message("assistant", parts))
     assert isinstance(messages, list)
     assert messages[1] == wire
     assert told == warned
 
 
-def test_row_21_an_image_in_a_result_follows_all_results_in_a_user_turn() -> None:
+def test_row_21_image_of_a_result_follows_all_results_in_a_user_turn() -> None:
     results = Message.tool(
         ToolResult("call_ab12cd34", "f", "see", media=(PNG,)), ToolResult("call_ef56gh78", "f", "ok")
     )
-    wire, warned = one_way(ASKED, Message.assistant(tool_calls=[CALL, SECOND]), results)
+    wire, warned = encoded_messages(ASKED, Message.assistant(tool_calls=[CALL, SECOND]), results)
     assert wire == [
         WIRE_ASKED,
         {"role": "assistant", "content": "", "tool_calls": [WIRE_CALL, WIRE_SECOND]},
@@ -231,8 +231,8 @@ def test_row_21_an_image_in_a_result_follows_all_results_in_a_user_turn() -> Non
     assert warned == ["result_media"]
 
 
-def test_row_22_an_unanswered_call_gets_an_error_result() -> None:
-    wire, warned = one_way(ASKED, Message.assistant(tool_calls=[CALL]), Message.user("never mind"))
+def test_row_22_unanswered_call_gets_an_error_result() -> None:
+    wire, warned = encoded_messages(ASKED, Message.assistant(tool_calls=[CALL]), Message.user("never mind"))
     assert wire == [
         WIRE_ASKED,
         ASSISTANT,
@@ -242,24 +242,24 @@ def test_row_22_an_unanswered_call_gets_an_error_result() -> None:
     assert warned == ["tool_results"]
 
 
-def test_a_result_that_is_json_is_sent_as_compact_text() -> None:
+def test_json_result_is_sent_as_compact_text() -> None:
     result = ToolResult("call_ab12cd34", "f", {"é": [1]})
-    wire, _ = one_way(ASKED, Message.assistant(tool_calls=[CALL]), Message.tool(result))
+    wire, _ = encoded_messages(ASKED, Message.assistant(tool_calls=[CALL]), Message.tool(result))
     assert isinstance(wire, list)
     assert wire[2] == answered("f", '{"é":[1]}')
 
 
-def test_a_turn_in_which_nothing_was_said_is_not_sent() -> None:
-    wire, _ = one_way(ASKED, Message("assistant", (TextPart(""),)), Message.user("r"))
+def test_empty_turn_is_not_sent() -> None:
+    wire, _ = encoded_messages(ASKED, Message("assistant", (TextPart(""),)), Message.user("r"))
     assert wire == [WIRE_ASKED, {"role": "user", "content": "r"}]
 
 
-def test_an_opaque_item_of_ours_that_is_no_object_is_refused() -> None:
+def test_opaque_item_is_refused_when_its_data_are_no_object() -> None:
     with pytest.raises(UnsupportedFeature, match="no place for an opaque item"):
         encoded(Request((Message("user", (OpaquePart("ollama", [1]),)),)))
 
 
-def test_results_without_ids_are_read_by_name_and_then_by_order() -> None:
+def test_reader_pairs_results_without_ids_by_name_then_by_order() -> None:
     def called(name: str) -> JsonObject:
         return {"function": {"name": name, "arguments": {}}}
 

@@ -1,4 +1,4 @@
-"""Ollama: output in a form, sampling, reasoning and the other options."""
+"""Ollama: output formats, sampling, reasoning and other options."""
 
 from __future__ import annotations
 
@@ -90,42 +90,44 @@ ONE_WAY: dict[str, tuple[Target[OllamaProfile], JsonObject, JsonObject, list[str
 
 
 @pytest.mark.parametrize(("to", "options", "fields", "warned"), (FIELDS | ONE_WAY).values(), ids=FIELDS | ONE_WAY)
-def test_options(to: Target[OllamaProfile], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
+def test_encode_places_options(
+    to: Target[OllamaProfile], options: JsonObject, fields: JsonObject, warned: list[str]
+) -> None:
     sent = encoded(Request((ASKED,), options=options), to)
     assert sent.body == body(WIRE_ASKED) | fields
     assert features(sent.warnings) == warned
 
 
 @pytest.mark.parametrize(("options", "fields"), [(case[1], case[2]) for case in FIELDS.values()], ids=FIELDS)
-def test_options_are_read_back(options: JsonObject, fields: JsonObject) -> None:
+def test_reader_reads_options(options: JsonObject, fields: JsonObject) -> None:
     given: JsonObject = {name: value for name, value in options.items() if value is not None}
     assert read_request(body(WIRE_ASKED) | fields) == Request((ASKED,), options=given)
 
 
 @pytest.mark.parametrize("think", [True, "loud"])
-def test_thinking_asked_for_in_other_words_is_kept(think: JsonValue) -> None:
+def test_reader_keeps_unknown_think_values(think: JsonValue) -> None:
     assert read_request(body(WIRE_ASKED, think=think)).options == {"extra_body": {"think": think}}
 
 
-def test_row_43_it_is_asked_as_often_as_choices_are_wanted() -> None:
+def test_row_43_encode_repeats_the_request_for_each_choice() -> None:
     assert encoded(Request((ASKED,), options={"n": 2})).repeat == 2
     assert encoded(Request((ASKED,))).repeat == 1
 
 
 @pytest.mark.parametrize("option", ["user", "metadata", "service_tier", "temprature"])
-def test_an_option_without_a_place_is_refused(option: str) -> None:
+def test_unknown_option_is_refused(option: str) -> None:
     with pytest.raises(UnsupportedOption, match=f"no option {option!r}.*extra_body") as caught:
         encoded(Request((ASKED,), options={option: "x"}))
     assert caught.value.option == option
 
 
-def test_row_45_an_effort_for_a_model_that_does_not_think_is_refused() -> None:
+def test_row_45_effort_is_refused_when_the_model_does_not_reason() -> None:
     with pytest.raises(UnsupportedFeature, match="no place for reasoning effort 'high'"):
         encoded(Request((ASKED,), options={"reasoning": "high"}), target(thinking="none"))
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, {"type": "array", "items": {"$ref": "#/$defs/A"}, "$defs": {"A": SCHEMA}}])
-def test_row_34_structured_output_and_row_35_without_its_name(schema: JsonObject) -> None:
+def test_row_34_encode_sends_the_schema_and_row_35_no_name(schema: JsonObject) -> None:
     request = Request((ASKED,), response_format=ResponseFormat(schema))
     sent = encoded(request)
     assert sent.body == body(WIRE_ASKED, format=schema)
@@ -135,14 +137,14 @@ def test_row_34_structured_output_and_row_35_without_its_name(schema: JsonObject
     assert encoded(named).body == sent.body
 
 
-def test_any_object_is_asked_for_without_a_schema() -> None:
+def test_response_format_without_a_schema_is_json_mode() -> None:
     request = Request((ASKED,), response_format=ResponseFormat())
     sent = encoded(request)
     assert sent.body == body(WIRE_ASKED, format="json")
     assert read_request(sent.body) == request
 
 
-def test_row_36_a_host_that_does_not_hold_the_model_to_a_schema_is_warned_of() -> None:
+def test_row_36_schema_gets_a_warning_when_the_host_does_not_enforce_schemas() -> None:
     sent = encoded(Request((ASKED,), response_format=ResponseFormat(SCHEMA)), target(OLLAMA_CLOUD))
     assert sent.body == body(WIRE_ASKED, format=SCHEMA)
     assert features(sent.warnings) == ["response_format"]
@@ -156,7 +158,7 @@ def test_row_36_a_host_that_does_not_hold_the_model_to_a_schema_is_warned_of() -
         (Capabilities(), ResponseFormat(), "Reply with only a JSON object.", {}),
     ],
 )
-def test_row_36_structured_output_that_is_missing_is_asked_for_in_words(
+def test_row_36_prompt_asks_for_the_format_when_the_host_has_no_structured_output(
     able: Capabilities, wanted: ResponseFormat, words: str, fields: JsonObject
 ) -> None:
     sent = encoded(Request((Message.system("S"), ASKED), response_format=wanted), target(able=able))
@@ -166,7 +168,7 @@ def test_row_36_structured_output_that_is_missing_is_asked_for_in_words(
     assert alone.body == body({"role": "system", "content": words}, WIRE_ASKED, **fields)
 
 
-def test_row_37_beside_tools_the_schema_is_asked_for_in_words_and_without_them_by_format() -> None:
+def test_row_37_schema_is_in_the_prompt_with_tools_and_in_format_without_tools() -> None:
     request = Request((ASKED,), (TOOL,), response_format=ResponseFormat(SCHEMA))
     sent = encoded(request)
     assert sent.body == body({"role": "system", "content": IN_WORDS}, WIRE_ASKED, tools=[TOOL])
@@ -176,15 +178,15 @@ def test_row_37_beside_tools_the_schema_is_asked_for_in_words_and_without_them_b
     assert last.warnings == ()
 
 
-def test_row_1_the_path_is_under_the_host() -> None:
+def test_row_1_path_is_api_chat() -> None:
     assert encoded(Request((ASKED,))).path == "/api/chat"
 
 
-def test_row_64_whether_to_stream_is_always_said() -> None:
+def test_row_64_stream_field_is_always_sent() -> None:
     assert encoded(Request((ASKED,))).body["stream"] is False
     assert encoded(Request((ASKED,)), stream=True).body == body(WIRE_ASKED, stream=True)
 
 
-def test_row_75_a_prompt_that_is_too_long_shall_be_an_error_and_not_cut_silently() -> None:
+def test_row_75_encode_disables_silent_truncation() -> None:
     sent = encoded(Request((ASKED,)))
     assert (sent.body["truncate"], sent.body["shift"]) == (False, False)

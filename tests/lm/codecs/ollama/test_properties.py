@@ -1,4 +1,4 @@
-"""Ollama: what holds for any request and any answer."""
+"""Ollama: properties of any request and any reply."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ requests = requests_of(
 
 
 @given(requests)
-def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request) -> None:
+def test_any_request_is_encoded_or_the_error_names_the_feature(request: Request) -> None:
     sent = attempt(ollama, request, target())
     if isinstance(sent, str):
         refused = ("no place for", "no option 'service_tier'", "An image needs", "cannot hold")
@@ -55,7 +55,7 @@ def test_any_request_encodes_or_fails_naming_what_has_no_place(request: Request)
 
 
 @given(requests)
-def test_every_call_is_answered_at_once_and_in_order(request: Request) -> None:
+def test_every_call_has_its_result_at_once_and_in_order(request: Request) -> None:
     sent = attempt(ollama, replace(request, options={}), target())
     if isinstance(sent, str):
         return
@@ -74,7 +74,7 @@ def test_every_call_is_answered_at_once_and_in_order(request: Request) -> None:
 
 
 @given(requests)
-def test_what_was_written_is_read_and_written_the_same(request: Request) -> None:
+def test_encoded_request_is_read_and_encoded_equally(request: Request) -> None:
     sent = attempt(ollama, replace(request, options={}, response_format=None, tools=()), target())
     if not isinstance(sent, str):
         assert ollama.encode(read_request(sent.body), target()).body == sent.body
@@ -109,9 +109,9 @@ turns = st.builds(
 )
 
 
-def written_after(came: JsonObject) -> list[JsonValue]:
-    """The turns that are sent when this answer is part of the history."""
-    choice = decoded(answer(came)).choices[0]
+def turns_after(reply: JsonObject) -> list[JsonValue]:
+    """Return the turns of a request with this reply in its history."""
+    choice = decoded(answer(reply)).choices[0]
     stored = Message.from_json(json.loads(json.dumps(choice.message().to_json())))
     written = ollama.encode(Request((ASKED, stored)), target()).body["messages"]
     assert isinstance(written, list)
@@ -119,14 +119,14 @@ def written_after(came: JsonObject) -> list[JsonValue]:
 
 
 @given(turns)
-def test_an_answer_put_into_history_is_sent_as_it_came(came: JsonObject) -> None:
-    said_something = came != {"role": "assistant", "content": ""}
-    assert written_after(came) == ([came] if said_something else [])
+def test_response_in_history_is_sent_unchanged(reply: JsonObject) -> None:
+    said_something = reply != {"role": "assistant", "content": ""}
+    assert turns_after(reply) == ([reply] if said_something else [])
 
 
-def test_ten_turns_are_sent_as_they_came() -> None:
+def test_ten_turns_are_sent_unchanged() -> None:
     history: list[Message] = [ASKED]
-    came: list[JsonObject] = [WIRE_ASKED]
+    reply: list[JsonObject] = [WIRE_ASKED]
     for turn in range(10):
         named: JsonObject = {"id": f"call_{turn}abcdefg"} if turn % 2 else {}
         wire: JsonObject = {
@@ -136,10 +136,10 @@ def test_ten_turns_are_sent_as_they_came() -> None:
             "tool_calls": [{**named, "function": {"name": "f", "arguments": {"x": turn}}}],
         }
         sent = ollama.encode(Request(tuple(history)), target())
-        assert sent.body["messages"] == came
+        assert sent.body["messages"] == reply
         choice = ollama.decode(answer(wire), sent, target()).choices[0]
         history += [choice.message(), Message.tool(ToolResult(choice.tool_calls[0].id, "f", "ok"))]
         result_id: JsonObject = {"tool_call_id": named["id"]} if named else {}
-        came += [wire, {"role": "tool", "tool_name": "f", **result_id, "content": "ok"}]
+        reply += [wire, {"role": "tool", "tool_name": "f", **result_id, "content": "ok"}]
     assert len({call.id for message in history for call in message.tool_calls}) == 10
-    assert read_request(body(*came)).messages == tuple(history)
+    assert read_request(body(*reply)).messages == tuple(history)

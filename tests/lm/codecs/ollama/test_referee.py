@@ -1,4 +1,4 @@
-"""Ollama: the official client's types take what is written."""
+"""Ollama: the types of the official client accept the encoded requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.lm.codecs.ollama.test_tools import OFFERS
 from tests.lm.codecs.ollama.wire import ASKED, answer, decoded, encoded
 
 
-def test_the_official_client_knows_what_is_sent() -> None:
+def test_official_client_accepts_the_encoded_requests() -> None:
     theirs = pytest.importorskip("ollama", reason="the ollama package is not installed")
     for messages, _ in CONVERSATIONS.values():
         sent = encoded(Request(messages)).body
@@ -37,10 +37,10 @@ NOT_READ = {
     "row 60 cut inside a call": "their type takes an object only",
     "a picture": "their type takes no text for a picture in an answer",
 }
-"""Answers that the official client cannot read, each with the reason."""
+"""Replies that the official client cannot read, each with the reason."""
 
 
-def test_the_official_client_reads_the_same_answers() -> None:
+def test_official_client_decodes_the_same_responses() -> None:
     theirs = pytest.importorskip("ollama", reason="the ollama package is not installed")
     for name in REPLIES.keys() - NOT_READ.keys():
         wire = answer(*REPLIES[name][:2])

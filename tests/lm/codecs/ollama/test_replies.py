@@ -1,4 +1,4 @@
-"""Ollama: replies read, and put back into history."""
+"""Ollama: replies, decoded and sent again in history."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ REPLIES: dict[str, tuple[JsonObject, JsonValue, Choice]] = {
 
 
 @pytest.mark.parametrize("name", REPLIES)
-def test_replies(name: str) -> None:
+def test_decode_returns_the_choice_of_a_reply(name: str) -> None:
     message, reason, choice = REPLIES[name]
     wire = answer(message, reason)
     response = decoded(wire)
@@ -121,13 +121,13 @@ FINISHES = {
 }
 
 
-@pytest.mark.parametrize(("wire", "ours"), FINISHES.items(), ids=map(str, FINISHES))
-def test_finish_reasons(wire: tuple[JsonValue, str], ours: str) -> None:
+@pytest.mark.parametrize(("wire", "expected"), FINISHES.items(), ids=map(str, FINISHES))
+def test_decode_maps_finish_reasons(wire: tuple[JsonValue, str], expected: str) -> None:
     reason, text = wire
-    assert decoded(answer({"content": text}, reason)).choices[0].finish_reason == ours
+    assert decoded(answer({"content": text}, reason)).choices[0].finish_reason == expected
 
 
-def test_row_52_an_invented_id_does_not_repeat_one_of_the_conversation() -> None:
+def test_row_52_synthetic_call_id_is_not_in_the_conversation() -> None:
     history = (Message.assistant(tool_calls=[ToolCall("call_0", "f", {})]), Message.tool(ToolResult("call_0", "f", "")))
     calls = decoded(answer({"tool_calls": [{"function": {"name": "f"}}]}), *history).choices[0].tool_calls
     assert [call.id for call in calls] == ["call_1"]
@@ -148,10 +148,10 @@ def test_row_44_logprobs_are_kept_in_the_common_shape() -> None:
         pytest.param({"prompt_eval_count": None, "eval_count": None}, Usage(), id="row 63 none"),
     ],
 )
-def test_usage(counts: JsonObject, read: Usage) -> None:
+def test_decode_reads_usage(counts: JsonObject, read: Usage) -> None:
     assert decoded(answer({"content": "Hi"}, **counts)).usage == read
 
 
-def test_what_encode_warned_of_is_on_the_response() -> None:
+def test_response_has_the_warnings_of_encode() -> None:
     sent = encoded(Request((ASKED,), options={"n": 2}))
     assert features(ollama.decode(answer({"content": "Hi"}), sent, target()).warnings) == ["n"]

@@ -1,4 +1,4 @@
-"""Ollama's ``/api/chat``, streamed: whole transcripts, every kind of line, and the same answer as in one piece."""
+"""Ollama's ``/api/chat``, streamed: transcripts, every kind of line, and equality with replies that are not streamed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TARGET = Target("ollama", "m", OLLAMA)
 AT = "2026-11-20T00:00:00Z"
 
 
-# --- the wire's lines, written here by hand ------------------------------------------------------------------------
+# --- lines of the wire
 
 
 def line(content: str = "", **fields: Any) -> JsonObject:
@@ -56,7 +56,7 @@ TRANSCRIPT: list[JsonObject] = [
 ]
 
 
-def test_a_whole_transcript_is_told_line_by_line() -> None:
+def test_decoder_yields_the_events_of_a_transcript() -> None:
     events = told(ollama, TARGET, TRANSCRIPT)
     raw = events[-1].raw if isinstance(events[-1], ev.ResponseEnd) else None
     assert events == [
@@ -111,7 +111,7 @@ ANSWERS: dict[str, tuple[list[JsonObject], tuple[object, ...]]] = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_answers(name: str) -> None:
+def test_stream_gives_the_response_of_its_lines(name: str) -> None:
     lines, parts = ANSWERS[name]
     response = streamed(ollama, TARGET, [*lines, done()])
     (choice,) = response.choices
@@ -119,7 +119,7 @@ def test_answers(name: str) -> None:
     assert response == ollama.decode(response.raw, sent_to(ollama, TARGET), TARGET)
 
 
-def test_the_names_of_tools_are_the_callers_own_and_ids_are_new_in_the_conversation() -> None:
+def test_decoder_returns_the_callers_tool_names_and_new_call_ids() -> None:
     tool = Tool.from_schema("look up", "d", {"type": "object", "properties": {}})
     before = (Message.assistant(tool_calls=[ToolCall("call_0", "look up", {})]), Message.user("r"))
     request = Request((*ASKED.messages, *before), tools=(tool.spec,))
@@ -128,14 +128,14 @@ def test_the_names_of_tools_are_the_callers_own_and_ids_are_new_in_the_conversat
     assert ev.collect(events).choices[0].tool_calls == (ToolCall("call_1", "look up", {}),)
 
 
-def test_log_probabilities_are_one_behind_the_other() -> None:
+def test_logprobs_of_lines_are_concatenated() -> None:
     tokens: list[JsonValue] = [{"token": token, "logprob": -0.1} for token in "ab"]
     lines: list[JsonObject] = [{**line("a"), "logprobs": tokens[:1]}, {**line("b"), "logprobs": tokens[1:]}, done()]
     assert streamed(ollama, TARGET, lines).choices[0].logprobs == {"content": tokens}
 
 
 @pytest.mark.parametrize("count", range(len(TRANSCRIPT)))
-def test_row_68_a_stream_that_stops_before_it_is_done_was_cut_off(count: int) -> None:
+def test_row_68_stream_without_done_is_truncated(count: int) -> None:
     with pytest.raises(LMTransportError, match="stopped before the end") as caught:
         told(ollama, TARGET, TRANSCRIPT[:count])
     assert caught.value.retryable
@@ -149,24 +149,24 @@ FAULTS: list[tuple[str, type[LMError]]] = [
 
 
 @pytest.mark.parametrize(("message", "error"), FAULTS)
-def test_row_70_an_error_line_is_an_error_that_keeps_what_came(message: str, error: type[LMError]) -> None:
+def test_row_70_error_line_is_raised_with_the_partial_response(message: str, error: type[LMError]) -> None:
     with pytest.raises(error, match=message) as caught:
         told(ollama, TARGET, [*TRANSCRIPT[:4], {"error": message}])
     assert caught.value.partial.choices[0].parts == (THOUGHT, TextPart("Hi"))
 
 
-def test_row_69_a_reply_in_one_piece_or_in_an_array_is_the_same_answer() -> None:
+def test_row_69_body_or_array_gives_the_same_response_as_lines() -> None:
     whole: JsonObject = {**done(), "message": {"role": "assistant", "content": "Hi"}}
     assert streamed(ollama, TARGET, [whole]) == ollama.decode(whole, sent_to(ollama, TARGET), TARGET)
     assert streamed(ollama, TARGET, [[*TRANSCRIPT]]) == streamed(ollama, TARGET, TRANSCRIPT)
 
 
-def test_words_in_place_of_lines_are_an_error_that_shows_them() -> None:
+def test_text_instead_of_a_line_is_an_error_with_that_text() -> None:
     with pytest.raises(LMServerError, match="Bad gateway"):
         told(ollama, TARGET, ["<html><title>Bad gateway</title></html>"])
 
 
-# --- properties -----------------------------------------------------------------------------------------------------
+# --- properties
 
 some = st.text(min_size=1, max_size=12)
 objects = st.dictionaries(some, st.integers() | some | st.none(), max_size=3)
@@ -188,7 +188,7 @@ bodies = st.fixed_dictionaries(
 
 @st.composite
 def in_lines(draw: st.DrawFn, body: dict[str, Any]) -> list[JsonObject]:
-    """The body as the server would stream it: by a writer that knows nothing of the decoder."""
+    """Draw the lines that the server would stream for a body, independent of the decoder."""
     message: dict[str, Any] = body["message"]
     told_first = {name: message[name] for name in ("images", "mood") if name in message}
     lines = [line(**told_first)] if told_first else []
@@ -202,7 +202,7 @@ def in_lines(draw: st.DrawFn, body: dict[str, Any]) -> list[JsonObject]:
 
 
 @given(st.data(), bodies)
-def test_a_streamed_answer_is_the_same_as_in_one_piece(data: st.DataObject, body: dict[str, Any]) -> None:
+def test_stream_gives_the_same_response_as_its_body(data: st.DataObject, body: dict[str, Any]) -> None:
     came = streamed(ollama, TARGET, data.draw(in_lines(body)))
     whole = ollama.decode(body, sent_to(ollama, TARGET), TARGET)
     assert came.choices[0].message() == whole.choices[0].message()
@@ -210,12 +210,12 @@ def test_a_streamed_answer_is_the_same_as_in_one_piece(data: st.DataObject, body
         whole.choices[0].finish_reason, whole.choices[0].logprobs,
     )  # fmt: skip
     assert (came.usage, came.model, came.warnings) == (whole.usage, whole.model, whole.warnings)
-    assert without_nothing(came.raw) == without_nothing(body)
+    assert without_empty_fields(came.raw) == without_empty_fields(body)
     assert came == ollama.decode(came.raw, sent_to(ollama, TARGET), TARGET)
 
 
-def without_nothing(body: Any) -> dict[str, Any]:
-    """What a line can leave out and a body has, or the other way round: fields in which nothing is said."""
+def without_empty_fields(body: Any) -> dict[str, Any]:
+    """Remove empty fields: either of a line and a body may omit these."""
     return {**body, "message": {name: value for name, value in body["message"].items() if value}}
 
 
@@ -226,15 +226,15 @@ WORDS = (
 
 
 @given(hostile(WORDS))
-def test_whatever_comes_only_our_errors_come_out(events: list[Any]) -> None:
+def test_any_events_give_a_response_or_an_lm_error(events: list[Any]) -> None:
     only_our_errors(ollama, TARGET, events)
 
 
 @given(st.lists(st.sampled_from([*TRANSCRIPT, {"error": "no"}]), max_size=10))
-def test_lines_in_any_order_give_only_our_errors(events: list[JsonObject]) -> None:
+def test_lines_in_any_order_give_a_response_or_an_lm_error(events: list[JsonObject]) -> None:
     only_our_errors(ollama, TARGET, events)
 
 
 @given(damaged(TRANSCRIPT))
-def test_a_damaged_stream_gives_only_our_errors(events: list[Any]) -> None:
+def test_damaged_stream_gives_a_response_or_an_lm_error(events: list[Any]) -> None:
     only_our_errors(ollama, TARGET, events)

@@ -1,4 +1,4 @@
-"""Ollama: tools offered, chosen and written, and what their schemas may hold."""
+"""Ollama: offered tools, choices and schemas of tools."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ OFFERS: dict[str, tuple[Request, JsonObject, list[str]]] = {
 
 
 @pytest.mark.parametrize(("request_", "fields", "warned"), OFFERS.values(), ids=OFFERS)
-def test_tools_and_choices(request_: Request, fields: JsonObject, warned: list[str]) -> None:
+def test_encode_sends_tools_and_choices(request_: Request, fields: JsonObject, warned: list[str]) -> None:
     sent = encoded(replace(request_, messages=(ASKED,)))
     assert sent.body == body(WIRE_ASKED, **fields)
     assert features(sent.warnings) == warned
 
 
-def test_tools_are_read_back() -> None:
+def test_reader_reads_tools() -> None:
     request = Request((ASKED,), (TOOL, NOTHING))
     assert read_request(encoded(request).body) == request
 
@@ -72,7 +72,7 @@ def with_name(name: str) -> JsonObject:
     return {"type": "function", "function": {"name": name, "parameters": SCHEMA}}
 
 
-def test_row_26_a_dotted_name_is_sent_as_it_is_and_another_is_mapped_and_mapped_back() -> None:
+def test_row_26_dotted_name_is_unchanged_and_an_invalid_name_is_mapped_both_ways() -> None:
     dotted, strange = "shop.orders", "shop/orders äöü"
     tools = [with_name(name) for name in (dotted, strange)]
     sent = encoded(Request((ASKED,), tuple(tools)))
@@ -84,7 +84,7 @@ def test_row_26_a_dotted_name_is_sent_as_it_is_and_another_is_mapped_and_mapped_
     assert ollama.decode(reply, sent, target()).choices[0].tool_calls[0].name == strange
 
 
-def test_row_49_web_search_is_refused_with_where_to_find_it() -> None:
+def test_row_49_web_search_is_refused_with_an_alternative() -> None:
     search: JsonObject = {"type": "web_search", "web_search": {}}
     with pytest.raises(UnsupportedFeature, match=r"ollama/m has no place for built-in tools.*Responses API"):
         encoded(Request((ASKED,), (search,)))
@@ -134,7 +134,7 @@ SCHEMAS: dict[str, tuple[JsonObject, JsonObject, list[str]]] = {
 
 
 @pytest.mark.parametrize(("schema", "compiled", "warned"), SCHEMAS.values(), ids=SCHEMAS)
-def test_a_schema_is_sent_in_the_keywords_the_server_keeps(
+def test_tool_schema_has_only_keywords_of_the_server(
     schema: JsonObject, compiled: JsonObject, warned: list[str]
 ) -> None:
     tool: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", **schema}}}
@@ -142,11 +142,11 @@ def test_a_schema_is_sent_in_the_keywords_the_server_keeps(
     function: JsonObject = {"name": "f", "parameters": {"type": "object", **compiled}}
     assert sent.body == body(WIRE_ASKED, tools=[{"type": "function", "function": function}])
     assert features(sent.warnings) == warned
-    # What is not sent has lost nothing.
+    # Without tools in the request, no warning is due.
     assert encoded(Request((ASKED,), (tool,), ToolChoice.NONE)).warnings == ()
 
 
-def test_a_tool_whose_arguments_are_a_union_is_refused() -> None:
+def test_tool_with_a_union_of_arguments_is_refused() -> None:
     union: JsonObject = {"anyOf": [SCHEMA, EMPTY]}
     tool: JsonObject = {"type": "function", "function": {"name": "f", "parameters": union}}
     with pytest.raises(UnsupportedFeature, match=r"tool 'f'.*the root must be an object"):

@@ -1,4 +1,4 @@
-"""Ollama, row by row: what the tests of this wire share, values beside how they are written.
+"""Ollama, row by row: values and their encodings, for the tests of this wire.
 
 A test id names its row of the checklist of the wire: its number and the behaviour.
 """
@@ -34,8 +34,8 @@ WIRE_ASKED: JsonObject = {"role": "user", "content": "q"}
 ASSISTANT: JsonObject = {"role": "assistant", "content": "", "tool_calls": [WIRE_CALL]}
 
 
-def target(dialect: OllamaProfile = OLLAMA, *, able: Capabilities = ABLE, **facts: Any) -> Target[OllamaProfile]:
-    return Target("ollama", "m", dialect, able, ModelFacts(**facts))
+def target(profile: OllamaProfile = OLLAMA, *, able: Capabilities = ABLE, **facts: Any) -> Target[OllamaProfile]:
+    return Target("ollama", "m", profile, able, ModelFacts(**facts))
 
 
 def encoded(request: Request, to: Target[OllamaProfile] | None = None, *, stream: bool = False) -> EncodedRequest:
