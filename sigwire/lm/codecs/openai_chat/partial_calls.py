@@ -53,7 +53,7 @@ class PartialCall:
             self.deltas.append(dumps(given))
         self._fields |= {name: value for name, value in fragment.items() if name not in _MODELLED and value is not None}
 
-    def accepts(self, fragment: JsonObject) -> bool:
+    def can_add(self, fragment: JsonObject) -> bool:
         """Return True if the fragment can continue this call."""
         function = _function_of(fragment)
         call_id, name, given = _id_of(fragment), string_of(function, "name"), function.get("arguments")
@@ -102,7 +102,7 @@ class PartialCalls:
         index = fragment.get("index")
         key = index if isinstance(index, int) else _id_of(fragment) or None
         call = self._last.get(key)
-        if call is None or not call.accepts(fragment):
+        if call is None or not call.can_add(fragment):
             before, call = call, PartialCall(len(self._calls))
             call.name = before.name if before is not None and not _function_of(fragment).get("name") else ""
             self._calls.append(call)

@@ -41,7 +41,7 @@ class PartialChoice:
         self._tags = ThinkTags() if profile.think_tags else None
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether the finish reason has arrived."""
         return bool(self._fields.get("finish_reason"))
 
@@ -239,7 +239,7 @@ class _DeltaMerger:
         name = self._fields.get(string_of(item, "type") or "")
         delta = item.get(name) if name else None
         deltas = [delta] if isinstance(delta, str) else []
-        if name and self._items and _continues(self._items[-1][0], item):
+        if name and self._items and _is_continuation(self._items[-1][0], item):
             last, before = self._items[-1]
             last.update({key: value for key, value in item.items() if key != name and value is not None})
             before.extend(deltas)
@@ -267,7 +267,7 @@ class _DeltaMerger:
         return {**item, name: "".join(deltas)} if name and deltas else item
 
 
-def _continues(last: JsonObject, item: JsonObject) -> bool:
+def _is_continuation(last: JsonObject, item: JsonObject) -> bool:
     """Return True if an object is a delta of the last one. A signature ends a block of reasoning."""
     same = all(None in (last.get(name), item.get(name)) or last[name] == item[name] for name in ("id", "index"))
     return same and last.get("type") == item.get("type") and not last.get("signature")

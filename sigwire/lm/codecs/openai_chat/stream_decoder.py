@@ -158,8 +158,8 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
         """Raise ``LMError`` if a choice or its finish reason is missing."""
         if isinstance(error := value_at(self._body, "x_groq.error"), str):
             raise self._failure({"error": error})
-        finished = self._has_usage or all(choice.finished for choice in self._choices.values())
-        if not self._choices or sorted(self._choices) != list(range(len(self._choices))) or not finished:
+        is_finished = self._has_usage or all(choice.is_finished for choice in self._choices.values())
+        if not self._choices or sorted(self._choices) != list(range(len(self._choices))) or not is_finished:
             raise self._truncation_error()
 
     def _end_calls(self, response: Response) -> Iterator[StreamEvent]:

@@ -12,7 +12,7 @@ from sigwire.core.messages import Message, OpaquePart, Part
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.tool import ToolResult
-from sigwire.lm.codecs.openai_responses.items import encode_messages, encode_result, is_text, marks_cache
+from sigwire.lm.codecs.openai_responses.items import encode_messages, encode_result, has_cache_mark, is_text
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, JSON_MODE, LOGPROBS, MARK, OPTIONS, SAMPLING
 from sigwire.lm.codecs.shared.history import normalize_history
@@ -115,7 +115,7 @@ def _cache_fields(request: Request, target: Target[ResponsesProfile]) -> JsonObj
     hints = request.options.get("cache")
     key = hints.get("key") if isinstance(hints, dict) else None
     fields: JsonObject = {} if key is None else {"prompt_cache_key": key}
-    if marks_cache(request, target):
+    if has_cache_mark(request, target):
         fields["prompt_cache_options"] = MARK
     return fields
 

@@ -21,7 +21,15 @@ from sigwire.lm.codecs.shared.options import unsupported_feature
 from sigwire.lm.codecs.shared.tools import provider_data
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of
 
-__all__ = ["encode_messages", "encode_part", "encode_result", "is_message", "is_text", "marks_cache", "split_message"]
+__all__ = [
+    "encode_messages",
+    "encode_part",
+    "encode_result",
+    "has_cache_mark",
+    "is_message",
+    "is_text",
+    "split_message",
+]
 
 
 def encode_messages(
@@ -34,7 +42,7 @@ def encode_messages(
     """Return ``input``, and ``instructions`` if the first system turn can be sent so and other turns follow."""
     first, rest = messages[:1], messages[1:]
     system = bool(first) and first[0].role == "system" and is_text(first[0])
-    marked = system and marks_cache(request, target)
+    marked = system and has_cache_mark(request, target)
     if system and rest and not marked and output != JSON_MODE:
         return {"instructions": first[0].text, "input": _encode_items(rest, names, target)}
     items = _encode_items(messages, names, target)
@@ -49,7 +57,7 @@ def is_text(message: Message) -> bool:
     return all(isinstance(part, TextPart) for part in message.parts)
 
 
-def marks_cache(request: Request, target: Target[ResponsesProfile]) -> bool:
+def has_cache_mark(request: Request, target: Target[ResponsesProfile]) -> bool:
     """Return True if the end of the first system turn gets a cache mark."""
     return bool(request.options.get("cache")) and target.facts.cache_breakpoints
 
@@ -218,10 +226,10 @@ def _open_item(item: JsonObject) -> tuple[JsonObject, list[_Slot]]:
         opened = dict(item)
         return opened, [(opened, "content")]
     content = [dict(part) for part in objects_of(item["content"])]
-    return {**item, "content": cast(JsonValue, content)}, [(part, "text") for part in content if _lacks_text(part)]
+    return {**item, "content": cast(JsonValue, content)}, [(part, "text") for part in content if _has_no_text(part)]
 
 
-def _lacks_text(part: JsonObject) -> bool:
+def _has_no_text(part: JsonObject) -> bool:
     return part.get("type") == "output_text" and "text" not in part
 
 
@@ -238,7 +246,7 @@ def _sendable_items(items: list[JsonObject], target: Target[ResponsesProfile]) -
 def _with_filled_content(item: JsonObject) -> JsonObject:
     if not is_message(item) or isinstance(item.get("content"), str):
         return item
-    return {**item, "content": [part for part in objects_of(item.get("content")) if not _lacks_text(part)]}
+    return {**item, "content": [part for part in objects_of(item.get("content")) if not _has_no_text(part)]}
 
 
 def _encode_call(

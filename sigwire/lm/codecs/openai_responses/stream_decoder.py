@@ -59,7 +59,7 @@ class _PartialItem:
     """An item that is not complete yet. ``call``: its index among the calls. ``source``: the type of its reasoning events."""
 
     item: JsonObject
-    done: bool = False
+    is_done: bool = False
     call: int | None = None
     call_id: str = ""
     source: str = ""
@@ -68,7 +68,7 @@ class _PartialItem:
 
     def wire_item(self) -> JsonObject:
         """Return the item; an item without an end gets its deltas."""
-        if self.done:
+        if self.is_done:
             return self.item
         if self.item.get("type") in _CALLS:
             name = "arguments" if self.item["type"] == "function_call" else "input"
@@ -165,7 +165,7 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
     def _read_item_end(self, event: JsonObject) -> Iterator[StreamEvent]:
         item = object_of(event.get("item"))
         partial = self._partial_item(event, item)
-        partial.item, partial.done = item, True
+        partial.item, partial.is_done = item, True
         yield from self._emit_text(self._cutter.close())
         if item.get("type") in _CALLS:
             yield from self._end_call(partial)
