@@ -71,7 +71,7 @@ ERRORS: dict[str, tuple[int, str, type[errors.LMError], bool, str]] = {
         "502 Bad Gateway",
     ),
     "row 80 empty": (500, "", errors.LMServerError, True, "status 500"),
-    "row 54 a call nobody could read": (
+    "row 54 an invalid call": (
         500,
         message_of("error parsing tool call: raw='{'"),
         errors.LMServerError,
@@ -117,7 +117,7 @@ def test_row_76_error_has_retry_after() -> None:
 INSIDE: dict[str, tuple[JsonValue, type[errors.LMError]]] = {
     "row 79 an error": ({"error": "llama runner process has terminated"}, errors.LMServerError),
     "row 79 an error beside half an answer": ({**answer({"content": "Hi"}), "error": "gone"}, errors.LMServerError),
-    "row 79 an error that says more": (
+    "row 79 an error with more fields": (
         {"error": "the prompt is longer than the context length"},
         errors.ContextWindowExceededError,
     ),

@@ -59,10 +59,10 @@ def test_every_call_has_its_result_at_once_and_in_order(request: Request) -> Non
     sent = attempt(ollama, replace(request, options={}), target())
     if isinstance(sent, str):
         return
-    written = sent.body["messages"]
-    assert isinstance(written, list)
+    encoded_again = sent.body["messages"]
+    assert isinstance(encoded_again, list)
     waiting: list[tuple[JsonValue, JsonValue]] = []
-    for message in written:
+    for message in encoded_again:
         assert isinstance(message, dict)
         if message["role"] == "tool":
             assert (message.get("tool_call_id"), message["tool_name"]) == waiting.pop(0)
@@ -113,9 +113,9 @@ def turns_after(reply: JsonObject) -> list[JsonValue]:
     """Return the turns of a request with this reply in its history."""
     choice = decoded(answer(reply)).choices[0]
     stored = Message.from_json(json.loads(json.dumps(choice.message().to_json())))
-    written = ollama.encode(Request((ASKED, stored)), target()).body["messages"]
-    assert isinstance(written, list)
-    return [message for message in written if isinstance(message, dict) and message["role"] == "assistant"]
+    encoded_again = ollama.encode(Request((ASKED, stored)), target()).body["messages"]
+    assert isinstance(encoded_again, list)
+    return [message for message in encoded_again if isinstance(message, dict) and message["role"] == "assistant"]
 
 
 @given(turns)

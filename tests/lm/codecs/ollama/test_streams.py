@@ -103,7 +103,7 @@ ANSWERS: dict[str, tuple[list[JsonObject], tuple[object, ...]]] = {
         [line("a", images=["iVBO"], mood="good"), line("b")],
         (TextPart("ab"), ImagePart(data="iVBO"), OpaquePart("ollama", {"mood": "good"})),
     ),
-    "row 71 lines in which nothing is said": (
+    "row 71 empty lines": (
         [line(), {}, {"message": None}, line("a", images=None)],
         (TextPart("a"),),
     ),
@@ -192,8 +192,8 @@ def in_lines(draw: st.DrawFn, body: dict[str, Any]) -> list[JsonObject]:
     message: dict[str, Any] = body["message"]
     told_first = {name: message[name] for name in ("images", "mood") if name in message}
     lines = [line(**told_first)] if told_first else []
-    lines += [line(thinking=piece) for piece in draw(cuts(message.get("thinking", "")))]
-    lines += [line(piece) for piece in draw(cuts(message["content"]))]
+    lines += [line(thinking=delta) for delta in draw(cuts(message.get("thinking", "")))]
+    lines += [line(delta) for delta in draw(cuts(message["content"]))]
     calls = message.get("tool_calls", [])
     at = draw(st.integers(0, len(calls)))
     lines += [line(tool_calls=part) for part in (calls[:at], calls[at:]) if part]
@@ -203,15 +203,15 @@ def in_lines(draw: st.DrawFn, body: dict[str, Any]) -> list[JsonObject]:
 
 @given(st.data(), bodies)
 def test_stream_gives_the_same_response_as_its_body(data: st.DataObject, body: dict[str, Any]) -> None:
-    came = streamed(ollama, TARGET, data.draw(in_lines(body)))
+    received = streamed(ollama, TARGET, data.draw(in_lines(body)))
     whole = ollama.decode(body, sent_to(ollama, TARGET), TARGET)
-    assert came.choices[0].message() == whole.choices[0].message()
-    assert (came.choices[0].finish_reason, came.choices[0].logprobs) == (
+    assert received.choices[0].message() == whole.choices[0].message()
+    assert (received.choices[0].finish_reason, received.choices[0].logprobs) == (
         whole.choices[0].finish_reason, whole.choices[0].logprobs,
     )  # fmt: skip
-    assert (came.usage, came.model, came.warnings) == (whole.usage, whole.model, whole.warnings)
-    assert without_empty_fields(came.raw) == without_empty_fields(body)
-    assert came == ollama.decode(came.raw, sent_to(ollama, TARGET), TARGET)
+    assert (received.usage, received.model, received.warnings) == (whole.usage, whole.model, whole.warnings)
+    assert without_empty_fields(received.raw) == without_empty_fields(body)
+    assert received == ollama.decode(received.raw, sent_to(ollama, TARGET), TARGET)
 
 
 def without_empty_fields(body: Any) -> dict[str, Any]:

@@ -96,7 +96,7 @@ SCHEMAS: dict[str, tuple[JsonObject, JsonObject, list[str]]] = {
         {"properties": {"a": {"type": "string"}}},
         [],
     ),
-    "lost limits are told in words": (
+    "lost limits are in the description": (
         {"properties": {"a": {"type": "integer", "minimum": 1, "description": "How many"}}},
         {"properties": {"a": {"type": "integer", "description": "How many (minimum: 1)"}}},
         ["schema"],
@@ -116,7 +116,7 @@ SCHEMAS: dict[str, tuple[JsonObject, JsonObject, list[str]]] = {
         {"properties": {"a": {"type": "integer"}}},
         [],
     ),
-    "an open map is told in words": (
+    "an open map is in the description": (
         {"properties": {"a": {"type": "object", "additionalProperties": {"type": "string"}}}},
         {"properties": {"a": {"type": "object", "description": '(additionalProperties: {"type":"string"})'}}},
         ["schema"],

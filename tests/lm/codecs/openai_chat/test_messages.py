@@ -229,8 +229,8 @@ def test_assistant_turn_is_sent_again(profile: ChatProfile, parts: tuple[Part, .
     sent = encoded(Request((ASKED, Message("assistant", parts))), target(profile))
     messages = sent.body["messages"]
     assert isinstance(messages, list)
-    written = messages[1]
-    assert written == wire
+    encoded_again = messages[1]
+    assert encoded_again == wire
 
 
 def test_row_21_image_of_a_result_follows_all_results_in_a_user_turn() -> None:

@@ -63,11 +63,11 @@ def test_every_call_has_its_result_at_once_and_in_order(request: Request) -> Non
     sent = attempt(openai_chat, replace(request, options={}), target())
     if isinstance(sent, str):
         return
-    written = sent.body["messages"]
-    assert isinstance(written, list)
+    encoded_again = sent.body["messages"]
+    assert isinstance(encoded_again, list)
     waiting: list[str] = []
     seen: set[str] = set()
-    for message in written:
+    for message in encoded_again:
         assert isinstance(message, dict)
         if message["role"] == "tool":
             assert message["tool_call_id"] == waiting.pop(0)
@@ -97,24 +97,28 @@ def test_response_in_history_is_sent_unchanged(
     text: str, thought: str, wires: list[JsonObject], profile: ChatProfile
 ) -> None:
     keep_ids = replace(profile, history_rules=replace(profile.history_rules, ids=None))
-    came: dict[str, Any] = {"role": "assistant", "content": text or None, **({"tool_calls": wires} if wires else {})}
+    received: dict[str, Any] = {
+        "role": "assistant",
+        "content": text or None,
+        **({"tool_calls": wires} if wires else {}),
+    }
     if thought and profile is DEEPSEEK:
-        came["reasoning_content"] = thought
+        received["reasoning_content"] = thought
     if thought and profile is OPENROUTER:
-        came["reasoning_details"] = [{"type": "reasoning.text", "text": thought}]
+        received["reasoning_details"] = [{"type": "reasoning.text", "text": thought}]
     to = target(keep_ids)
-    choice = decoded({"choices": [{"message": came, "finish_reason": "stop"}]}, to).choices[0]
-    written = openai_chat.encode(Request((ASKED, choice.message())), to).body["messages"]
-    assert isinstance(written, list)
-    if len(came) == 2 and not text:
-        assert written == [WIRE_ASKED]  # an empty turn
+    choice = decoded({"choices": [{"message": received, "finish_reason": "stop"}]}, to).choices[0]
+    encoded_again = openai_chat.encode(Request((ASKED, choice.message())), to).body["messages"]
+    assert isinstance(encoded_again, list)
+    if len(received) == 2 and not text:
+        assert encoded_again == [WIRE_ASKED]  # an empty turn
     else:
-        assert written[1] == {**came, "content": text or (None if wires else "")}
+        assert encoded_again[1] == {**received, "content": text or (None if wires else "")}
 
 
 def test_ten_turns_are_sent_unchanged() -> None:
     history: list[Message] = [ASKED]
-    came: list[JsonObject] = [WIRE_ASKED]
+    received: list[JsonObject] = [WIRE_ASKED]
     to = target(DEEPSEEK)
     for turn in range(10):
         call: JsonObject = {**WIRE_CALL, "id": f"c{turn}"}
@@ -125,11 +129,11 @@ def test_ten_turns_are_sent_unchanged() -> None:
             "reasoning_content": f"hm {turn}",
         }
         sent = openai_chat.encode(Request(tuple(history)), to)
-        assert sent.body["messages"] == came
+        assert sent.body["messages"] == received
         choice = openai_chat.decode({"choices": [{"message": wire, "finish_reason": "tool_calls"}]}, sent, to).choices[
             0
         ]
         history += [choice.message(), Message.tool(ToolResult(f"c{turn}", "f", "ok"))]
-        came += [wire, {"role": "tool", "tool_call_id": f"c{turn}", "content": "ok"}]
+        received += [wire, {"role": "tool", "tool_call_id": f"c{turn}", "content": "ok"}]
     stored = [Message.from_json(json.loads(json.dumps(message.to_json()))) for message in history]
-    assert openai_chat.encode(Request(tuple(stored)), to).body["messages"] == came
+    assert openai_chat.encode(Request(tuple(stored)), to).body["messages"] == received

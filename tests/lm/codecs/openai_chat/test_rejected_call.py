@@ -17,7 +17,7 @@ from sigwire.lm.codecs.openai_chat.profiles import GROQ
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 
 TARGET = Target("groq", "m", GROQ)
-SAID = "parameters for tool f did not match schema"
+COMPLAINT = "parameters for tool f did not match schema"
 
 
 def tool(name: str) -> dict[str, Any]:
@@ -28,11 +28,11 @@ SENT: EncodedRequest = openai_chat.encode(Request((Message.user("q"),), (tool("m
 
 
 def refusal(generation: Any, code: str = "tool_use_failed") -> bytes:
-    return json.dumps({"error": {"message": SAID, "code": code, "failed_generation": generation}}).encode()
+    return json.dumps({"error": {"message": COMPLAINT, "code": code, "failed_generation": generation}}).encode()
 
 
 def mismatch(code: Any = "schema_mismatch") -> CallError:
-    return CallError(code, SAID)
+    return CallError(code, COMPLAINT)
 
 
 RECOVERED: dict[str, tuple[str, tuple[ToolCall, ...]]] = {
@@ -65,7 +65,7 @@ def test_rejected_call_has_the_complaint(generation: str, calls: tuple[ToolCall,
     assert response.choices[0].tool_calls == calls
     assert response.choices[0].finish_reason == "tool_calls"
     assert [warning.feature for warning in response.warnings] == ["tool_calls"]
-    assert SAID in response.warnings[0].detail
+    assert COMPLAINT in response.warnings[0].detail
 
 
 @pytest.mark.parametrize(

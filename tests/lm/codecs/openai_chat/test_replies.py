@@ -162,7 +162,7 @@ REPLIES: dict[str, tuple[ChatProfile, JsonObject, JsonValue, Choice]] = {
             finish_reason="tool_calls",
         ),
     ),
-    "spoken output": (
+    "audio output": (
         OPENAI,
         {"content": None, "audio": {"id": "a1", "data": "UklG", "transcript": "Hi"}},
         "stop",

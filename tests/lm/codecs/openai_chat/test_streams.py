@@ -309,7 +309,7 @@ def detail(kind: str = "reasoning.text", **fields: Any) -> JsonObject:
     return {"reasoning_details": [{"type": kind, "index": 0, **fields}]}
 
 
-SAID: dict[str, tuple[ChatProfile, list[JsonObject], tuple[object, ...]]] = {
+DELTAS: dict[str, tuple[ChatProfile, list[JsonObject], tuple[object, ...]]] = {
     "text": (OPENAI, [{"content": "o"}, {"content": None}, {"content": ""}, {"content": "k"}], (OK,)),
     "row 56 reasoning_content": (
         DEEPSEEK, [{"reasoning_content": "h", "content": None}, {"reasoning_content": "m"}, HM],
@@ -381,7 +381,7 @@ SAID: dict[str, tuple[ChatProfile, list[JsonObject], tuple[object, ...]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("profile", "deltas", "parts"), SAID.values(), ids=SAID)
+@pytest.mark.parametrize(("profile", "deltas", "parts"), DELTAS.values(), ids=DELTAS)
 def test_stream_has_the_texts_and_parts_of_its_deltas(
     profile: ChatProfile, deltas: list[JsonObject], parts: tuple[object, ...]
 ) -> None:
@@ -399,8 +399,8 @@ TAGGED = "\n<think>\nh</m <think> <\n</think> \n o<k</think> "
 
 
 @given(cuts(TAGGED))
-def test_think_tags_give_the_same_text_at_any_cut(pieces: list[str]) -> None:
-    events = told(CODEC, at(VLLM), [*(chunk({"content": piece}) for piece in pieces), finish_chunk()])
+def test_think_tags_give_the_same_text_at_any_cut(deltas: list[str]) -> None:
+    events = told(CODEC, at(VLLM), [*(chunk({"content": delta}) for delta in deltas), finish_chunk()])
     assert "".join(event.text for event in events if isinstance(event, ev.ReasoningDelta)) == "\nh</m <think> <\n"
     assert "".join(event.text for event in events if isinstance(event, ev.TextDelta)) == "o<k</think> "
     assert ev.collect(events).choices[0].parts == (thought(VLLM, "h</m <think> <"), TextPart("o<k</think> "))
@@ -448,7 +448,7 @@ USAGES: dict[str, list[JsonObject]] = {
     "row 72 alone, after the end": [chunk(HM), finish_chunk(), COUNTED],
     "with the end": [chunk(HM), chunk({}, "stop", usage=COUNTS)],
     "null before and after": [chunk(HM, usage=None), chunk({}, "stop", usage=COUNTS), {"choices": [], "usage": None}],
-    "growing with every chunk": [
+    "usage in each chunk": [
         chunk(HM, usage={"prompt_tokens": 10, "completion_tokens": 1}),
         chunk({}, "stop", usage={"prompt_tokens": 10, "completion_tokens": 3}),
         COUNTED,
@@ -464,9 +464,9 @@ USAGES: dict[str, list[JsonObject]] = {
 def test_usage_is_read_in_any_chunk_and_any_number_of_chunks(events: list[JsonObject]) -> None:
     emitted = told(CODEC, TARGET, events)
     assert ev.collect(emitted).usage == USED
-    seen = [event.usage for event in emitted if isinstance(event, ev.UsageUpdate)]
-    assert seen[-1] == USED
-    assert len(seen) == len(set(seen))
+    updates = [event.usage for event in emitted if isinstance(event, ev.UsageUpdate)]
+    assert updates[-1] == USED
+    assert len(updates) == len(set(updates))
 
 
 def test_usage_is_unknown_when_the_stream_has_no_counts() -> None:
@@ -542,7 +542,7 @@ def failed(**error: Any) -> JsonObject:
 ERRORS: dict[str, tuple[JsonObject, type[Exception], bool]] = {
     "row 70 a code in words": (failed(message="Slow", code="rate_limit_exceeded"), LMRateLimitError, True),
     "row 70 a code in numbers": (failed(message="Slow", code=429), LMRateLimitError, True),
-    "row 70 a code that nobody knows": (failed(message="Oh"), LMServerError, True),
+    "row 70 an unknown code": (failed(message="Oh"), LMServerError, True),
     "a text": ({"error": "Oh"}, LMServerError, True),
     "beside a choice": ({**chunk(HM, "error"), **failed(code=502, message="Oh")}, LMServerError, True),
     "in a choice": ({"choices": [{"index": 0, "error": {"code": 400, "message": "No"}}]}, LMInvalidRequestError, False),
@@ -602,7 +602,7 @@ def test_chunks_in_one_array_give_the_same_response() -> None:
 
 def test_message_is_ignored_when_the_chunk_has_a_delta() -> None:
     """Some hosts send the partial message with every delta."""
-    events: list[Any] = [chunk({"content": piece}) for piece in "Hi"]
+    events: list[Any] = [chunk({"content": delta}) for delta in "Hi"]
     for one, so_far in zip(events, ("H", "Hi"), strict=True):
         one["choices"][0]["message"] = {"content": so_far}
     assert streamed(CODEC, TARGET, [*events, finish_chunk()]).choices[0].text == "Hi"
@@ -640,11 +640,11 @@ def answers(draw: st.DrawFn) -> tuple[JsonObject, list[JsonObject]]:
     choice: JsonObject = {"index": 0, "message": message, "finish_reason": reason}
     body: JsonObject = {**BODY, "choices": [choice], "usage": COUNTS}
     chunks = [chunk({"role": "assistant"})]
-    chunks += [chunk({"reasoning": piece}) for piece in draw(cuts(thinking or ""))]
-    chunks += [chunk({"content": piece}) for piece in draw(cuts(text))]
-    chunks += [chunk({"refusal": piece}) for piece in draw(cuts(refusal or ""))]
+    chunks += [chunk({"reasoning": delta}) for delta in draw(cuts(thinking or ""))]
+    chunks += [chunk({"content": delta}) for delta in draw(cuts(text))]
+    chunks += [chunk({"refusal": delta}) for delta in draw(cuts(refusal or ""))]
     streams = [
-        [fragment("", name, index=n, id=f"id{n}"), *(fragment(piece, index=n) for piece in draw(cuts(arguments)))]
+        [fragment("", name, index=n, id=f"id{n}"), *(fragment(delta, index=n) for delta in draw(cuts(arguments)))]
         for n, (name, arguments) in enumerate(calls)
     ]
     while any(streams):

@@ -105,7 +105,7 @@ OFFERS: dict[str, tuple[Target[ChatProfile], Request, JsonObject, list[str]]] = 
     ),
     "row 32 parallel off without tools": (target(), Request(parallel_tool_calls=False), {}, []),
     "row 33 choice without tools": (target(), Request(tool_choice=ToolChoice.REQUIRED), {}, []),
-    "llama.cpp has to be told of parallel calls": (
+    "llama.cpp needs the field for parallel calls": (
         target(LLAMACPP),
         Request(tools=(TOOL,)),
         {"tools": [TOOL], "parallel_tool_calls": True},

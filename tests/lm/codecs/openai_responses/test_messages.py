@@ -276,9 +276,9 @@ REPLAYS: dict[str, tuple[ResponsesProfile, tuple[Part, ...], list[JsonObject]]] 
 def test_assistant_turn_is_sent_again(
     profile: ResponsesProfile, parts: tuple[Part, ...], wire: list[JsonObject]
 ) -> None:
-    written = encoded(Request((ASKED, Message("assistant", parts))), target(profile)).body["input"]
-    assert isinstance(written, list)
-    turn = [item for item in written[1:] if isinstance(item, dict) and item.get("type") != "function_call_output"]
+    encoded_again = encoded(Request((ASKED, Message("assistant", parts))), target(profile)).body["input"]
+    assert isinstance(encoded_again, list)
+    turn = [item for item in encoded_again[1:] if isinstance(item, dict) and item.get("type") != "function_call_output"]
     assert turn == wire
 
 

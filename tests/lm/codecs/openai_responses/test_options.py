@@ -147,7 +147,7 @@ READ_BACK: dict[str, tuple[JsonObject, JsonObject]] = {
         {"truncation": "auto", "include": [ENCRYPTED, "web_search_call.action.sources"]},
         {"extra_body": {"truncation": "auto", "include": [ENCRYPTED, "web_search_call.action.sources"]}},
     ),
-    "answers are stored where nothing is said": ({"store": None}, {"extra_body": {"store": True}}),
+    "responses are stored by default": ({"store": None}, {"extra_body": {"store": True}}),
     "verbosity beside a format": (
         {"text": {"format": {"type": "text"}, "verbosity": "low"}},
         {"extra_body": {"text": {"format": {"type": "text"}, "verbosity": "low"}}},

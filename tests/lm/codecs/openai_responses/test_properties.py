@@ -83,11 +83,11 @@ def test_every_call_has_its_result_in_order_before_the_next_turn(request: Reques
     sent = attempt(openai_responses, replace(request, options={}), target(host))
     if isinstance(sent, str):
         return
-    written = sent.body["input"]
-    assert isinstance(written, list)
+    encoded_again = sent.body["input"]
+    assert isinstance(encoded_again, list)
     waiting: list[str] = []
     seen: set[str] = set()
-    for item in written:
+    for item in encoded_again:
         assert isinstance(item, dict)
         if item.get("type") == "function_call":
             assert item["call_id"]
@@ -150,10 +150,10 @@ def without_last_reasoning(items: list[JsonObject]) -> list[JsonObject]:
 def test_response_in_history_is_sent_unchanged(items: list[JsonObject]) -> None:
     choice = decoded(answer(*items)).choices[0]
     stored = Message.from_json(json.loads(json.dumps(choice.message().to_json())))
-    written = openai_responses.encode(Request((ASKED, stored)), target()).body["input"]
-    assert isinstance(written, list)
+    encoded_again = openai_responses.encode(Request((ASKED, stored)), target()).body["input"]
+    assert isinstance(encoded_again, list)
     answers = ("function_call_output", "custom_tool_call_output")
-    turn = [item for item in written[1:] if isinstance(item, dict) and item.get("type") not in answers]
+    turn = [item for item in encoded_again[1:] if isinstance(item, dict) and item.get("type") not in answers]
     assert turn == without_last_reasoning(items)
 
 
@@ -167,15 +167,15 @@ def test_encoded_request_is_read_and_encoded_equally(items: list[JsonObject]) ->
 
 def test_ten_turns_are_sent_unchanged() -> None:
     history: list[Message] = [ASKED]
-    came: list[JsonObject] = [WIRE_ASKED]
+    received: list[JsonObject] = [WIRE_ASKED]
     for turn in range(10):
         reasoning: JsonObject = {**REASONING, "id": f"rs_{turn}"}
         call: JsonObject = {**WIRE_CALL, "call_id": f"c{turn}", "id": f"fc_{turn}", "status": "completed"}
         items = [reasoning, text_item(f"turn {turn}", id=f"msg_{turn}"), call]
         sent = openai_responses.encode(Request(tuple(history)), target())
-        assert sent.body["input"] == came
+        assert sent.body["input"] == received
         choice = openai_responses.decode(answer(*items), sent, target()).choices[0]
         history += [choice.message(), Message.tool(ToolResult(f"c{turn}", "f", "ok"))]
-        came += [*items, {"type": "function_call_output", "call_id": f"c{turn}", "output": "ok"}]
+        received += [*items, {"type": "function_call_output", "call_id": f"c{turn}", "output": "ok"}]
     stored = [Message.from_json(json.loads(json.dumps(message.to_json()))) for message in history]
-    assert openai_responses.encode(Request(tuple(stored)), target()).body["input"] == came
+    assert openai_responses.encode(Request(tuple(stored)), target()).body["input"] == received

@@ -58,7 +58,7 @@ REPLIES: dict[str, tuple[JsonObject, Choice]] = {
         answer(TRACE, WIRE_TEXT),
         with_parts(OpaquePart(FAMILY, TRACE), OpaquePart(FAMILY, SHELL), TextPart("Hi")),
     ),
-    "row 51 two pieces of text": (
+    "row 51 two texts": (
         answer({**WIRE_TEXT, "content": [{"type": "output_text", "text": text} for text in ("a", "", "b")]}),
         with_parts(
             OpaquePart(
@@ -72,7 +72,7 @@ REPLIES: dict[str, tuple[JsonObject, Choice]] = {
             TextPart("b"),
         ),
     ),
-    "row 51 a host that says little": (
+    "row 51 a host with few fields": (
         answer({"type": "message", "content": [{"type": "output_text", "text": "Hi"}]}, status=None),
         with_parts(OpaquePart(FAMILY, {"type": "message", "content": [{"type": "output_text"}]}), TextPart("Hi")),
     ),

@@ -43,11 +43,11 @@ def done(index: int, item: JsonValue) -> JsonObject:
 
 
 def write(index: int, *deltas: str, place: int = 0) -> list[JsonObject]:
-    return [event("output_text.delta", index, content_index=place, delta=piece, logprobs=[]) for piece in deltas]
+    return [event("output_text.delta", index, content_index=place, delta=delta, logprobs=[]) for delta in deltas]
 
 
 def args(index: int, *deltas: str) -> list[JsonObject]:
-    return [event("function_call_arguments.delta", index, delta=piece) for piece in deltas]
+    return [event("function_call_arguments.delta", index, delta=delta) for delta in deltas]
 
 
 def message(*texts: str, **fields: Any) -> JsonObject:
@@ -175,7 +175,7 @@ def parts_of(events: list[JsonObject]) -> tuple[object, ...]:
     return tuple(part for part in response.choices[0].parts if not isinstance(part, OpaquePart))
 
 
-SAID: dict[str, tuple[list[JsonObject], tuple[object, ...]]] = {
+DELTAS: dict[str, tuple[list[JsonObject], tuple[object, ...]]] = {
     "several texts in a message": (
         [*write(0, "a"), *write(0, "b", place=1), done(0, message("a", "b")), completed(message("a", "b"))],
         (TextPart("a"), TextPart("b")),
@@ -218,7 +218,7 @@ SAID: dict[str, tuple[list[JsonObject], tuple[object, ...]]] = {
          completed()],
         (TextPart("Hi"),),
     ),
-    "row 71 events that nobody knows and tools of the provider's": (
+    "row 71 unknown events and built-in tools": (
         [event("web_search_call.searching", 0), {"type": "keepalive"}, event("later", 0, delta="x"), {}, *write(1, "Hi"),
          completed(message("Hi"))],
         (TextPart("Hi"),),
@@ -226,7 +226,7 @@ SAID: dict[str, tuple[list[JsonObject], tuple[object, ...]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("events", "parts"), SAID.values(), ids=SAID)
+@pytest.mark.parametrize(("events", "parts"), DELTAS.values(), ids=DELTAS)
 def test_stream_has_the_texts_and_parts_of_its_deltas(events: list[JsonObject], parts: tuple[object, ...]) -> None:
     assert parts_of(events) == parts
 
@@ -350,10 +350,10 @@ def test_start_of_a_stop_sequence_is_emitted_at_the_end_of_its_item() -> None:
 def test_stream_ends_before_the_first_stop_sequence_at_any_cut(stops: list[str], deltas: list[str]) -> None:
     """The text ends as if each letter were a delta, and the first complete stop sequence ended the stream."""
     cutter, text = StopCutter(stops), "".join(deltas)
-    shown = "".join([*map(cutter.feed, deltas), cutter.close()])
+    passed = "".join([*map(cutter.feed, deltas), cutter.close()])
     complete = next((text[:end] for end in range(len(text) + 1) if text[:end].endswith(tuple(stops))), None)
     assert cutter.found is (complete is not None)
-    assert shown == (text if complete is None else complete[: stop_at(complete, stops)])
+    assert passed == (text if complete is None else complete[: stop_at(complete, stops)])
 
 
 # --- complete and truncated streams
@@ -437,7 +437,7 @@ def answers(draw: st.DrawFn) -> tuple[JsonObject, list[JsonObject]]:
                 items.append(
                     {"type": "reasoning", "id": f"rs{index}", "summary": [{"type": "summary_text", "text": text}]}
                 )
-                events += [event("reasoning_summary_text.delta", index, delta=piece) for piece in draw(cuts(text))]
+                events += [event("reasoning_summary_text.delta", index, delta=delta) for delta in draw(cuts(text))]
             case kind:
                 items.append({"type": kind, "id": f"ws{index}", "status": "completed"})
         events.append(done(index, items[-1]))
