@@ -1,16 +1,17 @@
-"""OpenAI-shaped dicts and objects <-> canonical values, for code that passes them inside one process.
+"""OpenAI-shaped dicts and objects <-> canonical values, for code in the same process.
 
-``lm(messages=[...])``, a ``BaseLM`` subclass's ``forward`` and the entries of ``lm.history`` all speak this shape. It is no
-provider's wire: nothing is renamed, refused or limited for a provider's sake. Pure; every function goes one way:
+``lm(messages=[...])``, ``forward`` of a ``BaseLM`` subclass and the entries of ``lm.history`` have this shape. It is not the
+wire of a provider: no name is mapped, nothing is refused or limited. Pure. Each function has one direction:
 
     encode_messages   Message...  -> list of dicts          decode_messages   list of dicts -> Message...
-    encode_call       Request     -> messages and keyword arguments of a call
-    encode_outputs    Response    -> list of str | dict (what ``lm(...)`` returns)
-    decode_answer     an object or dict with ``choices``, or a list of str | dict -> Response
+    encode_call       Request     -> messages and keyword arguments of a call          decode_request   the opposite
+    encode_outputs    Response    -> list of str | dict (the value of ``lm(...)``)
+    decode_answer   an object or dict with ``choices``, or a list of str | dict -> Response
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -23,6 +24,7 @@ from sigwire.errors import InputError, LMUnexpectedError
 from sigwire.lm.codecs.shared.media import data_url, split_data_url
 
 __all__ = [
+    "FINISH_REASONS",
     "decode_answer",
     "decode_messages",
     "decode_request",
@@ -31,11 +33,11 @@ __all__ = [
     "encode_outputs",
 ]
 
-# --- messages out ----------------------------------------------------------------------------------
+# --- encode messages
 
 
 def encode_messages(messages: Iterable[Message]) -> list[JsonObject]:
-    """Messages as OpenAI-like dicts; each tool result becomes a message of its own.
+    """Return messages as OpenAI-like dicts, one for each tool result.
 
     >>> encode_messages([Message.user("Hi")])
     [{'role': 'user', 'content': 'Hi'}]
@@ -44,19 +46,23 @@ def encode_messages(messages: Iterable[Message]) -> list[JsonObject]:
 
 
 def _encode_message(message: Message) -> list[JsonObject]:
-    results = [_encode_result(result) for result in message.tool_results]
-    content = [part for part in message.parts if isinstance(part, tuple(_ENCODE_PART))]
-    calls = message.tool_calls
-    if results and not content and not calls:
-        return results
-    data: JsonObject = {"role": message.role, "content": _encode_content(content)}
+    results: list[JsonObject] = [
+        {"role": "tool", "tool_call_id": result.id, "name": result.name, "content": result.text}
+        for result in message.tool_results
+    ]
+    turn = _encode_turn(message)
+    return results if results and not turn["content"] and "tool_calls" not in turn else [turn, *results]
+
+
+def _encode_turn(message: Message) -> JsonObject:
+    content = _encode_content([part for part in message.parts if type(part) in _ENCODE_PART])
+    calls: list[JsonValue] = [_encode_tool_call(call) for call in message.tool_calls]
+    data: JsonObject = {"role": message.role, "content": content}
     if calls:
-        data["tool_calls"] = [_encode_tool_call(call) for call in calls]
-        data["content"] = data["content"] or None
-    thoughts = [part.text for part in message.parts if isinstance(part, ThinkingPart) and part.text]
-    if thoughts:
-        data["reasoning_content"] = "".join(thoughts)
-    return [data, *results]
+        data |= {"tool_calls": calls, "content": content or None}
+    if reasoning := "".join(part.text for part in message.parts if isinstance(part, ThinkingPart)):
+        data["reasoning_content"] = reasoning
+    return data
 
 
 def _encode_content(parts: Sequence[Part]) -> JsonValue:
@@ -71,13 +77,13 @@ def _encode_image(part: ImagePart) -> JsonObject:
 
 
 def _encode_file(part: FilePart) -> JsonObject:
-    names = {"file_data": "data", "file_url": "url", "file_id": "file_id", "filename": "filename"}
-    given = {name: getattr(part, ours) for name, ours in names.items() if getattr(part, ours) is not None}
+    file = {name: value for name, field in _FILE_FIELDS.items() if (value := getattr(part, field)) is not None}
     if part.data is not None:
-        given["file_data"] = data_url(part.data, part.media_type or "application/octet-stream")
-    return {"type": "file", "file": given}
+        file["file_data"] = data_url(part.data, part.media_type or "application/octet-stream")
+    return {"type": "file", "file": file}
 
 
+_FILE_FIELDS = {"file_data": "data", "file_url": "url", "file_id": "file_id", "filename": "filename"}
 _ENCODE_PART: Mapping[type, Callable[[Any], JsonObject]] = {
     TextPart: lambda part: {"type": "text", "text": part.text},
     ImagePart: _encode_image,
@@ -90,15 +96,11 @@ def _encode_tool_call(call: ToolCall) -> JsonObject:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_text}}
 
 
-def _encode_result(result: ToolResult) -> JsonObject:
-    return {"role": "tool", "tool_call_id": result.id, "name": result.name, "content": result.text}
-
-
-# --- a call out ------------------------------------------------------------------------------------
+# --- encode a call
 
 
 def encode_call(request: Request) -> tuple[list[JsonObject], JsonObject]:
-    """A request as the ``messages`` and keyword arguments of an OpenAI-like call.
+    """Return a request as the ``messages`` and keyword arguments of an OpenAI-like call.
 
     >>> encode_call(Request((Message.user("Hi"),), options={"temperature": 0.5}))
     ([{'role': 'user', 'content': 'Hi'}], {'temperature': 0.5})
@@ -130,17 +132,17 @@ def _encode_response_format(wanted: ResponseFormat) -> JsonObject:
     return {"type": "json_schema", "json_schema": {"name": wanted.name, "schema": wanted.schema}}
 
 
-# --- messages in -----------------------------------------------------------------------------------
+# --- decode messages
 
 _ROLES: Mapping[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool",
 }  # fmt: skip
 
 
-def decode_messages(messages: Iterable[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
-    """OpenAI-like dicts (or messages, which pass as they are) as messages; results of one turn become one message.
+def decode_messages(messages: Iterable[Message | Mapping[str, object]]) -> tuple[Message, ...]:
+    """Return messages from OpenAI-like dicts or from messages; tool results in a row become one message.
 
-    Raises ``InputError`` for a role or a content part that is unknown.
+    Raises ``InputError`` for an unknown role or an unknown type of content part.
 
     >>> decode_messages([{"role": "user", "content": "Hi"}])
     (Message(role='user', parts=(TextPart(text='Hi'),)),)
@@ -156,90 +158,81 @@ def decode_messages(messages: Iterable[Message | Mapping[str, Any]]) -> tuple[Me
     return tuple(decoded)
 
 
-def _decode_message(data: Mapping[str, Any], names: Mapping[str, str]) -> Message:
-    role = _ROLES.get(str(data.get("role")))
+def _decode_message(data: Mapping[str, object], names: Mapping[str, str]) -> Message:
+    role, content = _ROLES.get(str(data.get("role"))), _get(data, "content")
     if role is None:
-        raise InputError(
-            f"A message has the role {data.get('role')!r} (reading messages=[...]). Use one of {', '.join(_ROLES)}."
-        )
+        raise InputError(f"Unknown role {data.get('role')!r} (decoding messages). Use one of {', '.join(_ROLES)}.")
     if role == "tool":
-        id = str(data.get("tool_call_id") or "")
-        content = data.get("content")
+        call_id = str(data.get("tool_call_id") or "")
         if isinstance(content, list):
-            content = "".join(part.text for part in _decode_content(cast(Any, content)) if isinstance(part, TextPart))
-        return Message("tool", (ToolResult(id, str(data.get("name") or names.get(id, "")), content or ""),))
-    thinking = data.get("reasoning_content")
-    return Message(
-        role,
-        (
-            *((ThinkingPart(str(thinking)),) if thinking else ()),
-            *_decode_content(data.get("content")),
-            *_decode_tool_calls(data.get("tool_calls")),
-        ),
-    )
+            content = _text_of(cast(object, content))
+        return Message("tool", (ToolResult(call_id, str(data.get("name") or names.get(call_id, "")), content or ""),))
+    reasoning = data.get("reasoning_content")
+    parts = (ThinkingPart(str(reasoning)),) if reasoning else ()
+    return Message(role, (*parts, *_decode_content(content), *_decode_tool_calls(_get(data, "tool_calls"))))
 
 
-def _decode_content(content: Any) -> tuple[Part, ...]:
+def _text_of(content: object) -> str:
+    return "".join(part.text for part in _decode_content(content) if isinstance(part, TextPart))
+
+
+def _decode_content(content: object) -> tuple[Part, ...]:
     if content is None or content == "":
         return ()
     if isinstance(content, str):
         return (TextPart(content),)
     if not isinstance(content, Sequence):
         raise InputError(
-            f"A message's content is {type(content).__name__} (reading messages=[...]). "
+            f"The content of a message is {type(content).__name__} (decoding messages). "
             "Use text, or a list of parts such as {'type': 'text', 'text': ...}."
         )
-    return tuple(map(_decode_part, cast(Any, content)))
+    return tuple(map(_decode_part, cast("Sequence[object]", content)))
 
 
-def _decode_part(part: Any) -> Part:
+def _decode_part(part: object) -> Part:
     if isinstance(part, str):
         return TextPart(part)
     kind = _get(part, "type")
     decode = _DECODE_PART.get(str(kind))
     if decode is None:
         raise InputError(
-            f"A content part has the type {kind!r} (reading messages=[...]). Use one of {', '.join(_DECODE_PART)}."
+            f"Unknown type {kind!r} of a content part (decoding messages). Use one of {', '.join(_DECODE_PART)}."
         )
-    return decode(cast("Mapping[str, Any]", part))
+    return decode(part)
 
 
-def _decode_image(part: Mapping[str, Any]) -> Part:
-    image = part.get("image_url")
-    url, detail = _get(image, "url", image), _get(image, "detail")
-    media_type, data = split_data_url(str(url))
-    if data is None:
-        return ImagePart(url=str(url), detail=detail)
-    return ImagePart(data=data, media_type=media_type, detail=detail)
+def _decode_image(part: object) -> Part:
+    image = _get(part, "image_url")
+    url, detail = str(_get(image, "url", image)), _get(image, "detail")
+    media_type, data = split_data_url(url)
+    return ImagePart(url=url if data is None else None, data=data, media_type=media_type, detail=detail)
 
 
-def _decode_audio(part: Mapping[str, Any]) -> Part:
-    audio: Mapping[str, Any] = part.get("input_audio") or {}
-    return AudioPart(str(audio.get("data", "")), str(audio.get("format", "wav")))
+def _decode_audio(part: object) -> Part:
+    audio = _get(part, "input_audio")
+    return AudioPart(str(_get(audio, "data", "")), str(_get(audio, "format", "wav")))
 
 
-def _decode_file(part: Mapping[str, Any]) -> Part:
-    file: Mapping[str, Any] = part.get("file") or {}
-    media_type, data = split_data_url(str(file.get("file_data") or ""))
-    return FilePart(
-        data=data, url=file.get("file_url"), file_id=file.get("file_id"), filename=file.get("filename"),
-        media_type=media_type,
-    )  # fmt: skip
+def _decode_file(part: object) -> Part:
+    file = _get(part, "file")
+    media_type, data = split_data_url(str(_get(file, "file_data") or ""))
+    fields = {field: _get(file, name) for name, field in _FILE_FIELDS.items()}
+    return FilePart(**{**fields, "data": data, "media_type": media_type})
 
 
-_DECODE_PART: Mapping[str, Callable[[Mapping[str, Any]], Part]] = {
-    "text": lambda part: TextPart(str(part.get("text", ""))),
+_DECODE_PART: Mapping[str, Callable[[object], Part]] = {
+    "text": lambda part: TextPart(str(_get(part, "text", ""))),
     "image_url": _decode_image,
     "input_audio": _decode_audio,
     "file": _decode_file,
 }
 
 
-def _decode_tool_calls(calls: Any) -> tuple[ToolCall, ...]:
+def _decode_tool_calls(calls: Iterable[object] | None) -> tuple[ToolCall, ...]:
     return number_calls(_decode_tool_call(call) for call in calls or ())
 
 
-def _decode_tool_call(call: Any) -> ToolCall:
+def _decode_tool_call(call: object) -> ToolCall:
     if isinstance(call, ToolCall):
         return call
     function = _get(call, "function", call)
@@ -247,21 +240,21 @@ def _decode_tool_call(call: Any) -> ToolCall:
     return ToolCall.read(str(_get(call, "id") or ""), str(_get(function, "name") or ""), arguments)
 
 
-# --- a call in -------------------------------------------------------------------------------------
+# --- decode a call
 
 
-def decode_request(messages: Iterable[Message | Mapping[str, Any]], kwargs: Mapping[str, Any]) -> Request:
-    """A request from an OpenAI-like call: what ``encode_call`` gives comes back equal.
+def decode_request(messages: Iterable[Message | Mapping[str, object]], kwargs: Mapping[str, object]) -> Request:
+    """Return the request of an OpenAI-like call; ``decode_request(*encode_call(request))`` equals ``request``.
 
     >>> decode_request([{"role": "user", "content": "Hi"}], {"temperature": 0.5, "tool_choice": "auto"}).tool_choice
     ToolChoice(mode='auto', allowed=())
     """
-    options = dict(kwargs)
-    tools: Iterable[Any] = options.pop("tools", None) or ()
+    options: dict[str, Any] = dict(kwargs)
+    tools: Iterable[object] = options.pop("tools", None) or ()
     choice, wanted = options.pop("tool_choice", None), options.pop("response_format", None)
     return Request(
         decode_messages(messages),
-        tuple(cast(JsonObject, tool if isinstance(tool, dict) else tool.spec) for tool in tools),
+        tuple(cast(JsonObject, tool if isinstance(tool, dict) else _get(tool, "spec")) for tool in tools),
         _decode_tool_choice(choice),
         options.pop("parallel_tool_calls", None),
         _decode_response_format(wanted),
@@ -272,7 +265,7 @@ def decode_request(messages: Iterable[Message | Mapping[str, Any]], kwargs: Mapp
 _MODES: Mapping[str, ToolChoice] = {mode.mode: mode for mode in (ToolChoice.AUTO, ToolChoice.REQUIRED, ToolChoice.NONE)}
 
 
-def _decode_tool_choice(choice: Any) -> ToolChoice | None:
+def _decode_tool_choice(choice: object) -> ToolChoice | None:
     if choice is None or isinstance(choice, ToolChoice):
         return choice
     if isinstance(choice, str):
@@ -284,23 +277,23 @@ def _decode_tool_choice(choice: Any) -> ToolChoice | None:
     return ToolChoice(_get(allowed, "mode", "auto"), names)
 
 
-def _decode_response_format(wanted: Any) -> ResponseFormat | None:
+def _decode_response_format(wanted: object) -> ResponseFormat | None:
     if wanted is None or isinstance(wanted, ResponseFormat):
         return wanted
     if not isinstance(wanted, Mapping):
         raise InputError(
-            f"response_format is {type(wanted).__name__} (reading the call). Use {{'type': 'json_object'}} or "
+            f"response_format is {type(wanted).__name__} (decoding the call). Use {{'type': 'json_object'}} or "
             "{'type': 'json_schema', 'json_schema': {'name': ..., 'schema': {...}}}."
         )
-    described = cast("Mapping[str, Any]", wanted).get("json_schema")
+    described = _get(cast("Mapping[str, object]", wanted), "json_schema")
     return ResponseFormat(described.get("schema"), described.get("name", "response")) if described else ResponseFormat()
 
 
-# --- answers ---------------------------------------------------------------------------------------
+# --- responses
 
 
 def encode_outputs(response: Response) -> list[str | dict[str, Any]]:
-    """One item per choice: its text, or a dict where there is more than text.
+    """Return an item for each choice: its text, or a dict if the choice has more than text.
 
     >>> encode_outputs(Response((Choice(text="4"), Choice(text="5", reasoning="2 + 3"))))
     ['4', {'text': '5', 'reasoning_content': '2 + 3'}]
@@ -309,110 +302,96 @@ def encode_outputs(response: Response) -> list[str | dict[str, Any]]:
 
 
 def _encode_output(choice: Choice) -> str | dict[str, Any]:
-    more: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "tool_calls": [_encode_tool_call(call) for call in choice.tool_calls],
         "reasoning_content": choice.reasoning,
         "logprobs": choice.logprobs,
         "citations": list(choice.citations),
     }
-    more = {name: value for name, value in more.items() if value}
-    return {"text": choice.text, **more} if more else choice.text
+    fields = {name: value for name, value in fields.items() if value}
+    return {"text": choice.text, **fields} if fields else choice.text
 
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
-    "stop": "stop",
-    "end_turn": "stop",
-    "eos": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "tool_calls": "tool_calls",
-    "tool_use": "tool_calls",
-    "function_call": "tool_calls",
-    "content_filter": "content_filter",
-    "error": "error",
-}
-
-_MISSING = object()
+    "stop": "stop", "end_turn": "stop", "eos": "stop", "length": "length", "max_tokens": "length",
+    "tool_calls": "tool_calls", "tool_use": "tool_calls", "function_call": "tool_calls",
+    "content_filter": "content_filter", "error": "error",
+}  # fmt: skip
 
 
-def decode_answer(answer: Any, *, model: str | None = None) -> Response:
-    """What a custom LM returned as a response: a ``Response``, an OpenAI-shaped object or dict, or a list of outputs.
+def decode_answer(output: object, *, model: str | None = None) -> Response:
+    """Return the response of a custom LM's output: a ``Response``, an OpenAI-shaped object or dict, or a list of outputs.
 
-    Attributes and dict keys are read alike. An unknown finish reason counts as ``stop``, with a warning. Raises
-    ``LMUnexpectedError`` for anything else.
+    Attributes and dict keys are equal. An unknown finish reason counts as ``stop``, with a warning. Raises
+    ``LMUnexpectedError`` for any other type.
 
     >>> decode_answer({"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}]}).choices[0].text
     '4'
     >>> decode_answer(["4", {"text": "5"}]).choices[1].text
     '5'
     """
-    if isinstance(answer, Response):
-        return answer
-    if isinstance(answer, str):
-        answer = [answer]
-    if isinstance(answer, (list, tuple)):
-        return Response(tuple(_decode_output(item) for item in cast("Sequence[Any]", answer)), model=model)
-    choices = _get(answer, "choices", _MISSING)
-    if choices is _MISSING or isinstance(choices, str) or not hasattr(choices, "__iter__"):
+    if isinstance(output, Response):
+        return output
+    if isinstance(output, (str, list, tuple)):
+        outputs: Sequence[object] = [output] if isinstance(output, str) else cast("Sequence[object]", output)
+        return Response(tuple(map(_decode_output, outputs)), model=model)
+    choices = _get(output, "choices")
+    if isinstance(choices, str) or not hasattr(choices, "__iter__"):
         raise LMUnexpectedError(
-            f"The language model returned {type(answer).__name__}, which has no list of choices. Return an object or dict "
+            f"The language model returned {type(output).__name__}, which has no list of choices. Return an object or dict "
             "with choices[i].message.content, a list of texts, or a sigwire Response.",
             model=model,
         )
-    read = [_decode_choice(choice) for choice in choices]
-    warnings = tuple(
+    return Response(
+        tuple(_decode_choice(choice) for choice in choices),
+        _decode_usage(_get(output, "usage")),
+        _get(output, "model") or model,
+        _get(output, "id"),
+        _finish_warnings(choices),
+        raw=_json_or_none(output),
+    )
+
+
+def _finish_warnings(choices: Iterable[object]) -> tuple[LMWarning, ...]:
+    return tuple(
         LMWarning("finish_reason", f"{reason!r} is unknown and was read as 'stop'")
         for reason in (_get(choice, "finish_reason") for choice in choices)
         if reason is not None and reason not in FINISH_REASONS
     )
-    return Response(
-        tuple(read),
-        _decode_usage(_get(answer, "usage")),
-        _get(answer, "model") or model,
-        _get(answer, "id"),
-        warnings,
-        raw=_json_or_none(answer),
-    )
 
 
-def _decode_choice(choice: Any) -> Choice:
+def _decode_choice(choice: object) -> Choice:
     message = _get(choice, "message")
-    if message is None:  # a text completion
-        text, reasoning, refusal = _get(choice, "text"), None, None
-    else:
-        text, reasoning, refusal = (_get(message, name) for name in ("content", "reasoning_content", "refusal"))
-        reasoning = reasoning or _get(message, "reasoning")
+    text = _get(choice, "text") if message is None else _get(message, "content")  # text: of a text completion
     calls = _decode_tool_calls(_get(message, "tool_calls"))
-    if not isinstance(text, str):
-        text = "".join(part.text for part in _decode_content(text) if isinstance(part, TextPart))
     reason = FINISH_REASONS.get(str(_get(choice, "finish_reason")), "stop")
     return Choice(
-        text,
+        text if isinstance(text, str) else _text_of(text),
         calls,
-        reasoning or None,
-        refusal or None,
+        _get(message, "reasoning_content") or _get(message, "reasoning") or None,
+        _get(message, "refusal") or None,
         "tool_calls" if calls and reason == "stop" else reason,
         logprobs=_json_or_none(_get(choice, "logprobs")),
         raw=_json_or_none(choice),
     )
 
 
-def _decode_output(item: Any) -> Choice:
+def _decode_output(item: object) -> Choice:
     if isinstance(item, str):
         return Choice(item)
     if not isinstance(item, Mapping):
         raise LMUnexpectedError(
-            f"The language model returned a list that holds {type(item).__name__}. Return texts, or dicts with 'text'."
+            f"The language model returned a list with {type(item).__name__}. Return texts, or dicts with 'text'."
         )
-    output = cast("Mapping[str, Any]", item)
-    calls = _decode_tool_calls(output.get("tool_calls"))
+    output = cast("Mapping[str, object]", item)
+    calls = _decode_tool_calls(_get(output, "tool_calls"))
     return Choice(
-        str(output.get("text") or ""),
+        str(_get(output, "text") or ""),
         calls,
-        output.get("reasoning_content"),
+        _get(output, "reasoning_content"),
         finish_reason="tool_calls" if calls else "stop",
-        logprobs=_json_or_none(output.get("logprobs")),
-        citations=tuple(output.get("citations") or ()),
+        logprobs=_json_or_none(_get(output, "logprobs")),
+        citations=tuple(_get(output, "citations") or ()),
     )
 
 
@@ -425,32 +404,27 @@ _USAGE: Mapping[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def _decode_usage(usage: Any) -> Usage:
+def _decode_usage(usage: object) -> Usage:
     if isinstance(usage, Usage):
         return usage
-    return Usage(**{name: _first(usage, paths) for name, paths in _USAGE.items()})
+    return Usage(**{name: _first_number(usage, paths) for name, paths in _USAGE.items()})
 
 
-def _first(data: Any, paths: tuple[tuple[str, ...], ...]) -> Any:
-    for path in paths:
-        value = data
-        for name in path:
-            value = _get(value, name)
-        if isinstance(value, (int, float)):
-            return value
-    return None
+def _first_number(data: object, paths: tuple[tuple[str, ...], ...]) -> Any:
+    values = (functools.reduce(_get, path, data) for path in paths)
+    return next((value for value in values if isinstance(value, (int, float))), None)
 
 
-def _json_or_none(value: Any) -> JsonValue:
-    """A value that is JSON already, or that can say itself as JSON; what cannot is left out."""
+def _json_or_none(value: object) -> JsonValue:
+    """Return a JSON value, or the dump of a pydantic model; None for any other object."""
     if isinstance(value, (str, int, float, bool, dict, list)) or value is None:
         return cast(JsonValue, value)
     dump = getattr(value, "model_dump", None)
     return cast(JsonValue, dump(mode="json")) if callable(dump) else None
 
 
-def _get(data: Any, name: str, default: Any = None) -> Any:
-    """An attribute or a key, whichever the value has."""
+def _get(data: object, name: str, default: object = None) -> Any:
+    """Return an attribute or a key."""
     if isinstance(data, Mapping):
-        return cast("Mapping[str, Any]", data).get(name, default)
+        return cast("Mapping[str, object]", data).get(name, default)
     return getattr(data, name, default)

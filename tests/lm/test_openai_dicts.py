@@ -74,12 +74,12 @@ MESSAGES: list[tuple[Message, list[dict[str, Any]]]] = [
 
 
 @pytest.mark.parametrize(("message", "dicts"), MESSAGES)
-def test_messages_go_out_and_come_back(message: Message, dicts: list[dict[str, Any]]) -> None:
+def test_decoded_messages_equal_the_encoded_ones(message: Message, dicts: list[dict[str, Any]]) -> None:
     assert encode_messages([message]) == dicts
     assert decode_messages(dicts) == (message,)
 
 
-def test_a_result_without_a_name_takes_that_of_its_call() -> None:
+def test_tool_result_without_name_gets_the_name_of_its_call() -> None:
     decoded = decode_messages(
         [{"role": "assistant", "tool_calls": [CALL]}, {"role": "tool", "tool_call_id": "call_0", "content": "one"}]
     )
@@ -91,13 +91,13 @@ arguments = st.dictionaries(st.text(max_size=5), st.none() | st.integers() | tex
 
 
 @given(st.lists(st.sampled_from(["system", "user"]).flatmap(lambda r: st.builds(lambda t: (r, t), texts)), max_size=5))
-def test_any_text_conversation_comes_back(turns: list[tuple[Any, str]]) -> None:
+def test_any_decoded_conversation_equals_the_encoded_one(turns: list[tuple[Any, str]]) -> None:
     messages = tuple(Message(role, (TextPart(text),) if text else ()) for role, text in turns)
     assert decode_messages(encode_messages(messages)) == messages
 
 
 @given(arguments)
-def test_any_arguments_come_back(given_arguments: dict[str, Any]) -> None:
+def test_any_decoded_arguments_equal_the_encoded_ones(given_arguments: dict[str, Any]) -> None:
     (message,) = decode_messages(encode_messages([Message.assistant("", [ToolCall("c", "f", given_arguments)])]))
     assert message.tool_calls[0].arguments == given_arguments
 
@@ -114,7 +114,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize("request_", CALLS)
-def test_a_call_goes_out_and_comes_back(request_: Request) -> None:
+def test_decoded_call_equals_the_encoded_one(request_: Request) -> None:
     assert decode_request(*encode_call(request_)) == request_
 
 
@@ -126,12 +126,12 @@ def test_a_call_goes_out_and_comes_back(request_: Request) -> None:
         [{"role": "user", "content": 3}],
     ],
 )
-def test_what_is_unknown_in_messages_is_named(messages: list[dict[str, Any]]) -> None:
-    with pytest.raises(InputError, match="reading messages"):
+def test_decode_messages_names_unknown_roles_and_parts(messages: list[dict[str, Any]]) -> None:
+    with pytest.raises(InputError, match="decoding messages"):
         decode_messages(messages)
 
 
-def test_a_response_format_that_is_no_dict_is_named() -> None:
+def test_response_format_of_wrong_type_is_refused() -> None:
     with pytest.raises(InputError, match="response_format is type"):
         decode_request([], {"response_format": int})
 
@@ -142,13 +142,13 @@ def test_finish_reasons_have_one_meaning(theirs: str, ours: str) -> None:
     assert decode_answer(answer).choices[0].finish_reason == ours
 
 
-def test_an_unknown_finish_reason_is_a_warning() -> None:
+def test_unknown_finish_reason_is_a_warning() -> None:
     response = decode_answer({"choices": [{"message": {"content": "x"}, "finish_reason": "bored"}]})
     assert response.choices[0].finish_reason == "stop"
     assert response.warnings[0].feature == "finish_reason"
 
 
-def test_calls_make_the_reason_a_call_even_when_it_says_stop() -> None:
+def test_finish_reason_is_tool_calls_when_stop_has_calls() -> None:
     response = decode_answer(
         {"choices": [{"message": {"content": None, "tool_calls": [CALL]}, "finish_reason": "stop"}]}
     )
@@ -156,7 +156,7 @@ def test_calls_make_the_reason_a_call_even_when_it_says_stop() -> None:
     assert response.choices[0].text == ""
 
 
-def test_objects_and_dicts_are_read_alike() -> None:
+def test_objects_and_dicts_decode_equally() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}}
     as_dict = {
         "id": "r",
@@ -174,7 +174,7 @@ def test_objects_and_dicts_are_read_alike() -> None:
         assert response.usage == Usage(3, 2, 1)
 
 
-def test_bad_arguments_stay_on_their_call() -> None:
+def test_malformed_arguments_stay_on_their_call() -> None:
     broken = {"id": "b", "function": {"name": "g", "arguments": '{"a": '}}
     response = decode_answer({"choices": [{"message": {"content": "text", "tool_calls": [CALL, broken]}}]})
     good, bad = response.choices[0].tool_calls
@@ -183,19 +183,19 @@ def test_bad_arguments_stay_on_their_call() -> None:
     assert bad.raw_arguments == '{"a": '
 
 
-def test_text_completions_and_lists_are_answers_too() -> None:
+def test_decode_answer_accepts_text_completions_and_lists() -> None:
     assert decode_answer({"choices": [{"text": "x"}]}).choices[0].text == "x"
     assert decode_answer("x").choices == (Choice("x"),)
     assert [c.text for c in decode_answer(["x", {"text": "y", "reasoning_content": "z"}]).choices] == ["x", "y"]
 
 
 @pytest.mark.parametrize("answer", [None, 3, object(), {"choices": "x"}, [3]])
-def test_what_is_no_answer_is_refused(answer: Any) -> None:
+def test_decode_answer_refuses_other_values(answer: Any) -> None:
     with pytest.raises(LMUnexpectedError):
         decode_answer(answer)
 
 
-def test_outputs_are_read_back_as_the_same_choices() -> None:
+def test_decoded_outputs_equal_the_encoded_ones() -> None:
     choices = (
         Choice("a"),
         Choice("b", (ToolCall("call_0", "f", {"a": 1}, '{"a":1}'),), "why", finish_reason="tool_calls"),
