@@ -23,16 +23,8 @@ from sigwire.lm.codecs.shared.reasoning import EFFORTS
 from sigwire.lm.codecs.shared.schema import SchemaRules, const_to_enum, merge_all_of, one_of_to_any_of
 
 __all__ = [
-    "ERRORS",
-    "FINISH_REASONS",
-    "OLLAMA",
-    "OLLAMA_CLOUD",
-    "OPTIONS",
-    "THINK",
-    "TOOL_SCHEMA",
-    "USAGE",
-    "OllamaProfile",
-]
+    "ERRORS", "FINISH_REASONS", "OLLAMA", "OLLAMA_CLOUD", "OPTIONS", "THINK", "TOOL_SCHEMA", "USAGE", "OllamaProfile",
+]  # fmt: skip
 
 
 TOOL_SCHEMA = SchemaRules(

@@ -21,15 +21,9 @@ from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, value_at, without
 
 __all__ = [
-    "choice_index",
-    "decode",
-    "decode_call",
-    "decode_content",
-    "decode_error",
-    "decode_usage",
-    "error_in_success",
+    "choice_index", "decode", "decode_call", "decode_content", "decode_error", "decode_usage", "error_in_success",
     "thinking_text",
-]
+]  # fmt: skip
 
 
 def decode(body: JsonValue, sent: EncodedRequest, target: Target[ChatProfile]) -> Response:
