@@ -21,7 +21,8 @@ from sigwire.core.record import to_plain
 from sigwire.dspy.settings import context
 from sigwire.effects.emitting import Emit
 from sigwire.effects.emitting import stream as blocking_stream
-from sigwire.effects.steps import Steps, arun, block_on, run
+from sigwire.effects.loops import block_on
+from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict

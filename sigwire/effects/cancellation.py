@@ -1,50 +1,59 @@
-"""Leaving: who stops waiting wakes what still works for them elsewhere.
+"""Cancel scopes that reach across threads and event loops.
 
-What a program waits for may be at work in another thread, or on another event loop, where nothing reaches it. A ``CancelScope`` is
-whoever it works for; the threads and tasks that are begun for somebody have theirs in their context.
+Steps may wait in another thread or on another event loop, where the cancellation of a task does not arrive. The context of such
+a thread or task holds a ``CancelScope``.
 
-    with on_leave(abort): ...       before waiting: ``abort`` is called when the scope is left, by whoever leaves it
-    scope.leave()                   wakes what waits, here and in the scopes within; who comes later hears ``StreamCancelled``
+    with on_cancel(wake): ...       before a wait: ``wake`` is called, in the cancelling thread, when the scope is cancelled
+    scope.cancel()                  wakes every wait of the scope; later waits raise ``StreamCancelled``
 
-This file only passes it on: bridges between threads and loops (``steps``), streams and sockets say what waking means.
+Each kind of wait brings its own callback: bridges between threads and loops (``loops``), streams (``emitting``), sockets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = [
     "CANCEL_GRACE_SECONDS",
     "CancelScope",
+    "CoroutineOf",
     "StreamCancelled",
     "current_scope",
     "merge_partial",
     "on_cancel",
+    "run_cancellable",
     "set_scope",
 ]
 
-CANCEL_GRACE_SECONDS = 1.0  # seconds: how long who leaves waits for what was woken to put away what it holds
+T = TypeVar("T")
+CoroutineOf: TypeAlias = Coroutine[Any, Any, T]
+
+CANCEL_GRACE_SECONDS = 1.0  # seconds: a cancelling caller waits this long for woken threads to release their resources
 
 
 class StreamCancelled(BaseException):
-    """Raised in a program that nobody listens to any more, or waits for. Programs clean up and let it pass."""
+    """Raised at the yield of steps whose consumer stopped early. Steps release their resources and let it propagate."""
 
-    def __init__(self, message: str = "the stream was left before its end") -> None:
+    def __init__(self, message: str = "the stream was closed before its end") -> None:
         super().__init__(message)
 
 
 def merge_partial(error: BaseException, *failures: BaseException | None) -> None:
-    """Put on an exception what programs that were given up for it had put on theirs: what was said and done so far.
+    """Copy the attributes of cancelled steps' exceptions (partial response, finished turns) to ``error``.
 
-    An ``Exception`` among them failed by itself, and tells nothing here. What the exception has already stays.
+    Attributes that ``error`` has are kept. An ``Exception`` among the failures is skipped: it is an error, not a cancellation.
 
     >>> inner, outer = StreamCancelled(), StreamCancelled()
-    >>> inner.partial = "so far"
-    >>> learn(outer, inner, None)
+    >>> inner.partial = "Par"
+    >>> merge_partial(outer, inner, None)
     >>> outer.partial
-    'so far'
+    'Par'
     """
     for failure in failures:
         if failure is not None and not isinstance(failure, Exception):
@@ -53,61 +62,95 @@ def merge_partial(error: BaseException, *failures: BaseException | None) -> None
 
 
 class CancelScope:
-    """Somebody for whom work is done, until they leave."""
+    """Waits that are cancelled together.
 
-    __slots__ = ("_aborts", "cancelled")
+    >>> scope, woken = CancelScope(), []
+    >>> with scope.on_cancel(lambda: woken.append("up")):
+    ...     scope.cancel()
+    True
+    >>> woken
+    ['up']
+    """
+
+    __slots__ = ("_callbacks", "cancelled")
 
     def __init__(self) -> None:
         self.cancelled = False
-        self._aborts: list[Callable[[], object]] = []
+        self._callbacks: list[Callable[[], object]] = []
 
     def cancel(self) -> bool:
-        """Wake what waits; whether anything did."""
+        """Call every callback. Return True if one of them returned something else than False."""
         self.cancelled = True
-        aborts, self._aborts = self._aborts, []
-        woke = [abort() is not False for abort in aborts]  # all of them
+        callbacks, self._callbacks = self._callbacks, []
+        woke = [callback() is not False for callback in callbacks]  # a list: any() alone would stop at the first
         return any(woke)
 
     @contextmanager
-    def on_cancel(self, abort: Callable[[], object]) -> Generator[None]:
-        """While inside, leaving calls ``abort``. Raises ``StreamCancelled`` where they have left already."""
-        self._aborts.append(abort)  # first this, then the look: whoever leaves in between finds it
+    def on_cancel(self, callback: Callable[[], object]) -> Generator[None]:
+        """Inside the block, ``cancel`` calls ``callback``. Raises ``StreamCancelled`` if the scope is cancelled already."""
+        self._callbacks.append(callback)  # Register before the check: a concurrent cancel() must find the callback.
         try:
             if self.cancelled:
                 raise StreamCancelled
             yield
         finally:
             with suppress(ValueError):
-                self._aborts.remove(abort)
+                self._callbacks.remove(callback)
 
 
 _scope: ContextVar[CancelScope | None] = ContextVar("sigwire_scope", default=None)
 
 
 def current_scope() -> CancelScope | None:
-    """Whose work this is; ``None`` where whoever waits for it waits right here."""
+    """Return the cancel scope of the current context, ``None`` if the caller waits in this thread and task itself."""
     return _scope.get()
 
 
 def set_scope(scope: CancelScope) -> None:
-    """What follows in this context is done for ``scope``."""
+    """Set the cancel scope of the current context."""
     _scope.set(scope)
 
 
 @contextmanager
-def on_cancel(abort: Callable[[], object]) -> Generator[None]:
-    """While inside: when those for whom this is done leave, ``abort`` is called there. Raises ``StreamCancelled`` if they have left.
-
-    >>> scope, woken = CancelScope(), []
-    >>> with scope.watching(lambda: woken.append("up")):
-    ...     scope.leave()
-    True
-    >>> woken
-    ['up']
-    """
+def on_cancel(callback: Callable[[], object]) -> Generator[None]:
+    """``CancelScope.on_cancel`` of the current scope. Without a scope the block runs as it is."""
     scope = _scope.get()
     if scope is None:
         yield
         return
-    with scope.on_cancel(abort):
+    with scope.on_cancel(callback):
         yield
+
+
+async def run_cancellable(scope: CancelScope, coroutine: CoroutineOf[T]) -> T:
+    """Await a coroutine. If another thread cancels the scope, the coroutine is cancelled and ``StreamCancelled`` raised.
+
+    A task that is being cancelled already is not cancelled again: its cleanup must not be interrupted.
+    """
+    import asyncio
+
+    loop, task = asyncio.get_running_loop(), cast("asyncio.Task[T]", asyncio.current_task())
+    is_waiting, was_cancelled = True, False
+
+    def cancel() -> None:
+        nonlocal was_cancelled
+        if is_waiting and not task.cancelling():
+            was_cancelled = task.cancel()
+
+    def cancel_from_any_thread() -> None:
+        with suppress(RuntimeError):  # the loop is closed, and the coroutine with it
+            loop.call_soon_threadsafe(cancel)
+
+    try:
+        with scope.on_cancel(cancel_from_any_thread):
+            return await coroutine
+    except asyncio.CancelledError as error:
+        if not was_cancelled:
+            raise
+        task.uncancel()
+        cancelled = StreamCancelled()
+        merge_partial(cancelled, error)
+        raise cancelled from None
+    finally:
+        is_waiting = False
+        coroutine.close()  # on_cancel may have raised before the first await

@@ -1,21 +1,20 @@
-"""Programs that tell things as they go, and the drivers that hand on what is told.
+"""Steps that emit events, and the drivers that stream those events.
 
-A program says something with ``yield Emit(event)``. Under ``run`` and ``arun`` nobody hears it; these drivers hand it on:
+Steps emit with ``yield Emit(event)``. The drivers ``run`` and ``arun`` drop events; these drivers pass them to a consumer:
 
-    for event in stream(program())            blocks; the program's value is the generator's
-    async for event in astream(program())     awaits; the last event is ``Returned(value)``
+    for event in stream(steps())            blocks; the generator's return value is the value of the steps
+    async for event in astream(steps())     awaits; the last item is ``Returned(value)``
 
-What is told comes out before the program goes on: nothing is read ahead. Two kinds of effects are special here:
+Events are passed on before the steps go on: nothing is read ahead. Two kinds of effects are streamed differently:
 
-- one that can be had in pieces has ``streamed()``, a program of the same value that emits; it is run instead;
-- one inside which other programs run has ``nests = True`` (``Gather``, a user's ``forward``, a tool). It is run beside the
-  stream, in a thread or a task of its own, and what is emitted there comes out too; who emitted it waits until it was read,
-  except in blocking code on an event loop. Such an inner program is run by the plain drivers; an effect of it that could emit
-  asks ``listening()``.
+- an effect with ``streamed()``, which returns steps of the same value that emit: the driver runs those steps instead;
+- an effect with ``nests = True``, inside which other steps run (``Gather``, a user's ``forward``, a tool). The effect runs in a
+  thread or task of its own, and its events enter the stream. The emitter waits until the consumer has read its event, except in
+  blocking code on an event loop. Nested steps run under the plain drivers; an effect that could emit asks ``in_stream()``.
 
-Who leaves a stream early raises ``StreamCancelled`` at the program's yield, so that it can put away what it holds; what
-waits on a socket in another thread is woken (``leaving``). The same exception goes from the innermost program outwards, so
-that in the end it holds what each of them put on it.
+If the consumer closes a stream early, ``StreamCancelled`` is raised at the yield of the steps, which release their resources;
+waits in other threads are woken (``cancellation``). The exception propagates from the innermost steps outwards and collects the
+attributes that each level sets.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 from sigwire.effects.cancellation import (
     CANCEL_GRACE_SECONDS,
@@ -36,17 +35,20 @@ from sigwire.effects.cancellation import (
     current_scope,
     merge_partial,
     on_cancel,
+    run_cancellable,
     set_scope,
 )
-from sigwire.effects.steps import Effect, Steps, drive, has_running_loop, run, run_cancellable
+from sigwire.effects.loops import has_running_loop
+from sigwire.effects.steps import Effect, Steps, drive, run
 
 __all__ = ["Emit", "Returned", "StreamCancelled", "astream", "in_stream", "on_cancel", "stream"]
 
 T = TypeVar("T")
+CancelCallback: TypeAlias = Callable[[StreamCancelled], object]
 
 
 class Emit:
-    """An effect: tell these events to whoever streams the program. Without a stream nobody hears them.
+    """Effect: emit events to the consumer of the stream. Does nothing when nothing streams.
 
     >>> def count() -> Steps[str]:
     ...     for number in range(2):
@@ -58,293 +60,286 @@ class Emit:
 
     __slots__ = ("events",)
 
-    def __init__(self, *events: Any) -> None:
+    def __init__(self, *events: object) -> None:
         self.events = events
 
     def run(self) -> None:
-        if (ear := _ear.get()) is not None:
-            ear.put(self.events)
+        if (queue := _queue.get()) is not None:
+            queue.put(self.events)
 
     async def arun(self) -> None:
-        if (ear := _ear.get()) is not None:
-            await ear.aput(self.events)
+        if (queue := _queue.get()) is not None:
+            await queue.aput(self.events)
 
 
 @dataclass(frozen=True, slots=True)
 class Returned(Generic[T]):
-    """The last item of ``astream``: the program's value. (Asynchronous generators return none.)"""
+    """The last item of ``astream``: the value of the steps. (Asynchronous generators cannot return one.)"""
 
     value: T
 
 
 def in_stream() -> bool:
-    """Whether what is run here is part of a stream that runs elsewhere: an effect that can emit should then.
+    """Return True if the running code is nested in a stream, so that an effect that can emit should emit.
 
-    >>> listening()
+    >>> in_stream()
     False
     """
-    return _ear.get() is not None
+    return _queue.get() is not None
 
 
-def stream(program: Steps[T], *, left: Callable[[StreamCancelled], object] | None = None) -> Generator[Any, None, T]:
-    """Run a program, blocking, and yield what it emits as it comes; the generator's value is the program's.
+def stream(steps: Steps[T], *, on_cancelled: CancelCallback | None = None) -> Generator[Any, None, T]:
+    """Run steps, blocking, and yield their events; the generator returns the value of the steps.
 
-    Closing the generator early raises ``StreamCancelled`` at the program's yield, waits until the program has cleaned up, and
-    hands that exception (with what programs put on it) to ``left``.
+    Closing the generator early raises ``StreamCancelled`` at the yield of the steps and waits for their cleanup. Then
+    ``on_cancelled`` is called with the exception, which has the attributes that the steps set on it.
     """
-    return (yield from _streamed(program, StreamCancelled(), left))
+    return (yield from _streamed(steps, StreamCancelled(), on_cancelled))
 
 
 def _streamed(
-    program: Steps[T], gone: StreamCancelled, left: Callable[[StreamCancelled], object] | None = None
-) -> Generator[Any, None, T]:
-    """``gone`` is what programs hear when the stream is left, from the innermost one outwards."""
+    steps: Steps[T], cancelled: StreamCancelled, on_cancelled: CancelCallback | None = None
+) -> Generator[object, None, T]:
+    """Run steps and yield their events. ``cancelled`` is raised in every level of steps if the stream is closed early."""
     try:
-        effect = program.send(None)
+        effect = steps.send(None)
         while True:
             try:
-                value = yield from _in_pieces(effect, gone)
+                value = yield from _performed(effect, cancelled)
             except GeneratorExit:
-                run(_leaving(program, gone, left))
+                run(_cancel(steps, cancelled, on_cancelled))
                 raise
             except BaseException as error:
-                effect = program.throw(error)
+                effect = steps.throw(error)
             else:
-                effect = program.send(value)
+                effect = steps.send(value)
     except StopIteration as stop:
         return cast(T, stop.value)
 
 
-def _in_pieces(effect: Any, gone: StreamCancelled) -> Generator[Any, None, Any]:
+def _performed(effect: Effect[object], cancelled: StreamCancelled) -> Generator[object, None, object]:
     if type(effect) is Emit:
         yield from effect.events
         return None
     if (streamed := getattr(effect, "streamed", None)) is not None:
-        return (yield from _streamed(streamed(), gone))
+        return (yield from _streamed(streamed(), cancelled))
     if getattr(effect, "nests", False):
-        return (yield from _run_nested(effect, gone))
-    value: Any = effect.run()
-    return value
+        return (yield from _run_nested(effect, cancelled))
+    return effect.run()
 
 
-def _run_nested(effect: Effect[Any], gone: StreamCancelled) -> Generator[Any, None, Any]:
-    """Run an effect in a thread; yield what is emitted there."""
+def _run_nested(effect: Effect[object], cancelled: StreamCancelled) -> Generator[object, None, object]:
+    """Run an effect in a thread, and yield the events that are emitted there."""
     from concurrent.futures import Future
     from queue import SimpleQueue
 
-    told: SimpleQueue[Any] = SimpleQueue()
-    future: Future[Any] = Future()
-    ear = _EventQueue(told.put)
+    future: Future[object] = Future()
+    deliveries: SimpleQueue[_Delivery | Future[object]] = SimpleQueue()
+    queue = _EventQueue(deliveries.put)
 
     def work() -> None:
-        ear.listen()
+        queue.install()
         try:
             future.set_result(effect.run())
         except BaseException as error:
             future.set_exception(error)
-        told.put(future)
+        deliveries.put(future)
 
-    with on_cancel(ear.scope.cancel):
+    with on_cancel(queue.scope.cancel):
         context = contextvars.copy_context()
         threading.Thread(target=context.run, args=(work,), name="sigwire-stream", daemon=True).start()
         try:
-            while (heard := told.get()) is not future:
-                yield from heard.events
-                heard.take()
+            while type(delivery := deliveries.get()) is _Delivery:
+                yield from delivery.events
+                delivery.acknowledge()
         except BaseException as error:
-            if ear.scope.cancel() or isinstance(error, GeneratorExit):  # an interrupt waits only for what it woke
-                with suppress(TimeoutError):  # a thread cannot be stopped: what does not end soon goes on unheard
-                    merge_partial(
-                        gone if isinstance(error, GeneratorExit) else error, future.exception(CANCEL_GRACE_SECONDS)
-                    )
+            if queue.scope.cancel() or isinstance(error, GeneratorExit):  # an interrupt waits only for woken threads
+                with suppress(TimeoutError):  # threads cannot be stopped: a slow one continues without a consumer
+                    failure = future.exception(CANCEL_GRACE_SECONDS)
+                    merge_partial(cancelled if isinstance(error, GeneratorExit) else error, failure)
             raise
         finally:
-            ear.scope.cancel()
+            queue.scope.cancel()
     return future.result()
 
 
-async def astream(
-    program: Steps[T], *, left: Callable[[StreamCancelled], object] | None = None
-) -> AsyncGenerator[Any, None]:
-    """``stream``, awaited. The last item is ``Returned(value)``. Cancelling the task raises ``CancelledError`` at the
-    program's yield; closing the generator early raises ``StreamCancelled`` there.
+async def astream(steps: Steps[T], *, on_cancelled: CancelCallback | None = None) -> AsyncGenerator[Any, None]:
+    """``stream``, awaited. The last item is ``Returned(value)``. Cancelling the task raises ``CancelledError`` at the yield of
+    the steps; closing the generator early raises ``StreamCancelled`` there.
 
-    >>> async def last(program: Steps[Any]) -> Any:
-    ...     return [event async for event in astream(program)][-1]
+    >>> async def last(steps: Steps[str]) -> object:
+    ...     return [event async for event in astream(steps)][-1]
     >>> def nothing() -> Steps[str]:
     ...     yield Emit("started")
     ...     return "done"
-    >>> from sigwire.effects.steps import block_on
-    >>> block_on(last(nothing()))
+    >>> import asyncio
+    >>> asyncio.run(last(nothing()))
     Returned(value='done')
     """
-    async with aclosing(_astreamed(program, StreamCancelled(), left)) as events:
+    async with aclosing(_astreamed(steps, StreamCancelled(), on_cancelled)) as events:
         async for event in events:
             yield event
 
 
 async def _astreamed(
-    program: Steps[Any], gone: StreamCancelled, left: Callable[[StreamCancelled], object] | None = None
-) -> AsyncGenerator[Any, None]:
-    value: Any
+    steps: Steps[T], cancelled: StreamCancelled, on_cancelled: CancelCallback | None = None
+) -> AsyncGenerator[object, None]:
     scope = current_scope()
+    value: object
     try:
-        effect: Any = program.send(None)
+        effect = steps.send(None)
         while True:
             try:
                 value = None
                 if type(effect) is Emit:
                     for event in effect.events:
                         yield event
-                elif _has_pieces(effect):
-                    async with aclosing(_apieces(effect, gone)) as pieces:
-                        async for event in pieces:
-                            if type(event) is Returned:
-                                value = cast(Any, event).value
+                elif (nested := _nested(effect, cancelled)) is not None:
+                    async with aclosing(nested) as events:
+                        async for event in events:
+                            if isinstance(event, Returned):
+                                value = event.value
                             else:
                                 yield event
                 else:
                     value = await (effect.arun() if scope is None else run_cancellable(scope, effect.arun()))
             except GeneratorExit:
-                await drive(_leaving(program, gone, left))
+                await drive(_cancel(steps, cancelled, on_cancelled))
                 raise
             except BaseException as error:
-                if not isinstance(error, Exception):  # the program knows; what it does now is putting away
+                if not isinstance(error, Exception):  # the steps are being cancelled: their cleanup must not be
                     scope = None
-                effect = program.throw(error)
+                effect = steps.throw(error)
             else:
-                effect = program.send(value)
+                effect = steps.send(value)
     except StopIteration as stop:
         value = stop.value
     yield Returned(value)
 
 
-def _has_pieces(effect: Any) -> bool:
-    return getattr(effect, "nests", False) or hasattr(effect, "streamed")
+def _nested(effect: Effect[object], cancelled: StreamCancelled) -> AsyncGenerator[object, None] | None:
+    """Return the events of an effect that emits, last its value; ``None`` for an effect that is just awaited."""
+    if (streamed := getattr(effect, "streamed", None)) is not None:
+        return _astreamed(streamed(), cancelled)
+    return _arun_nested(effect, cancelled) if getattr(effect, "nests", False) else None
 
 
-def _apieces(effect: Any, gone: StreamCancelled) -> AsyncGenerator[Any, None]:
-    return _astreamed(effect.streamed(), gone) if hasattr(effect, "streamed") else _arun_nested(effect, gone)
-
-
-async def _arun_nested(effect: Effect[Any], gone: StreamCancelled) -> AsyncGenerator[Any, None]:
-    """Await an effect in a task; yield what is emitted there, last its value."""
+async def _arun_nested(effect: Effect[object], cancelled: StreamCancelled) -> AsyncGenerator[object, None]:
+    """Await an effect in a task; yield the events that are emitted there, last its value."""
     import asyncio
 
-    loop, told = asyncio.get_running_loop(), asyncio.Queue[Any]()
+    loop, deliveries = asyncio.get_running_loop(), asyncio.Queue[_Delivery | asyncio.Task[object]]()
     here = threading.get_ident()
 
-    def tell(heard: _Delivery) -> None:
+    def deliver(delivery: _Delivery) -> None:
         if threading.get_ident() == here:
-            told.put_nowait(heard)
+            deliveries.put_nowait(delivery)
         else:
-            loop.call_soon_threadsafe(told.put_nowait, heard)
+            loop.call_soon_threadsafe(deliveries.put_nowait, delivery)
 
-    ear = _EventQueue(tell)
+    queue = _EventQueue(deliver)
     failures: list[BaseException] = []
 
-    async def work() -> Any:
-        ear.listen()
+    async def work() -> object:
+        queue.install()
         try:
             return await effect.arun()
         except BaseException as error:
             failures.append(error)
             raise
 
-    with on_cancel(ear.scope.cancel):
+    with on_cancel(queue.scope.cancel):
         task = asyncio.ensure_future(work())
-        task.add_done_callback(told.put_nowait)
+        task.add_done_callback(deliveries.put_nowait)
         try:
-            while (heard := await told.get()) is not task:
-                for event in heard.events:
+            while type(delivery := await deliveries.get()) is _Delivery:
+                for event in delivery.events:
                     yield event
-                heard.take()
+                delivery.acknowledge()
             yield Returned(task.result())
         except BaseException as error:
             if not task.done():
-                ear.scope.cancel()
+                queue.scope.cancel()
                 task.cancel()
                 await asyncio.wait([task])
-                merge_partial(gone if isinstance(error, GeneratorExit) else error, *failures)
+                merge_partial(cancelled if isinstance(error, GeneratorExit) else error, *failures)
             raise
         finally:
-            ear.scope.cancel()
+            queue.scope.cancel()
 
 
-def _leaving(
-    program: Steps[Any], gone: StreamCancelled, left: Callable[[StreamCancelled], object] | None
-) -> Steps[None]:
-    """The rest of a program that nobody reads any more: it is told so, and cleans up."""
+def _cancel(steps: Steps[T], cancelled: StreamCancelled, on_cancelled: CancelCallback | None) -> Steps[None]:
+    """Raise ``cancelled`` at the yield of steps and run their cleanup. Effects of the cleanup are performed, not streamed."""
     try:
-        effect = program.throw(gone)
+        effect = steps.throw(cancelled)
         while True:
             try:
                 value = yield effect
             except BaseException as error:
-                effect = program.throw(error)
+                effect = steps.throw(error)
             else:
-                effect = program.send(value)
+                effect = steps.send(value)
     except StopIteration:
         pass
     except StreamCancelled as error:
-        if error is not gone:
+        if error is not cancelled:
             raise
     finally:
-        if left is not None:
-            left(gone)
+        if on_cancelled is not None:
+            on_cancelled(cancelled)
 
 
 class _Delivery(NamedTuple):
-    """What was told beside a stream; ``take`` lets who told it go on."""
+    """Events from nested steps. ``acknowledge`` wakes the emitter, which waits until the consumer has read them."""
 
-    events: tuple[Any, ...]
-    take: Callable[[], object]
+    events: tuple[object, ...]
+    acknowledge: Callable[[], object]
 
 
 class _EventQueue:
-    """Where programs beside a stream tell what they emit. They go on when it was read; ``StreamCancelled`` where nobody will."""
+    """Passes the events of nested steps to a stream. Emitters are woken by ``StreamCancelled`` when the scope is cancelled."""
 
-    __slots__ = ("_tell", "scope")
+    __slots__ = ("_deliver", "scope")
 
-    def __init__(self, tell: Callable[[_Delivery], None]) -> None:
-        self._tell, self.scope = tell, CancelScope()
+    def __init__(self, deliver: Callable[[_Delivery], None]) -> None:
+        self._deliver, self.scope = deliver, CancelScope()
 
-    def listen(self) -> None:
-        """What follows in this context is told here."""
-        _ear.set(self)
+    def install(self) -> None:
+        """Route the events of the current context to this queue."""
+        _queue.set(self)
         set_scope(self.scope)
 
-    def put(self, events: tuple[Any, ...]) -> None:
-        """Tell, and wait until it was read. On an event loop, which others need meanwhile, tell only."""
+    def put(self, events: tuple[object, ...]) -> None:
+        """Deliver events and wait until they were read. On an event loop, which must not block, do not wait."""
         from queue import SimpleQueue
 
-        taken: SimpleQueue[None] = SimpleQueue()
-        take = partial(taken.put, None)
-        with self.scope.on_cancel(take):
-            self._tell(_Delivery(events, take))
+        acknowledged: SimpleQueue[None] = SimpleQueue()
+        acknowledge = partial(acknowledged.put, None)
+        with self.scope.on_cancel(acknowledge):
+            self._deliver(_Delivery(events, acknowledge))
             if not has_running_loop():
-                taken.get()
+                acknowledged.get()
         if self.scope.cancelled:
             raise StreamCancelled
 
-    async def aput(self, events: tuple[Any, ...]) -> None:
-        """Tell, and await that it was read."""
+    async def aput(self, events: tuple[object, ...]) -> None:
+        """Deliver events and await that they were read."""
         import asyncio
 
-        loop, taken, here = asyncio.get_running_loop(), asyncio.Event(), threading.get_ident()
+        loop, acknowledged, here = asyncio.get_running_loop(), asyncio.Event(), threading.get_ident()
 
-        def take() -> None:
+        def acknowledge() -> None:
             if threading.get_ident() == here:
-                taken.set()
+                acknowledged.set()
             else:
-                with suppress(RuntimeError):  # the loop was closed, and who told with it
-                    loop.call_soon_threadsafe(taken.set)
+                with suppress(RuntimeError):  # the loop is closed, and the emitter with it
+                    loop.call_soon_threadsafe(acknowledged.set)
 
-        with self.scope.on_cancel(take):
-            self._tell(_Delivery(events, take))
-            await taken.wait()
+        with self.scope.on_cancel(acknowledge):
+            self._deliver(_Delivery(events, acknowledge))
+            await acknowledged.wait()
         if self.scope.cancelled:
             raise StreamCancelled
 
 
-_ear: ContextVar[_EventQueue | None] = ContextVar("sigwire_ear", default=None)
+_queue: ContextVar[_EventQueue | None] = ContextVar("sigwire_event_queue", default=None)

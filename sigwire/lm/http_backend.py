@@ -27,7 +27,8 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.request import Request, memoized
 from sigwire.core.response import Attempt, Response
 from sigwire.effects.emitting import Emit
-from sigwire.effects.steps import FunctionEffect, Gather, Steps
+from sigwire.effects.gather import Gather
+from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import (
     ConfigurationError,
     LMAuthenticationError,

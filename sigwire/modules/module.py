@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TextIO, TypeVar,
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
-from sigwire.effects.steps import Gather, Steps, arun, block_on, run, to_thread
+from sigwire.effects.gather import Gather
+from sigwire.effects.loops import block_on, to_thread
+from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.modules.ask import recording_calls
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream

@@ -171,7 +171,7 @@ class ProgramStream(_Stream[T], Iterator["ProgramEvent"]):
 
 def _told(begin: Callable[[], Steps[T]], outcome: _StreamOutcome[T]) -> Generator[ProgramEvent]:
     try:
-        value = yield from stream(begin(), left=outcome.leave)
+        value = yield from stream(begin(), on_cancelled=outcome.leave)
     except BaseException as error:
         outcome.leave(error)
         raise
@@ -202,7 +202,7 @@ class AsyncProgramStream(_Stream[T], AsyncIterator["ProgramEvent"]):
 
 
 async def _atold(begin: Callable[[], Steps[T]], outcome: _StreamOutcome[T]) -> AsyncGenerator[ProgramEvent, None]:
-    events = astream(begin(), left=outcome.leave)
+    events = astream(begin(), on_cancelled=outcome.leave)
     try:
         async for event in events:
             yield outcome.finish(cast(Any, event).value) if type(event) is Returned else event

@@ -19,7 +19,7 @@ from typing import Any, Self
 from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.core.request import Request
 from sigwire.core.response import Response
-from sigwire.effects.steps import to_thread
+from sigwire.effects.loops import to_thread
 from sigwire.errors import ConfigurationError
 from sigwire.lm.base import LanguageModel
 from sigwire.testing.answers import Answer, Events, Fault, Raw, Script, Streamed

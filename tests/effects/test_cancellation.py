@@ -1,4 +1,4 @@
-"""Leaving: what waits in another thread or on another loop is woken, whenever it began to wait; and tells what it had."""
+"""Cancel scopes: waits in other threads and loops are woken, and partial results are kept."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from sigwire.effects.cancellation import (
     current_scope,
     merge_partial,
     on_cancel,
+    run_cancellable,
     set_scope,
 )
-from sigwire.effects.steps import Gather, Steps, arun, block_on, run_cancellable, to_thread
+from sigwire.effects.gather import Gather
+from sigwire.effects.loops import block_on, to_thread
+from sigwire.effects.steps import Steps, arun
 
 T = TypeVar("T")
 
 
 def within(scope: CancelScope, function: Callable[[], T]) -> T:
-    """Call a function as work that is done for a scope."""
+    """Call a function in a context with a cancel scope."""
 
     def work() -> T:
         set_scope(scope)
@@ -33,7 +36,7 @@ def within(scope: CancelScope, function: Callable[[], T]) -> T:
     return contextvars.copy_context().run(work)
 
 
-def test_whoever_waits_is_woken_once() -> None:
+def test_cancel_calls_each_callback_once() -> None:
     scope, woken = CancelScope(), list[int]()
 
     def wait() -> None:
@@ -45,7 +48,7 @@ def test_whoever_waits_is_woken_once() -> None:
     assert woken == [1, 2]
 
 
-def test_who_waits_no_more_is_not_woken() -> None:
+def test_cancel_does_not_call_a_callback_after_its_block() -> None:
     scope = CancelScope()
 
     def wait() -> None:
@@ -56,63 +59,63 @@ def test_who_waits_no_more_is_not_woken() -> None:
     assert not scope.cancel()
 
 
-def test_who_begins_to_wait_too_late_does_not_wait() -> None:
+def test_on_cancel_raises_when_the_scope_is_cancelled_already() -> None:
     scope = CancelScope()
     scope.cancel()
 
     def wait() -> None:
         with pytest.raises(StreamCancelled), on_cancel(pytest.fail):
-            pytest.fail("waits for nobody")
+            pytest.fail("entered the block")
 
     within(scope, wait)
 
 
-def test_scopes_within_are_left_along() -> None:
+def test_cancelled_scope_cancels_inner_scopes() -> None:
     outer, inner = CancelScope(), CancelScope()
     with outer.on_cancel(inner.cancel):
-        assert not outer.cancel()  # nothing waited in either
+        assert not outer.cancel()  # no wait was registered
     assert inner.cancelled
 
 
-def test_without_a_scope_leaving_means_nothing() -> None:
+def test_on_cancel_does_nothing_without_a_scope() -> None:
     with on_cancel(pytest.fail):
         assert current_scope() is None
 
 
-def test_what_was_said_goes_on_from_what_was_given_up_and_not_from_what_failed() -> None:
+def test_merge_partial_copies_attributes_of_cancellations_only() -> None:
     outer, inner, failed = StreamCancelled(), StreamCancelled(), ValueError()
-    outer.steps, inner.steps, inner.partial, failed.message = 1, 2, "so far", "no"  # type: ignore[attr-defined]
+    outer.steps, inner.steps, inner.partial, failed.message = 1, 2, "par", "no"  # type: ignore[attr-defined]
     merge_partial(outer, failed, None, inner)
-    assert vars(outer) == {"steps": 1, "partial": "so far"}
+    assert vars(outer) == {"steps": 1, "partial": "par"}
 
 
 # --- the bridges -----------------------------------------------------------------------------------------
 
 
-async def _forever(begun: Callable[[], object]) -> None:
-    begun()
+async def _forever(started: Callable[[], object]) -> None:
+    started()
     try:
         await asyncio.Event().wait()
     except asyncio.CancelledError as error:
-        error.partial = "so far"  # type: ignore[attr-defined]
+        error.partial = "par"  # type: ignore[attr-defined]
         raise
 
 
-def test_a_coroutine_that_is_waited_for_is_cancelled_and_its_word_comes_out() -> None:
+def test_cancelled_scope_cancels_the_coroutine_of_block_on() -> None:
     scope = CancelScope()
     with pytest.raises(StreamCancelled) as caught:
         within(scope, lambda: block_on(_forever(scope.cancel)))
-    assert vars(caught.value) == {"partial": "so far"}
+    assert vars(caught.value) == {"partial": "par"}
 
 
-def test_a_coroutine_is_not_begun_for_who_has_left() -> None:
+def test_block_on_does_not_start_a_coroutine_in_a_cancelled_scope() -> None:
     scope = CancelScope()
     scope.cancel()
     with pytest.raises(StreamCancelled):
-        within(scope, lambda: block_on(_forever(lambda: pytest.fail("begun"))))
+        within(scope, lambda: block_on(_forever(lambda: pytest.fail("started"))))
 
 
-def test_a_loop_of_the_callers_own_is_left_along_and_its_word_comes_out() -> None:
+def test_cancelled_scope_cancels_steps_on_a_loop_of_the_user() -> None:
     scope, log = CancelScope(), list[str]()
 
     class Forever:
@@ -125,7 +128,7 @@ def test_a_loop_of_the_callers_own_is_left_along_and_its_word_comes_out() -> Non
         try:
             yield Forever()
         finally:
-            log.append("put away")
+            log.append("released")
 
     async def main() -> None:
         try:
@@ -133,37 +136,37 @@ def test_a_loop_of_the_callers_own_is_left_along_and_its_word_comes_out() -> Non
         finally:
             task = asyncio.current_task()
             assert task is not None
-            assert not task.cancelling()  # what is awaited from here on is not cut short
+            assert not task.cancelling()  # later awaits are not cancelled
 
     with pytest.raises(StreamCancelled) as caught:
         within(scope, lambda: asyncio.run(main()))
-    assert vars(caught.value) == {"partial": "so far"}
-    assert log == ["put away"]
+    assert vars(caught.value) == {"partial": "par"}
+    assert log == ["released"]
 
 
-def test_who_is_being_cancelled_puts_away_undisturbed_what_they_hold() -> None:
+def test_cancelled_scope_does_not_interrupt_the_cleanup_of_a_cancelled_task() -> None:
     scope, log = CancelScope(), list[str]()
 
-    async def farewell() -> None:
+    async def cleanup() -> None:
         try:
             await asyncio.Event().wait()
         finally:
             scope.cancel()
             await asyncio.sleep(0)
-            log.append("put away")
+            log.append("released")
 
     async def main() -> None:
-        task = asyncio.ensure_future(run_cancellable(scope, farewell()))
+        task = asyncio.ensure_future(run_cancellable(scope, cleanup()))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(main())
-    assert log == ["put away"]
+    assert log == ["released"]
 
 
-def test_a_loop_that_was_closed_is_left_in_peace() -> None:
+def test_cancelled_scope_ignores_a_closed_loop() -> None:
     scope, loop = CancelScope(), asyncio.new_event_loop()
     task = loop.create_task(run_cancellable(scope, _forever(loop.stop)))
     loop.run_forever()
@@ -172,7 +175,7 @@ def test_a_loop_that_was_closed_is_left_in_peace() -> None:
     task.cancelled()  # still referred to until here
 
 
-def test_a_coroutine_that_cancels_itself_is_no_leaving() -> None:
+def test_coroutine_that_cancels_itself_does_not_raise_stream_cancelled() -> None:
     async def cancels() -> None:
         raise asyncio.CancelledError
 
@@ -181,27 +184,27 @@ def test_a_coroutine_that_cancels_itself_is_no_leaving() -> None:
     assert not isinstance(caught.value, StreamCancelled)
 
 
-def _wait_until_woken(begun: Callable[[], object]) -> None:
+def _wait_until_woken(started: Callable[[], object]) -> None:
     woken = threading.Event()
     with on_cancel(woken.set):
-        begun()
+        started()
         assert woken.wait(5)
-    gone = StreamCancelled()
-    gone.partial = "so far"  # type: ignore[attr-defined]
-    raise gone
+    cancelled = StreamCancelled()
+    cancelled.partial = "par"  # type: ignore[attr-defined]
+    raise cancelled
 
 
-async def test_cancelling_wakes_what_waits_in_a_thread_and_its_word_comes_out() -> None:
+async def test_cancelled_to_thread_wakes_the_thread_and_merges_its_partial() -> None:
     loop, waiting = asyncio.get_running_loop(), asyncio.Event()
     task = asyncio.ensure_future(to_thread(_wait_until_woken, lambda: loop.call_soon_threadsafe(waiting.set)))
     await waiting.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError) as caught:
         await task
-    assert vars(caught.value) == {"partial": "so far"}
+    assert vars(caught.value) == {"partial": "par"}
 
 
-async def test_cancelling_does_not_wait_for_a_thread_that_nothing_can_wake() -> None:
+async def test_cancelled_to_thread_does_not_wait_for_a_thread_without_callbacks() -> None:
     loop, running, go_on, ended = asyncio.get_running_loop(), asyncio.Event(), threading.Event(), threading.Event()
 
     def work() -> None:
@@ -219,14 +222,14 @@ async def test_cancelling_does_not_wait_for_a_thread_that_nothing_can_wake() -> 
     assert await asyncio.to_thread(ended.wait, 5)
 
 
-async def test_a_cancelled_gathering_keeps_the_word_of_what_ran_in_it() -> None:
-    begun = asyncio.Event()
+async def test_cancelled_gather_merges_the_partial_of_its_steps() -> None:
+    started = asyncio.Event()
 
     class Forever:
         def run(self) -> Any: ...
 
         async def arun(self) -> None:
-            await _forever(begun.set)
+            await _forever(started.set)
 
     def waits() -> Steps[None]:
         yield Forever()
@@ -235,31 +238,31 @@ async def test_a_cancelled_gathering_keeps_the_word_of_what_ran_in_it() -> None:
         return (yield Gather([waits(), waits()]))
 
     task = asyncio.ensure_future(arun(both()))
-    await begun.wait()
+    await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError) as caught:
         await task
-    assert vars(caught.value) == {"partial": "so far"}
+    assert vars(caught.value) == {"partial": "par"}
 
 
-async def test_leaving_a_gathering_reaches_all_that_run_in_it_and_begins_no_other() -> None:
-    scope, begun, told = CancelScope(), list[int](), list[type[BaseException]]()
+async def test_cancelled_scope_cancels_running_steps_of_a_gather_and_starts_no_more() -> None:
+    scope, started, errors = CancelScope(), list[int](), list[type[BaseException]]()
     both = asyncio.Event()
 
     class Forever:
         def run(self) -> Any: ...
 
         async def arun(self) -> None:
-            if len(begun) == 2:
+            if len(started) == 2:
                 both.set()
             await asyncio.Event().wait()
 
     def waits(n: int) -> Steps[None]:
-        begun.append(n)
+        started.append(n)
         try:
             yield Forever()
         except BaseException as error:
-            told.append(type(error))
+            errors.append(type(error))
             raise
 
     def many() -> Steps[Any]:
@@ -270,12 +273,12 @@ async def test_leaving_a_gathering_reaches_all_that_run_in_it_and_begins_no_othe
     scope.cancel()
     with pytest.raises(StreamCancelled):
         await task
-    assert (begun, told) == ([0, 1], [asyncio.CancelledError] * 2)
+    assert (started, errors) == ([0, 1], [asyncio.CancelledError] * 2)
 
 
-async def test_a_program_that_is_cancelled_before_it_began_leaves_nothing_unawaited() -> None:
+async def test_steps_cancelled_before_their_start_have_no_unawaited_coroutine() -> None:
     def nothing() -> Steps[None]:
-        raise AssertionError("was begun")
+        raise AssertionError("was started")
         yield
 
     task = within(CancelScope(), lambda: asyncio.ensure_future(arun(nothing())))

@@ -1,4 +1,4 @@
-"""Programs that tell things as they go: what comes out, in which order, and what happens to who stops reading."""
+"""Streams of steps: order of events, nested steps, and cancellation when the consumer stops."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 
 from sigwire.effects.cancellation import StreamCancelled, on_cancel
 from sigwire.effects.emitting import Emit, Returned, astream, in_stream, stream
-from sigwire.effects.steps import Gather, Steps, arun, block_on, run, to_thread
+from sigwire.effects.gather import Gather
+from sigwire.effects.loops import block_on, to_thread
+from sigwire.effects.steps import Steps, arun, run
 
 
-class Give:
-    """An effect that gives a value, or raises it."""
+class Value:
+    """An effect that returns or raises a value."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -35,17 +37,17 @@ class Give:
         return self.run()
 
 
-class InPieces(Give):
-    """An effect whose value can be had letter by letter."""
+class Streamed(Value):
+    """An effect whose value can be streamed letter by letter."""
 
     def streamed(self) -> Steps[str]:
         for letter in self.value:
             yield Emit(letter)
-        return (yield Give(self.value))
+        return (yield Value(self.value))
 
 
-class Calls(Give):
-    """An effect that calls code in which other programs run."""
+class Calls(Value):
+    """An effect that calls code in which other steps run."""
 
     nests = True
 
@@ -58,46 +60,44 @@ class Calls(Give):
         return await to_thread(self.value)
 
 
-def pieces_of(program: Steps[Any]) -> tuple[list[Any], Any]:
-    events: list[Any] = []
+def collect(program: Steps[Any]) -> tuple[list[Any], Any]:
+    values: list[Any] = []
 
-    def watching() -> Generator[Any]:
-        value = yield from stream(program)
-        events.append(Returned(value))
+    def read() -> Generator[Any]:
+        values.append((yield from stream(program)))
 
-    told = list(watching())
-    return told, events[0].value
+    return list(read()), values[0]
 
 
-async def apieces_of(program: Steps[Any]) -> tuple[list[Any], Any]:
-    *told, last = [event async for event in astream(program)]
-    return told, last.value
+async def acollect(program: Steps[Any]) -> tuple[list[Any], Any]:
+    *events, last = [event async for event in astream(program)]
+    return events, last.value
 
 
 @pytest.fixture(params=["blocking", "awaited"])
 def read(request: pytest.FixtureRequest) -> Callable[[Steps[Any]], tuple[list[Any], Any]]:
     if request.param == "blocking":
-        return pieces_of
-    return lambda program: asyncio.run(apieces_of(program))
+        return collect
+    return lambda program: asyncio.run(acollect(program))
 
 
 def greeting() -> Steps[str]:
     yield Emit("a", "b")
-    word = yield InPieces("xyz")
+    text = yield Streamed("xyz")
     yield Emit("c")
-    return word
+    return text
 
 
-def test_events_come_in_order_and_the_value_last(read: Any) -> None:
+def test_stream_yields_events_in_order_and_the_value_last(read: Any) -> None:
     assert read(greeting()) == (["a", "b", "x", "y", "z", "c"], "xyz")
 
 
-def test_the_plain_drivers_hear_nothing_and_give_the_same_value() -> None:
+def test_run_and_arun_drop_events_and_return_the_same_value() -> None:
     assert run(greeting()) == "xyz"
     assert asyncio.run(arun(greeting())) == "xyz"
 
 
-def test_nothing_is_read_ahead() -> None:
+def test_stream_reads_nothing_ahead() -> None:
     done: list[str] = []
 
     def program() -> Steps[None]:
@@ -113,10 +113,10 @@ def test_nothing_is_read_ahead() -> None:
     assert done == ["first", "second"]
 
 
-def test_an_effects_error_is_thrown_in_at_the_yield(read: Any) -> None:
+def test_stream_raises_the_error_of_an_effect_at_the_yield(read: Any) -> None:
     def program() -> Steps[str]:
         try:
-            yield Give(ValueError("no"))
+            yield Value(ValueError("no"))
         except ValueError as error:
             yield Emit(str(error))
         return "went on"
@@ -124,7 +124,7 @@ def test_an_effects_error_is_thrown_in_at_the_yield(read: Any) -> None:
     assert read(program()) == (["no"], "went on")
 
 
-def test_an_error_that_nobody_catches_comes_out_after_what_was_told(read: Any) -> None:
+def test_stream_raises_an_uncaught_error_after_the_events(read: Any) -> None:
     def program() -> Steps[None]:
         yield Emit(1)
         raise KeyError("x")
@@ -134,60 +134,60 @@ def test_an_error_that_nobody_catches_comes_out_after_what_was_told(read: Any) -
 
 
 @given(st.lists(st.one_of(st.integers(), st.text(max_size=3)), max_size=8))
-def test_whatever_is_told_comes_out_as_it_is(items: list[Any]) -> None:
+def test_stream_yields_every_event_unchanged(items: list[Any]) -> None:
     def program() -> Steps[int]:
         for item in items:
             if isinstance(item, str):
-                yield InPieces(item)
+                yield Streamed(item)
             else:
                 yield Emit(item)
         return len(items)
 
     expected = [piece for item in items for piece in (item if isinstance(item, str) else [item])]
-    assert pieces_of(program()) == (expected, len(items))
-    assert asyncio.run(apieces_of(program())) == (expected, len(items))
+    assert collect(program()) == (expected, len(items))
+    assert asyncio.run(acollect(program())) == (expected, len(items))
 
 
-# --- programs inside effects ---------------------------------------------------------------------------
+# --- steps inside effects ---
 
 
 def inner() -> Steps[str]:
-    """Listens as an effect of a module does: it emits only where somebody hears it."""
+    """Emit only inside a stream, as effects of modules do."""
     if in_stream():
-        yield Emit("heard")
+        yield Emit("event")
     return "inner"
 
 
-def test_what_a_program_inside_an_effect_tells_comes_out_too(read: Any) -> None:
+def test_stream_yields_events_of_steps_inside_an_effect(read: Any) -> None:
     def program() -> Steps[str]:
         return (yield Calls(lambda: run(inner())))
 
-    assert read(program()) == (["heard"], "inner")
+    assert read(program()) == (["event"], "inner")
     assert run(program()) == "inner"
 
 
-def test_so_does_what_an_awaited_one_tells() -> None:
+def test_async_stream_yields_events_of_awaited_steps_inside_an_effect() -> None:
     async def call() -> str:
         return await arun(inner())
 
     def program() -> Steps[str]:
         return (yield Calls(call))
 
-    assert asyncio.run(apieces_of(program())) == (["heard"], "inner")
+    assert asyncio.run(acollect(program())) == (["event"], "inner")
 
 
-def test_also_across_the_bridges_between_blocking_and_awaiting() -> None:
+def test_stream_yields_events_across_block_on_and_to_thread() -> None:
     async def deep() -> str:
         return await to_thread(lambda: run(inner()))
 
     def program() -> Steps[str]:
         return (yield Calls(lambda: block_on(deep())))
 
-    assert pieces_of(program()) == (["heard"], "inner")
-    assert asyncio.run(apieces_of(program())) == (["heard"], "inner")
+    assert collect(program()) == (["event"], "inner")
+    assert asyncio.run(acollect(program())) == (["event"], "inner")
 
 
-def test_programs_that_run_at_once_all_tell(read: Any) -> None:
+def test_stream_yields_events_of_all_gathered_steps(read: Any) -> None:
     def one(number: int) -> Steps[int]:
         yield Emit(number)
         return number
@@ -195,11 +195,11 @@ def test_programs_that_run_at_once_all_tell(read: Any) -> None:
     def program() -> Steps[list[int]]:
         return (yield Gather([one(number) for number in range(5)]))
 
-    told, value = read(program())
-    assert sorted(told) == value == [0, 1, 2, 3, 4]
+    events, value = read(program())
+    assert sorted(events) == value == [0, 1, 2, 3, 4]
 
 
-def test_an_error_inside_comes_out_of_the_effect(read: Any) -> None:
+def test_error_inside_an_effect_is_raised_by_the_effect(read: Any) -> None:
     def fail() -> None:
         run(inner())
         raise ValueError("inside")
@@ -211,13 +211,13 @@ def test_an_error_inside_comes_out_of_the_effect(read: Any) -> None:
             return str(error)
         return "unreached"
 
-    assert read(program()) == (["heard"], "inside")
+    assert read(program()) == (["event"], "inside")
 
 
-# --- leaving ---------------------------------------------------------------------------------------------
+# --- cancellation ---------------------------------------------------------------------------------------------
 
 
-def tidy(log: list[str]) -> Steps[None]:
+def emit_for_ever(log: list[str]) -> Steps[None]:
     try:
         while True:
             yield Emit("more")
@@ -225,26 +225,26 @@ def tidy(log: list[str]) -> Steps[None]:
         error.add_note("with what was there")
         raise
     finally:
-        yield Give(None)  # putting away may take effects of its own
-        log.append("put away")
+        yield Value(None)  # cleanup may yield effects
+        log.append("released")
 
 
-def test_who_leaves_lets_the_program_put_away_what_it_holds() -> None:
+def test_closed_stream_runs_the_cleanup_of_the_steps() -> None:
     log: list[str] = []
-    gone: list[StreamCancelled] = []
-    events = stream(tidy(log), left=gone.append)
+    cancelled: list[StreamCancelled] = []
+    events = stream(emit_for_ever(log), on_cancelled=cancelled.append)
     assert next(events) == "more"
     events.close()
-    assert log == ["put away"]
-    assert gone[0].__notes__ == ["with what was there"]
+    assert log == ["released"]
+    assert cancelled[0].__notes__ == ["with what was there"]
 
 
-def test_leaving_reaches_the_innermost_program_first() -> None:
+def test_closed_stream_cancels_the_innermost_steps_first() -> None:
     log: list[str] = []
 
-    class Holding(Give):
+    class Holding(Value):
         def streamed(self) -> Steps[None]:
-            return tidy(log)
+            return emit_for_ever(log)
 
     def program() -> Steps[None]:
         try:
@@ -255,26 +255,26 @@ def test_leaving_reaches_the_innermost_program_first() -> None:
     events = stream(program())
     next(events)
     events.close()
-    assert log == ["put away", "outer"]
+    assert log == ["released", "outer"]
 
 
-async def test_an_awaited_stream_that_is_closed_does_the_same() -> None:
+async def test_closed_async_stream_runs_the_cleanup_of_the_steps() -> None:
     log: list[str] = []
-    gone: list[StreamCancelled] = []
-    events = astream(tidy(log), left=gone.append)
+    cancelled: list[StreamCancelled] = []
+    events = astream(emit_for_ever(log), on_cancelled=cancelled.append)
     assert await anext(events) == "more"
     await events.aclose()
-    assert log == ["put away"]
-    assert len(gone) == 1
+    assert log == ["released"]
+    assert len(cancelled) == 1
 
 
-async def test_a_cancelled_reader_cancels_the_program() -> None:
+async def test_cancelled_consumer_cancels_the_steps() -> None:
     log: list[str] = []
-    begun = asyncio.Event()
+    started = asyncio.Event()
 
-    class Forever(Give):
+    class Forever(Value):
         async def arun(self) -> None:
-            begun.set()
+            started.set()
             await asyncio.Event().wait()
 
     def program() -> Steps[None]:
@@ -288,14 +288,14 @@ async def test_a_cancelled_reader_cancels_the_program() -> None:
         return [event async for event in astream(program())]
 
     task = asyncio.ensure_future(read_all())
-    await begun.wait()
+    await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert log == ["cancelled"]
 
 
-def test_what_runs_beside_a_stream_that_was_left_stops_at_its_next_word() -> None:
+def test_nested_steps_of_a_closed_stream_stop_at_their_next_event() -> None:
     stopped = threading.Event()
 
     def work() -> None:
@@ -310,12 +310,12 @@ def test_what_runs_beside_a_stream_that_was_left_stops_at_its_next_word() -> Non
         yield Calls(work)
 
     events = stream(program())
-    assert next(events) == "heard"
+    assert next(events) == "event"
     events.close()
     assert stopped.wait(5)
 
 
-class Waits(Give):
+class Waits(Value):
     """An effect that waits in a thread until it is woken."""
 
     def __init__(self) -> None:
@@ -336,7 +336,7 @@ def waiting_for(effect: Waits) -> Steps[None]:
 
 
 @pytest.mark.parametrize("awaited", [False, True])
-async def test_what_waits_beside_a_stream_that_was_left_is_woken(awaited: bool) -> None:
+async def test_closed_stream_wakes_waits_of_nested_steps(awaited: bool) -> None:
     effect = Waits()
 
     def both() -> Steps[Any]:
@@ -344,19 +344,19 @@ async def test_what_waits_beside_a_stream_that_was_left_is_woken(awaited: bool) 
 
     if awaited:
         aevents = astream(both())
-        assert await anext(aevents) == "heard"
+        assert await anext(aevents) == "event"
         assert await asyncio.to_thread(effect.waiting.wait, 5)
         await aevents.aclose()
     else:
         events = stream(both())
-        assert next(events) == "heard"
+        assert next(events) == "event"
         assert effect.waiting.wait(5)
         events.close()
     assert effect.woken.is_set()
 
 
-class Lasts(Give):
-    """An effect that is awaited until it is cancelled, and then puts away what it holds by another one."""
+class Lasts(Value):
+    """An effect that waits until it is cancelled; its steps then clean up with another effect."""
 
     def __init__(self) -> None:
         self.waiting, self.log = threading.Event(), list[str]()
@@ -369,9 +369,9 @@ class Lasts(Give):
         try:
             yield self
         except BaseException as error:
-            error.partial = "so far"  # type: ignore[attr-defined]
-            yield Give(None)
-            self.log.append("put away")
+            error.partial = "par"  # type: ignore[attr-defined]
+            yield Value(None)
+            self.log.append("released")
             raise
 
 
@@ -394,9 +394,9 @@ async def _streams(program: Steps[Any]) -> None:
 
 @pytest.mark.parametrize("reading", [_awaits, _awaits_two, _streams])
 @pytest.mark.parametrize("awaited", [False, True])
-async def test_a_loop_that_the_programs_own_code_runs_is_left_along(reading: Any, awaited: bool) -> None:
-    """Its ``asyncio.run`` blocks a thread beside the stream, and nothing that is awaited there would hear of it."""
-    effect, gone = Lasts(), list[StreamCancelled]()
+async def test_closed_stream_cancels_a_loop_that_nested_code_runs(reading: Any, awaited: bool) -> None:
+    """``asyncio.run`` of nested code blocks a thread; cancellation must reach the tasks of that loop."""
+    effect, cancelled = Lasts(), list[StreamCancelled]()
 
     def waits() -> Steps[None]:
         yield Calls(lambda: asyncio.run(reading(effect.program())))
@@ -406,94 +406,94 @@ async def test_a_loop_that_the_programs_own_code_runs_is_left_along(reading: Any
 
     before = time.monotonic()
     if awaited:
-        aevents = astream(both(), left=gone.append)
-        assert await anext(aevents) == "heard"
+        aevents = astream(both(), on_cancelled=cancelled.append)
+        assert await anext(aevents) == "event"
         assert await asyncio.to_thread(effect.waiting.wait, 5)
         await aevents.aclose()
     else:
-        events = stream(both(), left=gone.append)
-        assert next(events) == "heard"
+        events = stream(both(), on_cancelled=cancelled.append)
+        assert next(events) == "event"
         assert effect.waiting.wait(5)
         events.close()
-    assert effect.log == ["put away"]
-    assert vars(gone[0]) == {"partial": "so far"}
+    assert effect.log == ["released"]
+    assert vars(cancelled[0]) == {"partial": "par"}
     assert time.monotonic() - before < 10
 
 
-def told_in_steps(log: list[str]) -> Steps[None]:
-    for word in ("one", "two", "three"):
-        log.append(word)
-        yield Emit(word)
+def counting(log: list[str]) -> Steps[None]:
+    for text in ("one", "two", "three"):
+        log.append(text)
+        yield Emit(text)
 
 
-def test_leaving_minds_no_loop_that_was_closed_before_its_turn_came() -> None:
+def test_closed_stream_ignores_a_loop_that_closed_before_its_callback() -> None:
     closed = threading.Event()
 
-    class Tells:
+    class Emits:
         async def arun(self) -> None:
-            with on_cancel(lambda: closed.wait(5)):  # who leaves comes first to the loop, then here, then to who tells
-                await Emit("told").arun()
+            with on_cancel(lambda: closed.wait(5)):  # callbacks run in this order: loop, this one, emitter
+                await Emit("events").arun()
 
         def run(self) -> None:
             raise AssertionError("only for the awaiting driver")
 
     def inner() -> Steps[None]:
-        yield Tells()
+        yield Emits()
 
-    def on_a_loop_of_its_own() -> None:
+    def on_another_loop() -> None:
         try:
             asyncio.run(arun(inner()))
         finally:
             closed.set()
 
     def program() -> Steps[None]:
-        yield Calls(on_a_loop_of_its_own)
+        yield Calls(on_another_loop)
 
     events = stream(program())
-    assert next(events) == "told"
+    assert next(events) == "events"
     events.close()
     assert closed.is_set()
 
 
-def test_what_runs_beside_a_stream_goes_on_when_what_it_told_was_read() -> None:
+def test_nested_steps_wait_until_their_event_was_read() -> None:
     log: list[str] = []
 
     def program() -> Steps[None]:
-        yield Calls(lambda: run(told_in_steps(log)))
+        yield Calls(lambda: run(counting(log)))
 
-    for number, word in enumerate(stream(program())):
+    for number, text in enumerate(stream(program())):
         assert log == ["one", "two", "three"][: number + 1]
-        assert log[-1] == word
+        assert log[-1] == text
 
 
 @pytest.mark.parametrize("inside", ["task", "thread"])
-async def test_so_it_does_beside_an_awaited_one(inside: str) -> None:
+async def test_nested_steps_of_an_async_stream_wait_until_their_event_was_read(inside: str) -> None:
     log: list[str] = []
 
-    async def in_a_task() -> None:
-        await arun(told_in_steps(log))
+    async def in_task() -> None:
+        await arun(counting(log))
 
     def program() -> Steps[None]:
-        yield Calls(in_a_task if inside == "task" else lambda: run(told_in_steps(log)))
+        yield Calls(in_task if inside == "task" else lambda: run(counting(log)))
 
-    told: list[Any] = []
-    async for word in astream(program()):
-        told.append(word)
-        await asyncio.sleep(0.01)  # time enough to run ahead in
-        assert log == ["one", "two", "three"][: len(told)]
-    assert told == [*log, Returned(None)]
+    events: list[Any] = []
+    async for text in astream(program()):
+        events.append(text)
+        await asyncio.sleep(0.01)  # enough time to run ahead
+        assert log == ["one", "two", "three"][: len(events)]
+    assert events == [*log, Returned(None)]
 
 
-def _tells_and_is_left(partial: str) -> Steps[None]:
+def _emitting_until_cancelled(partial: str) -> Steps[None]:
     try:
         while True:
-            yield Emit("heard")
+            yield Emit("event")
     except StreamCancelled as error:
         error.partial = partial  # type: ignore[attr-defined]
         raise
 
 
-def _adds_its_own(work: Callable[[], Any]) -> Steps[None]:
+def _adding_steps(work: Callable[[], Any]) -> Steps[None]:
     try:
         yield Calls(work)
     except BaseException as error:
@@ -501,63 +501,63 @@ def _adds_its_own(work: Callable[[], Any]) -> Steps[None]:
         raise
 
 
-def test_who_leaves_hears_what_was_said_in_another_thread() -> None:
-    gone: list[StreamCancelled] = []
-    events = stream(_adds_its_own(lambda: run(_tells_and_is_left("so far"))), left=gone.append)
-    assert next(events) == "heard"
+def test_closed_stream_merges_the_partial_of_another_thread() -> None:
+    cancelled: list[StreamCancelled] = []
+    events = stream(_adding_steps(lambda: run(_emitting_until_cancelled("par"))), on_cancelled=cancelled.append)
+    assert next(events) == "event"
     events.close()
-    assert vars(gone[0]) == {"partial": "so far", "steps": 1}
+    assert vars(cancelled[0]) == {"partial": "par", "steps": 1}
 
 
-def test_an_interrupted_reader_hears_it_too() -> None:
-    events = stream(_adds_its_own(lambda: run(_tells_and_is_left("so far"))))
-    assert next(events) == "heard"
+def test_interrupted_stream_merges_the_partial_of_another_thread() -> None:
+    events = stream(_adding_steps(lambda: run(_emitting_until_cancelled("par"))))
+    assert next(events) == "event"
     with pytest.raises(KeyboardInterrupt) as caught:
         events.throw(KeyboardInterrupt())
-    assert vars(caught.value) == {"partial": "so far", "steps": 1}
+    assert vars(caught.value) == {"partial": "par", "steps": 1}
 
 
 @pytest.mark.parametrize("inside", ["task", "thread"])
-async def test_so_does_who_leaves_an_awaited_stream(inside: str) -> None:
-    async def in_a_task() -> None:
+async def test_closed_async_stream_merges_the_partial_of_nested_steps(inside: str) -> None:
+    async def in_task() -> None:
         try:
             await arun(inner())
         except asyncio.CancelledError as error:
-            error.partial = "so far"  # type: ignore[attr-defined]
+            error.partial = "par"  # type: ignore[attr-defined]
             raise
 
-    work = in_a_task if inside == "task" else lambda: run(_tells_and_is_left("so far"))
-    gone: list[StreamCancelled] = []
-    events = astream(_adds_its_own(work), left=gone.append)
-    assert await anext(events) == "heard"
+    work = in_task if inside == "task" else lambda: run(_emitting_until_cancelled("par"))
+    cancelled: list[StreamCancelled] = []
+    events = astream(_adding_steps(work), on_cancelled=cancelled.append)
+    assert await anext(events) == "event"
     await events.aclose()
-    assert vars(gone[0]) == {"partial": "so far", "steps": 1}
+    assert vars(cancelled[0]) == {"partial": "par", "steps": 1}
 
 
-async def test_a_cancelled_reader_hears_it_too() -> None:
-    begun = asyncio.Event()
+async def test_cancelled_async_stream_merges_the_partial_of_nested_steps() -> None:
+    started = asyncio.Event()
 
     async def work() -> None:
-        begun.set()
+        started.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError as error:
-            error.partial = "so far"  # type: ignore[attr-defined]
+            error.partial = "par"  # type: ignore[attr-defined]
             raise
 
-    task = asyncio.ensure_future(apieces_of(_adds_its_own(work)))
-    await begun.wait()
+    task = asyncio.ensure_future(acollect(_adding_steps(work)))
+    await started.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError) as caught:
         await task
-    assert vars(caught.value) == {"partial": "so far", "steps": 1}
+    assert vars(caught.value) == {"partial": "par", "steps": 1}
 
 
-def test_a_stream_that_is_read_beside_one_that_was_left_is_left_along() -> None:
+def test_closed_stream_cancels_a_stream_nested_inside() -> None:
     effect = Waits()
 
     def nested() -> Steps[None]:
-        for _ in stream(_adds_its_own(lambda: run(waiting_for(effect)))):
+        for _ in stream(_adding_steps(lambda: run(waiting_for(effect)))):
             pass
         return
         yield
@@ -566,13 +566,13 @@ def test_a_stream_that_is_read_beside_one_that_was_left_is_left_along() -> None:
         return (yield Gather([nested(), inner()]))
 
     events = stream(both())
-    assert next(events) == "heard"
+    assert next(events) == "event"
     assert effect.waiting.wait(5)
     events.close()
     assert effect.woken.is_set()
 
 
-async def test_leaving_cancels_the_task_beside_an_awaited_stream() -> None:
+async def test_closed_async_stream_cancels_nested_tasks() -> None:
     log: list[str] = []
 
     async def work() -> None:
@@ -586,20 +586,20 @@ async def test_leaving_cancels_the_task_beside_an_awaited_stream() -> None:
         yield Calls(work)
 
     events = astream(program())
-    assert await anext(events) == "heard"
+    assert await anext(events) == "event"
     await events.aclose()
     assert log == ["cancelled"]
 
 
-def test_a_stream_that_is_forgotten_is_put_away() -> None:
+def test_garbage_collected_stream_runs_the_cleanup_of_the_steps() -> None:
     log: list[str] = []
-    events = stream(tidy(log))
+    events = stream(emit_for_ever(log))
     next(events)
     del events
     gc.collect()
-    assert log == ["put away"]
+    assert log == ["released"]
 
 
-def test_outside_of_streams_leaving_means_nothing() -> None:
+def test_on_cancel_does_nothing_outside_of_streams() -> None:
     with on_cancel(pytest.fail):
         assert not in_stream()

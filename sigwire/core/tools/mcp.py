@@ -23,7 +23,7 @@ from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart
 from sigwire.core.schema import inline_refs, untitled_generator, validator
 from sigwire.core.tools.function import BoundArguments, argument_faults
 from sigwire.core.tools.tool import Tool
-from sigwire.effects.steps import OwnerLoop, started_by_block_on, to_thread
+from sigwire.effects.loops import OwnerLoop, started_by_block_on, to_thread
 from sigwire.errors import EventLoopError, InputError, RetryTool, ToolDefinitionError, ToolFailed
 
 __all__ = ["ResultMode", "langchain_tool", "mcp_tool"]

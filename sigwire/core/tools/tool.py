@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, 
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads_once
 from sigwire.core.parts import MediaPart
 from sigwire.core.tools.hooks import tool_call_hook
-from sigwire.effects.steps import block_on, to_thread
+from sigwire.effects.loops import block_on, to_thread
 from sigwire.errors import InputError, ToolDefinitionError
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator, Mapp
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from sigwire.effects.steps import block_on
+from sigwire.effects.loops import block_on
 from sigwire.errors import ConfigurationError
 from sigwire.lm.http.exchange import HttpExchange, encode_head
 from sigwire.lm.http.messages import AsyncReplyStream, HttpReply, HttpRequest, ReplyStream

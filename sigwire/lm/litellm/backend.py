@@ -38,7 +38,9 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Response, Usage
 from sigwire.core.tools.tool import ToolCall
 from sigwire.effects.emitting import Emit
-from sigwire.effects.steps import Gather, Steps, arun, run, to_thread
+from sigwire.effects.gather import Gather
+from sigwire.effects.loops import to_thread
+from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import (
     ConfigurationError,
     ContextWindowExceededError,

@@ -25,7 +25,8 @@ from sigwire.core.json import JsonValue
 from sigwire.core.response import Response
 from sigwire.effects.cancellation import current_scope, on_cancel
 from sigwire.effects.emitting import Emit
-from sigwire.effects.steps import Effect, FunctionEffect, Steps, block_on, started_by_block_on
+from sigwire.effects.loops import block_on, started_by_block_on
+from sigwire.effects.steps import Effect, FunctionEffect, Steps
 from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.interface import Decoder
 

@@ -30,7 +30,9 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast, 
 from sigwire.core.json import Value
 from sigwire.core.tools.function import BoundArguments
 from sigwire.core.tools.tool import Tool, ToolCall, ToolResult
-from sigwire.effects.steps import Gather, Steps, arun, block_on, run, to_thread
+from sigwire.effects.gather import Gather
+from sigwire.effects.loops import block_on, to_thread
+from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal
 from sigwire.modules.agents.tool_results import encode, short_message, shorten
 from sigwire.observe.callbacks import watched_call as watch

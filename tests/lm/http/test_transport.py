@@ -29,7 +29,9 @@ from typing import Any, TypeAlias
 import pytest
 
 from sigwire.effects.emitting import Emit, stream
-from sigwire.effects.steps import Gather, Steps, arun, to_thread
+from sigwire.effects.gather import Gather
+from sigwire.effects.loops import to_thread
+from sigwire.effects.steps import Steps, arun
 from sigwire.errors import ConfigurationError, LMError, LMTimeoutError, LMTransportError
 from sigwire.lm.http.messages import HttpReply, HttpRequest
 from sigwire.lm.http.transport import HttpTransport
