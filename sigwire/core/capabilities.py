@@ -1,4 +1,4 @@
-"""What a model can do, as data. An adapter decides by these; nothing sniffs a model's name."""
+"""The abilities of a model, as data. Adapters decide by them; nothing inspects a model's name."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["Capabilities"]
 
 @dataclass(frozen=True, slots=True)
 class Capabilities(Value):
-    """A model's abilities. The defaults describe the least: text in, text out.
+    """The abilities of a model. The defaults describe the minimum: text in, text out.
 
-    ``native_tools``: takes a ``tools`` list and answers with calls; ``tool_choice``: can be forced to call;
+    ``native_tools``: accepts a ``tools`` list and answers with calls; ``tool_choice``: can be forced to call;
     ``json_schema`` / ``json_object``: structured output by schema / any object; ``tools_with_json_schema``: both in one
-    request; ``reasoning``: thinks natively; ``images`` ``audio`` ``files``: takes such parts; ``runs_own_tools``: an agent
-    behind an API, whose text is never scanned for calls; ``context_window`` and ``max_output_tokens`` in tokens,
-    ``None`` where unknown.
+    request; ``reasoning``: thinks natively; ``images`` ``audio`` ``files``: accepts such parts; ``runs_own_tools``: an
+    agent behind an API, whose text is never scanned for calls; ``context_window`` and ``max_output_tokens`` in tokens,
+    ``None`` if unknown.
 
     >>> Capabilities(native_tools=True).native_tools
     True

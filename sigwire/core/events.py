@@ -1,16 +1,16 @@
-"""What a stream tells: a response in pieces, and what a program makes of them. ``collect`` puts a response together again.
+"""The events of streams. ``collect`` builds a response from its events, ``events_of`` the events of a response.
 
     of a response      ResponseStart · TextDelta · ReasoningDelta · PartEnd · ToolCallStart · ToolCallDelta · ToolCallEnd
                        ChoiceEnd · UsageUpdate · ResponseEnd
-    of a program       AskStart · FieldDelta · FieldPartial · FieldEnd · ToolDone · Finished, and those of its responses
-                       that say something beside the fields
+    of a program       AskStart · FieldDelta · FieldPartial · FieldEnd · ToolDone · Finished, and the events of its
+                       responses that carry more than the text of fields
 
-``start`` and ``delta`` events show growth; only an ``end`` carries a finished thing: ``ToolCallEnd`` a whole call,
-``ChoiceEnd`` a finish reason, ``ResponseEnd`` the rest. Two promises: collecting the events of an answer gives the answer
-(``collect(explode(response)) == response``), and a call is never visible as a call before it is complete.
+``start`` and ``delta`` events are for display; only an ``end`` carries a complete value: ``ToolCallEnd`` a call,
+``ChoiceEnd`` a finish reason, ``ResponseEnd`` the rest. Two promises: ``collect(events_of(response)) == response``, and a
+call is never visible as a call before it is complete.
 
-``path`` is the module that an event comes from, by its name in the program that is streamed (``agent.react``; ``self`` is that
-program); ``turn`` counts the turns of an agent from 0. A model by itself leaves both empty.
+``path`` is the path of the emitting module in the streamed program (``agent.react``; ``self`` is the program); ``turn``
+counts the turns of an agent from 0. Both are empty in the stream of a model.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class _Event(Value):
-    """Where an event comes from."""
+    """The origin of an event."""
 
     path: str = field(default="", kw_only=True)
     turn: int | None = field(default=None, kw_only=True)
@@ -65,7 +65,7 @@ class _Event(Value):
 
 @dataclass(frozen=True, slots=True)
 class ResponseStart(_Event):
-    """The answer begins."""
+    """The response starts."""
 
     kind: ClassVar[str] = "response_start"
     id: str | None = None
@@ -83,7 +83,7 @@ class TextDelta(_Event):
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta(_Event):
-    """More of what the model thinks before it answers."""
+    """More reasoning text of a choice."""
 
     kind: ClassVar[str] = "reasoning_delta"
     text: str
@@ -92,8 +92,9 @@ class ReasoningDelta(_Event):
 
 @dataclass(frozen=True, slots=True)
 class PartEnd(_Event):
-    """A whole part: media, an opaque item, thinking with its signature, or a text right before another one. Of thinking and
-    of text it replaces the deltas since the last part, so that who shows deltas has seen it already.
+    """A complete part: media, an opaque item, thinking with its signature, or a text followed by another text.
+
+    Thinking and text replace the deltas since the last part: a consumer that displays deltas has shown the part already.
     """
 
     kind: ClassVar[str] = "part_end"
@@ -103,7 +104,7 @@ class PartEnd(_Event):
 
 @dataclass(frozen=True, slots=True)
 class ToolCallStart(_Event):
-    """The model begins a call; ``index`` numbers the calls of a choice."""
+    """The model starts a call; ``index`` numbers the calls of a choice."""
 
     kind: ClassVar[str] = "tool_call_start"
     index: int
@@ -134,8 +135,9 @@ class ToolCallEnd(_Event):
 
 @dataclass(frozen=True, slots=True)
 class ChoiceEnd(_Event):
-    """A choice is complete. ``ordered`` says that the order of its parts is part of its meaning; ``parts``, where given, are
-    its parts, whatever was told before: what comes in pieces may come in another order than it is kept in.
+    """A choice is complete. ``ordered``: whether the order of its parts has a meaning.
+
+    ``parts``, if given, replace the parts of earlier events: a provider may stream parts in another order than it keeps.
     """
 
     kind: ClassVar[str] = "choice_end"
@@ -151,7 +153,7 @@ class ChoiceEnd(_Event):
 
 @dataclass(frozen=True, slots=True)
 class UsageUpdate(_Event):
-    """Tokens so far; the last one counts."""
+    """Tokens up to now; the last update is valid."""
 
     kind: ClassVar[str] = "usage"
     usage: Usage
@@ -159,7 +161,7 @@ class UsageUpdate(_Event):
 
 @dataclass(frozen=True, slots=True)
 class ResponseEnd(_Event):
-    """The answer is complete."""
+    """The response is complete."""
 
     kind: ClassVar[str] = "response_end"
     warnings: tuple[LMWarning, ...] = ()
@@ -172,7 +174,7 @@ class ResponseEnd(_Event):
 
 @dataclass(frozen=True, slots=True)
 class AskStart(_Event):
-    """A model is asked."""
+    """A predictor sends a request to a model."""
 
     kind: ClassVar[str] = "ask_start"
     model: str
@@ -180,7 +182,7 @@ class AskStart(_Event):
 
 @dataclass(frozen=True, slots=True)
 class FieldDelta(_Event):
-    """More text of an output. What is told of a field, put together, is its text, without any mark of the layout."""
+    """More text of an output. The deltas of a field, joined, are its text without the marks of the layout."""
 
     kind: ClassVar[str] = "field_delta"
     field: str
@@ -190,9 +192,7 @@ class FieldDelta(_Event):
 
 @dataclass(frozen=True, slots=True)
 class FieldPartial(_Event):
-    """An output that is no text, as far as it has come: plain JSON, checked by nobody. The whole value is in the end's
-    prediction, validated.
-    """
+    """The partial value of an output that is not text: plain JSON, not validated. ``Finished`` has the validated value."""
 
     kind: ClassVar[str] = "field_partial"
     field: str
@@ -202,7 +202,7 @@ class FieldPartial(_Event):
 
 @dataclass(frozen=True, slots=True)
 class FieldEnd(_Event):
-    """No more text of an output will come."""
+    """The text of an output is complete."""
 
     kind: ClassVar[str] = "field_end"
     field: str
@@ -211,7 +211,7 @@ class FieldEnd(_Event):
 
 @dataclass(frozen=True, slots=True)
 class ToolDone(_Event):
-    """A tool was run; ``result`` is what the model will see."""
+    """A tool was run; ``result`` is sent to the model."""
 
     kind: ClassVar[str] = "tool_done"
     result: ToolResult
@@ -219,7 +219,7 @@ class ToolDone(_Event):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The program's value: the last event of its stream. It stays in the process: a prediction has its own JSON."""
+    """The last event of a program's stream: its value. Has no JSON form; a prediction has ``to_json``."""
 
     value: Any
     path: str = field(default="self", kw_only=True)
@@ -237,10 +237,10 @@ StreamEvent: TypeAlias = (
     | UsageUpdate
     | ResponseEnd
 )
-"""What the stream of a model tells."""
+"""The events of a model's stream."""
 
 ProgramEvent: TypeAlias = StreamEvent | AskStart | FieldDelta | FieldPartial | FieldEnd | ToolDone | Finished
-"""What the stream of a program tells."""
+"""The events of a program's stream."""
 
 
 _BY_KIND: Mapping[str, type[_Event]] = {
@@ -248,15 +248,15 @@ _BY_KIND: Mapping[str, type[_Event]] = {
 }
 
 
-def event_from_json(data: Mapping[str, Any]) -> ProgramEvent:
-    """Read what any event's ``to_json`` wrote. Raises ``ValueError`` for a type that is none of theirs.
+def event_from_json(data: Mapping[str, object]) -> ProgramEvent:
+    """Return the event that an event's ``to_json`` encoded. Raises ``ValueError`` for an unknown type.
 
     >>> event_from_json({"type": "text_delta", "text": "4"})
     TextDelta(path='', turn=None, text='4', choice=0)
     """
     event = _BY_KIND.get(str(data.get("type")))
     if event is None:
-        raise ValueError(f"There is no event of type {data.get('type')!r}. The types are: {', '.join(_BY_KIND)}.")
+        raise ValueError(f"unknown event type {data.get('type')!r}. The types are: {', '.join(_BY_KIND)}.")
     return cast(ProgramEvent, event.from_json(data))
 
 
@@ -264,32 +264,32 @@ Cut: TypeAlias = Callable[[str], Iterable[str]]
 
 
 def one_chunk(text: str) -> tuple[str, ...]:
-    """A text as one piece.
+    """Return a text as one chunk.
 
-    >>> whole("all of it")
+    >>> one_chunk("all of it")
     ('all of it',)
     """
     return (text,)
 
 
 def by_word(text: str) -> list[str]:
-    """A text word by word, with the white space after each.
+    """Split a text into words, each with the white space that follows.
 
-    >>> words("all of it")
+    >>> by_word("all of it")
     ['all ', 'of ', 'it']
     """
     return re.findall(r"\S+\s*|\s+", text)
 
 
 def events_of(response: Response, cut: Cut = one_chunk) -> Iterator[StreamEvent]:
-    """The events of a response that came whole; ``cut`` says in which pieces its texts are told.
+    """Yield the events of a complete response. ``cut`` splits its texts into deltas.
 
-    >>> [type(event).__name__ for event in explode(Response((Choice(text="4"),)))]
+    >>> [type(event).__name__ for event in events_of(Response((Choice(text="4"),)))]
     ['ResponseStart', 'TextDelta', 'ChoiceEnd', 'UsageUpdate', 'ResponseEnd']
     """
     yield ResponseStart(response.id, response.model)
     for number, choice in enumerate(response.choices):
-        yield from _explode_parts(choice.parts or _usual_parts(choice), number, cut)
+        yield from _part_events(choice.parts or _usual_parts(choice), number, cut)
         yield ChoiceEnd(
             choice.finish_reason,
             number,
@@ -308,19 +308,19 @@ def _usual_parts(choice: Choice) -> tuple[Part, ...]:
     return (*thinking, *((TextPart(choice.text),) if choice.text else ()), *choice.tool_calls)
 
 
-def _explode_parts(parts: tuple[Part, ...], choice: int, cut: Cut) -> Iterator[StreamEvent]:
+def _part_events(parts: tuple[Part, ...], choice: int, cut: Cut) -> Iterator[StreamEvent]:
     calls = 0
     for part, following in zip_longest(parts, parts[1:]):
         if isinstance(part, ToolCall):
             yield ToolCallStart(calls, part.id, part.name, choice)
-            yield from (ToolCallDelta(calls, piece, choice) for piece in cut(_arguments_of(part)))
+            yield from (ToolCallDelta(calls, delta, choice) for delta in cut(_arguments_of(part)))
             yield ToolCallEnd(calls, part, choice)
             calls += 1
             continue
         if isinstance(part, TextPart):
-            yield from (TextDelta(piece, choice) for piece in cut(part.text))
+            yield from (TextDelta(delta, choice) for delta in cut(part.text))
         elif isinstance(part, ThinkingPart) and part.text:
-            yield from (ReasoningDelta(piece, choice) for piece in cut(part.text))
+            yield from (ReasoningDelta(delta, choice) for delta in cut(part.text))
         if not isinstance(part, TextPart) or isinstance(following, TextPart) or not part.text:
             yield PartEnd(part, choice)
 
@@ -330,27 +330,27 @@ def _arguments_of(call: ToolCall) -> str:
 
 
 @dataclass(slots=True)
-class _Building:
-    """A choice under construction: finished parts, and the text that is still growing."""
+class _ChoiceBuilder:
+    """Builds a choice: complete parts, and the deltas of an open text or thinking part."""
 
     parts: list[Part] = field(default_factory=list[Part])
-    growing: type[TextPart] | type[ThinkingPart] | None = None
-    pieces: list[str] = field(default_factory=list[str])
+    open_part: type[TextPart] | type[ThinkingPart] | None = None
+    deltas: list[str] = field(default_factory=list[str])
     end: ChoiceEnd = ChoiceEnd()
 
-    def grow(self, kind: type[TextPart] | type[ThinkingPart], text: str) -> None:
-        if self.growing is not kind:
-            self.close()
-        self.growing = kind
-        self.pieces.append(text)
+    def add_delta(self, kind: type[TextPart] | type[ThinkingPart], text: str) -> None:
+        if self.open_part is not kind:
+            self.close_part()
+        self.open_part = kind
+        self.deltas.append(text)
 
-    def close(self) -> None:
-        if self.growing is not None:
-            self.parts.append(self.growing("".join(self.pieces)))
-        self.growing, self.pieces = None, []
+    def close_part(self) -> None:
+        if self.open_part is not None:
+            self.parts.append(self.open_part("".join(self.deltas)))
+        self.open_part, self.deltas = None, []
 
     def finish(self) -> Choice:
-        self.close()
+        self.close_part()
         rest: dict[str, Any] = {
             name: getattr(self.end, name) for name in ("finish_reason", "refusal", "logprobs", "citations", "raw")
         }
@@ -361,17 +361,17 @@ class _Building:
 
 
 def collect(events: Iterable[StreamEvent]) -> Response:
-    """Put the events of one answer together.
+    """Build the response from its events.
 
     >>> collect([TextDelta("4"), TextDelta("2"), ChoiceEnd("stop")]).choices[0].text
     '42'
     """
     start, usage, end = ResponseStart(), Usage(), ResponseEnd()
-    choices: defaultdict[int, _Building] = defaultdict(_Building)
+    choices: defaultdict[int, _ChoiceBuilder] = defaultdict(_ChoiceBuilder)
     for event in events:
         match event:
-            case TextDelta():  # nearly every event there is
-                choices[event.choice].grow(TextPart, event.text)
+            case TextDelta():  # first: nearly every event is one
+                choices[event.choice].add_delta(TextPart, event.text)
             case ResponseStart():
                 start = event
             case UsageUpdate():
@@ -379,7 +379,7 @@ def collect(events: Iterable[StreamEvent]) -> Response:
             case ResponseEnd():
                 end = event
             case ToolCallStart() | ToolCallDelta():
-                pass  # shown while they grow; only the end counts
+                pass  # for display; ToolCallEnd has the call
             case _:
                 _add_to(choices[event.choice], event)
     return Response(
@@ -393,17 +393,17 @@ def collect(events: Iterable[StreamEvent]) -> Response:
     )
 
 
-def _add_to(choice: _Building, event: ReasoningDelta | PartEnd | ToolCallEnd | ChoiceEnd) -> None:
+def _add_to(choice: _ChoiceBuilder, event: ReasoningDelta | PartEnd | ToolCallEnd | ChoiceEnd) -> None:
     match event:
         case ReasoningDelta():
-            choice.grow(ThinkingPart, event.text)
+            choice.add_delta(ThinkingPart, event.text)
         case PartEnd():
-            if choice.growing is type(event.part):
-                choice.growing, choice.pieces = None, []
-            choice.close()
+            if choice.open_part is type(event.part):
+                choice.open_part, choice.deltas = None, []
+            choice.close_part()
             choice.parts.append(event.part)
         case ToolCallEnd():
-            choice.close()
+            choice.close_part()
             choice.parts.append(event.call)
         case ChoiceEnd():
             choice.end = event

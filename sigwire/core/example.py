@@ -1,19 +1,29 @@
-"""Example and Prediction: the records users hold, and the Completions that a prediction was chosen from.
+"""Example and Prediction: the records that users hold. Completions: all candidates of a prediction.
 
-For type checkers there are three views: ``Record`` has the methods and no fields (a signature class inherits it, so a
-misspelt output is an error); ``Example`` and ``Prediction`` answer any attribute with ``Any``.
+To type checkers ``Record`` has methods and no fields (a signature class inherits it, so a misspelt output is an error);
+``Example`` and ``Prediction`` have every attribute, as ``FieldValue``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, SupportsFloat
 
-from sigwire.core.record import HIDDEN, Meta, Record, list_fields, new_record, to_plain
+from sigwire.core.record import (
+    HIDDEN,
+    DeclaresFields,
+    FieldValue,
+    FieldValues,
+    Meta,
+    Record,
+    list_fields,
+    new_record,
+    to_plain,
+)
 
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
-    from sigwire.core.response import Choice, Response
+    from sigwire.core.response import Attempt, Choice, Repair, Response, Usage
 
 __all__ = ["Completions", "Example", "Prediction"]
 
@@ -21,8 +31,8 @@ __all__ = ["Completions", "Example", "Prediction"]
 class Example(Record):
     """A record of named values: a training example, a demo.
 
-    ``base`` is another record or a mapping to start from. Fields are read and written by attribute or by item. As a
-    keyword, ``base=`` is taken for that too when it is a record or a mapping, as DSPy does.
+    ``base``: a record or mapping whose fields are copied; also as a keyword, as in DSPy, if it is a record or mapping.
+    Fields are read and written by attribute or by item.
 
     >>> example = Example(question="2+2?", answer="4").with_inputs("question")
     >>> example.answer, example["answer"], "answer" in example, len(example)
@@ -35,52 +45,52 @@ class Example(Record):
 
     if TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> Any: ...
+        def __getattr__(self, name: str) -> FieldValue: ...
 
-    def __init__(self, base: Record | Mapping[str, Any] | None = None, /, **fields: Any) -> None:
+    def __init__(self, base: Record | FieldValues | None = None, /, **fields: FieldValue) -> None:
         if base is None and isinstance(fields.get("base"), (Record, Mapping)):
             base = fields.pop("base")
         super().__init__(base, **fields)
 
     def keys(self, include_dspy: bool = False) -> list[str]:
-        """The field names; those starting ``dspy_`` only on request."""
+        """Return the field names; names with the prefix ``dspy_`` on request only."""
         return [name for name in self.__dict__ if include_dspy or not name.startswith(HIDDEN)]
 
-    def values(self, include_dspy: bool = False) -> list[Any]:
-        """The field values, in the order of ``keys``."""
+    def values(self, include_dspy: bool = False) -> list[FieldValue]:
+        """Return the field values, in the order of ``keys``."""
         return [value for name, value in self.__dict__.items() if include_dspy or not name.startswith(HIDDEN)]
 
-    def items(self, include_dspy: bool = False) -> list[tuple[str, Any]]:
-        """Names with values."""
+    def items(self, include_dspy: bool = False) -> list[tuple[str, FieldValue]]:
+        """Return names with values."""
         return [(name, value) for name, value in self.__dict__.items() if include_dspy or not name.startswith(HIDDEN)]
 
-    def get(self, name: str, default: Any = None) -> Any:
-        """A field's value, or ``default``."""
+    def get(self, name: str, default: object = None) -> FieldValue:
+        """Return the value of a field, or ``default``."""
         return self.__dict__.get(name, default)
 
-    def copy(self, **changes: Any) -> Self:
-        """A copy with some fields changed or added; input keys and metadata stay."""
+    def copy(self, **changes: object) -> Self:
+        """Return a copy with changed or added fields; input keys and metadata are kept."""
         return self._with({**self.__dict__, **changes}, self._input_keys)
 
     def without(self, *names: str) -> Self:
-        """A copy that lacks some fields."""
+        """Return a copy without some fields."""
         return self._with({k: v for k, v in self.__dict__.items() if k not in names}, self._input_keys)
 
     def inputs(self) -> Self:
-        """The input fields only. Raises ``ValueError`` when ``with_inputs`` was not called."""
+        """Return the input fields only. Raises ``ValueError`` if ``with_inputs`` was not called."""
         chosen = self._known_inputs()
         return self._with({k: v for k, v in self.__dict__.items() if k in chosen}, chosen)
 
     def labels(self) -> Self:
-        """The fields that are not inputs. Raises ``ValueError`` when ``with_inputs`` was not called."""
+        """Return the fields that are not inputs. Raises ``ValueError`` if ``with_inputs`` was not called."""
         chosen = self._known_inputs()
         return self._with({k: v for k, v in self.__dict__.items() if k not in chosen}, None)
 
     def _known_inputs(self) -> frozenset[str]:
         if self._input_keys is None:
             raise ValueError(
-                f"This {type(self).__name__} does not know its inputs; {list_fields(self)}. "
-                "Call .with_inputs('name', ...), which gives a copy that does."
+                f"The inputs of this {type(self).__name__} are unknown; {list_fields(self)}. "
+                "Call .with_inputs('name', ...), which returns a copy with inputs."
             )
         return self._input_keys
 
@@ -90,23 +100,23 @@ class _FromMeta:
 
     __slots__ = ("_read",)
 
-    def __init__(self, read: Any) -> None:
+    def __init__(self, read: Callable[[Prediction], object]) -> None:
         self._read = read
 
-    def __get__(self, record: Prediction | None, owner: type | None = None) -> Any:
+    def __get__(self, record: Prediction | None, owner: type | None = None) -> object:
         return self if record is None else self._read(record)
 
 
 class Prediction(Example):
-    """What a module gives back: the output fields, and how they came about.
+    """The result of a module: the output fields, and metadata.
 
-    Beside the fields: ``response`` and ``choice`` (what the model answered), ``usage``, ``warnings``, ``repairs`` (what
-    was mended while parsing), ``attempts`` (every request made), ``mode`` (how outputs were asked for), ``completions``
-    (all candidates). A field of the same name wins over each of them.
+    Metadata: ``response`` and ``choice`` (the canonical answer), ``usage``, ``warnings``, ``repairs`` (accepted deviations),
+    ``attempts`` (every exchange), ``mode`` (how outputs were requested), ``completions`` (all candidates). A field of the
+    same name wins.
 
-    A prediction with a field ``score`` counts as that number: in ``float()``, ``+``, ``/``, ``sum``, comparisons with
-    numbers and predictions, and in truth tests, so a metric that returns ``Prediction(score=0)`` has failed.
-    Without ``score`` it is true when it has fields.
+    A prediction with a field ``score`` acts as that number: in ``float()``, ``+``, ``/``, ``sum``, comparisons with numbers
+    and predictions, and in truth tests, so ``Prediction(score=0)`` of a metric is a failure. Without ``score``, a
+    prediction with fields is true.
 
     >>> prediction = Prediction(score=0.5, feedback="half right")
     >>> prediction < 0.6, prediction == 0.5, sum([prediction, prediction]), bool(Prediction(score=0))
@@ -118,28 +128,30 @@ class Prediction(Example):
     @classmethod
     def make(
         cls,
-        fields: dict[str, Any],
+        fields: dict[str, FieldValue],
         *,
-        signature: Any = None,
+        signature: DeclaresFields | None = None,
         response: Response | None = None,
         choice: Choice | None = None,
-        repairs: Sequence[Any] = (),
+        repairs: Sequence[Repair] = (),
         mode: str | None = None,
-        attempts: Sequence[Any] = (),
-        completions: Any = None,
+        attempts: Sequence[Attempt] = (),
+        completions: Completions | Sequence[FieldValues] | None = None,
     ) -> Self:
-        """A prediction around ``fields``, which is taken over and not copied.
+        """Return a prediction that owns ``fields`` (not copied).
 
-        ``completions`` is a list of field dicts, one per choice, when there are several.
+        ``completions``: the fields of every choice, if there are several.
         """
         meta = Meta(signature, response, choice, repairs, mode, attempts, completions)
         return new_record(cls, fields, None, meta)
 
     @classmethod
     def from_completions(
-        cls, completions: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]] | Completions, signature: Any = None
+        cls,
+        completions: Sequence[FieldValues] | Mapping[str, Sequence[object]] | Completions,
+        signature: DeclaresFields | None = None,
     ) -> Self:
-        """The first of several candidates, knowing all of them.
+        """Return the first candidate, with all candidates in ``completions``.
 
         >>> Prediction.from_completions([{"answer": "4"}, {"answer": "four"}]).completions.answer
         ['4', 'four']
@@ -148,7 +160,7 @@ class Prediction(Example):
         first = every.rows[0] if every.rows else {}
         return cls.make(dict(first), signature=signature, completions=every)
 
-    if not TYPE_CHECKING:  # to checkers they are what Record declares
+    if not TYPE_CHECKING:  # type checkers see the declarations of Record
         response = _FromMeta(lambda record: record._meta.response)
         choice = _FromMeta(lambda record: record._meta.choice)
         repairs = _FromMeta(lambda record: record._meta.repairs)
@@ -158,7 +170,7 @@ class Prediction(Example):
         usage = _FromMeta(lambda record: _usage(record._meta))
         completions = _FromMeta(lambda record: record._candidates())
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> FieldValue:
             if name.startswith("__"):
                 raise AttributeError(name)
             raise AttributeError(_missing(self, self._meta, name))
@@ -190,39 +202,39 @@ class Prediction(Example):
 
     __hash__ = Record.__hash__
 
-    def __add__(self, other: Any) -> float:
+    def __add__(self, other: SupportsFloat) -> float:
         return float(self) + float(other)
 
     __radd__ = __add__
 
-    def __truediv__(self, other: Any) -> float:
+    def __truediv__(self, other: SupportsFloat) -> float:
         return float(self) / float(other)
 
-    def __rtruediv__(self, other: Any) -> float:
+    def __rtruediv__(self, other: SupportsFloat) -> float:
         return float(other) / float(self)
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: SupportsFloat) -> bool:
         return float(self) < float(other)
 
-    def __le__(self, other: Any) -> bool:
+    def __le__(self, other: SupportsFloat) -> bool:
         return float(self) <= float(other)
 
-    def __gt__(self, other: Any) -> bool:
+    def __gt__(self, other: SupportsFloat) -> bool:
         return float(self) > float(other)
 
-    def __ge__(self, other: Any) -> bool:
+    def __ge__(self, other: SupportsFloat) -> bool:
         return float(self) >= float(other)
 
     # --- JSON ---
 
     def to_json(self) -> JsonObject:
-        """The record as JSON: the fields, and how they came about.
+        """Return the record as JSON: the fields and the metadata.
 
         >>> Prediction(answer="4").to_json()
         {'fields': {'answer': '4'}}
         """
         data, meta = super().to_json(), self._meta
-        extra: dict[str, Any] = {
+        extra: dict[str, FieldValue] = {
             "response": meta.response and meta.response.to_json(),
             "choice": meta.choice and meta.choice.to_json(),
             "repairs": [repair.to_json() for repair in meta.repairs],
@@ -234,13 +246,13 @@ class Prediction(Example):
         return {**data, **{name: value for name, value in extra.items() if value is not None and value != []}}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], *, signature: Any = None) -> Self:
-        """Read what ``to_json`` wrote; with ``signature``, fields come back as its declared types."""
+    def from_json(cls, data: Mapping[str, Any], *, signature: DeclaresFields | None = None) -> Self:
+        """Decode the result of ``to_json``. With ``signature``, fields get its declared types."""
         from sigwire.core.response import Attempt, Choice, Repair, Response
 
         record = super().from_json(data, signature=signature)
-        rows: Any = data.get("completions")
-        load: Callable[[Any], dict[str, Any]] = signature.spec.load if signature is not None else dict[str, Any]
+        rows = data.get("completions")
+        load: Callable[[FieldValue], dict[str, FieldValue]] = dict if signature is None else signature.spec.load
         record._meta = Meta(
             signature,
             Response.from_json(data["response"]) if "response" in data else None,
@@ -254,12 +266,12 @@ class Prediction(Example):
         return record
 
 
-def _attempts(meta: Meta) -> Sequence[Any]:
+def _attempts(meta: Meta) -> Sequence[Attempt]:
     return meta.attempts or (meta.response.attempts if meta.response is not None else ())
 
 
-def _usage(meta: Meta) -> Any:
-    """What the whole call cost: every attempt counts, failed ones too."""
+def _usage(meta: Meta) -> Usage:
+    """Return the usage of the whole call, failed attempts included."""
     from sigwire.core.response import Usage
 
     if meta.attempts:
@@ -268,58 +280,56 @@ def _usage(meta: Meta) -> Any:
 
 
 def _missing(record: Record, meta: Meta, name: str) -> str:
-    """Why a prediction lacks an attribute, as far as it can be known."""
-    spec: Any = meta.signature.spec if meta.signature is not None else None
+    """Return the error text for a missing attribute, with its cause if the metadata have one."""
+    spec = meta.signature.spec if meta.signature is not None else None
     declared_by = spec.name if spec is not None and name in spec.by_name else None
     calls = meta.choice.tool_calls if meta.choice is not None else ()
     if declared_by and calls:
         asked = ", ".join(call.name for call in calls)
         return (
-            f"The model gave no {name!r}: it asked for tools instead ({asked}). Run the calls and ask again with their "
-            f"results (ReAct does that), or read them; {list_fields(record)}."
+            f"The answer has no {name!r}: the model called tools instead ({asked}). Run the calls and send their results "
+            f"(ReAct does that), or read them; {list_fields(record)}."
         )
     if declared_by:
-        return f"The answer gave no {name!r}, which {declared_by} declares; {list_fields(record)}."
+        return f"The answer has no {name!r}, which {declared_by} declares; {list_fields(record)}."
     return f"{type(record).__name__} has no field {name!r}; {list_fields(record)}."
 
 
 class Completions:
-    """All candidates of one call, by number or by field name.
-
-    A field that a candidate lacks is ``None`` in the column.
+    """All candidates of one call, by number or by field name. A missing field is ``None`` in the column.
 
     >>> completions = Completions([{"answer": "4"}, {"answer": "four"}])
     >>> completions[1], completions["answer"], len(completions)
     (Prediction(answer='four'), ['4', 'four'], 2)
     """
 
-    def __init__(self, completions: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]) -> None:
+    def __init__(self, completions: Sequence[FieldValues] | Mapping[str, Sequence[object]]) -> None:
         if isinstance(completions, Mapping):
             if len({len(column) for column in completions.values()}) > 1:
                 raise ValueError("Every field of the completions needs the same number of values.")
             completions = [dict(zip(completions, row, strict=True)) for row in zip(*completions.values(), strict=True)]
-        self.rows: list[dict[str, Any]] = [dict(row) for row in completions]
+        self.rows: list[dict[str, FieldValue]] = [dict(row) for row in completions]
 
     def keys(self) -> list[str]:
-        """The names of all fields, in order of appearance."""
+        """Return the names of all fields, in order of appearance."""
         return list(dict.fromkeys(name for row in self.rows for name in row))
 
-    def items(self) -> list[tuple[str, list[Any]]]:
-        """Names with columns."""
+    def items(self) -> list[tuple[str, list[FieldValue]]]:
+        """Return names with columns."""
         return [(name, self._column(name)) for name in self.keys()]
 
-    def __getitem__(self, key: int | str) -> Any:
+    def __getitem__(self, key: int | str) -> FieldValue:
         return Prediction(self.rows[key]) if isinstance(key, int) else self._column(key)
 
-    def __getattr__(self, name: str) -> list[Any]:
+    def __getattr__(self, name: str) -> list[FieldValue]:
         if name.startswith("_") or name == "rows":
             raise AttributeError(name)
         try:
             return self._column(name)
-        except KeyError as fault:
-            raise AttributeError(fault.args[0]) from None
+        except KeyError as error:
+            raise AttributeError(error.args[0]) from None
 
-    def _column(self, name: str) -> list[Any]:
+    def _column(self, name: str) -> list[FieldValue]:
         if not any(name in row for row in self.rows):
             raise KeyError(f"No completion has a field {name!r}; they have {', '.join(self.keys()) or 'none'}.")
         return [row.get(name) for row in self.rows]

@@ -1,7 +1,7 @@
-"""JSON values, and ``Value``: frozen dataclasses that go into JSON and come back equal.
+"""JSON values, and ``Value``: frozen dataclasses with a lossless JSON form.
 
-What decides how a field is read back is the field's declared type, never the data: a user's JSON that happens to look
-like one of our values stays the user's JSON. A field whose value equals its default is left out.
+The declared type of a field decides how its JSON is decoded, never the data: a user's JSON that looks like a ``Value`` stays
+the user's JSON. A field whose value equals its default is omitted.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import math
 import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Never, Self, TypeAlias
 
 __all__ = ["JsonObject", "JsonValue", "Value", "dumps", "loads", "loads_once"]
 
 JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
 JsonObject: TypeAlias = "dict[str, JsonValue]"
 
-dumps: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-"""Compact JSON text; non-ASCII characters are kept."""
+dumps: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""Encode as compact JSON text. Non-ASCII characters are kept."""
 
 
 def loads(text: str | bytes) -> Any:
-    """Strict JSON: ``NaN``, ``Infinity`` and numbers too great for a float are refused; every fault is a ``ValueError``.
+    """Parse strict JSON. Raises ``ValueError``, also for ``NaN``, ``Infinity`` and numbers too great for a float.
 
     >>> loads('{"a": [1, 2.0, null]}')
     {'a': [1, 2.0, None]}
@@ -39,11 +39,11 @@ def loads(text: str | bytes) -> Any:
 
 
 def loads_once(text: str) -> Any:
-    """``loads``, and an object that gives one key two different values is refused: each reader would see another of them.
+    """``loads`` that refuses duplicate keys with different values: other parsers may see the other value.
 
     >>> loads_once('{"path": "a", "path": "b"}')
     Traceback (most recent call last):
-    ValueError: the key 'path' stands there twice, with different values
+    ValueError: duplicate key 'path' with different values
     """
     try:
         return _decode_once(text)
@@ -51,14 +51,14 @@ def loads_once(text: str) -> Any:
         raise ValueError("JSON is nested too deeply") from None
 
 
-def _refuse_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> Never:
     raise ValueError(f"{name} is not JSON")
 
 
 def _read_float(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise ValueError(f"{text[:40]} is too great a number")
+        raise ValueError(f"{text[:40]} is too large a number")
     return number
 
 
@@ -67,15 +67,15 @@ def _refuse_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(whole) == len(pairs):
         return whole
     if (key := next((key for key, value in pairs if whole[key] != value), None)) is not None:
-        raise ValueError(f"the key {key[:60]!r} stands there twice, with different values")
+        raise ValueError(f"duplicate key {key[:60]!r} with different values")
     return whole
 
 
 def _decoder(pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Callable[[str], Any]:
-    """Reads one text. Made once: ``json.loads`` with an option makes a decoder for every call.
+    """Return a decoder of texts. Made once: ``json.loads`` with an option makes a decoder for every call.
 
-    ``decode`` first looks for white space on both sides, which costs more than most texts do. It is asked only where the
-    text does not begin with its value, and for the words of a fault.
+    ``decode`` searches for white space on both sides first, which costs more than most texts. It is called only if the
+    text does not start with its value, and for the message of an error.
     """
     decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_read_float, object_pairs_hook=pairs_hook)
     raw_decode, decode = decoder.raw_decode, decoder.decode
@@ -98,9 +98,9 @@ _decode_once = _decoder(_refuse_contradiction)
 
 
 class Value:
-    """Base of the canonical values: ``to_json()`` gives plain JSON, ``from_json()`` gives an equal value back.
+    """Base of the canonical values: ``from_json(value.to_json())`` equals the value.
 
-    A subclass is a frozen dataclass. ``kind`` is written as ``"type"`` where a field may hold several classes.
+    A subclass is a frozen dataclass. ``kind`` is encoded as ``"type"`` if a field may hold several classes.
 
     >>> from sigwire.core.response import Usage
     >>> Usage(input_tokens=3).to_json()
@@ -113,7 +113,7 @@ class Value:
     kind: ClassVar[str] = ""
 
     def to_json(self) -> JsonObject:
-        """The value as JSON objects, lists and scalars."""
+        """Return the value as JSON objects, lists and scalars."""
         data: JsonObject = {"type": self.kind} if self.kind else {}
         for name, default, write, _ in _plan(type(self)):
             value = getattr(self, name)
@@ -122,13 +122,15 @@ class Value:
         return data
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read what ``to_json`` wrote. Raises ``ValueError`` naming the field that is missing or unknown."""
+    def from_json(cls, data: Mapping[str, object]) -> Self:
+        """Decode the result of ``to_json``. Raises ``ValueError`` with the name of a missing or unknown field."""
         plan = _plan(cls)
         known = {name for name, *_ in plan} | {"type"}
         if unknown := data.keys() - known:
-            raise ValueError(f"{cls.__name__} has no field {sorted(unknown)[0]!r}; it was written by something else.")
-        values: dict[str, Any] = {}
+            raise ValueError(
+                f"{cls.__name__} has no field {sorted(unknown)[0]!r}; the data is of another class or version."
+            )
+        values: dict[str, object] = {}
         for name, default, _, read in plan:
             if name in data:
                 values[name] = read(data[name])
@@ -138,11 +140,12 @@ class Value:
 
 
 _REQUIRED = object()
-_FieldPlan: TypeAlias = "tuple[str, Any, Callable[[Any], Any], Callable[[Any], Any]]"
+_Coder: TypeAlias = Callable[[Any], Any]
+_FieldPlan: TypeAlias = tuple[str, object, _Coder, _Coder]
 
 
 def _make_plan(cls: Any) -> tuple[_FieldPlan, ...]:
-    # The recursive aliases stand for "anything" here: JSON passes as it is.
+    # Recursive aliases cannot be resolved; ``object`` makes their JSON pass unchanged.
     hints = typing.get_type_hints(cls, localns={"JsonValue": object, "JsonObject": object})
     return tuple(
         (field.name, _default(field), *_coders(hints[field.name])) for field in dataclasses.fields(cls) if field.init
@@ -152,7 +155,7 @@ def _make_plan(cls: Any) -> tuple[_FieldPlan, ...]:
 _plan: Callable[[Any], tuple[_FieldPlan, ...]] = functools.cache(_make_plan)
 
 
-def _default(field: dataclasses.Field[Any]) -> Any:
+def _default(field: dataclasses.Field[object]) -> object:
     if field.default is not dataclasses.MISSING:
         return field.default
     if field.default_factory is not dataclasses.MISSING:
@@ -160,8 +163,8 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     return _REQUIRED
 
 
-def _coders(hint: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """How a value of the hinted type is written and read. Anything that holds no ``Value`` passes as it is."""
+def _coders(hint: object) -> tuple[_Coder, _Coder]:
+    """Return the functions that encode and decode a field of this type. A field without a ``Value`` passes unchanged."""
     members = _value_classes(hint)
     is_tuple = typing.get_origin(hint) is tuple
     if not members:
@@ -180,12 +183,12 @@ def _coders(hint: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     )
 
 
-def _reader(members: tuple[type[Value], ...]) -> Callable[[Any], Any]:
+def _reader(members: tuple[type[Value], ...]) -> _Coder:
     if len(members) == 1:
         return members[0].from_json
     by_kind = {member.kind: member for member in members}
 
-    def read(item: Any) -> Any:
+    def read(item: Any) -> Value:
         try:
             member = by_kind[item["type"]]
         except (KeyError, TypeError):
@@ -195,12 +198,12 @@ def _reader(members: tuple[type[Value], ...]) -> Callable[[Any], Any]:
     return read
 
 
-def _value_classes(hint: Any) -> tuple[type[Value], ...]:
+def _value_classes(hint: object) -> tuple[type[Value], ...]:
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType, tuple):
         return tuple(member for arg in typing.get_args(hint) for member in _value_classes(arg))
     return (hint,) if isinstance(hint, type) and issubclass(hint, Value) else ()
 
 
-def _as_is(value: Any) -> Any:
+def _as_is(value: object) -> object:
     return value

@@ -1,6 +1,6 @@
-"""Names of a package that are loaded when they are first used (PEP 562): a first call pays for no more than it needs.
+"""Lazy package attributes (PEP 562), so that a first call loads only the modules that it needs.
 
-The package shows the same names to type checkers by imports under ``TYPE_CHECKING``.
+The package declares the same names for type checkers by imports under ``TYPE_CHECKING``.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from typing import Any
 __all__ = ["lazy_names"]
 
 
-def lazy_names(package: str, **homes: str) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package: the names (parted by blanks) that live in each of its modules.
+def lazy_names(package: str, **names: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package. Each keyword is a module of the package; its value: space-separated names.
 
-    A name that is nowhere is an ``AttributeError``.
+    The function raises ``AttributeError`` for other names.
 
-    >>> find = late("sigwire.core", json="dumps loads")
+    >>> find = lazy_names("sigwire.core", json="dumps loads")
     >>> find("dumps")([1])
     '[1]'
     >>> find("dump")
     Traceback (most recent call last):
-    AttributeError: sigwire.core has no public name 'dump'; late are dumps, loads.
+    AttributeError: sigwire.core has no public name 'dump'; lazy names: dumps, loads.
     """
-    home_of = {name: f"{package}.{module}" for module, names in homes.items() for name in names.split()}
+    modules = {name: f"{package}.{module}" for module, listed in names.items() for name in listed.split()}
 
     def find(name: str) -> Any:
-        if name not in home_of:
-            raise AttributeError(f"{package} has no public name {name!r}; late are {', '.join(home_of)}.")
-        value = getattr(import_module(home_of[name]), name)
+        if name not in modules:
+            raise AttributeError(f"{package} has no public name {name!r}; lazy names: {', '.join(modules)}.")
+        value = getattr(import_module(modules[name]), name)
         setattr(sys.modules[package], name, value)
         return value
 

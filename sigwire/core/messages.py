@@ -1,11 +1,10 @@
-"""Messages: what was said in a conversation, by whom, in which order.
+"""Messages: the turns of a conversation.
 
-A message is a role and a tuple of parts. Order is kept because some providers refuse a replay that changes it (thinking,
-call, thinking, call). Calls and results are parts like any other; a role "tool" message holds the results of one turn.
-``OpaquePart`` keeps what only its provider understands, to be sent back as it came.
+A message is a role and a tuple of parts. The order of parts is kept: some providers refuse a history that changes it
+(thinking, call, thinking, call). Calls and results are parts; a message of role "tool" has the results of one turn.
 
-A conversation is sent again and again, longer each time, so what is worked out about a message is kept beside it
-(``derived``). A message does not change, nor may what is in it: the arguments of its calls, say.
+A conversation is sent repeatedly, longer each time, so results computed from a message are cached on it (``derived``).
+Messages and their contents, such as the arguments of calls, must not be mutated.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ Part: TypeAlias = TextPart | ImagePart | AudioPart | FilePart | ThinkingPart | O
 
 
 class _Derived(Value):
-    """A place beside the fields: no part of the value, and left behind by copies."""
+    """A slot for cached results. Ignored by comparison and JSON, and not copied."""
 
     __slots__ = ("_derived",)
-    _derived: dict[Callable[[Any], Any], Any]
+    _derived: dict[Callable[[Message], object], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +58,26 @@ class Message(_Derived):
 
     @classmethod
     def system(cls, text: str) -> Message:
-        """Instructions for the model."""
+        """Return a message with instructions for the model."""
         return cls("system", (TextPart(text),))
 
     @classmethod
     def user(cls, text: str, *media: MediaPart) -> Message:
-        """What the user says, with media after the text."""
+        """Return a user message: the text, then media."""
         return cls("user", (TextPart(text), *media))
 
     @classmethod
     def assistant(cls, text: str = "", tool_calls: Iterable[ToolCall] = ()) -> Message:
-        """What the model says, with its calls after the text."""
+        """Return a message of the model: the text, then its calls."""
         return cls("assistant", (*((TextPart(text),) if text else ()), *tool_calls))
 
     @classmethod
     def tool(cls, *results: ToolResult) -> Message:
-        """The results of one turn's calls, in call order."""
+        """Return a message with the results of one turn, in call order."""
         return cls("tool", results)
 
     def derived(self, make: Callable[[Message], T]) -> T:
-        """What ``make``, a function of some module, gives for this message: made once, and kept as long as the message is.
+        """Return ``make(message)``, cached on the message. ``make`` must be a module-level function.
 
         >>> message = Message.user("Hello")
         >>> message.derived(id) == message.derived(id) == id(message)
@@ -97,7 +96,7 @@ class Message(_Derived):
 
     @property
     def text(self) -> str:
-        """The text parts joined; nothing of thinking, calls or results."""
+        """The joined text parts, without thinking, calls and results."""
         return "".join([part.text for part in self.parts if isinstance(part, TextPart)])
 
     @property
@@ -112,7 +111,7 @@ class Message(_Derived):
 
 
 def _of(kind: type[T], parts: tuple[Any, ...]) -> tuple[T, ...]:
-    """The parts of this kind. Most turns have a single part, and every wire looks at every turn: that one is not copied."""
+    """Return the parts of a kind. Most messages have one part and every wire reads all messages: no copy for one part."""
     if len(parts) == 1:
         return parts if isinstance(parts[0], kind) else ()
     return tuple([part for part in parts if isinstance(part, kind)])

@@ -1,4 +1,4 @@
-"""What ``isinstance`` cannot say to type checkers: mappings and sequences of anything, out of users' and models' data."""
+"""Type guards for untyped data of users and models, which ``isinstance`` cannot narrow to element types."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from typing_extensions import TypeIs
 
-__all__ = ["is_mapping", "is_sequence"]
+__all__ = ["is_array", "is_mapping", "is_object", "is_sequence"]
 
 
 def is_mapping(value: object) -> TypeIs[Mapping[str, Any]]:
-    """Whether a value is a mapping; its keys are taken for strings.
+    """Return True for a mapping. Its keys are assumed to be strings.
 
     >>> is_mapping({}), is_mapping([])
     (True, False)
@@ -20,9 +20,19 @@ def is_mapping(value: object) -> TypeIs[Mapping[str, Any]]:
 
 
 def is_sequence(value: object) -> TypeIs[Sequence[Any]]:
-    """Whether a value is a sequence other than text.
+    """Return True for a sequence other than text and bytes.
 
     >>> is_sequence([1]), is_sequence("ab")
     (True, False)
     """
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def is_object(value: object) -> TypeIs[dict[str, Any]]:
+    """Return True for a JSON object: a ``dict``."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeIs[list[Any]]:
+    """Return True for a JSON array: a ``list``."""
+    return isinstance(value, list)

@@ -1,6 +1,6 @@
-"""The parts of a message that are not about tools: text, media, thinking, and what only a provider understands.
+"""The parts of a message other than tool calls and results: text, media, thinking, opaque items of a provider.
 
-Media are references or base64 data; nothing here opens a file or a URL.
+Media are references or base64 data; this file opens no file and no URL.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ImagePart(Value):
 
 @dataclass(frozen=True, slots=True)
 class AudioPart(Value):
-    """Sound as base64 data; ``format`` is the file format's short name ("wav", "mp3")."""
+    """Sound as base64 data; ``format`` is the short name of the file format ("wav", "mp3")."""
 
     kind: ClassVar[str] = "audio"
     data: str
@@ -44,7 +44,7 @@ class AudioPart(Value):
 
 @dataclass(frozen=True, slots=True)
 class FilePart(Value):
-    """A document: base64 data, a URL, or the id of a file that the provider already has."""
+    """A document: base64 data, a URL, or the id of a file at the provider."""
 
     kind: ClassVar[str] = "file"
     data: str | None = None
@@ -56,7 +56,7 @@ class FilePart(Value):
 
 @dataclass(frozen=True, slots=True)
 class ThinkingPart(Value):
-    """What the model reasoned before it answered. ``signature`` and ``redacted`` data go back to their ``provider`` unread."""
+    """Reasoning of a model. ``signature`` and ``redacted`` data are sent back unchanged, only to their ``provider``."""
 
     kind: ClassVar[str] = "thinking"
     text: str = ""
@@ -67,7 +67,7 @@ class ThinkingPart(Value):
 
 @dataclass(frozen=True, slots=True)
 class OpaquePart(Value):
-    """A provider's own item, kept byte for byte and sent back only to the same ``provider``."""
+    """An item of a provider without a canonical form, kept as it is and sent back only to the same ``provider``."""
 
     kind: ClassVar[str] = "opaque"
     provider: str

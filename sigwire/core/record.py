@@ -1,11 +1,9 @@
-"""Record: the named values that users hold, before they are examples or predictions. Fields by attribute and by item.
+"""Record: named values, the base of examples and predictions. ``to_plain``: any field value as JSON data.
 
-The fields are the instance's ``__dict__``, so a field named like a method (``items``, ``keys``, ``copy``) is what its
-attribute gives; the library itself reads ``__dict__`` and never trips over it. Everything that is not a field lives in
-slots with an underscore, and what a prediction knows beside its fields in one of them (``Meta``). Nothing public on the
-classes is a data descriptor, or it would win over the field of that name.
-
-Below the record: ``to_plain``, any field value as JSON data.
+Fields are read by attribute and by item. They are the ``__dict__`` of the instance, so an attribute named like a method
+(``items``, ``keys``, ``copy``) is the field; the library reads ``__dict__``. All else is in slots with an underscore, the
+metadata of a prediction in one of them (``Meta``). No public attribute of the classes is a data descriptor, which would win
+over the field of its name.
 """
 
 from __future__ import annotations
@@ -14,25 +12,46 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, cast
 
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
-    from sigwire.core.response import Choice, Response
+    from sigwire.core.response import Attempt, Choice, Repair, Response, Usage
 
-__all__ = ["HIDDEN", "Meta", "Record", "list_fields", "new_record", "to_plain"]
+__all__ = [
+    "HIDDEN",
+    "DeclaresFields",
+    "FieldValue",
+    "FieldValues",
+    "Meta",
+    "Record",
+    "list_fields",
+    "new_record",
+    "to_plain",
+]
+
+FieldValue: TypeAlias = Any
+"""The value of a field. Its type is declared by a signature, which no type checker follows."""
+FieldValues: TypeAlias = Mapping[str, object]
+
+
+class DeclaresFields(Protocol):
+    """A signature: ``spec`` has the fields ``by_name`` and decodes their values with ``load``."""
+
+    @property
+    def spec(self) -> Any: ...
+
 
 HIDDEN = "dspy_"
-"""Fields of this prefix are bookkeeping: kept, and left out of length and views."""
+"""Fields with this prefix are bookkeeping: kept, but not counted and not listed."""
 
 _META = ("_input_keys", "_meta", "_version")
 
 
 class Record:
-    """What every record can do; the static base of signature classes.
+    """The methods of all records; the static base of signature classes.
 
-    Methods whose name is a likely field are ``Any`` to type checkers here, so that a signature may declare such a
-    field.
+    Type checkers see methods with the name of a likely field as ``FieldValue``, so that a signature may declare the field.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_input_keys", "_meta", "_version")
@@ -41,33 +60,33 @@ class Record:
     _version: int
 
     if TYPE_CHECKING:
-        keys: Any
-        values: Any
-        items: Any
-        get: Any
-        copy: Any
-        without: Any
-        inputs: Any
-        labels: Any
-        response: Any
-        choice: Any
-        repairs: Any
-        warnings: Any
-        attempts: Any
-        mode: Any
-        usage: Any
-        completions: Any
+        keys: FieldValue
+        values: FieldValue
+        items: FieldValue
+        get: FieldValue
+        copy: FieldValue
+        without: FieldValue
+        inputs: FieldValue
+        labels: FieldValue
+        response: FieldValue
+        choice: FieldValue
+        repairs: FieldValue
+        warnings: FieldValue
+        attempts: FieldValue
+        mode: FieldValue
+        usage: FieldValue
+        completions: FieldValue
 
-    def __init__(self, base: Record | Mapping[str, Any] | None = None, /, **fields: Any) -> None:
+    def __init__(self, base: Record | FieldValues | None = None, /, **fields: object) -> None:
         known = base.__dict__ if isinstance(base, Record) else base or {}
         _fill(self, {**known, **fields}, base._input_keys if isinstance(base, Record) else None)
 
     # --- fields by item ---
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> FieldValue:
         return self.__dict__[name]
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         self.__dict__[name] = value
         _set(self, "_version", self._version + 1)
 
@@ -84,7 +103,7 @@ class Record:
     def __len__(self) -> int:
         return sum(not name.startswith(HIDDEN) for name in self.__dict__)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if name in _META:
             _set(self, name, value)
         else:
@@ -111,24 +130,24 @@ class Record:
     # --- copies ---
 
     def with_inputs(self, *keys: str) -> Self:
-        """A copy that knows which fields are inputs; the others are labels.
+        """Return a copy whose input fields are ``keys``; the other fields are labels.
 
         >>> Record(question="2+2?", answer="4").with_inputs("question")
         Record(question='2+2?', answer='4').with_inputs('question')
         """
         return self._with(self.__dict__, frozenset(keys))
 
-    def _with(self, fields: Mapping[str, Any], input_keys: frozenset[str] | None) -> Self:
+    def _with(self, fields: FieldValues, input_keys: frozenset[str] | None) -> Self:
         return new_record(type(self), dict(fields), input_keys, self._meta)
 
-    def toDict(self) -> dict[str, Any]:  # noqa: N802  (DSPy's name)
-        """The fields as a dict; nested records, pydantic models and sigwire's own values become plain data."""
+    def toDict(self) -> dict[str, FieldValue]:  # noqa: N802  (DSPy's name)
+        """Return the fields as a dict; nested records, pydantic models and canonical values become plain data."""
         return {name: _plain_inside(value) for name, value in self.__dict__.items()}
 
     # --- JSON ---
 
     def to_json(self) -> JsonObject:
-        """The record as JSON: fields, which of them are tool calls or messages, input keys, a prediction's response.
+        """Return the record as JSON: fields, types of tool calls and messages, input keys.
 
         >>> Record(a=1).with_inputs("a").to_json()
         {'fields': {'a': 1}, 'input_keys': ['a']}
@@ -142,9 +161,9 @@ class Record:
         return data
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], *, signature: Any = None) -> Self:
-        """Read what ``to_json`` wrote. With ``signature``, fields come back as its declared types; without, tool calls and
-        messages as what they were and everything else as plain data.
+    def from_json(cls, data: Mapping[str, Any], *, signature: DeclaresFields | None = None) -> Self:
+        """Decode the result of ``to_json``. With ``signature``, fields get its declared types; without, tool calls and
+        messages get their classes and other fields are plain data.
 
         >>> Record.from_json({"fields": {"a": 1}, "input_keys": ["a"]})
         Record(a=1).with_inputs('a')
@@ -153,7 +172,7 @@ class Record:
         known = _core_values()
         types = {name: kind for name, kind in data.get("types", {}).items() if name not in declared}
         fields = dict(data["fields"]) if signature is None else signature.spec.load(data["fields"])
-        # What a field is stands beside the fields, never in them: no field's value can pass for one of ours.
+        # Types are kept outside of the fields, so that no user's value is mistaken for a canonical one.
         fields |= {
             name: known[kind].from_json(fields[name])
             for name, kind in types.items()
@@ -164,27 +183,27 @@ class Record:
 
     # --- usage ---
 
-    def get_lm_usage(self) -> dict[str, Any]:
-        """Tokens by model: what ``set_lm_usage`` stored, else those of this record's attempts, else ``{}``."""
+    def get_lm_usage(self) -> dict[str, FieldValue]:
+        """Return tokens by model: those of ``set_lm_usage``, else of the attempts of this record, else ``{}``."""
         meta = self._meta
         if meta.lm_usage is not None:
             return meta.lm_usage
         if meta.response is None:
             return {}
-        totals: dict[str, Any] = {}
+        totals: dict[str, Usage] = {}
         for attempt in meta.attempts or (meta.response,):
             model = attempt.model or ""
             totals[model] = totals[model] + attempt.usage if model in totals else attempt.usage
         return {model: usage.to_json() for model, usage in totals.items()}
 
-    def set_lm_usage(self, usage: Mapping[str, Any]) -> None:
+    def set_lm_usage(self, usage: FieldValues) -> None:
         """Store tokens by model."""
         self._meta = replace(self._meta, lm_usage=dict(usage))
 
 
 @cache
 def _core_values() -> dict[str, Any]:
-    """The values of core that a field may hold, by the name they are saved under."""
+    """Return the canonical classes that a field may hold, by their name in JSON."""
     from sigwire.core.messages import Message
     from sigwire.core.tools.tool import ToolCall, ToolCalls, ToolResult
 
@@ -193,23 +212,25 @@ def _core_values() -> dict[str, Any]:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Meta:
-    """What a prediction knows beside its fields. One slot on the record, so that making one stays cheap."""
+    """The metadata of a prediction. One slot of the record, so that making a record is cheap."""
 
-    signature: Any = None
+    signature: DeclaresFields | None = None
     response: Response | None = None
     choice: Choice | None = None
-    repairs: Sequence[Any] = ()
+    repairs: Sequence[Repair] = ()
     mode: str | None = None
-    attempts: Sequence[Any] = ()
+    attempts: Sequence[Attempt] = ()
     completions: Any = None
-    lm_usage: dict[str, Any] | None = None
+    lm_usage: dict[str, FieldValue] | None = None
 
 
 _NO_META = Meta()
 _set = object.__setattr__
 
 
-def _fill(record: Record, fields: dict[str, Any], input_keys: frozenset[str] | None, meta: Meta = _NO_META) -> None:
+def _fill(
+    record: Record, fields: dict[str, FieldValue], input_keys: frozenset[str] | None, meta: Meta = _NO_META
+) -> None:
     _set(record, "__dict__", fields)
     _set(record, "_input_keys", input_keys)
     _set(record, "_meta", meta)
@@ -220,16 +241,16 @@ _R = TypeVar("_R", bound=Record)
 
 
 def new_record(
-    cls: type[_R], fields: dict[str, Any], input_keys: frozenset[str] | None = None, meta: Meta = _NO_META
+    cls: type[_R], fields: dict[str, FieldValue], input_keys: frozenset[str] | None = None, meta: Meta = _NO_META
 ) -> _R:
-    """A record around ``fields``, which is taken over and not copied; no ``__init__`` is run."""
+    """Return a record that owns ``fields`` (not copied). ``__init__`` is not called."""
     record = object.__new__(cls)
     _fill(record, fields, input_keys, meta)
     return record
 
 
 def list_fields(record: Record) -> str:
-    """The names of the fields, for the end of an error's message."""
+    """Return the names of the fields, as the last clause of an error message."""
     return f"it has {', '.join(record.__dict__) or 'no fields'}"
 
 
@@ -246,9 +267,9 @@ _SCALARS = (str, int, float, bool, type(None))
 
 
 def to_plain(value: object) -> Any:
-    """Any field value as JSON data: our own values by ``to_json``, bytes in base64, everything else as pydantic writes it.
+    """Return a field value as JSON data: canonical values by ``to_json``, bytes in base64, other values by pydantic.
 
-    Raises ``ValueError`` for what has no JSON form.
+    Raises ``ValueError`` for a value without a JSON form.
 
     >>> import datetime
     >>> to_plain({"on": datetime.date(2026, 1, 2), "tags": {"a"}})
@@ -259,17 +280,17 @@ def to_plain(value: object) -> Any:
     if isinstance(value, (list, tuple)):
         return [to_plain(item) for item in cast("list[object]", value)]
     if isinstance(value, Mapping):
-        return {_key(name): to_plain(item) for name, item in cast("Mapping[str, Any]", value).items()}
+        return {_key(name): to_plain(item) for name, item in cast("FieldValues", value).items()}
     if isinstance(value, Record):
         return {name: to_plain(item) for name, item in value.__dict__.items()}
     if callable(write := getattr(value, "to_json", None)) and not isinstance(value, type):
         return write()
-    if isinstance(value, (bytes, bytearray)):  # the form they have in prompts, so that a saved demo stands there alike
+    if isinstance(value, (bytes, bytearray)):  # the form of prompts: a saved demo gives the same prompt
         return urlsafe_b64encode(value).decode()
     return _by_pydantic(value)
 
 
-def _key(name: Any) -> str:
+def _key(name: object) -> str:
     return name if type(name) is str else str(to_plain(name))
 
 
@@ -278,16 +299,16 @@ def _by_pydantic(value: object) -> Any:
 
     try:
         return to_jsonable_python(value, bytes_mode="base64")  # as above
-    except PydanticSerializationError as fault:
-        raise ValueError(f"{type(value).__name__} has no JSON form: {fault}") from fault
+    except PydanticSerializationError as error:
+        raise ValueError(f"{type(value).__name__} has no JSON form: {error}") from error
 
 
-def _plain_inside(value: Any) -> Any:
-    """Plain data where a value is structured; leaves (dates, enums, numbers) stay what they are."""
+def _plain_inside(value: FieldValue) -> FieldValue:
+    """Return plain data for structured values; leaves (dates, enums, numbers) are unchanged."""
     if isinstance(value, Record):
         return value.toDict()
     if isinstance(value, Mapping):
-        return {name: _plain_inside(item) for name, item in cast("Mapping[str, Any]", value).items()}
+        return {name: _plain_inside(item) for name, item in cast("FieldValues", value).items()}
     if type(value) in (list, tuple):
         return type(value)(_plain_inside(item) for item in value)
     if hasattr(value, "model_dump") or (hasattr(value, "to_json") and not isinstance(value, type)):

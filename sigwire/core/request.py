@@ -1,8 +1,8 @@
-"""Request: one question to a language model, in no provider's words.
+"""Request: the input of a language model, independent of providers.
 
-Tools stand here as the OpenAI-like dicts that ``Tool.spec`` gives: a request is data, nothing in it can be executed.
-``options`` are sampling and limits by their common names (temperature, top_p, max_tokens, stop, seed, n, logprobs,
-reasoning, ...); what we do not model goes into ``options["extra_body"]``.
+Tools are the OpenAI-like dicts of ``Tool.spec``: a request is data and contains nothing to execute. ``options`` are
+sampling options and limits by their common names (temperature, top_p, max_tokens, stop, seed, n, logprobs, reasoning, ...);
+``options["extra_body"]`` has options of a provider without a common name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice(Value):
-    """Whether the model must, may or may not call tools, and which of the offered ones.
+    """Whether the model must, may or must not call tools, and which of the offered tools.
 
     >>> ToolChoice.named("search")
     ToolChoice(mode='required', allowed=('search',))
@@ -37,7 +37,7 @@ class ToolChoice(Value):
 
     @classmethod
     def named(cls, name: str) -> ToolChoice:
-        """The model must call this tool."""
+        """Return the choice that forces a call of this tool."""
         return cls("required", (name,))
 
 
@@ -48,7 +48,7 @@ ToolChoice.NONE = ToolChoice("none")
 
 @dataclass(frozen=True, slots=True)
 class ResponseFormat(Value):
-    """Structured output: a JSON Schema with a name, or any JSON object where ``schema`` is ``None``."""
+    """Structured output: a JSON Schema with a name, or any JSON object if ``schema`` is ``None``."""
 
     schema: JsonObject | None = None
     name: str = "response"
@@ -56,7 +56,7 @@ class ResponseFormat(Value):
 
 @dataclass(frozen=True, slots=True)
 class Request(Value):
-    """What is asked of a model. ``tool_choice`` and ``parallel_tool_calls`` are left to the provider when ``None``.
+    """The input of one model call. If ``tool_choice`` or ``parallel_tool_calls`` is ``None``, the provider decides.
 
     ``tools`` may be a ``MemoTuple``, if its specs never change: codecs then encode the specs once.
 

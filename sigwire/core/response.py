@@ -1,8 +1,8 @@
-"""Response: what a model answered, normalized, with the raw truth beside it.
+"""Response: the canonical answer of a model, with the provider's raw JSON.
 
-A choice is one candidate answer. ``text``, ``tool_calls`` and ``reasoning`` are what most code wants; ``parts`` keeps the
-same content in the order it came (empty when the order is the usual one: reasoning, text, calls). ``raw`` is what the
-provider sent and is never rebuilt. What was dropped or approximated on the way is a typed warning.
+A choice is one candidate. Most code reads ``text``, ``tool_calls`` and ``reasoning``; ``parts`` has the same content in the
+order of the provider, empty for the usual order: reasoning, text, calls. ``raw`` is the provider's JSON and is never
+rebuilt. Dropped or approximated features are typed warnings.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filte
 
 @dataclass(frozen=True, slots=True)
 class Usage(Value):
-    """Tokens, as integers; ``None`` is unknown, not zero. Parts of a sum that are known on one side only count as they are.
+    """Tokens, as integers; ``None`` is unknown, not zero. In a sum, a count known on one side only is that count.
 
-    ``input_tokens`` and ``output_tokens`` are everything read and written; cached, cache-write and reasoning tokens are
-    part of them. ``cost`` is in US dollars, where the provider sent it.
+    ``input_tokens`` and ``output_tokens`` are totals, which include cached, cache-write and reasoning tokens. ``cost`` is
+    in US dollars, if the provider sent it.
 
     >>> Usage(input_tokens=3, output_tokens=1) + Usage(input_tokens=4)
     Usage(input_tokens=7, output_tokens=1, cached_tokens=None, cache_write_tokens=None, reasoning_tokens=None, cost=None)
@@ -41,7 +41,7 @@ class Usage(Value):
 
     @property
     def total_tokens(self) -> int | None:
-        """Everything read and written."""
+        """Input and output tokens."""
         total: int | None = _add(self.input_tokens, self.output_tokens)
         return total
 
@@ -52,15 +52,15 @@ class Usage(Value):
 _counts = attrgetter(*(field.name for field in fields(Usage)))
 
 
-def _add(left: Any, right: Any) -> Any:
-    if left is None or right is None:
-        return right if left is None else left
-    return left + right
+def _add(first: Any, second: Any) -> Any:
+    if first is None or second is None:
+        return second if first is None else first
+    return first + second
 
 
 @dataclass(frozen=True, slots=True)
 class LMWarning(Value):
-    """Something was dropped or approximated: which feature, and what happened to it."""
+    """A feature that was dropped or approximated; ``detail`` is a sentence for people."""
 
     feature: str
     detail: str
@@ -68,9 +68,9 @@ class LMWarning(Value):
 
 @dataclass(frozen=True, slots=True)
 class Repair(Value):
-    """Something in an answer was not as asked and was read all the same: in which field, and what was done.
+    """A deviation of an answer from the requested form that the parser accepted; ``what`` describes the repair.
 
-    ``field`` is ``None`` where the repair concerns the answer as a whole. ``strict=True`` refuses what needs a repair.
+    ``field`` is ``None`` if the repair concerns the whole answer. With ``strict=True`` an answer that needs one is refused.
     """
 
     field: str | None
@@ -79,7 +79,7 @@ class Repair(Value):
 
 @dataclass(frozen=True, slots=True)
 class Attempt(Value):
-    """One request that was made for a call: why, to which model, at what price, and how it failed if it did."""
+    """One exchange in the log of a call: its purpose, model, usage, and error if it failed."""
 
     purpose: Literal["ask", "repair", "extract", "retry"] = "ask"
     model: str | None = None
@@ -89,7 +89,7 @@ class Attempt(Value):
 
 @dataclass(frozen=True, slots=True)
 class Choice(Value):
-    """One candidate answer.
+    """One candidate of a response.
 
     >>> Choice(text="4").message()
     Message(role='assistant', parts=(TextPart(text='4'),))
@@ -107,7 +107,7 @@ class Choice(Value):
 
     @classmethod
     def from_parts(cls, parts: Iterable[Part], **rest: Any) -> Choice:
-        """A choice whose text, calls and reasoning are read off its parts.
+        """Return a choice with the text, calls and reasoning of the parts.
 
         >>> Choice.from_parts([TextPart("a"), ToolCall("call_0", "f", {}), TextPart("b")]).text
         'ab'
@@ -125,7 +125,7 @@ class Choice(Value):
         )
 
     def message(self) -> Message:
-        """The choice as a turn of the conversation, for sending back."""
+        """Return the choice as a message of a conversation."""
         if self.parts:
             return Message("assistant", self.parts)
         thinking: tuple[Part, ...] = (ThinkingPart(self.reasoning),) if self.reasoning else ()
@@ -135,7 +135,7 @@ class Choice(Value):
 
 @dataclass(frozen=True, slots=True)
 class Response(Value):
-    """A model's answer: one choice or several, what it cost, and what came over the wire."""
+    """The canonical answer of a model: one choice or several, usage, warnings and raw JSON."""
 
     choices: tuple[Choice, ...] = ()
     usage: Usage = Usage()
@@ -146,10 +146,10 @@ class Response(Value):
     raw: JsonValue = None
 
     def with_attempts(self, attempts: Iterable[Attempt]) -> Response:
-        """The same response, with the requests that were made for it. (Every call ends here; ``replace`` is slow.)"""
+        """Return a copy with other attempts. (Called by every call; ``replace`` is slow.)"""
         done = tuple(attempts)
         return Response(self.choices, self.usage, self.model, self.id, self.warnings, done, self.raw)
 
     def with_warnings(self, *warnings: LMWarning) -> Response:
-        """The same response with more warnings."""
+        """Return a copy with more warnings."""
         return replace(self, warnings=self.warnings + warnings) if warnings else self

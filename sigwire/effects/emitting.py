@@ -61,7 +61,7 @@ class Emit:
     __slots__ = ("events",)
 
     def __init__(self, *events: object) -> None:
-        self.events = events
+        self.events: tuple[Any, ...] = events
 
     def run(self) -> None:
         if (queue := _queue.get()) is not None:

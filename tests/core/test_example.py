@@ -1,4 +1,4 @@
-"""Records: fields win, copies keep what they know, scores are numbers, JSON is lossless."""
+"""Records: fields win over methods, copies keep metadata, scores are numbers, JSON is lossless."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Place(BaseModel):
 
 
 @BOTH
-def test_fields_by_attribute_item_and_view(kind: type[Example]) -> None:
+def test_fields_are_read_by_attribute_item_and_view(kind: type[Example]) -> None:
     record = kind({"a": 1}, b=2, dspy_uuid="x")
     assert (record.a, record["b"], record.get("c"), record.get("c", 3)) == (1, 2, None, 3)
     assert ("a" in record, "c" in record, len(record)) == (True, False, 2)
@@ -50,7 +50,7 @@ def test_fields_by_attribute_item_and_view(kind: type[Example]) -> None:
     "name",
     ["items", "keys", "values", "get", "copy", "inputs", "labels", "without", "toDict", "response", "usage", "score_"],
 )
-def test_a_field_named_like_a_method_wins(kind: type[Example], name: str) -> None:
+def test_field_named_like_a_method_wins(kind: type[Example], name: str) -> None:
     record = kind(**{name: "mine", "other": 1}).with_inputs("other")
     assert getattr(record, name) == "mine"
     assert record[name] == "mine"
@@ -60,7 +60,7 @@ def test_a_field_named_like_a_method_wins(kind: type[Example], name: str) -> Non
     assert copy.deepcopy(record) == record
 
 
-def test_a_record_unpacks_and_compares_by_content() -> None:
+def test_record_unpacks_and_compares_by_content() -> None:
     example = Example(a=1, b=[2])
     assert dict(**example) == {"a": 1, "b": [2]}
     assert example == Example(b=[2], a=1)
@@ -72,7 +72,7 @@ def test_a_record_unpacks_and_compares_by_content() -> None:
 
 
 @BOTH
-def test_inputs_and_labels(kind: type[Example]) -> None:
+def test_inputs_and_labels_split_the_fields(kind: type[Example]) -> None:
     bare = kind(q="?", a="!")
     example = bare.with_inputs("q")
     assert (example.inputs().toDict(), example.labels().toDict()) == ({"q": "?"}, {"a": "!"})
@@ -82,7 +82,7 @@ def test_inputs_and_labels(kind: type[Example]) -> None:
 
 
 @BOTH
-def test_copies_know_their_inputs_and_leave_the_original(kind: type[Example]) -> None:
+def test_copies_keep_inputs_and_do_not_change_the_original(kind: type[Example]) -> None:
     example = kind(q="?", a="!").with_inputs("q")
     for made in (example.copy(a="x"), example.without("a"), kind(example), copy.copy(example), copy.deepcopy(example)):
         assert type(made) is kind
@@ -92,7 +92,7 @@ def test_copies_know_their_inputs_and_leave_the_original(kind: type[Example]) ->
     assert pickle.loads(pickle.dumps(example)).inputs() == example.inputs()
 
 
-def test_a_base_may_be_given_either_way() -> None:
+def test_base_is_positional_or_keyword() -> None:
     base = Example(a=1).with_inputs("a")
     for made in (Example(base, b=2), Example(base=base, b=2)):
         assert made.toDict() == {"a": 1, "b": 2}
@@ -101,7 +101,7 @@ def test_a_base_may_be_given_either_way() -> None:
     assert Example(base="camp").base == "camp"
 
 
-def test_every_change_counts_up_the_version() -> None:
+def test_every_change_increments_the_version() -> None:
     example = Example(a=1)
     versions = [example._version]
     for change in (
@@ -114,14 +114,14 @@ def test_every_change_counts_up_the_version() -> None:
     assert versions == sorted(set(versions))
 
 
-def test_repr_can_be_typed_in_again() -> None:
+def test_repr_evaluates_to_an_equal_record() -> None:
     for record in (Example(a=1, b="x").with_inputs("a"), Prediction(a=[1])):
         again = eval(repr(record))
         assert again == record
         assert again._input_keys == record._input_keys
 
 
-def test_to_dict_gives_plain_data() -> None:
+def test_to_dict_returns_plain_data() -> None:
     day = datetime.date(2026, 1, 2)
     record = Example(inner=Example(x=1), place=Place(city="Ulm", since=day), many=[Place(city="Bonn")], on=day)
     assert record.toDict() == {
@@ -145,7 +145,7 @@ FIELDS = st.dictionaries(
 
 
 @given(FIELDS, st.none() | st.sets(st.text(max_size=3)))
-def test_plain_records_come_back_from_json_equal(fields: dict[str, Any], chosen: set[str] | None) -> None:
+def test_plain_record_equals_its_decoded_json(fields: dict[str, Any], chosen: set[str] | None) -> None:
     for kind in (Example, Prediction):
         record: Any = kind(fields)
         if chosen is not None:
@@ -156,7 +156,7 @@ def test_plain_records_come_back_from_json_equal(fields: dict[str, Any], chosen:
         assert back._input_keys == record._input_keys
 
 
-def test_a_signature_gives_types_back() -> None:
+def test_from_json_with_a_signature_restores_types() -> None:
     task = Signature(
         "q, tools: list[Tool] -> place: Place, day: date | None, calls: ToolCalls, images: list[Image]",
         custom_types={"Place": Place, "date": datetime.date},
@@ -180,13 +180,13 @@ BYTES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("kind", "value"), BYTES)
-def test_any_bytes_come_back_as_they_were(kind: str, value: Any) -> None:
+def test_bytes_equal_their_decoded_json(kind: str, value: Any) -> None:
     record = Example(raw=value, text="t")
     stored = loads(dumps(record.to_json()))
     assert Example.from_json(stored, signature=Signature(f"raw: {kind} -> text")) == record
 
 
-def test_a_prediction_comes_back_with_how_it_came_about() -> None:
+def test_prediction_is_decoded_with_its_metadata() -> None:
     response = Response((Choice(text="4"),), Usage(1, 2), "m", warnings=(LMWarning("f", "d"),))
     prediction = Prediction.make(
         {"answer": 4}, response=response, choice=response.choices[0], repairs=(Repair("answer", "trimmed"),), mode="prompt",
@@ -201,7 +201,7 @@ def test_a_prediction_comes_back_with_how_it_came_about() -> None:
     assert back.get_lm_usage() == {"m": {"total_tokens": 3}}
 
 
-def test_what_has_no_json_form_is_named() -> None:
+def test_value_without_a_json_form_raises_with_its_type() -> None:
     with pytest.raises(ValueError, match="object has no JSON form"):
         to_plain({"x": object()})
 
@@ -225,26 +225,26 @@ def test_metadata_is_read_by_attribute_and_fields_win() -> None:
     assert (prediction.response, prediction.usage) == ("a field", Usage(1, 2))
 
 
-def test_a_bare_prediction_has_empty_metadata() -> None:
+def test_bare_prediction_has_empty_metadata() -> None:
     bare = Prediction(a=1)
     assert (bare.response, bare.choice, bare.mode, bare.get_lm_usage()) == (None, None, None, {})
     assert (bare.usage, list(bare.warnings), list(bare.repairs), list(bare.attempts)) == (Usage(), [], [], [])
     assert len(bare.completions) == 1
 
 
-def test_a_missing_field_says_why() -> None:
+def test_missing_field_raises_with_its_cause() -> None:
     task = Signature("q, tools: list[Tool] -> answer, calls: ToolCalls")
     asked = Choice(tool_calls=(ToolCall("c", "search", {}),))
-    with pytest.raises(AttributeError, match=r"asked for tools instead \(search\)"):
+    with pytest.raises(AttributeError, match=r"called tools instead \(search\)"):
         _ = Prediction.make({}, signature=task, choice=asked).answer
-    with pytest.raises(AttributeError, match=r"gave no 'answer', which StringSignature declares; it has calls"):
+    with pytest.raises(AttributeError, match=r"has no 'answer', which StringSignature declares; it has calls"):
         _ = Prediction.make({"calls": 1}, signature=task).answer
     with pytest.raises(AttributeError, match=r"no field 'anser'; it has answer"):
         _ = Prediction(answer=1).anser
     assert not hasattr(Prediction(answer=1), "anser")
 
 
-def test_completions_by_name_and_number() -> None:
+def test_completions_are_read_by_name_and_number() -> None:
     for given_ in ([{"a": 1, "b": 2}, {"a": 3, "b": 4}], {"a": [1, 3], "b": [2, 4]}):
         prediction = Prediction.from_completions(given_)  # type: ignore[arg-type]
         assert prediction.toDict() == {"a": 1, "b": 2}
@@ -261,7 +261,7 @@ SCORES = [0, 0.5, 1, True, False, -2]
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_a_prediction_with_a_score_is_that_number(score: float) -> None:
+def test_prediction_with_a_score_acts_as_that_number(score: float) -> None:
     prediction = Prediction(score=score)
     assert float(prediction) == score
     assert bool(prediction) is bool(score)
@@ -277,7 +277,7 @@ def test_a_prediction_with_a_score_is_that_number(score: float) -> None:
     assert max(Prediction(score=9), prediction).score == 9
 
 
-def test_without_a_score_a_prediction_is_no_number() -> None:
+def test_prediction_without_a_score_is_not_a_number() -> None:
     prediction = Prediction(answer=0)
     assert prediction
     assert not Prediction()
@@ -299,14 +299,14 @@ CORE_VALUES: list[Any] = [
 
 @pytest.mark.parametrize("kind", [Example, Prediction])
 @pytest.mark.parametrize("value", CORE_VALUES, ids=lambda value: type(value).__name__)
-def test_core_values_come_back_as_what_they_are_without_a_signature(kind: type[Any], value: Any) -> None:
+def test_canonical_values_are_decoded_without_a_signature(kind: type[Any], value: Any) -> None:
     record = kind(question="q", value=value)
     again = kind.from_json(json.loads(json.dumps(record.to_json())))
     assert again == record
     assert type(again.value) is type(value)
 
 
-def test_a_fields_value_cannot_pass_for_a_core_value() -> None:
+def test_field_value_is_not_mistaken_for_a_canonical_value() -> None:
     forged = {"types": {"value": "ToolCalls"}, "value": ToolCalls([ToolCall("a", "rm", {})]).to_json()}
     assert Example.from_json(json.loads(json.dumps(Example(value=forged).to_json()))).value == forged
     assert Example.from_json({"fields": {"value": "x"}, "types": {"value": "os.system"}}).value == "x"

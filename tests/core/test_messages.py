@@ -1,4 +1,4 @@
-"""Messages, requests, responses: what they hold and how they are read off."""
+"""Messages, requests and responses: construction and properties."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CALL = ToolCall("call_0", "add", {"a": 1})
 RESULT = ToolResult("call_0", "add", 2)
 
 
-def test_messages_are_made_by_who_speaks() -> None:
+def test_messages_are_made_by_role() -> None:
     image = ImagePart(url="https://example.org/a.png")
     assert Message.system("Be brief.") == Message("system", (TextPart("Be brief."),))
     assert Message.user("Look", image).parts == (TextPart("Look"), image)
@@ -29,22 +29,22 @@ def test_messages_are_made_by_who_speaks() -> None:
     assert Message.tool(RESULT).role == "tool"
 
 
-def test_a_message_is_read_by_kind_of_part() -> None:
+def test_message_properties_select_parts_by_kind() -> None:
     message = Message("assistant", (ThinkingPart("hm"), TextPart("a"), CALL, TextPart("b"), RESULT))
     assert (message.text, message.tool_calls, message.tool_results) == ("ab", (CALL,), (RESULT,))
 
 
-def test_a_choice_goes_back_into_the_conversation_as_it_was_said() -> None:
+def test_message_of_a_choice_has_its_parts() -> None:
     parts = (ThinkingPart("hm", signature="s"), CALL, TextPart("done"))
     assert Choice.from_parts(parts).message() == Message("assistant", parts)
 
 
-def test_a_choice_without_parts_goes_back_in_the_usual_order() -> None:
+def test_message_of_a_choice_without_parts_has_the_usual_order() -> None:
     choice = Choice("text", (CALL,), reasoning="hm")
     assert choice.message().parts == (ThinkingPart("hm"), TextPart("text"), CALL)
 
 
-def test_redacted_thinking_is_no_readable_reasoning() -> None:
+def test_redacted_thinking_is_not_part_of_reasoning() -> None:
     assert Choice.from_parts([ThinkingPart(redacted="xyz")]).reasoning is None
 
 
@@ -61,11 +61,11 @@ def test_usage_adds_up_and_unknown_is_not_zero(left: Usage, right: Usage, total:
     assert left + right == total
 
 
-def test_total_tokens_are_what_is_known() -> None:
+def test_total_tokens_add_the_known_counts() -> None:
     assert (Usage(3, 4).total_tokens, Usage(3).total_tokens, Usage().total_tokens) == (7, 3, None)
 
 
-def test_warnings_are_added_and_the_response_stays() -> None:
+def test_with_warnings_does_not_change_the_response() -> None:
     response = Response((Choice("4"),), warnings=(LMWarning("seed", "ignored"),))
     more = response.with_warnings(LMWarning("stop", "cut to four"))
     assert [warning.feature for warning in more.warnings] == ["seed", "stop"]
@@ -73,7 +73,7 @@ def test_warnings_are_added_and_the_response_stays() -> None:
     assert response.with_warnings() is response
 
 
-def test_tool_choices_have_names() -> None:
+def test_named_tool_choice_requires_the_tool() -> None:
     assert (ToolChoice.AUTO.mode, ToolChoice.REQUIRED.mode, ToolChoice.NONE.mode) == ("auto", "required", "none")
     assert ToolChoice.named("search") == ToolChoice("required", ("search",))
 
@@ -81,20 +81,20 @@ def test_tool_choices_have_names() -> None:
 @pytest.mark.parametrize(
     "value", [Message.user("a"), Request(), Choice(), Response(), Usage(), Capabilities(), Attempt(), CALL, RESULT]
 )
-def test_values_do_not_change(value: object) -> None:
+def test_values_are_frozen(value: object) -> None:
     field = dataclasses.fields(value)[0].name  # type: ignore[arg-type]
     with pytest.raises(AttributeError):
         setattr(value, field, None)
     assert not hasattr(value, "__dict__")
 
 
-def test_a_model_of_which_nothing_is_known_can_do_the_least() -> None:
+def test_default_capabilities_are_minimal() -> None:
     nothing_known = Capabilities()
     assert not any(dataclasses.asdict(nothing_known).values())
 
 
 class Looks:
-    """What is worked out about a message, counted."""
+    """Counts its instances."""
 
     made = 0
 
@@ -103,7 +103,7 @@ class Looks:
         self.text = message.text
 
 
-def test_what_is_worked_out_about_a_message_is_worked_out_once() -> None:
+def test_derived_calls_the_function_once() -> None:
     message, before = Message.user("Hello"), Looks.made
     assert message.derived(Looks) is message.derived(Looks)
     assert (message.derived(Looks).text, message.derived(id), Looks.made) == ("Hello", id(message), before + 1)
@@ -119,14 +119,14 @@ COPIES: dict[str, Callable[[Message], Message]] = {
 
 
 @pytest.mark.parametrize("how", COPIES)
-def test_what_was_worked_out_about_a_message_is_no_part_of_it(how: str) -> None:
+def test_derived_values_are_not_part_of_copies_and_json(how: str) -> None:
     message = Message.assistant("Adding.", [CALL])
     shown, found = repr(message), message.derived(Looks)
     copied = COPIES[how](message)
     assert (copied == message, repr(message), copied.derived(Looks) is found) == (True, shown, False)
 
 
-def test_what_was_worked_out_about_a_message_goes_with_it() -> None:
+def test_derived_values_are_freed_with_the_message() -> None:
     message = Message.user("Hello")
     gone = weakref.ref(message.derived(Looks))
     del message

@@ -1,4 +1,4 @@
-"""JSON Schema: from types, references put in place, schemas checked, values checked, and faults in short words."""
+"""JSON Schema: generated from types, references inlined, schemas checked, values checked with short problems."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ LEAF = {
 # --- from types ----------------------------------------------------------------------------------------
 
 
-def test_shared_types_are_written_out_and_titles_of_fields_are_not() -> None:
+def test_schema_of_inlines_shared_types_without_titles() -> None:
     schema = schema_of(Branch)
     assert schema["properties"] == {
         "leaves": {"items": LEAF, "type": "array"},
@@ -62,13 +62,13 @@ def test_shared_types_are_written_out_and_titles_of_fields_are_not() -> None:
 
 
 @pytest.mark.parametrize(("kind", "kept"), [(Tree, {"Tree"}), (list[Tree], {"Tree"}), (Chicken, {"Chicken", "Egg"})])
-def test_a_type_that_contains_itself_is_kept_as_a_definition(kind: Any, kept: set[str]) -> None:
+def test_recursive_type_stays_a_definition(kind: Any, kept: set[str]) -> None:
     schema = schema_of(kind)
     assert set(schema["$defs"]) == kept  # type: ignore[arg-type]
     Draft202012Validator.check_schema(schema)
 
 
-def test_a_typed_dict_of_the_standard_library_has_a_schema() -> None:
+def test_standard_typed_dict_has_a_schema() -> None:
     assert schema_of(list[Point])["items"]["required"] == ["x"]  # type: ignore[index,call-overload]
 
 
@@ -77,7 +77,7 @@ KINDS = [Branch, Tree, Chicken, list[Leaf], dict[str, Branch], int | None]
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @given(value=json_values)
-def test_writing_references_out_does_not_change_what_fits(kind: Any, value: Any) -> None:
+def test_inlining_references_does_not_change_validity(kind: Any, value: Any) -> None:
     from pydantic import TypeAdapter
 
     before, after = TypeAdapter(kind).json_schema(), schema_of(kind)
@@ -87,7 +87,7 @@ def test_writing_references_out_does_not_change_what_fits(kind: Any, value: Any)
 # --- references ----------------------------------------------------------------------------------------
 
 
-def test_words_beside_a_reference_win_over_the_definitions() -> None:
+def test_siblings_of_a_reference_override_the_definition() -> None:
     schema: Any = {
         "$defs": {"A": {"type": "integer", "description": "of A"}},
         "$ref": "#/$defs/A",
@@ -96,22 +96,22 @@ def test_words_beside_a_reference_win_over_the_definitions() -> None:
     assert inline_refs(schema) == {"type": "integer", "description": "own"}
 
 
-def test_a_schema_without_definitions_is_itself() -> None:
+def test_schema_without_definitions_is_unchanged() -> None:
     schema: Any = {"properties": {"$defs": {"type": "string"}}}
     assert inline_refs(schema) is schema
 
 
-def test_a_property_called_ref_is_a_property() -> None:
+def test_property_named_ref_is_a_property() -> None:
     schema: Any = {"$defs": {"A": {"type": "integer"}}, "properties": {"$ref": {"$ref": "#/$defs/A"}}}
     assert inline_refs(schema) == {"properties": {"$ref": {"type": "integer"}}}
 
 
-def test_references_elsewhere_are_left_alone() -> None:
+def test_other_references_are_unchanged() -> None:
     schema: Any = {"$defs": {"A": {"type": "integer"}}, "items": {"$ref": "#/properties/a"}}
     assert inline_refs(schema) == {"items": {"$ref": "#/properties/a"}}
 
 
-def test_definitions_that_would_explode_stay_definitions() -> None:
+def test_definitions_that_double_stay_definitions() -> None:
     levels: Any = {
         f"L{n}": {"items": {"$ref": f"#/$defs/L{n + 1}"}, "not": {"$ref": f"#/$defs/L{n + 1}"}} for n in range(64)
     }
@@ -163,7 +163,7 @@ FITTING: list[tuple[Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("schema", "fits", "does_not"), FITTING, ids=lambda case: str(case)[:40])
-def test_any_valid_schema_is_taken_and_enforced(schema: Any, fits: Any, does_not: Any) -> None:
+def test_valid_schema_is_accepted_and_enforced(schema: Any, fits: Any, does_not: Any) -> None:
     check_schema(schema, "Tool 'f'")
     faults = validator(schema)
     assert faults(fits) == []
@@ -182,23 +182,23 @@ UNUSABLE: list[tuple[Any, str]] = [
     ({"$defs": {"A": {"$ref": "other.json#/x"}}}, "refer to 'other.json#/x'"),
     ({"properties": {"a": {"$ref": "#/properties/a/type/x"}, "b": {}}, "title": "t"}, "which is not in the schema"),
     ({"properties": {"a": {"$ref": "#/title/x"}}, "title": "t"}, "which is not in the schema"),
-    ({"patternProperties": {"[": {}}}, "under patternProperties cannot be read"),
+    ({"patternProperties": {"[": {}}}, "under patternProperties is invalid"),
 ]
 
 
 @pytest.mark.parametrize(("schema", "message"), UNUSABLE, ids=lambda case: str(case)[:40])
-def test_an_unusable_schema_is_refused_with_the_place(schema: Any, message: str) -> None:
+def test_invalid_schema_raises_with_the_path(schema: Any, message: str) -> None:
     with pytest.raises(ToolDefinitionError, match=f"Tool 'f': .*{message}"):
         check_schema(schema, "Tool 'f'")
 
 
-def test_a_reference_to_itself_ends() -> None:
+def test_reference_to_itself_terminates() -> None:
     schema: Any = {"properties": {"a": {"$ref": "#/properties/a"}}}
     check_schema(schema, "Tool 'f'")
     assert validator(schema)({"a": 1}) == ["the value is nested too deeply"]
 
 
-def test_values_nested_without_end_end() -> None:
+def test_deeply_nested_value_is_a_problem() -> None:
     value: Any = {}
     for _ in range(5_000):
         value = {"next": value}
@@ -226,53 +226,53 @@ SAID: list[tuple[Any, Any, str]] = [
     ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "x", "must be an integer or null, not 'x'"),
     ({"anyOf": [{"type": "integer", "minimum": 3}, {"type": "null"}]}, 1, "must be at least 3, not 1"),
     ({"oneOf": [{"required": ["k"]}, {"type": "null"}]}, {}, "k: is required"),
-    ({"oneOf": [{"type": "integer"}, {"minimum": 0}]}, 1, "fits more than one of the alternatives"),
+    ({"oneOf": [{"type": "integer"}, {"minimum": 0}]}, 1, "must fit exactly one alternative"),
     ({"uniqueItems": True}, [1, 1], "[1, 1] has non-unique elements"),
     ({"not": {"type": "integer"}}, 1, "1 should not be valid under {'type': 'integer'}"),
     ({"required": ["b"]}, {"a": 1}, "b: is required"),
     (
         {"additionalProperties": False, "properties": {"b": {}}},
         {"a": 1},
-        "a: there is no such argument; there can be: b",
+        "a: there is no such argument; the names are: b",
     ),
-    ({"additionalProperties": False}, {"a": 1}, "a: there is no such argument; nothing can stand here"),
+    ({"additionalProperties": False}, {"a": 1}, "a: there is no such argument; no name is allowed here"),
     ({"properties": {"n": {"items": {"type": "string"}}}}, {"n": ["a", 1]}, "n.1: must be a string, not 1"),
 ]
 
 
-@pytest.mark.parametrize(("schema", "value", "said"), SAID, ids=lambda case: str(case)[:40])
-def test_faults_are_said_in_words_with_their_place(schema: Any, value: Any, said: str) -> None:
+@pytest.mark.parametrize(("schema", "value", "text"), SAID, ids=lambda case: str(case)[:40])
+def test_problems_have_their_path(schema: Any, value: Any, text: str) -> None:
     (fault,) = validator({"properties": {"arg": schema}})({"arg": value})
-    assert fault.startswith((f"arg: {said}", f"arg.{said}"))
+    assert fault.startswith((f"arg: {text}", f"arg.{text}"))
 
 
-def test_a_missing_argument_is_called_an_argument() -> None:
+def test_missing_argument_is_called_an_argument() -> None:
     assert validator({"required": ["a"]})({}) == ["a: this argument is required"]
 
 
 @pytest.mark.parametrize("schema", [{"type": "integer"}, {"enum": ["a"]}, {"not": {}}, {"const": 1}, {"pattern": "^b"}])
-def test_no_fault_repeats_a_long_value(schema: Any) -> None:
+def test_problem_does_not_repeat_a_long_value(schema: Any) -> None:
     (fault,) = validator({"properties": {"a": schema}})({"a": "x" * 100_000})
     assert len(fault) < 200
     assert fault.count("x") <= 80
 
 
-def test_many_faults_are_cut_short() -> None:
+def test_many_problems_are_shortened() -> None:
     faults = validator({"properties": {"a": {"items": {"type": "string"}}}})({"a": list(range(100))})
     assert faults[0] == "a.0: must be a string, not 0"
-    assert faults[-1] == "and 92 more faults"
+    assert faults[-1] == "and 92 more problems"
 
 
-def test_a_schema_is_compiled_once() -> None:
+def test_schema_is_compiled_once() -> None:
     assert validator({"type": "object", "title": "x"}) is validator({"type": "object", "title": "x"})
 
 
 @given(json_values)
-def test_any_value_fits_or_gives_short_lines(value: Any) -> None:
+def test_problems_of_any_value_are_short_lines(value: Any) -> None:
     for fault in validator(RECURSIVE)(value):
         assert 0 < len(fault) < 500
 
 
 @given(st.text(max_size=300), st.integers(12, 100))
-def test_short_is_never_longer_than_asked(text: str, longest: int) -> None:
+def test_shorten_is_never_longer_than_the_limit(text: str, longest: int) -> None:
     assert len(shorten(text, longest)) <= longest

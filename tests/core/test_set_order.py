@@ -45,12 +45,12 @@ CASES: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("value", "written"), CASES, ids=lambda part: str(type(part).__name__))
-def test_sets_are_put_in_order_wherever_they_stand(value: Any, written: Any) -> None:
+def test_sets_are_sorted_at_any_depth(value: Any, written: Any) -> None:
     assert sort_sets(value, to_jsonable_python(value, by_alias=True, fallback=list)) == written
 
 
 @given(st.sets(st.text() | st.integers()))
-def test_the_order_does_not_depend_on_how_the_set_was_made(items: set[str | int]) -> None:
+def test_order_does_not_depend_on_insertion(items: set[str | int]) -> None:
     again: set[str | int] = set()
     for item in sorted(items, key=repr, reverse=True):
         again.add(item)  # where hashes collide, the one that came first stands first
@@ -58,7 +58,7 @@ def test_the_order_does_not_depend_on_how_the_set_was_made(items: set[str | int]
 
 
 @pytest.mark.parametrize("written", ["text", 3, None, [1], {"a": 1}, [2, 1, 3]])
-def test_json_that_is_not_of_the_values_shape_stays(written: Any) -> None:
+def test_json_of_another_shape_is_unchanged(written: Any) -> None:
     assert sort_sets({2, 1}, written) == written
     assert sort_sets("x", written) == written
 
@@ -74,7 +74,7 @@ print(Toolbox([tags])([ToolCall("a", "tags", {})]))
 """
 
 
-def test_prompts_and_tool_results_are_the_same_in_every_process() -> None:
+def test_prompts_and_tool_results_are_equal_in_every_process() -> None:
     printed = {
         subprocess.run(
             [sys.executable, "-c", PROGRAM],

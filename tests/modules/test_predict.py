@@ -298,7 +298,7 @@ async def test_a_two_step_adapters_second_question_is_counted() -> None:
 def test_a_prediction_says_why_an_output_is_missing() -> None:
     signature = Signature("question, tools: list[Tool] -> answer, calls: ToolCalls")
     prediction = Predict(signature, lm=FakeLM([ToolCall("c", "f", {})]))(question="?", tools=[explode])
-    with pytest.raises(AttributeError, match="asked for tools instead"):
+    with pytest.raises(AttributeError, match="called tools instead"):
         _ = prediction.answer
 
 

@@ -643,7 +643,7 @@ def test_a_tool_without_arguments_says_so() -> None:
 def test_what_was_sent_is_echoed_briefly_and_faults_are_few() -> None:
     assert len(fault(order, item={"name": "a"}, count="9" * 10_000 + "x")) < 250
     many = fault(order, item={"name": "a"}, count=1, tags=[1] * 500)
-    assert many.endswith("and 492 more faults")
+    assert many.endswith("and 492 more problems")
     assert len(many) < 600
 
 

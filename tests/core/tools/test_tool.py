@@ -297,7 +297,7 @@ def test_a_schema_is_sent_as_it_is() -> None:
 SCHEMA_FAULTS = [
     ({}, "from: this argument is required"),
     ({"from": 1}, "from: must be a string, not 1"),
-    ({"from": "a", "to": "b"}, "to: there is no such argument; there can be: from, Content-Type, self"),
+    ({"from": "a", "to": "b"}, "to: there is no such argument; the names are: from, Content-Type, self"),
     ({"from": "a", "self": "x" * 500}, "self: must be an integer, not 'xxx"),
 ]
 
@@ -317,10 +317,10 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: Tool(distance, name=""), "needs a name"),
     (lambda: Tool(distance, name="  "), "needs a name"),
     (lambda: Tool.from_schema("f", "", {"type": "array"}), "must describe an object"),
-    (lambda: Tool.from_schema("f", "", {"properties": 5}), "no valid JSON Schema"),
-    (lambda: Tool.from_schema("f", "", {"type": "objekt"}), "no valid JSON Schema"),
+    (lambda: Tool.from_schema("f", "", {"properties": 5}), "not a valid JSON Schema"),
+    (lambda: Tool.from_schema("f", "", {"type": "objekt"}), "not a valid JSON Schema"),
     (lambda: Tool.from_schema("f", "", [1]), "no JSON Schema but list"),  # type: ignore[arg-type]
-    (lambda: Tool.from_schema("f", "", {"default": {1, 2}}), "are no JSON"),
+    (lambda: Tool.from_schema("f", "", {"default": {1, 2}}), "are not JSON"),
     (lambda: Tool.from_schema("f", "", FIND, handler=5), "no function but int"),  # type: ignore[arg-type]
 ]
 
