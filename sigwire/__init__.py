@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from sigwire.observe.callbacks import BaseCallback
     from sigwire.observe.usage import track_usage
     from sigwire.settings import configure, context, settings
-    from sigwire.signatures.fields import InputField, OutputField
+    from sigwire.signatures.declarations import InputField, OutputField
     from sigwire.signatures.signature import Signature, ensure_signature, make_signature
     from sigwire.signatures.types.history import History
     from sigwire.signatures.types.media import Audio, File, Image

@@ -101,7 +101,7 @@ class TwoStepPlan(Plan):
         self._extraction = self._plan_extraction() if self.layout.outputs else None
 
     def _plan_extraction(self) -> Plan:
-        from sigwire.signatures.fields import InputField
+        from sigwire.signatures.declarations import InputField
         from sigwire.signatures.signature import make_signature
 
         adapter = cast(TwoStepAdapter, self.adapter)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from typing_extensions import TypeIs
 
-__all__ = ["is_array", "is_mapping", "is_object", "is_sequence"]
+__all__ = ["is_array", "is_items", "is_mapping", "is_object", "is_sequence"]
 
 
 def is_mapping(value: object) -> TypeIs[Mapping[str, Any]]:
@@ -26,6 +26,11 @@ def is_sequence(value: object) -> TypeIs[Sequence[Any]]:
     (True, False)
     """
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def is_items(value: object) -> TypeGuard[Sequence[Any]]:
+    """Return True for a list or a tuple."""
+    return isinstance(value, (list, tuple))
 
 
 def is_object(value: object) -> TypeIs[dict[str, Any]]:

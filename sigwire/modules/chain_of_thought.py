@@ -9,7 +9,7 @@ from sigwire.core.example import Prediction
 from sigwire.effects.steps import Steps
 from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import Predict
-from sigwire.signatures.fields import OutputField
+from sigwire.signatures.declarations import OutputField
 from sigwire.signatures.parser import caller_scope
 from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signature
 from sigwire.signatures.types import Reasoning

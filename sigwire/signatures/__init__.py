@@ -1,12 +1,10 @@
-"""Signatures: what a program wants from a model, as typed inputs and outputs. No I/O, no prompt text.
+"""Signatures: tasks as typed inputs and outputs. No I/O, no prompt text. The names below are lazy.
 
-fields     InputField, OutputField; FieldSpec and SignatureSpec: the compiled, immutable view that adapters read
-roles      what a field's type means to the library: a plain value, tools, tool calls, history, media, ...
-grammar    the string form "question, k: int -> answer": text to names and types, without evaluating anything
-signature  Signature and its metaclass: both forms, editing, state
-types      History, Image, Audio, File, Reasoning, Code; and Tool, ToolCalls
-
-The names below are loaded when they are first used.
+signature     Signature and its metaclass: both forms, editing        class_body   the class form: annotations, docstring
+fields        FieldSpec, SignatureSpec: the view that adapters read   declarations InputField, OutputField
+parser        the string form, parsed without evaluation              state        the texts that optimizers change, as JSON
+roles         the meaning of a field's type: value, tools, media ...  annotations  walk a type expression
+types         History, Image, Audio, File, Reasoning, Code
 """
 
 from __future__ import annotations
@@ -16,7 +14,8 @@ from typing import TYPE_CHECKING
 from sigwire.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from sigwire.signatures.fields import UNSET, FieldSpec, InputField, OutputField, SignatureSpec
+    from sigwire.signatures.declarations import UNSET, InputField, OutputField
+    from sigwire.signatures.fields import FieldSpec, SignatureSpec
     from sigwire.signatures.signature import Signature, ensure_signature, make_signature
 
 __all__ = [
@@ -32,6 +31,7 @@ __all__ = [
 
 __getattr__ = lazy_names(
     __name__,
-    fields="UNSET FieldSpec InputField OutputField SignatureSpec",
+    declarations="UNSET InputField OutputField",
+    fields="FieldSpec SignatureSpec",
     signature="Signature ensure_signature make_signature",
 )

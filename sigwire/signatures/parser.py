@@ -1,11 +1,10 @@
-"""The string form: "question, k: int -> answer: list[str]" to names and types. Nothing is evaluated or imported.
+"""The string form: parse "question, k: int -> answer: list[str]" to names and types. Nothing is evaluated or imported.
 
     signature := fields "->" fields          type   := member ("|" member)*
     fields    := [field ("," field)*]        member := NAME ("." NAME)* ["[" arguments "]"]
     field     := NAME [":" type]             arguments of Literal are constants, of anything else types
 
-Reads top to bottom: tokens, the parser, then where names come from (``TypeScope``). Every error shows the place in the
-text.
+Sections: tokens, parser, names (``TypeScope``). Every error shows its position in the text.
 """
 
 from __future__ import annotations
@@ -21,16 +20,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
 
+from sigwire.core.typed_dict import TypeExpression
 from sigwire.errors import SignatureError
 from sigwire.signatures import types as field_types
 
-__all__ = ["Fields", "TypeScope", "caller_frame", "caller_scope", "parse_signature", "scope_of"]
+__all__ = ["Fields", "Names", "TypeScope", "caller_frame", "caller_scope", "parse_signature", "scope_of"]
 
-Fields: TypeAlias = "list[tuple[str, Any]]"
+Fields: TypeAlias = list[tuple[str, TypeExpression]]
+Names: TypeAlias = Mapping[str, Any]
+"""Values by the name that code sees them under."""
 
 
 def parse_signature(text: str, names: TypeScope) -> tuple[Fields, Fields]:
-    """The inputs and outputs of a signature's text, each as (name, type). Raises ``SignatureError`` with the place.
+    """Return the inputs and outputs of a signature's text, each as (name, type). Raises ``SignatureError``.
 
     >>> parse_signature("question, k: int -> answers: list[str]", TypeScope())
     ([('question', <class 'str'>), ('k', <class 'int'>)], [('answers', list[str])])
@@ -75,7 +77,7 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _fail(text: str, at: int, message: str) -> NoReturn:
-    """Raise with the line of the text and a caret under the place."""
+    """Raise ``SignatureError`` with the line of the text and a caret under the position."""
     start = text.rfind("\n", 0, at) + 1
     line = text[start:].split("\n", 1)[0]
     raise SignatureError(f"{message}\n    {line}\n    {' ' * (at - start)}^")
@@ -85,11 +87,11 @@ def _fail(text: str, at: int, message: str) -> NoReturn:
 
 
 class _Parser:
-    """One pass over the tokens; each method reads what its name says and stands behind it afterwards."""
+    """One pass over the tokens. Each method parses the construct of its name and moves behind it."""
 
     def __init__(self, text: str, names: TypeScope) -> None:
         self._text = text
-        self._names = names
+        self._scope = names
         self._tokens = _tokens(text)
         self._position = 0
 
@@ -97,7 +99,7 @@ class _Parser:
     def _next(self) -> _Token:
         return self._tokens[self._position]
 
-    def _take(self) -> _Token:
+    def _read_token(self) -> _Token:
         token = self._next
         self._position += 1
         return token
@@ -136,54 +138,54 @@ class _Parser:
                 break
         return fields
 
-    def _field(self, taken: set[str]) -> tuple[str, Any]:
+    def _field(self, taken: set[str]) -> tuple[str, TypeExpression]:
         token = self._next
         if token.kind != "name":
             self._fail("Expected the name of a field here.")
-        if not token.text.isidentifier():  # letters and digits to a pattern, but no name to Python: "x²"
-            self._fail(f"{token.text!r} is no name in Python, which a field's name has to be.")
+        if not token.text.isidentifier():  # \w matches characters that Python forbids in names: "x²"
+            self._fail(f"{token.text!r} is not a Python identifier, which a field's name must be.")
         if token.text in taken:
-            self._fail(f"There are two fields named {token.text!r}; each name is an input or an output, once.")
+            self._fail(f"duplicate field {token.text!r}; each name is an input or an output, once.")
         if token.text.startswith("_"):
             self._fail(f"{token.text!r} starts with an underscore, which field names do not.")
-        taken.add(self._take().text)
+        taken.add(self._read_token().text)
         annotation = self._type() if self._skip(":") else str
         if self._next.text == "=":
             self._fail("The string form has no defaults. Use a signature class with InputField(default=...).")
         return token.text, annotation
 
-    def _type(self) -> Any:
+    def _type(self) -> TypeExpression:
         at = self._next.at
         members = [self._member()]
         while self._skip("|"):
             members.append(self._member())
         return members[0] if len(members) == 1 else self._apply(typing.Union, tuple(members), at)
 
-    def _member(self) -> Any:
+    def _member(self) -> TypeExpression:
         start = self._next
         if start.kind != "name":
             self._fail(
                 "Expected a type here." + (" Text belongs inside Literal[...]." if start.kind == "string" else "")
             )
-        kind = self._names.resolve_type(self._dotted(), self._fault_at(start))
+        kind = self._scope.resolve_type(self._dotted(), self._failing_at(start))
         if not self._skip("["):
             return self._fail(f"{start.text} needs [...] after it.", start.at) if kind in _INCOMPLETE else kind
         arguments = self._constants() if _is_literal(kind) else self._types(kind)
         return self._apply(kind, arguments, start.at)
 
     def _dotted(self) -> list[str]:
-        path = [self._take().text]
+        path = [self._read_token().text]
         while self._skip("."):
             if self._next.kind != "name":
                 self._fail("Expected a name after '.' here.")
-            path.append(self._take().text)
+            path.append(self._read_token().text)
         return path
 
-    def _fault_at(self, start: _Token) -> Callable[[str], NoReturn]:
+    def _failing_at(self, start: _Token) -> Callable[[str], NoReturn]:
         return lambda message: self._fail(message, start.at)
 
-    def _types(self, kind: Any) -> tuple[Any, ...]:
-        arguments: list[Any] = []
+    def _types(self, kind: TypeExpression) -> tuple[TypeExpression, ...]:
+        arguments: list[TypeExpression] = []
         while not self._skip("]"):
             arguments.append(self._argument(kind, first=not arguments))
             if not self._skip(","):
@@ -191,16 +193,18 @@ class _Parser:
                 break
         return tuple(arguments)
 
-    def _argument(self, kind: Any, *, first: bool) -> Any:
+    def _argument(self, kind: TypeExpression, *, first: bool) -> TypeExpression:
         if self._skip("..."):
             return ...
         if not first and kind is typing.Annotated:
             return self._constant()
         if kind is field_types.Code:
-            return self._take().text if self._next.kind == "name" else self._constant()  # Code[java], Code["java"]
+            return (
+                self._read_token().text if self._next.kind == "name" else self._constant()
+            )  # Code[java], Code["java"]
         return self._type()
 
-    def _constants(self) -> tuple[Any, ...]:
+    def _constants(self) -> tuple[object, ...]:
         values = [self._constant()]
         while self._skip(","):
             if self._next.text == "]":
@@ -209,57 +213,57 @@ class _Parser:
         self._expect("]", "or ',' here")
         return tuple(values)
 
-    def _constant(self) -> Any:
+    def _constant(self) -> object:
         token = self._next
         if token.kind in ("string", "number"):
-            return self._value_of(self._take())
+            return self._value_of(self._read_token())
         if token.kind == "name" and token.text in _CONSTANTS:
-            return _CONSTANTS[self._take().text]
+            return _CONSTANTS[self._read_token().text]
         if token.kind == "name":
-            return self._names.resolve(self._dotted(), self._fault_at(token))
+            return self._scope.resolve(self._dotted(), self._failing_at(token))
         return self._fail("Expected a constant here: text in quotes, a number, True, False, None or an enum member.")
 
-    def _value_of(self, token: _Token) -> Any:
+    def _value_of(self, token: _Token) -> object:
         try:
             return ast.literal_eval(token.text)  # one token of a known shape, never an expression
-        except (SyntaxError, ValueError) as fault:  # such as a null character, an escape that is none, other digits
-            self._fail(f"{token.text[:40]!r} is no constant in Python: {fault}.", token.at)
+        except (SyntaxError, ValueError) as error:  # a null character, an invalid escape, digits of other scripts
+            self._fail(f"{token.text[:40]!r} is not a Python constant: {error}.", token.at)
 
-    def _apply(self, kind: Any, arguments: tuple[Any, ...], at: int) -> Any:
+    def _apply(self, kind: TypeExpression, arguments: tuple[object, ...], at: int) -> TypeExpression:
         try:
             return kind[arguments if len(arguments) != 1 else arguments[0]]
-        except (TypeError, ValueError, IndexError, AttributeError) as fault:
-            return self._fail(f"This type cannot be built: {fault}.", at)
+        except (TypeError, ValueError, IndexError, AttributeError) as error:
+            return self._fail(f"This type cannot be built: {error}.", at)
 
 
-_CONSTANTS: Mapping[str, Any] = {"True": True, "False": False, "None": None}
+_CONSTANTS: Names = {"True": True, "False": False, "None": None}
 
 
 _INCOMPLETE = (typing.Optional, typing.Union, typing.Literal, typing.Annotated, typing.ClassVar, typing.Final)
 
 
-def _is_literal(kind: Any) -> bool:
+def _is_literal(kind: TypeExpression) -> bool:
     return kind is typing.Literal or getattr(kind, "_name", None) == "Literal"
 
 
 # --- names ---------------------------------------------------------------------------------------
 
 _BUILTINS = "int str float bool list tuple dict set frozenset complex bytes bytearray object type".split()
-_TYPING: Mapping[str, Any] = {name: vars(typing)[name] for name in vars(typing)["__all__"] if name in vars(typing)}
-_OURS: Mapping[str, Any] = {name: getattr(field_types, name) for name in field_types.__all__}
-_KNOWN: Mapping[str, Any] = {
+_TYPING: Names = {name: vars(typing)[name] for name in vars(typing)["__all__"] if name in vars(typing)}
+_FIELD_TYPES: Names = {name: getattr(field_types, name) for name in field_types.__all__}
+_KNOWN: Names = {
     **_TYPING,
-    **_OURS,
+    **_FIELD_TYPES,
     **{name: getattr(builtins, name) for name in _BUILTINS},
     "None": type(None),
     "NoneType": type(None),
 }
-_NAMESPACES: Mapping[str, Mapping[str, Any]] = {
+_NAMESPACES: Mapping[str, Names] = {
     "typing": _TYPING,
-    "dspy": _OURS,
-    "sigwire": _OURS,
+    "dspy": _FIELD_TYPES,
+    "sigwire": _FIELD_TYPES,
 }
-_MEANT: Mapping[str, str] = {
+_SUGGESTIONS: Mapping[str, str] = {
     "any": "Any", "array": "list", "boolean": "bool", "number": "float", "integer": "int", "object": "dict",
     "string": "str", "text": "str",
 }  # fmt: skip
@@ -268,37 +272,37 @@ _ABSENT = object()
 
 @dataclass(frozen=True, slots=True)
 class TypeScope:
-    """Where the names of a signature's text come from, first match wins: ``custom_types``, builtins with ``typing`` and
-    sigwire's types (also as ``sigwire.Image`` and ``dspy.Image``), then the caller's ``scope``.
+    """The names of a signature's text. The first match wins: ``custom_types``; builtins, ``typing`` and sigwire's types
+    (also as ``sigwire.Image`` and ``dspy.Image``); the caller's ``scope``.
 
     >>> import datetime
     >>> TypeScope(scope={"datetime": datetime}).resolve_type(["datetime", "date"], fail=print)
     <class 'datetime.date'>
     """
 
-    custom_types: Mapping[str, Any] | None = None
-    scope: Mapping[str, Any] | None = None
+    custom_types: Names | None = None
+    scope: Names | None = None
 
-    def resolve_type(self, path: list[str], fail: Callable[[str], NoReturn]) -> Any:
-        """What a dotted name stands for, where it can be a type. ``fail`` is called with a message and raises."""
+    def resolve_type(self, path: list[str], fail: Callable[[str], NoReturn]) -> TypeExpression:
+        """Return the type of a dotted name. ``fail`` is called with a message and raises."""
         found = self.resolve(path, fail)
         if found is None:
             return type(None)
         if _is_type(found):
             return found
-        return fail(f"{'.'.join(path)!r} is {_a(found)}, not a type.")
+        return fail(f"{'.'.join(path)!r} is {_describe_value(found)}, not a type.")
 
     def resolve(self, path: list[str], fail: Callable[[str], NoReturn]) -> Any:
-        """What a dotted name stands for."""
+        """Return the value of a dotted name."""
         custom = self.custom_types or {}
-        for length in range(len(path), 0, -1):  # custom_types may name "Outer.Inner" as a whole
+        for length in range(len(path), 0, -1):  # custom_types may have the key "Outer.Inner"
             if (name := ".".join(path[:length])) in custom:
                 return _attributes(custom[name], path, length, fail)
         if len(path) > 1 and path[0] in _NAMESPACES and path[1] in _NAMESPACES[path[0]]:
             return _attributes(_NAMESPACES[path[0]][path[1]], path, 2, fail)
-        return _attributes(self._head(path[0], fail), path, 1, fail)
+        return _attributes(self._resolve_head(path[0], fail), path, 1, fail)
 
-    def _head(self, name: str, fail: Callable[[str], NoReturn]) -> Any:
+    def _resolve_head(self, name: str, fail: Callable[[str], NoReturn]) -> Any:
         known = _KNOWN.get(name, _ABSENT)
         local = self.scope.get(name, _ABSENT) if self.scope is not None else _ABSENT
         if known is _ABSENT:
@@ -309,8 +313,8 @@ class TypeScope:
             if isinstance(known, type) and issubclass(local, known) and local.__module__.startswith("sigwire."):
                 return local
             fail(
-                f"{name!r} could be {_path(known)} or {_path(local)}, which is defined where the signature is made. "
-                f'Say which: custom_types={{"{name}": {name}}} for yours.'
+                f"ambiguous type {name!r}: {_qualified_name(known)}, or your {_qualified_name(local)}. "
+                f'For yours, pass custom_types={{"{name}": {name}}}.'
             )
         return known
 
@@ -318,7 +322,9 @@ class TypeScope:
         import difflib
 
         reachable = {*_KNOWN, *(self.custom_types or {})}
-        close = _MEANT.get(name.lower()) or next(iter(difflib.get_close_matches(name, sorted(reachable), 1)), None)
+        close = _SUGGESTIONS.get(name.lower()) or next(
+            iter(difflib.get_close_matches(name, sorted(reachable), 1)), None
+        )
         meant = f"Did you mean {close!r}? Otherwise pass" if close else "Pass"
         return f'{name!r} is not a known type. {meant} custom_types={{"{name}": {name}}}.'
 
@@ -331,8 +337,8 @@ def _attributes(found: Any, path: list[str], start: int, fail: Callable[[str], N
     return found
 
 
-def _is_type(value: Any) -> bool:
-    """Whether a value can stand in an annotation. ``typing``'s functions and everybody's modules cannot."""
+def _is_type(value: object) -> bool:
+    """Return True if a value can be used in an annotation. Functions of ``typing`` and modules cannot."""
     if isinstance(value, type):
         return True
     return not isinstance(value, (types.FunctionType, types.ModuleType)) and type(value).__module__ in (
@@ -342,30 +348,30 @@ def _is_type(value: Any) -> bool:
     )
 
 
-def _a(value: Any) -> str:
+def _describe_value(value: object) -> str:
     return "a module" if isinstance(value, types.ModuleType) else f"of type {type(value).__name__}"
 
 
-def _path(kind: Any) -> str:
+def _qualified_name(kind: TypeExpression) -> str:
     return f"{getattr(kind, '__module__', '?')}.{getattr(kind, '__qualname__', kind)}"
 
 
 def caller_frame(levels: int = 1) -> types.FrameType:
-    """The frame that called the function which calls this one; ``levels=2`` is that one's caller."""
+    """Return the frame of the caller's caller; with ``levels=2`` of the caller of that frame."""
     frame = inspect.currentframe()
     for _ in range(levels + 1):
         if frame is None:
             break
         frame = frame.f_back
     if frame is None:
-        raise SignatureError("There is no calling code to look names up in. Pass custom_types={...}.")
+        raise SignatureError("no calling frame has the names of the types. Pass custom_types={...}.")
     return frame
 
 
-def caller_scope(levels: int = 1) -> Mapping[str, Any]:
-    """The names visible to the caller of the function that calls this one. One frame, never the ones behind it.
+def caller_scope(levels: int = 1) -> Names:
+    """Return the names visible in the frame of the caller's caller, in that frame only.
 
-    A function that makes signatures from its caller's text passes them on:
+    A function that makes signatures from its caller's text passes the scope:
 
     >>> from sigwire.signatures.signature import ensure_signature
     >>> def module(text):
@@ -377,8 +383,8 @@ def caller_scope(levels: int = 1) -> Mapping[str, Any]:
     return scope_of(caller_frame(levels + 1))
 
 
-def scope_of(frame: types.FrameType) -> Mapping[str, Any]:
-    """The names visible in one frame: its locals, then its module's globals."""
+def scope_of(frame: types.FrameType) -> Names:
+    """Return the names visible in one frame: its locals, then the globals of its module."""
     if frame.f_locals is frame.f_globals:
         return frame.f_globals
     return ChainMap(frame.f_locals, frame.f_globals)

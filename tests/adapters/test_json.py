@@ -15,7 +15,7 @@ from sigwire.core.request import ResponseFormat
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.tool import ToolCalls
 from sigwire.errors import AdapterParseError, UnsupportedFeature
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 
 QA = Signature("question -> answer, score: float")

@@ -26,7 +26,7 @@ from sigwire.errors import (
     OutputTruncated,
     Refused,
 )
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types import History, Image, Reasoning
 

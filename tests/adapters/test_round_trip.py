@@ -17,7 +17,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.example import Example
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 
 

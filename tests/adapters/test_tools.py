@@ -22,7 +22,7 @@ from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.core.tools.function import FunctionArguments
 from sigwire.core.tools.tool import CallError, Tool, ToolCall, ToolCalls, ToolResult, WebSearch
 from sigwire.errors import AdapterParseError, EmptyResponse, InputError, OutputTruncated, UnsupportedFeature
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types import History
 

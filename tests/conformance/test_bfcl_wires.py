@@ -32,7 +32,7 @@ from sigwire.lm.fake import FakeLM
 from sigwire.lm.openai_dicts import decode_messages
 from sigwire.lm.providers.registry import find_provider
 from sigwire.modules.predict import Predict
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.testing.fake_provider import WIRES
 from sigwire.testing.request_node import RequestNode

@@ -20,7 +20,7 @@ from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.predict import Predict
 from sigwire.settings import context
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.testing import FakeProvider, Streamed
 

@@ -37,7 +37,7 @@ from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.observe.callbacks import ACTIVE_CALL_ID, BaseCallback
 from sigwire.settings import context
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 
 Read = Callable[..., list[ProgramEvent]]

@@ -13,17 +13,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from sigwire.core.tools.tool import ToolCall, ToolCalls
 from sigwire.errors import FieldDefinitionError
-from sigwire.signatures.fields import (
-    UNSET,
-    Direction,
-    InputField,
-    OutputField,
-    compile_bare,
-    compile_field,
-    declare,
-    direction_of,
-    infer_prefix,
-)
+from sigwire.signatures.declarations import UNSET, InputField, OutputField, declare, direction_of
+from sigwire.signatures.fields import compile_bare, compile_field, infer_prefix
+from sigwire.signatures.roles import Direction
 from sigwire.signatures.signature import make_signature
 
 CONSTRAINTS: list[tuple[dict[str, Any], Any, str, Any, Any]] = [
@@ -42,7 +34,9 @@ CONSTRAINTS: list[tuple[dict[str, Any], Any, str, Any, Any]] = [
 @pytest.mark.parametrize(
     ("given", "kind", "words", "good", "bad"), CONSTRAINTS, ids=[str(case[0]) for case in CONSTRAINTS]
 )
-def test_constraints_are_said_and_enforced(given: dict[str, Any], kind: Any, words: str, good: Any, bad: Any) -> None:
+def test_constraints_are_described_and_enforced(
+    given: dict[str, Any], kind: Any, words: str, good: Any, bad: Any
+) -> None:
     spec = compile_field("x", kind, declare("output", **given))
     assert spec.constraints == words
     assert spec.info.json_schema_extra["constraints"] == words  # type: ignore[index, call-overload]
@@ -51,21 +45,21 @@ def test_constraints_are_said_and_enforced(given: dict[str, Any], kind: Any, wor
         spec.adapter.validate_python(bad)
 
 
-def test_constraints_of_optional_types_let_none_pass() -> None:
+def test_constraints_of_optional_types_accept_none() -> None:
     spec = compile_field("x", int | None, OutputField(ge=1))
     assert spec.adapter.validate_python(None) is None
     with pytest.raises(ValidationError):
         spec.adapter.validate_python(0)
 
 
-def test_constraints_inside_a_type_count_too() -> None:
+def test_constraints_inside_a_type_are_enforced() -> None:
     spec = compile_field("x", list[Annotated[int, Field(ge=1)]], OutputField())
     assert spec.adapter.validate_python(["1"]) == [1]
     with pytest.raises(ValidationError):
         spec.adapter.validate_python([0])
 
 
-def test_a_type_that_cannot_be_validated_says_so() -> None:
+def test_type_that_cannot_be_validated_raises_with_advice() -> None:
     class Odd:
         pass
 
@@ -73,7 +67,7 @@ def test_a_type_that_cannot_be_validated_says_so() -> None:
         _ = compile_field("x", Odd, OutputField()).adapter
 
 
-def test_discriminated_unions_work() -> None:
+def test_discriminated_unions_are_validated() -> None:
     class Cat(BaseModel):
         kind: Literal["cat"]
 
@@ -86,13 +80,13 @@ def test_discriminated_unions_work() -> None:
         spec.adapter.validate_python({"kind": "fish"})
 
 
-def test_the_validator_is_built_once_and_late() -> None:
+def test_validator_is_built_once_on_first_use() -> None:
     spec = compile_field("x", int, OutputField())
     assert spec._adapter is None
     assert spec.adapter is spec.adapter
 
 
-def test_defaults_are_fresh() -> None:
+def test_defaults_are_fresh_copies() -> None:
     listed = compile_field("x", list[int], InputField(default=[1]))
     made = compile_field("x", list[int], InputField(default_factory=list))
     for spec in (listed, made):
@@ -104,13 +98,13 @@ def test_defaults_are_fresh() -> None:
     assert compile_field("x", int, InputField()).default_value() is UNSET
 
 
-def test_an_output_that_may_be_none_is_not_required_but_such_an_input_is() -> None:
+def test_nullable_output_is_not_required_but_nullable_input_is() -> None:
     assert not compile_field("x", int | None, OutputField()).required
     assert compile_field("x", int | None, InputField()).required
     assert compile_field("x", int, OutputField()).required
 
 
-def test_one_declaration_serves_many_fields() -> None:
+def test_one_declaration_may_serve_many_fields() -> None:
     shared = InputField(ge=1)
     first, second = compile_field("first", int, shared), compile_field("second", float, shared)
     assert (first.prefix, second.prefix) == ("First:", "Second:")
@@ -122,7 +116,7 @@ def test_one_declaration_serves_many_fields() -> None:
     "kind", [bool, float, int, str, str | None, list[int], Literal["a"], Annotated[int, Field(ge=1)]]
 )
 @pytest.mark.parametrize("name", ["answer", "isValid", "k2", "_", "désolé"])
-def test_a_field_with_only_a_type_is_as_if_it_were_declared(kind: Any, direction: Direction, name: str) -> None:
+def test_bare_field_equals_a_declared_field(kind: Any, direction: Direction, name: str) -> None:
     bare, declared = compile_bare(name, kind, direction), compile_field(name, kind, declare(direction))
     for field in dataclasses.fields(bare):
         if not field.name.startswith("_"):
@@ -133,14 +127,14 @@ def test_a_field_with_only_a_type_is_as_if_it_were_declared(kind: Any, direction
     assert pickle.loads(pickle.dumps(bare)) == bare
 
 
-def test_direction_is_told_from_the_declaration_only() -> None:
+def test_direction_is_read_from_declarations_only() -> None:
     assert direction_of(InputField()) == "input"
     assert direction_of(OutputField()) == "output"
     assert direction_of("input") is None
     assert direction_of(None) is None
 
 
-def test_description_may_be_called_by_either_name() -> None:
+def test_desc_and_description_are_equivalent() -> None:
     assert compile_field("x", str, InputField(desc="a")).description == "a"
     assert compile_field("x", str, InputField(description="a")).description == "a"
     assert compile_field("x", str, InputField()).description == ""
@@ -161,16 +155,16 @@ PREFIXES = [
 
 
 @pytest.mark.parametrize(("name", "prefix"), PREFIXES)
-def test_a_name_becomes_a_title(name: str, prefix: str) -> None:
+def test_infer_prefix_makes_a_title(name: str, prefix: str) -> None:
     assert infer_prefix(name) == prefix
 
 
 @given(st.from_regex(r"[a-zA-Z][a-zA-Z0-9_]{0,20}", fullmatch=True))
-def test_a_title_keeps_every_letter(name: str) -> None:
+def test_infer_prefix_keeps_every_letter(name: str) -> None:
     assert infer_prefix(name).replace(" ", "").lower() == name.replace("_", "").lower()
 
 
-def test_unknown_fields_are_named() -> None:
+def test_unknown_field_raises_with_all_names() -> None:
     with pytest.raises(KeyError, match="no field 'z'; it has a, b"):
         make_signature("a -> b").spec.field("z")
 

@@ -1,4 +1,4 @@
-"""The string form: what it means, and where it says that something is wrong."""
+"""The string form: the types that it denotes, and the positions of its errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.errors import SignatureError
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.parser import TypeScope, caller_scope, parse_signature
 from sigwire.signatures.signature import Signature, ensure_signature, make_signature
 from sigwire.signatures.types import Audio, Code, History, Image, Reasoning, Tool, ToolCalls
@@ -72,18 +72,18 @@ TYPES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("text", "kind"), TYPES, ids=[text for text, _ in TYPES])
-def test_a_type_in_text_is_the_type_in_python(text: str, kind: Any) -> None:
+def test_type_in_text_equals_the_python_type(text: str, kind: Any) -> None:
     inputs, outputs = parse_signature(f"a: {text}, b -> c: {text}", TypeScope(scope=globals()))
     assert inputs == [("a", kind), ("b", str)]
     assert outputs == [("c", kind)]
 
 
-def test_white_space_and_line_breaks_are_free() -> None:
+def test_white_space_and_line_breaks_are_ignored() -> None:
     tight, loose = "a:list[int],b->c:int|None", "\n  a : list [ int ]\n, b\n ->  c : int\n | None  "
     assert parse_signature(tight, TypeScope()) == parse_signature(loose, TypeScope())
 
 
-def test_either_side_may_be_empty_and_end_in_a_comma() -> None:
+def test_either_side_may_be_empty_or_end_in_a_comma() -> None:
     assert parse_signature("-> b,", TypeScope()) == ([], [("b", str)])
     assert parse_signature("a, ->", TypeScope()) == ([("a", str)], [])
 
@@ -92,8 +92,8 @@ FAULTS = [
     ("question", "Expected '->'", 8),
     ("a b -> c", "Expected ',' or '->'", 2),
     ("a -> b -> c", "second", 7),
-    ("a, a -> b", "two fields named 'a'", 3),
-    ("a -> a", "two fields named 'a'", 5),
+    ("a, a -> b", "duplicate field 'a'", 3),
+    ("a -> a", "duplicate field 'a'", 5),
     ("a: -> b", "Expected a type", 3),
     ("a -> b:", "Expected a type", 7),
     ("a -> b: list[int", "Expected ']'", 16),
@@ -113,10 +113,10 @@ FAULTS = [
     ("a -> b: int[str]", "cannot be built", 8),
     ("a -> b: Optional", "needs [...]", 8),
     ("a -> _b", "underscore", 5),
-    ("a -> x²", "no name in Python", 5),
-    ("a: Literal['\\x'] -> b", "no constant in Python", 11),
-    ("a: Literal['\0'] -> b", "no constant in Python", 11),
-    ("a: Literal[٣] -> b", "no constant in Python", 11),
+    ("a -> x²", "not a Python identifier", 5),
+    ("a: Literal['\\x'] -> b", "not a Python constant", 11),
+    ("a: Literal['\0'] -> b", "not a Python constant", 11),
+    ("a: Literal[٣] -> b", "not a Python constant", 11),
     ("a, *b -> c", "no meaning", 3),
     ("a, / -> c", "no meaning", 3),
     ("1 -> c", "name of a field", 0),
@@ -128,7 +128,7 @@ a_value = 3
 
 
 @pytest.mark.parametrize(("text", "message", "column"), FAULTS, ids=[text for text, *_ in FAULTS])
-def test_a_fault_names_itself_and_its_place(text: str, message: str, column: int) -> None:
+def test_error_has_its_message_and_position(text: str, message: str, column: int) -> None:
     with pytest.raises(SignatureError) as caught:
         parse_signature(text, TypeScope(scope=globals()))
     said, line, caret = str(caught.value).split("\n")
@@ -136,7 +136,7 @@ def test_a_fault_names_itself_and_its_place(text: str, message: str, column: int
     assert (line[4:], caret) == (text, " " * (4 + column) + "^")
 
 
-def test_a_fault_in_a_text_of_several_lines_shows_its_line() -> None:
+def test_error_in_a_text_of_several_lines_shows_its_line() -> None:
     with pytest.raises(SignatureError) as caught:
         Signature("a,\n b: Missing,\n c -> d")
     assert str(caught.value).split("\n")[1:] == ["     b: Missing,", "        ^"]
@@ -157,7 +157,7 @@ def test_any_text_is_a_signature_or_a_signature_error(text: str) -> None:
         st.one_of(st.text(max_size=12), st.integers(), st.booleans(), st.binary(max_size=5)), min_size=1, max_size=4
     )
 )
-def test_literal_members_may_hold_anything(values: list[Any]) -> None:
+def test_literal_accepts_all_constants(values: list[Any]) -> None:
     shown = ", ".join(map(repr, values))
     _, ((_, kind),) = parse_signature(f"a -> b: Literal[{shown}]", TypeScope())
     assert kind == Literal[tuple(values)]  # type: ignore[valid-type]
@@ -169,7 +169,7 @@ def test_literal_members_may_hold_anything(values: list[Any]) -> None:
 # --- where names come from ---
 
 
-def test_custom_types_win_and_may_name_dotted_paths() -> None:
+def test_custom_types_win_and_may_be_dotted_paths() -> None:
     class Image:
         pass
 
@@ -179,7 +179,7 @@ def test_custom_types_win_and_may_name_dotted_paths() -> None:
     assert [spec.annotation for spec in kinds.spec.fields] == [Image, int, float]
 
 
-def test_a_class_of_the_caller_needs_no_custom_types() -> None:
+def test_class_of_the_caller_needs_no_custom_types() -> None:
     class Local:
         pass
 
@@ -188,7 +188,7 @@ def test_a_class_of_the_caller_needs_no_custom_types() -> None:
     assert ensure_signature("a -> b: Local").spec.outputs[0].annotation is Local
 
 
-def test_a_helper_does_not_see_the_classes_of_its_caller_unless_it_is_told() -> None:
+def test_helper_sees_the_classes_of_its_caller_only_with_a_scope() -> None:
     class Hidden:
         pass
 
@@ -203,24 +203,25 @@ def test_a_helper_does_not_see_the_classes_of_its_caller_unless_it_is_told() -> 
     assert told().spec.outputs[0].annotation is Hidden
 
 
-def test_a_class_of_the_caller_named_like_a_known_type_is_not_guessed_about() -> None:
+def test_class_of_the_caller_named_like_a_known_type_is_ambiguous() -> None:
     class Code:
         pass
 
     with pytest.raises(
-        SignatureError, match=r"could be sigwire\.signatures\.types\.text\.Code or .*Code.*custom_types"
+        SignatureError,
+        match=r"ambiguous type 'Code': sigwire\.signatures\.types\.text\.Code, or your .*Code.*custom_types",
     ):
         Signature("a -> b: Code")
     assert Signature("a -> b: Code", custom_types={"Code": Code}).spec.outputs[0].annotation is Code
 
 
-def test_the_callers_abstract_class_may_be_named_like_typings() -> None:
+def test_abstract_class_of_the_caller_may_be_named_like_one_of_typing() -> None:
     from collections.abc import Sequence  # noqa: F401
 
     assert Signature("a -> b: Sequence[int]").spec.outputs[0].annotation == collections.abc.Sequence[int]
 
 
-def test_nothing_is_imported_by_name() -> None:
+def test_parser_imports_nothing() -> None:
     import sys
 
     sys.modules.pop("colorsys", None)
@@ -232,7 +233,7 @@ def test_nothing_is_imported_by_name() -> None:
 # --- the class it makes ---
 
 
-def test_the_string_form_makes_a_class_named_string_signature() -> None:
+def test_string_form_makes_a_class_named_string_signature() -> None:
     made = Signature("question -> answer")
     assert isinstance(made, type)
     assert issubclass(made, Signature)
@@ -240,7 +241,7 @@ def test_the_string_form_makes_a_class_named_string_signature() -> None:
     assert make_signature("a -> b", "Do.", "Named").__name__ == "Named"
 
 
-def test_instructions_are_given_empty_or_made_up() -> None:
+def test_instructions_are_given_or_empty_or_default() -> None:
     assert Signature("a, b -> c, d").instructions == "Use `a`, `b` to write `c`, `d`."
     assert Signature("-> c").instructions == "Write `c`."
     assert Signature("a ->").instructions == "Read `a`."
@@ -254,20 +255,20 @@ def test_instructions_are_given_empty_or_made_up() -> None:
     )
 
 
-def test_a_dict_makes_a_signature_too() -> None:
+def test_dict_makes_a_signature() -> None:
     made = Signature({"a": InputField(desc="first"), "n": (int, OutputField(ge=1))}, "Count.")
     assert made.signature == "a -> n"
     assert made.instructions == "Count."
     assert [spec.annotation for spec in made.spec.fields] == [str, int]
 
 
-def test_anything_else_is_refused() -> None:
+def test_other_values_raise() -> None:
     with pytest.raises(SignatureError, match="not int"):
         Signature(3)  # type: ignore[arg-type]
     with pytest.raises(SignatureError, match="InputField"):
         Signature({"a": 3})
 
 
-def test_names_of_tools_are_known() -> None:
+def test_types_of_tools_are_known() -> None:
     made = Signature("q, tools: dict[str, Tool], past: History -> calls: ToolCalls")
     assert [spec.annotation for spec in made.spec.fields] == [str, dict[str, Tool], History, ToolCalls]

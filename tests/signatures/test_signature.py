@@ -17,7 +17,7 @@ import pytest
 from pydantic import BaseModel, Field, StringConstraints
 
 from sigwire.errors import FieldDefinitionError, InputError, SignatureError, StateError
-from sigwire.signatures.fields import UNSET, InputField, OutputField
+from sigwire.signatures.declarations import UNSET, InputField, OutputField
 from sigwire.signatures.signature import Signature, make_signature
 from sigwire.signatures.types import History, Image, Tool, ToolCalls
 
@@ -28,7 +28,7 @@ class Mood(Enum):
 
 
 class Address(BaseModel):
-    """Where somebody lives."""
+    """A postal address."""
 
     city: str = Field(description="the town", min_length=1)
     zip: int | None = None
@@ -71,11 +71,11 @@ class Everything(Signature):
 # --- declaring ---
 
 
-def test_the_docstring_is_the_instructions() -> None:
+def test_docstring_is_the_instructions() -> None:
     assert QA.instructions == "Answer the question.\n\nBe brief."
 
 
-def test_fields_are_resolved_and_keep_their_order() -> None:
+def test_fields_are_resolved_in_order() -> None:
     assert QA.signature == "question, k -> answer, score"
     assert [(s.name, s.annotation, s.direction) for s in QA.spec.fields] == [
         ("question", str, "input"),
@@ -87,7 +87,7 @@ def test_fields_are_resolved_and_keep_their_order() -> None:
     assert [spec.default for spec in QA.spec.fields] == [UNSET, 3, UNSET, UNSET]
 
 
-def test_inputs_come_first_however_they_are_declared() -> None:
+def test_inputs_precede_outputs() -> None:
     class Mixed(Signature):
         out = OutputField()
         first: int = InputField()
@@ -98,7 +98,7 @@ def test_inputs_come_first_however_they_are_declared() -> None:
     assert Mixed.spec.field("second").annotation is str
 
 
-def test_types_of_every_kind_are_read_and_validated() -> None:
+def test_types_of_every_kind_are_validated() -> None:
     values: dict[str, Any] = {
         "address": {"city": "Ulm"}, "point": {"x": 1}, "options": {"deep": True}, "moods": ["good", "bad"],
         "on": "2026-01-02", "kind": "a", "size": 4,
@@ -109,7 +109,7 @@ def test_types_of_every_kind_are_read_and_validated() -> None:
     }  # fmt: skip
 
 
-def test_annotated_metadata_and_declared_constraints_join() -> None:
+def test_annotated_metadata_and_constraints_are_joined() -> None:
     size = Everything.spec.field("size")
     assert size.annotation is int
     assert size.description == "in cm"
@@ -119,7 +119,7 @@ def test_annotated_metadata_and_declared_constraints_join() -> None:
             size.adapter.validate_python(wrong)
 
 
-def test_classes_inside_functions_see_the_functions_names() -> None:
+def test_classes_inside_functions_see_local_names() -> None:
     class Local(BaseModel):
         x: int
 
@@ -130,17 +130,17 @@ def test_classes_inside_functions_see_the_functions_names() -> None:
     assert [spec.annotation for spec in Inner.spec.fields] == [list[Local], Local | None]
 
 
-def test_a_field_may_be_named_like_its_type() -> None:
+def test_field_may_be_named_like_its_type() -> None:
     class Dated(Signature):
         date: date = InputField()
 
     assert Dated.spec.field("date").annotation is date
 
 
-def test_annotations_that_are_not_text_work_the_same() -> None:
+def test_annotations_may_be_objects() -> None:
     source = """
     from datetime import date
-    from sigwire.signatures.fields import InputField, OutputField
+    from sigwire.signatures.declarations import InputField, OutputField
     from sigwire.signatures.signature import Signature
     class Plain(Signature):
         "Do."
@@ -153,9 +153,9 @@ def test_annotations_that_are_not_text_work_the_same() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="type statements came with Python 3.12")
-def test_type_statements_are_seen_through() -> None:
+def test_type_statements_are_resolved() -> None:
     source = """
-    from sigwire.signatures.fields import InputField, OutputField
+    from sigwire.signatures.declarations import InputField, OutputField
     from sigwire.signatures.signature import Signature
     from sigwire.signatures.types import Image, Tool, ToolCalls
     type Score = int | None
@@ -177,7 +177,7 @@ def test_type_statements_are_seen_through() -> None:
     assert spec.field("score").adapter.validate_python(None) is None
 
 
-def test_an_unknown_type_name_is_an_error_that_names_it() -> None:
+def test_unknown_type_name_raises_with_the_name() -> None:
     with pytest.raises(SignatureError, match="Nowhere"):
 
         class _Bad(Signature):
@@ -194,7 +194,7 @@ STRAYS: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("line", "message"), STRAYS, ids=[line for line, _ in STRAYS])
-def test_an_attribute_that_is_no_field_is_a_type_error_and_a_value_error(line: str, message: str) -> None:
+def test_attribute_without_a_declaration_raises(line: str, message: str) -> None:
     with pytest.raises(FieldDefinitionError, match=message) as caught:
         exec(f"class Bad(Signature):\n    {line}", {**globals()})
     assert isinstance(caught.value, TypeError)
@@ -250,7 +250,7 @@ def test_subclasses_inherit_fields_and_instructions() -> None:
     assert QA.spec.field("answer").annotation is str
 
 
-def test_made_up_instructions_are_made_up_again_for_other_fields() -> None:
+def test_default_instructions_follow_the_fields() -> None:
     class Base(Signature):
         a: str = InputField()
 
@@ -262,9 +262,9 @@ def test_made_up_instructions_are_made_up_again_for_other_fields() -> None:
     assert Sub.append("c", OutputField()).instructions == "Use `a` to write `b`, `c`."
 
 
-def test_a_docstring_lost_to_an_f_string_warns() -> None:
+def test_f_string_docstring_warns() -> None:
     topic = "cats"
-    with pytest.warns(UserWarning, match="Lost begins with an f-string") as caught:
+    with pytest.warns(UserWarning, match="Lost starts with an f-string") as caught:
 
         class Lost(Signature):
             f"""Talk about {topic}."""  # noqa: B021
@@ -275,7 +275,7 @@ def test_a_docstring_lost_to_an_f_string_warns() -> None:
     assert Lost.instructions == "Read `a`."
 
 
-def test_f_strings_elsewhere_do_not_warn() -> None:
+def test_other_f_strings_do_not_warn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
 
@@ -285,7 +285,7 @@ def test_f_strings_elsewhere_do_not_warn() -> None:
     assert Fine.spec.field("a").description == "2 words"
 
 
-def test_legacy_options_warn_and_change_nothing() -> None:
+def test_ignored_options_warn() -> None:
     with pytest.warns(DeprecationWarning, match="prefix"):
         field = InputField(prefix="Q:")
     assert Signature({"a": field}).spec.field("a").prefix == "A:"
@@ -294,7 +294,7 @@ def test_legacy_options_warn_and_change_nothing() -> None:
 # --- DSPy's view ---
 
 
-def test_field_metadata_is_where_dspy_has_it() -> None:
+def test_field_metadata_has_the_keys_of_dspy() -> None:
     assert QA.fields["question"].json_schema_extra == {
         "__dspy_field_type": "input", "desc": "what to answer", "prefix": "Question:",
     }  # fmt: skip
@@ -306,7 +306,7 @@ def test_field_metadata_is_where_dspy_has_it() -> None:
     assert list(QA.fields) == ["question", "k", "answer", "score"]
 
 
-def test_own_keywords_are_kept() -> None:
+def test_unknown_keywords_are_kept() -> None:
     made = Signature({"a": InputField(unit="cm", json_schema_extra={"more": 1})})
     extra: Any = made.fields["a"].json_schema_extra
     assert (extra["unit"], extra["more"]) == ("cm", 1)
@@ -330,7 +330,7 @@ EDITS: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("edit", "expected"), [case[1:] for case in EDITS], ids=[name for name, *_ in EDITS])
-def test_an_edit_gives_a_new_class_and_leaves_the_old_one(edit: Any, expected: str) -> None:
+def test_edit_makes_a_new_class(edit: Any, expected: str) -> None:
     before = QA.dump_state()
     edited = edit(QA)
     assert edited.signature == expected
@@ -341,8 +341,8 @@ def test_an_edit_gives_a_new_class_and_leaves_the_old_one(edit: Any, expected: s
 
 
 @pytest.mark.parametrize("index", [3, -4])
-def test_an_index_out_of_range_is_an_error(index: int) -> None:
-    with pytest.raises(SignatureError, match=f"no place {index} among 2 inputs"):
+def test_index_out_of_range_raises(index: int) -> None:
+    with pytest.raises(SignatureError, match=f"index {index} is out of range for 2 inputs"):
         QA.insert(index, "x", InputField())
 
 
@@ -358,7 +358,7 @@ UPDATES: list[tuple[dict[str, Any], str, list[Any], list[Any]]] = [
 
 
 @pytest.mark.parametrize(("changes", "words", "good", "bad"), UPDATES, ids=[str(changes) for changes, *_ in UPDATES])
-def test_an_updated_constraint_is_enforced_and_shown(
+def test_updated_constraint_is_enforced_and_described(
     changes: dict[str, Any], words: str, good: list[Any], bad: list[Any]
 ) -> None:
     class Count(Signature):
@@ -375,7 +375,7 @@ def test_an_updated_constraint_is_enforced_and_shown(
     assert Count.spec.field("n").constraints == "at least 1, at most 9"
 
 
-def test_an_update_leaves_the_rest_of_a_constraint_and_of_a_default_alone() -> None:
+def test_update_keeps_other_constraints_and_the_default() -> None:
     class Clean(Signature):
         text: Annotated[str, StringConstraints(strip_whitespace=True, max_length=3)] = InputField(default_factory=str)
         code: str = OutputField(pattern="^x", alias="the_code")
@@ -389,7 +389,7 @@ def test_an_update_leaves_the_rest_of_a_constraint_and_of_a_default_alone() -> N
     assert code.adapter.validate_python("y") == "y"
 
 
-def test_a_field_is_updated_in_place() -> None:
+def test_updated_field_keeps_its_position() -> None:
     edited = QA.with_updated_fields("k", float, desc="how many", unit="kg")
     spec = edited.spec.field("k")
     assert (spec.annotation, spec.description, spec.default, spec.constraints) == (float, "how many", 3, "at least 1")
@@ -411,7 +411,7 @@ def test_instructions_are_replaced_appended_and_set() -> None:
     assert QA.instructions.startswith("Answer")
 
 
-def test_edited_classes_stand_on_the_declared_one() -> None:
+def test_edited_class_derives_from_the_declared_class() -> None:
     edited: Any = QA
     for number in range(20):
         edited = edited.with_instructions(str(number))
@@ -434,12 +434,12 @@ DIFFERENCES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize("edit", [case[1] for case in DIFFERENCES], ids=[name for name, _ in DIFFERENCES])
-def test_equals_sees_every_difference(edit: Any) -> None:
+def test_equals_is_false_for_every_difference(edit: Any) -> None:
     assert not QA.equals(edit(QA))
     assert not edit(QA).equals(QA)
 
 
-def test_equals_sees_sameness() -> None:
+def test_equals_is_true_for_equal_signatures() -> None:
     assert QA.equals(QA.delete("k").insert(1, "k", InputField(default=3, ge=1), int))
     assert Signature("a -> b: int | None").equals(Signature("a->b: Optional[int]"))
     assert not QA.equals("question, k -> answer, score")
@@ -448,7 +448,7 @@ def test_equals_sees_sameness() -> None:
 # --- state ---
 
 
-def test_state_comes_back_by_name() -> None:
+def test_state_is_loaded_by_name() -> None:
     tuned = (
         QA.with_instructions("Tuned.").with_updated_fields("answer", desc="short").with_updated_fields("k", prefix="N:")
     )
@@ -460,7 +460,7 @@ def test_state_comes_back_by_name() -> None:
     assert QA.instructions.startswith("Answer")
 
 
-def test_state_that_does_not_fit_is_refused() -> None:
+def test_state_that_does_not_fit_raises() -> None:
     with pytest.raises(StateError, match="'gone'"):
         QA.load_state({"instructions": "x", "fields": [{"name": "gone", "prefix": "", "description": ""}]})
     with pytest.raises(StateError, match=r"fields without names \(loading QA\)"):
@@ -470,7 +470,7 @@ def test_state_that_does_not_fit_is_refused() -> None:
 # --- roles ---
 
 
-def test_roles_are_read_from_types() -> None:
+def test_roles_follow_from_types() -> None:
     class Agent(Signature):
         """Do."""
 
@@ -504,12 +504,12 @@ CONTRADICTIONS = [
 
 
 @pytest.mark.parametrize(("text", "message"), CONTRADICTIONS, ids=[text for text, _ in CONTRADICTIONS])
-def test_roles_that_contradict_each_other_are_refused_at_definition(text: str, message: str) -> None:
+def test_contradicting_roles_raise_at_definition(text: str, message: str) -> None:
     with pytest.raises(SignatureError, match=message):
         make_signature(text)
 
 
-def test_types_inside_a_users_record_are_its_data() -> None:
+def test_types_inside_a_users_record_have_no_role() -> None:
     class Run(BaseModel):
         past: History
 
@@ -518,7 +518,7 @@ def test_types_inside_a_users_record_are_its_data() -> None:
     assert judged.adapter.validate_python({"past": [{"q": "a"}]}).past == History([{"q": "a"}])
 
 
-def test_pictures_inside_a_users_record_make_a_media_field() -> None:
+def test_media_inside_a_users_record_make_a_media_field() -> None:
     class Page(BaseModel):
         pictures: list[Image]
         next: Page | None = None
@@ -537,7 +537,7 @@ def test_roles_are_checked_at_edits() -> None:
 # --- instances, copies, pickles ---
 
 
-def test_an_instance_is_a_record_of_its_fields() -> None:
+def test_instance_is_a_record_of_its_fields() -> None:
     made: Any = QA(question="2+2?", answer="4")  # type: ignore[call-arg]
     assert (made.question, made["answer"], made.toDict()) == ("2+2?", "4", {"question": "2+2?", "answer": "4"})
     assert made == QA(question="2+2?", answer="4")  # type: ignore[call-arg]
@@ -545,7 +545,7 @@ def test_an_instance_is_a_record_of_its_fields() -> None:
         QA(question="?", anser="4")  # type: ignore[call-arg]
 
 
-def test_classes_survive_copies_and_pickles() -> None:
+def test_classes_are_copied_and_pickled() -> None:
     assert copy.deepcopy(QA) is QA
     assert copy.copy(QA) is QA
     assert pickle.loads(pickle.dumps(QA)) is QA
@@ -559,7 +559,7 @@ def test_repr_shows_the_signature() -> None:
     assert "score: float | None (output): how sure; at most 1" in repr(QA)
 
 
-def test_a_module_of_the_standard_library_may_stand_in_an_annotation() -> None:
+def test_annotation_may_use_a_standard_module() -> None:
     class When(Signature):
         on: datetime_module.datetime = OutputField()
 

@@ -54,7 +54,7 @@ IMAGES: list[tuple[str, Any, ImagePart]] = [
 
 
 @pytest.mark.parametrize(("image", "part"), [case[1:] for case in IMAGES], ids=[name for name, *_ in IMAGES])
-def test_an_image_becomes_a_part(image: Image, part: ImagePart) -> None:
+def test_image_becomes_a_part(image: Image, part: ImagePart) -> None:
     assert image.part() == part
     assert Image.from_json(loads(dumps(image.to_json()))) == image
 
@@ -65,7 +65,7 @@ REFUSED = [
     ("C:\\cat.png", "from_path"),
     ("file:///etc/passwd", "from_path"),
     ("~/cat.png", "from_path"),
-    ("", "neither a URL"),
+    ("", "not a URL"),
     ("data:image/png,plain", "base64"),
     (b"unknown", "media_type"),
     (3, "not int"),
@@ -73,12 +73,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("source", "message"), REFUSED, ids=[repr(source) for source, _ in REFUSED])
-def test_what_an_image_is_not_made_of_is_refused(source: Any, message: str) -> None:
+def test_image_raises_for_other_sources(source: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Image(source)
 
 
-def test_an_image_has_exactly_one_source() -> None:
+def test_image_needs_exactly_one_source() -> None:
     with pytest.raises(InputError, match="exactly one source, got 0"):
         Image()
     with pytest.raises(InputError, match="got 2"):
@@ -95,11 +95,11 @@ MAGIC = [
 
 
 @pytest.mark.parametrize(("content", "media_type"), MAGIC)
-def test_the_format_of_bytes_is_seen(content: bytes, media_type: str) -> None:
+def test_image_format_is_detected_from_bytes(content: bytes, media_type: str) -> None:
     assert Image(content).media_type == media_type
 
 
-def test_an_image_file_is_read_on_request(tmp_path: Path) -> None:
+def test_image_from_path_reads_a_file(tmp_path: Path) -> None:
     path = tmp_path / "picture.jpg"
     path.write_bytes(PNG)
     assert Image.from_path(path).url == PNG_URI  # what the bytes are counts, not the suffix
@@ -117,7 +117,7 @@ def test_images_are_values() -> None:
         image.url = "x"  # type: ignore[misc]
 
 
-def test_types_give_the_content_parts_dspy_users_know() -> None:
+def test_format_returns_openai_content_parts() -> None:
     assert Image("https://e.org/a.png").format() == [{"type": "image_url", "image_url": {"url": "https://e.org/a.png"}}]
     assert Audio(data="Pw==").format() == [{"type": "input_audio", "input_audio": {"data": "Pw==", "format": "wav"}}]
     assert File(file_id="f").format() == [{"type": "file", "file": {"file_id": "f"}}]
@@ -134,12 +134,12 @@ SOUNDS: list[tuple[str, Any, AudioPart]] = [
 
 
 @pytest.mark.parametrize(("audio", "part"), [case[1:] for case in SOUNDS], ids=[name for name, *_ in SOUNDS])
-def test_sound_becomes_a_part(audio: Audio, part: AudioPart) -> None:
+def test_audio_becomes_a_part(audio: Audio, part: AudioPart) -> None:
     assert audio.part() == part
     assert Audio.from_json(loads(dumps(audio.to_json()))) == audio
 
 
-def test_sound_is_read_from_files_and_samples_and_never_fetched(tmp_path: Path) -> None:
+def test_audio_is_read_from_files_and_samples_and_never_fetched(tmp_path: Path) -> None:
     path = tmp_path / "a.MP3"
     path.write_bytes(b"?")
     assert Audio.from_path(path) == Audio(data="Pw==", audio_format="mp3")
@@ -161,12 +161,12 @@ FILES: list[tuple[str, Any, FilePart]] = [
 
 
 @pytest.mark.parametrize(("file", "part"), [case[1:] for case in FILES], ids=[name for name, *_ in FILES])
-def test_a_file_becomes_a_part(file: File, part: FilePart) -> None:
+def test_file_becomes_a_part(file: File, part: FilePart) -> None:
     assert file.part() == part
     assert File.from_json(loads(dumps(file.to_json()))) == file
 
 
-def test_a_file_is_read_on_request_and_needs_something(tmp_path: Path) -> None:
+def test_file_from_path_reads_a_file_and_file_needs_a_source(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"?")
     assert File.from_path(path).part() == FilePart("Pw==", None, None, "a.txt", "text/plain")
@@ -179,7 +179,7 @@ def test_a_file_is_read_on_request_and_needs_something(tmp_path: Path) -> None:
 
 
 class Report(BaseModel):
-    """A user's model with our types inside."""
+    """A user's model that contains field types."""
 
     title: str
     pictures: list[Image]
@@ -189,7 +189,7 @@ class Report(BaseModel):
     thought: Reasoning = Reasoning("")
 
 
-def test_types_work_inside_pydantic_models() -> None:
+def test_field_types_work_inside_pydantic_models() -> None:
     report = Report.model_validate(
         {
             "title": "t",
@@ -208,7 +208,7 @@ def test_types_work_inside_pydantic_models() -> None:
 
 
 @pytest.mark.parametrize("bad", ["/etc/passwd", {"url": "/etc/passwd"}, {"path": "x"}, 3, {}])
-def test_models_refuse_what_images_refuse(bad: Any) -> None:
+def test_pydantic_model_raises_for_invalid_images(bad: Any) -> None:
     with pytest.raises(ValidationError):
         Report(title="t", pictures=[bad])
 
@@ -246,19 +246,19 @@ CODES = [
 
 
 @pytest.mark.parametrize(("text", "code"), [case[1:] for case in CODES], ids=[name for name, *_ in CODES])
-def test_code_is_taken_out_of_fences(text: str, code: str) -> None:
+def test_code_is_read_from_fences(text: str, code: str) -> None:
     assert Code.read(text).code == code
     assert Code(text).code == text
 
 
 @given(st.one_of(st.text(), st.lists(st.sampled_from(["```", "````", "python", "x", "\n", " ", "`"])).map("".join)))
-def test_any_code_comes_back_from_what_is_written(text: str) -> None:
+def test_code_equals_its_decoded_json(text: str) -> None:
     assert Code.read(Code(text).to_json()) == Code(text)
     assert Code.read(Code(text).fenced()) == Code(text)
 
 
 @pytest.mark.parametrize("text", ["```" + "x" * 500_000 + "`", "```x\n" * 100_000, "````\n" + "```y `\n" * 100_000])
-def test_fences_that_never_close_are_read_in_one_pass(text: str) -> None:
+def test_unclosed_fences_are_read_in_one_pass(text: str) -> None:
     assert Code.read(text).code == text  # looking for each one's end would take minutes
 
 
@@ -268,7 +268,7 @@ class Java(Code):
     language = "java"
 
 
-def test_a_language_may_be_a_class() -> None:
+def test_code_language_may_be_a_class() -> None:
     value = Java.read("```python\nx\n```\n```java\ny\n```")
     assert (type(value), value.code, repr(value)) == (Java, "y", "Java('y')")
     assert type(pickle.loads(pickle.dumps(value))) is Java
@@ -276,7 +276,7 @@ def test_a_language_may_be_a_class() -> None:
     assert TypeAdapter(Java).validate_python("y") == value
 
 
-def test_code_knows_its_language() -> None:
+def test_code_has_its_language() -> None:
     java = Code["Java"]
     assert java is Code["java"]
     assert issubclass(java, Code)
@@ -290,7 +290,7 @@ def test_code_knows_its_language() -> None:
 # --- History ---
 
 
-def test_a_history_does_not_change() -> None:
+def test_history_is_immutable() -> None:
     turns = [{"question": "a", "answer": "b"}]
     history = History(messages=turns)
     turns[0]["answer"] = "changed"
@@ -303,18 +303,18 @@ def test_a_history_does_not_change() -> None:
     assert (history + History([Message.user("x")])).messages[1] == Message.user("x")
     with pytest.raises(TypeError, match=r"history = history\.append"):
         history.messages.append({})  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match="does not change"):
+    with pytest.raises(AttributeError, match="is immutable"):
         history.messages = ()
     with pytest.raises(TypeError):
         history.messages[0]["answer"] = "x"  # type: ignore[index]
 
 
-def test_a_turn_may_be_a_record() -> None:
+def test_turn_may_be_a_record() -> None:
     assert History([Example(question="a")]).messages[0] == {"question": "a"}
 
 
 @pytest.mark.parametrize("bad", ["text", {"messages": []}, [3], ["text"], [{1: 2}]])
-def test_what_a_history_is_not_made_of_is_refused(bad: Any) -> None:
+def test_history_raises_for_other_values(bad: Any) -> None:
     with pytest.raises(InputError):
         History(bad)
 
@@ -347,7 +347,7 @@ MESSAGES = st.sampled_from(
 
 
 @given(st.lists(FIELD_TURNS | MESSAGES, max_size=4))
-def test_a_history_comes_back_from_json_equal(turns: list[Any]) -> None:
+def test_history_equals_its_decoded_json(turns: list[Any]) -> None:
     history = History(turns)
     back = History.from_json(loads(dumps(history.to_json())))
     assert back == history
@@ -357,7 +357,7 @@ def test_a_history_comes_back_from_json_equal(turns: list[Any]) -> None:
     assert TypeAdapter(History).validate_python(history.to_json()) == history
 
 
-def test_a_users_data_is_never_read_as_ours() -> None:
+def test_users_data_is_never_read_as_a_field_type() -> None:
     for turn in ({"role": "user", "parts": []}, {"type": "message", "kinds": "x"}, {"x": {"url": "https://e.org"}}):
         assert History.from_json(History([turn]).to_json()) == History([turn])
 
@@ -370,10 +370,10 @@ def test_nested_pydantic_values_become_plain_json() -> None:
     assert history.to_json() == {"messages": [{"places": [{"on": "2026-01-02"}]}]}
 
 
-def test_a_history_is_read_from_dspys_json() -> None:
+def test_history_is_read_from_the_json_of_dspy() -> None:
     assert History.read({"messages": [{"question": "a"}]}) == History([{"question": "a"}])
 
 
-def test_histories_copy_and_pickle() -> None:
+def test_histories_are_copied_and_pickled() -> None:
     history = History([{"a": [1]}, Message.user("u")])
     assert copy.deepcopy(history) == pickle.loads(pickle.dumps(history)) == history

@@ -10,7 +10,7 @@ from typing import Any, assert_type
 
 from sigwire.core.example import Example, Prediction
 from sigwire.modules.predict import Predict
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature, make_signature
 from sigwire.signatures.types import Code, History, Image, Reasoning, Tool, ToolCalls
 

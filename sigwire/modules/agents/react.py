@@ -60,7 +60,8 @@ from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import Predict, attempts_of, default_adapter
 from sigwire.modules.program_stream import EventPath, event_path_of, is_streamed, set_submit_listener, set_turn
 from sigwire.settings import current
-from sigwire.signatures.fields import InputField, OutputField, SignatureSpec
+from sigwire.signatures.declarations import InputField, OutputField
+from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.parser import caller_scope
 from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signature
 from sigwire.signatures.types.history import History, Turn

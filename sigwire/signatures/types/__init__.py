@@ -1,10 +1,10 @@
-"""Types for fields: what a plain Python value cannot say.
+"""Types for fields with more meaning than a plain Python value.
 
-base      FieldType: how a class of ours stands inside pydantic models
+base      FieldType: lets pydantic validate and serialize a class
 media     Image, Audio, File: references or base64 data, never fetched
 text      Reasoning, Code: text with a meaning
-history   History: the turns before this one
-Tool, ToolCall, ToolCalls and ToolResult come from sigwire.core.tools.tool.
+history   History: the past turns of a conversation
+Tool, ToolCall, ToolCalls and ToolResult are imported from sigwire.core.tools.
 """
 
 from __future__ import annotations

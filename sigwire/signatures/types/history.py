@@ -1,8 +1,8 @@
-"""History: the turns before this one. Immutable, and JSON in and out without loss.
+"""History: the past turns of a conversation. Immutable, and lossless to and from JSON.
 
-A turn is either a mapping of a signature's field names to values (an adapter renders it like a demo), or a ``Message``
-of the canonical conversation (tool turns, replayed as they are). Which of the two a turn in JSON is, and which values
-are of sigwire's own types, is written *beside* the turns: what a user's data looks like never decides how it is read.
+A turn is a mapping of field names to values, which an adapter renders like a demo, or a ``Message``, which is sent
+unchanged (tool turns). In JSON, ``kinds`` records which turns are messages and which values are of sigwire's types, so that
+the shape of a user's data never decides how the data are decoded.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from typing import Any, NoReturn, Self, TypeAlias, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
-from sigwire.core.record import Record, to_plain
+from sigwire.core.narrow import is_items, is_mapping
+from sigwire.core.record import FieldValue, FieldValues, Record, to_plain
 from sigwire.core.tools.tool import ToolCalls
 from sigwire.errors import InputError
-from sigwire.signatures.types.base import FieldType, as_items, as_mapping
+from sigwire.signatures.types.base import FieldType
 from sigwire.signatures.types.media import Audio, File, Image
 from sigwire.signatures.types.text import Code, Reasoning
 
 __all__ = ["History", "Turn"]
 
 
-class Turn(Mapping[str, Any]):
-    """One exchange as field values; a mapping that cannot be changed.
+class Turn(Mapping[str, FieldValue]):
+    """The field values of one turn; an immutable mapping.
 
     >>> turn = Turn({"question": "2+2?", "answer": "4"})
     >>> turn["answer"], dict(turn)
@@ -31,14 +32,14 @@ class Turn(Mapping[str, Any]):
     """
 
     __slots__ = ("__weakref__", "_fields")
-    _fields: dict[str, Any]
+    _fields: dict[str, FieldValue]
 
-    def __init__(self, fields: Mapping[str, Any]) -> None:
-        if stray := _stray(fields):
+    def __init__(self, fields: FieldValues) -> None:
+        if stray := _first_non_string(fields):
             raise InputError(f"A turn maps field names to values; {stray!r} is not a field name.")
         object.__setattr__(self, "_fields", dict(fields))
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> FieldValue:
         return self._fields[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -47,10 +48,10 @@ class Turn(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._fields)
 
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
-        raise AttributeError("A turn does not change. Make a new one: Turn({**turn, 'field': value}).")
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("A turn is immutable. Make a new one: Turn({**turn, 'field': value}).")
 
-    def __reduce__(self) -> tuple[type[Turn], tuple[dict[str, Any]]]:
+    def __reduce__(self) -> tuple[type[Turn], tuple[dict[str, FieldValue]]]:
         return type(self), (self._fields,)
 
     def __repr__(self) -> str:
@@ -60,26 +61,26 @@ class Turn(Mapping[str, Any]):
 AnyTurn: TypeAlias = Turn | Message
 
 
-def _stray(names: Iterable[object]) -> object:
+def _first_non_string(names: Iterable[object]) -> object:
     return next((name for name in names if not isinstance(name, str)), None)
 
 
 class _Turns(tuple[AnyTurn, ...]):
-    """The turns of a history. A tuple that answers the habit of appending to it."""
+    """The turns of a history: a tuple whose ``append`` raises with advice."""
 
     __slots__ = ()
 
     def append(self, turn: object) -> NoReturn:
-        """Histories do not change; says how to get one turn more."""
-        raise TypeError("A History does not change. Write history = history.append({...}), which gives a new one.")
+        """Raise ``TypeError`` with the way to add a turn."""
+        raise TypeError("A History is immutable. Write history = history.append({...}), which returns a new one.")
 
     extend = insert = append
 
 
 class History(FieldType):
-    """The conversation so far: field mappings, or messages with tool calls and results.
+    """The past turns of a conversation: field mappings, or messages with tool calls and results.
 
-    ``messages`` is any iterable of turns. Every change gives a new history and leaves this one as it is.
+    ``messages`` is any iterable of turns. Every change returns a new history.
 
     >>> history = History([{"question": "2+2?", "answer": "4"}])
     >>> longer = history.append({"question": "And 3+3?", "answer": "6"})
@@ -90,7 +91,7 @@ class History(FieldType):
     __slots__ = ("__weakref__", "messages")
     messages: tuple[AnyTurn, ...]
 
-    def __init__(self, messages: Iterable[Mapping[str, Any] | Message] = ()) -> None:
+    def __init__(self, messages: Iterable[FieldValues | Message] = ()) -> None:
         if isinstance(messages, History):
             turns = messages.messages
         elif isinstance(messages, (str, bytes, Mapping)):
@@ -99,8 +100,8 @@ class History(FieldType):
             turns = _Turns(_turn(turn) for turn in messages)
         object.__setattr__(self, "messages", turns)
 
-    def append(self, *turns: Mapping[str, Any] | Message, **fields: Any) -> History:
-        """A longer history; one turn may be given as keywords.
+    def append(self, *turns: FieldValues | Message, **fields: object) -> History:
+        """Return a longer history. Keywords are the fields of one turn.
 
         >>> History().append(question="Hi", answer="Hello").messages[0]["answer"]
         'Hello'
@@ -108,13 +109,13 @@ class History(FieldType):
         added = (*turns, fields) if fields else turns
         return _from_turns((*self.messages, *map(_turn, added)))
 
-    def __add__(self, other: Iterable[Mapping[str, Any] | Message]) -> History:
+    def __add__(self, other: Iterable[FieldValues | Message]) -> History:
         return self.append(*other)
 
     def __getitem__(self, index: slice | object) -> History:
-        """Part of the history, as in ``history[-10:]``. Single turns are in ``messages``."""
+        """Return a part of the history, as in ``history[-10:]``. Single turns are in ``messages``."""
         if not isinstance(index, slice):
-            raise TypeError("history[a:b] gives a shorter History; a single turn is history.messages[i].")
+            raise TypeError("history[a:b] returns a shorter History; a single turn is history.messages[i].")
         return _from_turns(self.messages[index])
 
     def __iter__(self) -> Iterator[AnyTurn]:
@@ -127,10 +128,10 @@ class History(FieldType):
         return self.messages == other.messages if isinstance(other, History) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(len(self.messages))  # turns may hold values that have no hash
+        return hash(len(self.messages))  # turns may contain values without a hash
 
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
-        raise AttributeError("A History does not change. Write history = history.append({...}).")
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("A History is immutable. Write history = history.append({...}).")
 
     def __reduce__(self) -> tuple[type[History], tuple[list[AnyTurn]]]:
         return type(self), (list(self.messages),)
@@ -141,37 +142,38 @@ class History(FieldType):
     # --- JSON ---
 
     def to_json(self) -> JsonObject:
-        """Plain JSON. Values of sigwire's types come back as such; pydantic values come back as plain data.
+        """Return plain JSON. Values of sigwire's types are decoded to their class, pydantic values to plain data.
 
         >>> History([{"q": "a"}]).to_json()
         {'messages': [{'q': 'a'}]}
         """
-        data: JsonObject = {"messages": [_write(turn) for turn in self.messages]}
+        data: JsonObject = {"messages": [_encode(turn) for turn in self.messages]}
         if kinds := {str(at): kind for at, turn in enumerate(self.messages) if (kind := _kind(turn))}:
             data["kinds"] = cast("JsonObject", kinds)
         return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read what ``to_json`` wrote, or DSPy's ``{"messages": [...]}``."""
-        kinds = as_mapping(data.get("kinds")) or {}
-        return cls([_read(turn, kinds.get(str(at))) for at, turn in enumerate(data["messages"])])
+        """Decode the result of ``to_json``, or DSPy's ``{"messages": [...]}``."""
+        kinds = data.get("kinds")
+        kinds = kinds if is_mapping(kinds) else {}
+        return cls([_decode(turn, kinds.get(str(at))) for at, turn in enumerate(data["messages"])])
 
     @classmethod
-    def read(cls, value: Any) -> Self:
+    def read(cls, value: object) -> Self:
         if isinstance(value, cls):
             return value
-        if (data := as_mapping(value)) is not None and (turns := as_items(data.get("messages"))) is not None:
-            return cls.from_json(data) if "kinds" in data else cls(turns)
-        if (turns := as_items(value)) is not None:
-            return cls(turns)
+        if is_mapping(value) and is_items(turns := value.get("messages")):
+            return cls.from_json(value) if "kinds" in value else cls(turns)
+        if is_items(value):
+            return cls(value)
         raise InputError(f"A History is read from its JSON or from a list of turns, not {type(value).__name__}.")
 
     @classmethod
-    def json_schema(cls) -> dict[str, Any]:
+    def json_schema(cls) -> JsonObject:
         return {
             "type": "object",
-            "description": "The conversation so far.",
+            "description": "The past turns of the conversation.",
             "properties": {"messages": {"type": "array", "items": {"type": "object"}}, "kinds": {"type": "object"}},
             "required": ["messages"],
         }
@@ -183,49 +185,49 @@ def _from_turns(turns: Iterable[AnyTurn]) -> History:
     return history
 
 
-def _turn(turn: Any) -> AnyTurn:
+def _turn(turn: object) -> AnyTurn:
     if isinstance(turn, (Message, Turn)):
         return turn
-    if (fields := as_mapping(turn)) is not None:
-        return Turn(fields)
+    if is_mapping(turn):
+        return Turn(turn)
     if isinstance(turn, Record):
         return Turn(turn.__dict__)
     raise InputError(f"A turn is a mapping of field names to values, or a Message, not {type(turn).__name__}.")
 
 
-# Only values of these classes, directly in a turn, are restored to their class.
-_OWN: Mapping[str, Any] = {kind.__name__: kind for kind in (ToolCalls, Image, Audio, File, Code, Reasoning)}
+# Values of these classes, directly in a turn, are decoded to their class.
+_RESTORED: Mapping[str, Any] = {kind.__name__: kind for kind in (ToolCalls, Image, Audio, File, Code, Reasoning)}
 
 
-def _own_name(value: Any) -> str | None:
+def _class_name(value: object) -> str | None:
     if isinstance(value, Code) and type(value) is not Code:
         return f"Code.{value.language}"
     name = type(value).__name__
-    return name if _OWN.get(name) is type(value) else None
+    return name if _RESTORED.get(name) is type(value) else None
 
 
 def _kind(turn: AnyTurn) -> str | dict[str, str] | None:
-    """What the JSON of a turn does not say: that it is a message, or which values are of our own types."""
+    """Return the type information of a turn for ``kinds``: "message", or the classes of values by field."""
     if isinstance(turn, Message):
         return "message"
-    return {name: own for name, value in turn.items() if (own := _own_name(value))} or None
+    return {name: found for name, value in turn.items() if (found := _class_name(value))} or None
 
 
-def _write(turn: AnyTurn) -> JsonObject:
+def _encode(turn: AnyTurn) -> JsonObject:
     return turn.to_json() if isinstance(turn, Message) else {name: to_plain(value) for name, value in turn.items()}
 
 
-def _read(turn: Any, kind: Any) -> AnyTurn:
+def _decode(turn: Mapping[str, Any], kind: object) -> AnyTurn:
     if kind == "message":
         return Message.from_json(turn)
-    kinds = as_mapping(kind) or {}
+    kinds = kind if is_mapping(kind) else {}
     return Turn({name: _restore(value, kinds.get(name)) for name, value in turn.items()})
 
 
-def _restore(value: Any, kind: str | None) -> Any:
+def _restore(value: object, kind: str | None) -> object:
     name, _, language = (kind or "").partition(".")
-    own = _OWN.get(name)
-    if own is None:
+    restored = _RESTORED.get(name)
+    if restored is None:
         return value
-    own = own[language] if language else own
-    return own.from_json(value) if hasattr(own, "from_json") else own.read(value)
+    restored = restored[language] if language else restored
+    return restored.from_json(value) if hasattr(restored, "from_json") else restored.read(value)

@@ -1,8 +1,7 @@
 """Image, Audio, File: media as references or base64 data.
 
-Nothing here opens a file or a URL by itself: ``from_path`` reads a file because it was asked to, a URL goes to the
-provider as it is. What a string means is never guessed: a plain path is refused, with the name of the method that reads
-paths.
+Only ``from_path`` opens a file, and nothing opens a URL: URLs are sent to the provider. A string is never guessed to be a
+path; the error for a plain path has the name of the method that reads files.
 """
 
 from __future__ import annotations
@@ -17,9 +16,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from sigwire.core.json import JsonObject, Value
+from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
 from sigwire.errors import InputError
-from sigwire.signatures.types.base import FieldType, as_mapping
+from sigwire.signatures.types.base import FieldType
 
 __all__ = ["Audio", "File", "Image"]
 
@@ -31,8 +31,8 @@ _REMOTE = re.compile(r"(?:https?|gs|s3)://", re.IGNORECASE)
 class Image(Value, FieldType):
     """An image: an ``http(s)`` URL, a data URI, bytes, or a PIL image. ``url`` holds a URL or a data URI.
 
-    ``media_type`` is needed for bytes whose format does not show. ``detail`` is a hint some providers know ("low").
-    Raises ``InputError`` for anything else, a local path included: ``Image.from_path`` reads those.
+    ``media_type`` is required for bytes of an unknown format. ``detail`` is a hint for some providers ("low"). Raises
+    ``InputError`` for other sources. Local paths are read by ``Image.from_path``.
 
     >>> Image("https://example.com/cat.png").part()
     ImagePart(url='https://example.com/cat.png', data=None, media_type=None, detail=None, file_id=None)
@@ -45,7 +45,7 @@ class Image(Value, FieldType):
 
     def __init__(
         self,
-        source: Any = None,
+        source: object = None,
         /,
         *,
         url: str | None = None,
@@ -66,40 +66,39 @@ class Image(Value, FieldType):
 
     @classmethod
     def from_url(cls, url: str, *, detail: str | None = None) -> Self:
-        """An image by its address; the provider fetches it."""
+        """Return an image by its URL, which the provider fetches."""
         return cls(url=url, detail=detail)
 
     @property
     def media_type(self) -> str | None:
-        """The media type where the image carries its data."""
+        """The media type, if the image has data."""
         return _split(self.url)[0] if self.url.startswith("data:") else None
 
     @property
     def data(self) -> str | None:
-        """The base64 data, where the image carries it."""
+        """The base64 data, if the image has data."""
         return _split(self.url)[1] if self.url.startswith("data:") else None
 
     def part(self) -> ImagePart:
-        """The image as a part of a message."""
+        """Return the image as a part of a message."""
         if not self.url.startswith("data:"):
             return ImagePart(url=self.url, detail=self.detail)
         media_type, data = _split(self.url)
         return ImagePart(data=data, media_type=media_type, detail=self.detail)
 
-    def format(self) -> list[dict[str, Any]]:
-        """The image as OpenAI content parts, as DSPy's types give."""
+    def format(self) -> list[JsonObject]:
+        """Return the image as OpenAI content parts, as DSPy's types do."""
         detail = {"detail": self.detail} if self.detail else {}
         return [{"type": "image_url", "image_url": {"url": self.url, **detail}}]
 
     @classmethod
-    def read(cls, value: Any) -> Self:
+    def read(cls, value: object) -> Self:
         if isinstance(value, cls):
             return value
-        fields = as_mapping(value)
-        return cls(value) if fields is None else cls(**_keywords("Image", fields))
+        return cls(**_keywords("Image", value)) if is_mapping(value) else cls(value)
 
     @classmethod
-    def json_schema(cls) -> dict[str, Any]:
+    def json_schema(cls) -> JsonObject:
         return _object_schema("An image: an http(s) URL or a data URI.", ["url"], detail="string")
 
     def __repr__(self) -> str:
@@ -117,21 +116,21 @@ class Audio(Value, FieldType):
     data: str
     audio_format: str = "wav"
 
-    def __init__(self, source: Any = None, /, *, data: Any = None, audio_format: str | None = None) -> None:
+    def __init__(self, source: object = None, /, *, data: object = None, audio_format: str | None = None) -> None:
         given = _one_of("Audio", source, data)
-        text, found = _sound(given)
+        text, found = _audio_data(given)
         object.__setattr__(self, "data", text)
         object.__setattr__(self, "audio_format", audio_format or found or "wav")
 
     @classmethod
     def from_path(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a sound file; the format is its suffix."""
+        """Read a sound file. The format is the suffix of the name."""
         content, _ = _read_file(path)
         return cls(data=content, audio_format=os.path.splitext(path)[1].lstrip(".").lower() or None)
 
     @classmethod
     def from_url(cls, url: str) -> Self:
-        """Sound from a data URI. Providers take no sound by address, and nothing is downloaded here."""
+        """Return sound from a data URI. Other URLs raise: providers accept no URL of a sound, and nothing is downloaded."""
         if url.startswith("data:"):
             return cls(data=url)
         raise InputError(
@@ -140,7 +139,7 @@ class Audio(Value, FieldType):
 
     @classmethod
     def from_array(cls, samples: Iterable[float], sampling_rate: int) -> Self:
-        """One channel of samples between -1 and 1, as a 16-bit WAV.
+        """Return one channel of samples between -1 and 1 as a 16-bit WAV.
 
         >>> Audio.from_array([0.0, 0.5], 8000).audio_format
         'wav'
@@ -158,22 +157,21 @@ class Audio(Value, FieldType):
         return cls(data=buffer.getvalue(), audio_format="wav")
 
     def part(self) -> AudioPart:
-        """The sound as a part of a message."""
+        """Return the sound as a part of a message."""
         return AudioPart(self.data, self.audio_format)
 
-    def format(self) -> list[dict[str, Any]]:
-        """The sound as OpenAI content parts."""
+    def format(self) -> list[JsonObject]:
+        """Return the sound as OpenAI content parts."""
         return [{"type": "input_audio", "input_audio": {"data": self.data, "format": self.audio_format}}]
 
     @classmethod
-    def read(cls, value: Any) -> Self:
+    def read(cls, value: object) -> Self:
         if isinstance(value, cls):
             return value
-        fields = as_mapping(value)
-        return cls(value) if fields is None else cls(**_keywords("Audio", fields))
+        return cls(**_keywords("Audio", value)) if is_mapping(value) else cls(value)
 
     @classmethod
-    def json_schema(cls) -> dict[str, Any]:
+    def json_schema(cls) -> JsonObject:
         return _object_schema("Sound as base64 data.", ["data"], audio_format="string")
 
     def __repr__(self) -> str:
@@ -182,10 +180,10 @@ class Audio(Value, FieldType):
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class File(Value, FieldType):
-    """A document: its data, its address, or the id of a file that the provider already has.
+    """A document: its data, its URL, or the id of a file at the provider.
 
     ``file_data`` is a data URI, base64 text with ``media_type``, or bytes. At least one of data, id, url and name is
-    needed.
+    required.
 
     >>> File(file_id="file-1", filename="a.pdf").part().file_id
     'file-1'
@@ -210,7 +208,7 @@ class File(Value, FieldType):
                 "A File needs file_data, file_id, url or filename; to read one from disk use File.from_path."
             )
         if url is not None and not _REMOTE.match(url):
-            raise InputError(f"{_shorten(url)!r} is not the address of a file. Use File.from_path for a local file.")
+            raise InputError(f"{_shorten(url)!r} is not a URL. Use File.from_path for a local file.")
         if isinstance(file_data, bytes) or (file_data is not None and not file_data.startswith("data:")):
             file_data = _data_uri(file_data, media_type or _guess(filename) or "application/octet-stream")
         for name, value in (("file_data", file_data), ("file_id", file_id), ("filename", filename), ("url", url)):
@@ -218,40 +216,40 @@ class File(Value, FieldType):
 
     @classmethod
     def from_path(cls, path: str | os.PathLike[str], *, filename: str | None = None) -> Self:
-        """Read a file; its name goes along."""
+        """Read a file. The file name is sent with the data."""
         content, media_type = _read_file(path)
         return cls(file_data=content, filename=filename or os.path.basename(path), media_type=media_type)
 
     @classmethod
     def from_bytes(cls, content: bytes, *, filename: str | None = None, media_type: str | None = None) -> Self:
-        """A file that is in memory."""
+        """Return a file made of bytes."""
         return cls(file_data=content, filename=filename, media_type=media_type)
 
     @classmethod
     def from_file_id(cls, file_id: str, *, filename: str | None = None) -> Self:
-        """A file that was uploaded to the provider before."""
+        """Return a file that was uploaded to the provider before."""
         return cls(file_id=file_id, filename=filename)
 
     @classmethod
     def from_url(cls, url: str, *, filename: str | None = None) -> Self:
-        """A file by its address; the provider fetches it."""
+        """Return a file by its URL, which the provider fetches."""
         return cls(url=url, filename=filename)
 
     def part(self) -> FilePart:
-        """The file as a part of a message."""
+        """Return the file as a part of a message."""
         media_type, data = _split(self.file_data) if self.file_data else (_guess(self.filename), None)
         return FilePart(data, self.url, self.file_id, self.filename, media_type)
 
-    def format(self) -> list[dict[str, Any]]:
-        """The file as OpenAI content parts."""
+    def format(self) -> list[JsonObject]:
+        """Return the file as OpenAI content parts."""
         return [{"type": "file", "file": {key: value for key, value in self.to_json().items() if key != "url"}}]
 
     @classmethod
-    def read(cls, value: Any) -> Self:
+    def read(cls, value: object) -> Self:
         if isinstance(value, cls):
             return value
-        if (fields := as_mapping(value)) is not None:
-            return cls(**_keywords("File", fields))
+        if is_mapping(value):
+            return cls(**_keywords("File", value))
         if isinstance(value, bytes) or (isinstance(value, str) and value.startswith("data:")):
             return cls(file_data=value)
         if isinstance(value, str):
@@ -259,7 +257,7 @@ class File(Value, FieldType):
         raise InputError(f"A File is made of bytes, a data URI or a URL, not {type(value).__name__}.")
 
     @classmethod
-    def json_schema(cls) -> dict[str, Any]:
+    def json_schema(cls) -> JsonObject:
         return _object_schema("A document.", [], file_data="string", file_id="string", filename="string", url="string")
 
     def __repr__(self) -> str:
@@ -267,10 +265,10 @@ class File(Value, FieldType):
         return f"File({facts})"
 
 
-# --- reading what was given -----------------------------------------------------------------------
+# --- sources -----------------------------------------------------------------------
 
 
-def _one_of(kind: str, *sources: Any) -> Any:
+def _one_of(kind: str, *sources: object) -> object:
     given = [source for source in sources if source is not None]
     if len(given) != 1:
         raise InputError(f"{kind} is made of exactly one source, got {len(given)}.")
@@ -290,11 +288,11 @@ def _keywords(kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
     return dict(value)
 
 
-def _image_url(source: Any, media_type: str | None) -> str:
+def _image_url(source: object, media_type: str | None) -> str:
     if isinstance(source, Image):
         return source.url
     if isinstance(source, str):
-        return _address(source)
+        return _checked_url(source)
     if isinstance(source, (bytes, bytearray)):
         return _data_uri(bytes(source), media_type or _known_image(bytes(source)))
     if callable(getattr(source, "save", None)) and hasattr(source, "mode"):
@@ -302,14 +300,14 @@ def _image_url(source: Any, media_type: str | None) -> str:
     raise InputError(f"An Image is made of a URL, a data URI, bytes or a PIL image, not {type(source).__name__}.")
 
 
-def _address(text: str) -> str:
+def _checked_url(text: str) -> str:
     if text.startswith("data:"):
         _split(text)
         return text
     if _REMOTE.match(text):
         return text
     raise InputError(
-        f"{_shorten(text)!r} is neither a URL nor a data URI. A local file is read by Image.from_path(...); "
+        f"{_shorten(text)!r} is not a URL and not a data URI. A local file is read by Image.from_path(...); "
         "base64 text is given as Image(data=..., media_type=...)."
     )
 
@@ -341,11 +339,11 @@ def _sniff(content: bytes) -> str | None:
 def _known_image(content: bytes) -> str:
     if media_type := _sniff(content):
         return media_type
-    raise InputError("The format of these bytes does not show. Say it: Image(data, media_type='image/...').")
+    raise InputError("unknown image format of bytes. Pass it: Image(data, media_type='image/...').")
 
 
-def _sound(source: Any) -> tuple[str, str | None]:
-    """Base64 data, and the format where the source says it."""
+def _audio_data(source: object) -> tuple[str, str | None]:
+    """Return base64 data, and the format if the source has it."""
     if isinstance(source, Audio):
         return source.data, source.audio_format
     if isinstance(source, (bytes, bytearray)):
@@ -366,19 +364,18 @@ def _data_uri(content: str | bytes, media_type: str) -> str:
 def _checked_base64(text: str) -> str:
     try:
         base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as fault:
+    except (binascii.Error, ValueError) as error:
         raise InputError(
-            f"{_shorten(text)!r} is not base64 data ({fault}). "
-            "Files are read by from_path(...), bytes are given as bytes."
+            f"{_shorten(text)!r} is not base64 data ({error}). Read files with from_path(...), and pass bytes as bytes."
         ) from None
     return text
 
 
 def _split(uri: str) -> tuple[str, str]:
-    """Media type and base64 data of a data URI."""
+    """Return media type and base64 data of a data URI."""
     match = _DATA_URI.fullmatch(uri)
     if match is None or ";base64" not in match["parameters"].lower():
-        raise InputError(f"{_shorten(uri)!r} is not a base64 data URI; it looks like data:image/png;base64,iVBORw...")
+        raise InputError(f"{_shorten(uri)!r} is not a base64 data URI such as data:image/png;base64,iVBORw...")
     return match["type"] or "application/octet-stream", match["data"]
 
 

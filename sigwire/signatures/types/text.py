@@ -1,8 +1,7 @@
-"""Reasoning and Code: text with a meaning.
+"""Reasoning and Code: text with a meaning, read from the text of a model.
 
-Both are read from what a model writes. Code comes in fences more often than not, so ``Code.read`` unwraps them, and
-``Code.to_json`` wraps the rare code that would itself be taken for fenced: reading what was written gives it back
-exactly.
+Models usually write code in fences, so ``Code.read`` removes fences. ``Code.to_json`` adds a fence to code that contains
+fences, so that reading its result gives equal code.
 """
 
 from __future__ import annotations
@@ -12,15 +11,17 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from sigwire.signatures.types.base import FieldType, as_mapping
+from sigwire.core.json import JsonObject
+from sigwire.core.narrow import is_mapping
+from sigwire.signatures.types.base import FieldType
 
 __all__ = ["Code", "Reasoning"]
 
 
 class Reasoning(str, FieldType):
-    """What the model thinks before it answers. A ``str`` in every respect, with its own role in a signature.
+    """The reasoning of a model before its answer: a ``str`` with its own role in a signature.
 
     >>> thought = Reasoning("2 + 2 is 4")
     >>> thought.content, "4" in thought, thought + "."
@@ -38,15 +39,15 @@ class Reasoning(str, FieldType):
         return str.__str__(self)
 
     @classmethod
-    def read(cls, value: Any) -> Self:
+    def read(cls, value: object) -> Self:
         if isinstance(value, str):
             return value if isinstance(value, cls) else cls(value)
-        if (fields := as_mapping(value)) and isinstance(fields.get("content"), str):
-            return cls(fields["content"])
+        if is_mapping(value) and isinstance(value.get("content"), str):
+            return cls(value["content"])
         raise ValueError(f"Reasoning is text, not {type(value).__name__}.")
 
     @classmethod
-    def json_schema(cls) -> dict[str, Any]:
+    def json_schema(cls) -> JsonObject:
         return {"type": "string"}
 
     def to_json(self) -> str:
@@ -55,10 +56,10 @@ class Reasoning(str, FieldType):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Code(FieldType):
-    """Source text. ``Code["java"]`` is the same for another language; ``language`` is a class attribute.
+    """Source text. ``Code["java"]`` is the type of another language; ``language`` is a class attribute.
 
-    mypy takes a text in brackets for a type's name; a subclass suits every checker: ``class Java(Code): language = "java"``.
-    ``Code(text)`` keeps the text as it is; ``Code.read`` (what a model wrote) takes it out of markdown fences.
+    mypy parses a string in brackets as a type; a subclass works with every checker: ``class Java(Code): language = "java"``.
+    ``Code(text)`` keeps the text unchanged; ``Code.read`` (for text of a model) removes markdown fences.
 
     >>> Code("print(1)").code, Code["java"].language, Code["java"] is Code["java"]
     ('print(1)', 'java', True)
@@ -73,25 +74,25 @@ class Code(FieldType):
         return _code_in(str(language).lower())
 
     @classmethod
-    def read(cls, value: Any) -> Self:
+    def read(cls, value: object) -> Self:
         if isinstance(value, Code):
             return value if isinstance(value, cls) else cls(value.code)
-        if (fields := as_mapping(value)) and isinstance(fields.get("code"), str):
-            return cls(fields["code"])
+        if is_mapping(value) and isinstance(value.get("code"), str):
+            return cls(value["code"])
         if isinstance(value, str):
             return cls(_unfence(value, cls.language))
         raise ValueError(f"Code is text, or an object with a text 'code', not {type(value).__name__}.")
 
     @classmethod
-    def json_schema(cls) -> dict[str, Any]:
+    def json_schema(cls) -> JsonObject:
         return {"type": "string", "description": f"{cls.language} source code"}
 
     def to_json(self) -> str:
-        """The text for a model or a file; in a fence only where it would be misread without one."""
+        """Return the text for a model or a file; in a fence only if it contains fences."""
         return self.code if _unfence(self.code, self.language) == self.code else self.fenced()
 
     def fenced(self) -> str:
-        """The code in a markdown fence that is longer than any inside.
+        """Return the code in a markdown fence that is longer than every fence inside.
 
         >>> print(Code("print(1)").fenced())
         ```python
@@ -102,11 +103,11 @@ class Code(FieldType):
         fence = "`" * (longest + 1)
         return f"{fence}{self.language}\n{self.code}\n{fence}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         kind = type(self)
         if kind is not _code_in(self.language):
             return kind, (self.code,)
-        return _code, (self.language, self.code)  # classes of other languages are not found by name
+        return _code, (self.language, self.code)  # pickle cannot find classes of other languages by name
 
     def __str__(self) -> str:
         return self.code
@@ -132,7 +133,7 @@ _OPENING = re.compile(r"(?P<fence>`{3,})(?P<info>[^`]*)")
 
 
 def _unfence(text: str, language: str) -> str:
-    """The fenced blocks in the wanted language, else all of them; a text without fences as it is."""
+    """Return the fenced blocks of the language, else all blocks; a text without fences unchanged."""
     if "```" not in text:
         return text
     blocks = list(_blocks(text.split("\n")))
@@ -143,7 +144,7 @@ def _unfence(text: str, language: str) -> str:
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Tag and body of each block. A fence that is never closed is text; which ones are is found out once for all."""
+    """Yield tag and body of each block. An unclosed fence is text; closing fences are searched once, in linear time."""
     closings: dict[str, list[int]] = {}
     for at, line in enumerate(lines):
         if line.startswith("```") and not (fence := line.rstrip(" \t\r")).strip("`"):

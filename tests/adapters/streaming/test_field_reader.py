@@ -18,7 +18,7 @@ from sigwire.core import events as ev
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Usage
 from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types.text import Code, Reasoning
 from tests.adapters.streaming.emitting import read, tell

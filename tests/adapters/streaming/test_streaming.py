@@ -15,7 +15,7 @@ from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.tools.tool import Tool, ToolCalls
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from tests.adapters.streaming.emitting import Told, cuts, pieces_of, read_whole, tell
 

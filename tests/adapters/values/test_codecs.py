@@ -23,7 +23,7 @@ from sigwire.adapters.values.edges import EDGES
 from sigwire.core.parts import AudioPart, ImagePart
 from sigwire.core.tools.tool import ToolCall, ToolCalls
 from sigwire.errors import FieldDefinitionError, InputError
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types import Audio, Code, Image, Reasoning
 

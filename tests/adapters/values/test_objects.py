@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from sigwire.adapters.values.codecs import FieldCodec
 from sigwire.adapters.values.objects import ObjectCodec
 from sigwire.core.json import dumps
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from tests.strategies import texts
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, HttpUrl
 from benchmarks.type_tokens import Types, estimated_tokens, table
 from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.values.type_text import TypeStyle, field_type_text
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types import Code, Image, Reasoning
 

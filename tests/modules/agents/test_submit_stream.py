@@ -32,7 +32,7 @@ from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.module import Module
 from sigwire.settings import context
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.testing import FakeProvider, Streamed
 

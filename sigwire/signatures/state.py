@@ -1,0 +1,78 @@
+"""The state of a signature, as JSON: the texts that optimizers change. Types and constraints stay in the code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sigwire.errors import StateError
+from sigwire.signatures.declarations import extra_of
+from sigwire.signatures.fields import FieldSpec, SignatureSpec, list_names, recompile, replace_fields
+
+if TYPE_CHECKING:
+    from sigwire.core.json import JsonObject, JsonValue
+
+__all__ = ["dump_texts", "load_texts"]
+
+
+def dump_texts(spec: SignatureSpec) -> JsonObject:
+    """Return the instructions, and name, prefix and description of each field."""
+    fields: list[JsonValue] = [
+        {"name": each.name, "prefix": each.prefix, "description": _description(each)} for each in spec.fields
+    ]
+    return {"instructions": spec.instructions, "fields": fields}
+
+
+def load_texts(spec: SignatureSpec, state: Mapping[str, object]) -> SignatureSpec:
+    """Return the spec with the texts of ``dump_texts``. Raises ``StateError`` if the texts do not fit the fields."""
+    saved = _match_by_name(spec, _field_texts(spec, state.get("fields", [])))
+    fields = [_load_field(each, saved[each.name]) if each.name in saved else each for each in spec.fields]
+    instructions = state.get("instructions", spec.instructions)
+    if not isinstance(instructions, str):
+        raise _invalid_state(spec, f"instructions are {type(instructions).__name__}")
+    return replace(replace_fields(spec, fields), instructions=instructions, instructions_given=True)
+
+
+def _description(spec: FieldSpec) -> str:
+    return str(extra_of(spec.info)["desc"])
+
+
+def _field_texts(spec: SignatureSpec, saved: Any) -> list[Mapping[str, Any]]:
+    """Return the saved fields after a check: a file may contain anything."""
+    fields: list[Any] = saved if issubclass(type(saved), list) else [saved]
+    for field in fields:
+        if not issubclass(type(field), Mapping):
+            raise _invalid_state(spec, f"fields hold {type(field).__name__}")
+        if odd := [value for value in field.values() if not isinstance(value, str)]:
+            raise _invalid_state(spec, f"field texts hold {type(odd[0]).__name__}")
+    return fields
+
+
+def _invalid_state(spec: SignatureSpec, found: str) -> StateError:
+    return StateError(
+        f"The saved signature's {found} (loading {spec.name}); instructions must be a text and fields a list of objects "
+        "with texts. Save it again with dump_state()."
+    )
+
+
+def _match_by_name(spec: SignatureSpec, saved: list[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    if not all("name" in field for field in saved):
+        raise StateError(
+            f"The saved signature has fields without names (loading {spec.name}), as files of DSPy have. Load it into a "
+            "program of sigwire.dspy."
+        )
+    found = {str(field["name"]): field for field in saved}
+    if unknown := [name for name in found if name not in spec.by_name]:
+        raise StateError(
+            f"The saved signature has a field {unknown[0]!r}, and {spec.name} has {list_names(spec.fields)}. "
+            "Load it into the program that saved it."
+        )
+    return found
+
+
+def _load_field(spec: FieldSpec, saved: Mapping[str, Any]) -> FieldSpec:
+    texts = {"desc": saved.get("description", _description(spec)), "prefix": saved.get("prefix", spec.prefix)}
+    if texts == {"desc": _description(spec), "prefix": spec.prefix}:
+        return spec
+    return recompile(spec, spec.info.annotation, texts)
