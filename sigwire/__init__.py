@@ -228,7 +228,7 @@ _HOMES = {
     "sigwire.observe.callbacks": "BaseCallback",
     "sigwire.observe.usage": "track_usage",
     "sigwire.settings": "configure context settings",
-    "sigwire.signatures.fields": "InputField OutputField",
+    "sigwire.signatures.declarations": "InputField OutputField",
     "sigwire.signatures.signature": "Signature ensure_signature make_signature",
     "sigwire.signatures.types.history": "History",
     "sigwire.signatures.types.media": "Audio File Image",

@@ -1,46 +1,45 @@
-"""Everything sigwire raises on purpose, split by who can fix it.
+"""All errors that sigwire defines, grouped by the side that can fix them: caller, provider, model.
 
     SigwireError
     ├── CallerError                   the program that calls sigwire
     │   ├── ConfigurationError          settings, model strings, missing extras
-    │   │   └── LMNotConfigured           no language model was given anywhere
-    │   ├── SignatureError              a signature cannot mean what it says
+    │   │   └── LMNotConfigured           no language model was given
+    │   ├── SignatureError              text, types or roles contradict each other
     │   │   └── FieldDefinitionError        an attribute of a signature class is not a usable field
     │   ├── InputError                  a call's inputs do not fit its signature
     │   ├── ToolDefinitionError         a tool cannot be offered as it is defined
-    │   ├── EventLoopError              an event loop would be waited for that cannot go on
-    │   ├── UnsupportedFeature          the model or provider has no place for what was asked
-    │   │   └── UnsupportedOption         a wire's table does not know an option
+    │   ├── EventLoopError              a wait for an event loop that cannot go on
+    │   ├── UnsupportedFeature          the model or provider lacks the feature
+    │   │   └── UnsupportedOption         the wire has no such option
     │   └── StateError                  a saved program does not fit the program that loads it
-    │       └── MissingState              it has nothing for some of the program's parts
-    ├── LMError                       the provider, or the way to it
-    │   ├── LMTransportError            no usable answer arrived: refused, reset, cut off
-    │   ├── LMTimeoutError              nothing arrived in time
-    │   ├── LMAuthenticationError       the key is missing, wrong or not allowed this
+    │       └── MissingState              parts of the program are missing in it
+    ├── LMError                       the provider, or the connection to it
+    │   ├── LMTransportError            no usable reply: connection refused, reset, truncated
+    │   ├── LMTimeoutError              timed out
+    │   ├── LMAuthenticationError       the key is missing, wrong or lacks permission
     │   ├── LMBillingError              quota or money is used up
-    │   ├── LMRateLimitError            too many requests, worth trying later
+    │   ├── LMRateLimitError            too many requests; retry later
     │   ├── LMInvalidRequestError       the provider refuses the request as it is
     │   │   ├── ContextWindowExceededError  the request is longer than the model reads
     │   │   ├── LMContentFilteredError      the provider's filter refuses the request
     │   │   └── LMUnsupportedModelError     the provider does not serve this model
     │   ├── LMServerError               the provider failed or is overloaded
-    │   └── LMUnexpectedError           an answer that fits nothing known
+    │   └── LMUnexpectedError           a reply of an unknown form
     ├── ModelError                    the model answered, and the answer cannot be used
-    │   ├── AdapterParseError           the text does not give the declared fields
-    │   ├── OutputTruncated             cut off by the token limit
-    │   ├── EmptyResponse               neither text nor tool calls
+    │   ├── AdapterParseError           the text lacks declared fields
+    │   ├── OutputTruncated             truncated by the token limit
+    │   ├── EmptyResponse               no text and no tool calls
     │   ├── ContentFiltered             stopped by the provider's filter
-    │   ├── MalformedToolCall           a tool call that not even the provider could read
+    │   ├── MalformedToolCall           a tool call that the provider could not parse
     │   ├── Refused                     the model declined
     │   └── ValueReadError              a text or JSON value does not fit the declared type
-    │       └── JsonReadError             a text is not JSON, and no repair makes it so
+    │       └── JsonReadError             a text is not JSON and cannot be repaired
     ├── AgentStopped                  a tool loop ended without its declared outputs
     └── ToolSignal                    raised *by* a tool, for the model to read
-        ├── RetryTool                   wrong arguments or a passing fault: try again
-        └── ToolFailed                  this will not work: do something else
+        ├── RetryTool                   wrong arguments or a transient error: call again
+        └── ToolFailed                  the call cannot succeed: do something else
 
-A message says what happened, where, and what to do next; the attributes carry the same facts for code.
-Errors never hold a key or a header.
+A message has three parts: what happened, where, what to do next; attributes have the same facts. No error has a key or header.
 """
 
 from __future__ import annotations
@@ -91,18 +90,18 @@ __all__ = [
 
 
 class SigwireError(Exception):
-    """Base of everything sigwire raises on purpose.
+    """Base of all errors that sigwire defines.
 
     >>> issubclass(SignatureError, SigwireError)
     True
     """
 
 
-# --- the caller can fix it ---------------------------------------------------------------------
+# --- caller ---------------------------------------------------------------------
 
 
 class CallerError(SigwireError):
-    """The calling program asked for something that cannot be done as asked."""
+    """The calling program made an invalid request."""
 
 
 class ConfigurationError(CallerError, ValueError):
@@ -124,7 +123,7 @@ class SignatureError(CallerError, ValueError):
 
 
 class FieldDefinitionError(SignatureError, TypeError):
-    """An attribute of a signature class is not a usable field."""
+    """An attribute of a signature class is not a valid field."""
 
 
 class InputError(CallerError, ValueError):
@@ -132,21 +131,21 @@ class InputError(CallerError, ValueError):
 
 
 class ToolDefinitionError(CallerError, ValueError):
-    """A tool cannot be offered: its name, schema or function does not allow it."""
+    """A tool cannot be offered because of its name, schema or function."""
 
 
 class EventLoopError(CallerError, RuntimeError):
-    """Something would be waited for that cannot happen: its event loop is held by who waits, is closed, or stands still."""
+    """A wait would never end: the event loop is blocked by the waiting code, closed, or stopped."""
 
 
 class UnsupportedFeature(CallerError, ValueError):
-    """The model or its provider has no place for what was asked."""
+    """The model or its provider does not support a feature of the request."""
 
 
 class UnsupportedOption(UnsupportedFeature):
-    """The provider's wire has no place for an option.
+    """The provider's wire does not support an option.
 
-    Attributes: ``provider``, ``option``, ``known`` (the options it has).
+    Attributes: ``provider``, ``option``, ``known`` (the supported options).
     """
 
     def __init__(self, *, provider: str, option: str, known: list[str]) -> None:
@@ -162,21 +161,20 @@ class StateError(CallerError, ValueError):
 
 
 class MissingState(StateError, KeyError):
-    """A saved program has nothing for some parts of the program that loads it; nothing was changed."""
+    """A saved program lacks some parts of the program that loads it; nothing was changed."""
 
     __str__ = Exception.__str__  # KeyError would show the message as a quoted key
 
 
-# --- the provider, or the way to it ------------------------------------------------------------
+# --- provider ------------------------------------------------------------
 
 
 class LMError(SigwireError):
-    """The provider could not answer. Class attribute ``retryable`` says whether trying again can help.
+    """The provider could not answer. Class attribute ``retryable``: whether a retry can help.
 
-    Attributes: ``message``, ``code`` (sigwire's short word for the class), ``model``, ``provider``,
+    Attributes: ``message``, ``code`` (short name of the class), ``model``, ``provider``,
     ``provider_code``, ``status`` (HTTP), ``request_id``, ``retry_after`` (seconds); each ``None`` when unknown.
-    ``attempts`` are the requests that were made for the call, all of them failed; ``partial`` is the answer as far as
-    it had come (a ``Response``) where a stream failed.
+    ``attempts`` are the failed exchanges of the call; ``partial`` is the partial ``Response`` of a failed stream.
 
     >>> error = LMRateLimitError("slow down", provider="openai", retry_after=2.0)
     >>> error.retryable, error.code, error.retry_after
@@ -222,7 +220,7 @@ class LMError(SigwireError):
 
 
 class LMTransportError(LMError):
-    """No usable answer arrived: the connection was refused, reset or cut off."""
+    """No usable reply arrived: the connection was refused, reset or closed."""
 
     code, retryable = "connection", True
 
@@ -234,7 +232,7 @@ class LMTimeoutError(LMError):
 
 
 class LMAuthenticationError(LMError):
-    """The provider does not accept the key, or the key may not do this."""
+    """The provider does not accept the key, or the key lacks permission."""
 
     code = "auth"
 
@@ -246,7 +244,7 @@ class LMBillingError(LMError):
 
 
 class LMRateLimitError(LMError):
-    """Too many requests for this key; wait and try again."""
+    """Too many requests for this key; wait and retry."""
 
     code, retryable = "rate_limit", True
 
@@ -282,13 +280,13 @@ class LMServerError(LMError):
 
 
 class LMUnexpectedError(LMError):
-    """The provider's answer fits nothing known."""
+    """The provider's reply has an unknown form."""
 
     code = "unexpected"
 
 
 def is_retryable_lm_error(error: BaseException) -> bool:
-    """Whether sending the same request again can help.
+    """Return True if a retry of the request can help.
 
     >>> is_retryable_lm_error(LMServerError("overloaded")), is_retryable_lm_error(ValueError("no"))
     (True, False)
@@ -296,14 +294,14 @@ def is_retryable_lm_error(error: BaseException) -> bool:
     return isinstance(error, LMError) and error.retryable
 
 
-# --- the model answered, and the answer cannot be used -------------------------------------------
+# --- model -------------------------------------------
 
 
 class ModelError(SigwireError):
-    """The model's answer cannot be used. Nothing of it is lost.
+    """The answer of the model cannot be used. The error has the whole answer.
 
-    Attributes: ``choice`` (the normalized choice, with its raw data), ``text`` (what the model wrote),
-    ``finish_reason``, ``attempts`` (every request made for this call, failed ones included).
+    Attributes: ``choice`` (the canonical choice with its raw data), ``text`` of the model, ``finish_reason``, ``attempts``
+    (every exchange of the call, failed ones included).
     """
 
     def __init__(self, message: str, *, choice: Any = None, attempts: tuple[Any, ...] = ()) -> None:
@@ -314,20 +312,20 @@ class ModelError(SigwireError):
 
     @property
     def text(self) -> str:
-        """What the model wrote, as it came."""
+        """The unchanged text of the model."""
         return self.choice.text if self.choice is not None else ""
 
     @property
     def finish_reason(self) -> str | None:
-        """Why the model stopped, in sigwire's words."""
+        """The canonical finish reason."""
         return self.choice.finish_reason if self.choice is not None else None
 
 
 class AdapterParseError(ModelError, ValueError):
-    """The answer's text does not give the declared output fields.
+    """The text of the answer lacks declared output fields, or has invalid values for them.
 
-    Beside ModelError's attributes: ``adapter_name``, ``signature``, ``lm_response`` (the text),
-    ``parsed_result`` (fields that were read well) and ``problems`` (field name -> what is wrong with it).
+    Further attributes: ``adapter_name``, ``signature``, ``lm_response`` (the text), ``parsed_result`` (the valid fields) and
+    ``problems`` by field name.
     """
 
     def __init__(
@@ -354,22 +352,22 @@ class AdapterParseError(ModelError, ValueError):
         problems = "; ".join(f"{name}: {problem}" for name, problem in self.problems.items()) or "unreadable answer"
         excerpt = self.lm_response if len(self.lm_response) <= 400 else self.lm_response[:400] + " [...]"
         return (
-            f"{self.adapter_name} could not read the model's answer. {problems}. Fields read: {found}. "
+            f"{self.adapter_name} could not parse the model's answer. {problems}. Parsed fields: {found}. "
             f"The whole text is in error.lm_response; max_repairs=1 lets the model correct itself.\nAnswer: {excerpt}"
         )
 
     @property
     def text(self) -> str:
-        """What the model wrote, as it came."""
+        """The unchanged text of the model."""
         return self.lm_response
 
 
 class OutputTruncated(ModelError):
-    """The answer was cut off by the token limit; raise ``max_tokens`` or ask for less."""
+    """The answer was truncated by the token limit; raise ``max_tokens`` or request less."""
 
 
 class EmptyResponse(ModelError):
-    """The model returned neither text nor tool calls."""
+    """The model returned no text and no tool calls."""
 
 
 class ContentFiltered(ModelError):
@@ -377,22 +375,22 @@ class ContentFiltered(ModelError):
 
 
 class MalformedToolCall(ModelError):
-    """The model tried to call a tool and the provider could not read the call; nothing of it arrived."""
+    """The provider could not parse a tool call of the model and sent none of it."""
 
 
 class Refused(ModelError):
-    """The model declined to answer; ``choice.refusal`` has its words."""
+    """The model declined to answer; ``choice.refusal`` is its text."""
 
 
 class ValueReadError(ModelError, ValueError):
-    """A text or JSON value does not fit the declared type; the message is written for the model to read."""
+    """A text or JSON value does not fit the declared type. The message is for the model."""
 
 
 class JsonReadError(ValueReadError):
-    """A text is not JSON, and no repair makes it so.
+    """A text is not JSON and cannot be repaired.
 
     Attributes: ``code`` (``"not_json"``, ``"malformed"``, ``"truncated"``, ``"too_deep"``, ``"number"`` or ``"ambiguous"``)
-    and ``position`` (the character where reading stopped).
+    and ``position`` (the character where parsing stopped).
     """
 
     def __init__(self, message: str, *, code: str, position: int = 0) -> None:
@@ -404,7 +402,7 @@ class JsonReadError(ValueReadError):
 class AgentStopped(SigwireError):
     """A tool loop ended without its declared outputs.
 
-    Attributes: ``reason`` (a termination reason), ``steps`` (what was done), ``history`` (to go on from).
+    Attributes: ``reason`` (a termination reason), ``steps`` (the finished steps), ``history`` (to continue from).
     """
 
     def __init__(self, message: str, *, reason: str, steps: tuple[Any, ...] = (), history: Any = None) -> None:
@@ -414,15 +412,15 @@ class AgentStopped(SigwireError):
         super().__init__(message)
 
 
-# --- raised by tools ---------------------------------------------------------------------------
+# --- tools ---------------------------------------------------------------------------
 
 
 class ToolSignal(SigwireError):
-    """Raised inside a tool to tell the model something; the message is all the model sees."""
+    """Raised inside a tool. The model sees the message only."""
 
 
 class RetryTool(ToolSignal):
-    """The arguments were wrong or the fault will pass: the model should call again.
+    """The arguments were wrong or the error is transient: the model should call again.
 
     >>> def lookup(order: int) -> str:
     ...     raise RetryTool("order numbers have four digits")

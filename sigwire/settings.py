@@ -1,14 +1,11 @@
-"""Settings: process-wide defaults, and a context that lays its own values over them.
+"""Settings: process-wide defaults, and contexts that override them.
 
-    configure(lm=lm)                    changes the default, from any thread, task or notebook cell
-    with context(lm=other): ...         changes it for what runs inside, and for nothing else
+    configure(lm=lm)                    changes a default, from any thread, task or notebook cell
+    with context(lm=other): ...         overrides it inside the block only
 
-``Settings`` below is the one table of keys: name, type, default, meaning. A context holds only the keys it sets, so
-``configure`` inside a context has its effect, and the context's own keys still win. Contexts travel as context
-variables do: into tasks, ``asyncio.to_thread`` and everything the library runs; for a thread pool of your own, wrap
-the function in ``bind``.
-
-Reading costs one look-up: ``current()`` gives the values in effect as one frozen object.
+``Settings`` is the table of keys: name, type, default, meaning. A context overrides only the keys it sets, also after a
+``configure`` inside the context. Contexts are context variables: tasks, ``asyncio.to_thread`` and the threads of the library
+copy them. For other thread pools, wrap the function in ``bind``.
 """
 
 from __future__ import annotations
@@ -17,10 +14,11 @@ import contextvars
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
+from sigwire.core.narrow import is_items
 from sigwire.errors import ConfigurationError
-from sigwire.observe.callbacks import listen_to
+from sigwire.observe.callbacks import CallbackLike, listen_to
 
 if TYPE_CHECKING:
     from sigwire.adapters.base import Adapter
@@ -30,19 +28,21 @@ __all__ = ["Settings", "SettingsAccess", "bind", "configure", "context", "curren
 
 P = ParamSpec("P")
 T = TypeVar("T")
+SettingValue: TypeAlias = Any
+"""The value of a setting; ``_CHECKS`` checks its type at run time."""
 
 
-def _key(default: Any, meaning: str, check: str) -> Any:
+def _key(default: object, meaning: str, check: str) -> Any:
     return field(default=default, metadata={"meaning": meaning, "check": check})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The values in effect. Every key is here; a name that is not is refused."""
+    """The current values. Names of other settings are refused."""
 
     lm: LanguageModel | None = _key(None, "The model for modules that have none of their own.", "lm")
     adapter: Adapter | None = _key(None, "How signatures become requests; `None` is `ChatAdapter()`.", "adapter")
-    callbacks: Sequence[Any] = _key((), "Listeners for every call (see `BaseCallback`).", "listeners")
+    callbacks: Sequence[CallbackLike] = _key((), "Listeners for every call (see `BaseCallback`).", "listeners")
     trace: list[Any] | None = _key(
         None, "A list that gets `(predictor, inputs, prediction)` of every `Predict`.", "trace"
     )
@@ -55,20 +55,20 @@ class Settings:
     warn_on_type_mismatch: bool = _key(True, "Warn when an input does not fit its declared type.", "switch")
 
 
-def _is_one(value: Any, method: str) -> bool:
-    """Whether a value offers a method; a class does not, only what is made of it."""
+def _is_one(value: object, method: str) -> bool:
+    """Return True for an object, not a class, with a method of that name."""
     return not isinstance(value, type) and callable(getattr(value, method, None))
 
 
-def _is_number(value: Any, least: int) -> bool:
+def _is_number(value: object, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
-def _are_listeners(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and not any(isinstance(item, type) for item in cast("list[Any]", value))
+def _are_listeners(value: object) -> bool:
+    return is_items(value) and not any(isinstance(item, type) for item in value)
 
 
-_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+_CHECKS: dict[str, tuple[Callable[[object], bool], str]] = {
     "lm": (
         lambda value: value is None or _is_one(value, "respond"),
         'a language model such as sigwire.LM("offline/lexical")',
@@ -84,7 +84,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 _KEYS = {entry.name: entry for entry in fields(Settings)}
 
 
-def _checked(values: dict[str, Any]) -> dict[str, Any]:
+def _checked(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
     for name, value in values.items():
         if name not in _KEYS:
             raise ConfigurationError(f"There is no setting {name!r}. The settings are {', '.join(sorted(_KEYS))}.")
@@ -95,15 +95,15 @@ def _checked(values: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Overlay:
-    """What a context sets, and the merged values for the defaults they were last merged with."""
+    """The values of a context, and the last merge with the defaults."""
 
     __slots__ = ("_merged", "values")
 
-    def __init__(self, values: dict[str, Any]) -> None:
+    def __init__(self, values: dict[str, SettingValue]) -> None:
         self.values = values
         self._merged: tuple[Settings, Settings] | None = None
 
-    def over(self, defaults: Settings) -> Settings:
+    def merge(self, defaults: Settings) -> Settings:
         merged = self._merged
         if merged is None or merged[0] is not defaults:
             merged = self._merged = (defaults, replace(defaults, **self.values))
@@ -115,18 +115,18 @@ _overlay: contextvars.ContextVar[_Overlay | None] = contextvars.ContextVar("sigw
 
 
 def current() -> Settings:
-    """The values in effect here and now, as one frozen object.
+    """Return the current values as one frozen object.
 
     >>> with context(num_threads=2):
     ...     current().num_threads
     2
     """
     overlay = _overlay.get()
-    return _defaults if overlay is None else overlay.over(_defaults)
+    return _defaults if overlay is None else overlay.merge(_defaults)
 
 
-def configure(**values: Any) -> None:
-    """Change defaults for the whole process. Raises ``ConfigurationError`` for an unknown key or an unfit value.
+def configure(**values: SettingValue) -> None:
+    """Change defaults for the whole process. Raises ``ConfigurationError`` for an unknown key or an invalid value.
 
     >>> configure(num_threads=8)
     >>> configure(temperature=1)
@@ -139,8 +139,8 @@ def configure(**values: Any) -> None:
 
 
 @contextmanager
-def context(**values: Any) -> Generator[None]:
-    """Change settings for what runs inside the ``with`` block, tasks and library threads started there included.
+def context(**values: SettingValue) -> Generator[None]:
+    """Override settings inside the ``with`` block, and in tasks and library threads that it starts.
 
     >>> with context(num_threads=2):
     ...     configure(max_trace_size=5)
@@ -158,24 +158,24 @@ def context(**values: Any) -> Generator[None]:
 
 
 def bind(function: Callable[P, T]) -> Callable[P, T]:
-    """The function, made to run in the context of here and now wherever it is called: for thread pools of your own.
+    """Return a function that runs in the current context from any thread, for thread pools of users.
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> with ThreadPoolExecutor(1) as pool, context(num_threads=2):
     ...     pool.submit(bind(lambda: settings.num_threads)).result()
     2
     """
-    here = contextvars.copy_context()
+    captured = contextvars.copy_context()
 
     def bound(*args: P.args, **kwargs: P.kwargs) -> T:
-        # A copy for each call: a context can be entered by one thread at a time.
-        return here.copy().run(function, *args, **kwargs)
+        # A copy for each call: only one thread at a time can enter a context.
+        return captured.copy().run(function, *args, **kwargs)
 
     return bound
 
 
 class SettingsAccess:
-    """The object ``settings``: reads the values in effect, by attribute, by item or with ``get``.
+    """The object ``settings``: the current values by attribute, by item or with ``get``.
 
     >>> settings.num_threads, settings["num_threads"], settings.get("nothing", 1), "lm" in settings
     (8, 8, 1, True)
@@ -187,15 +187,15 @@ class SettingsAccess:
 
     __slots__ = ()
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> SettingValue:
         if name not in _KEYS:
             raise AttributeError(f"There is no setting {name!r}. The settings are {', '.join(sorted(_KEYS))}.")
         return getattr(current(), name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"Settings are not assigned. Write configure({name}=...) or with context({name}=...).")
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Settings cannot be assigned. Write configure({name}=...) or with context({name}=...).")
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> SettingValue:
         if name not in _KEYS:
             raise KeyError(f"There is no setting {name!r}. The settings are {', '.join(sorted(_KEYS))}.")
         return getattr(current(), name)
@@ -206,12 +206,12 @@ class SettingsAccess:
     def __iter__(self) -> Iterator[str]:
         return iter(_KEYS)
 
-    def get(self, name: str, default: Any = None) -> Any:
-        """The value of a key, or ``default`` where there is no such key."""
+    def get(self, name: str, default: object = None) -> SettingValue:
+        """Return the value of a key, or ``default`` for an unknown key."""
         return getattr(current(), name) if name in _KEYS else default
 
     def meanings(self) -> dict[str, str]:
-        """What each key is for; the documentation shows the same table."""
+        """Return the meaning of each key, as in the table of the documentation."""
         return {name: entry.metadata["meaning"] for name, entry in _KEYS.items()}
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGINT for another process")
-def test_the_fake_provider_answers_until_it_is_interrupted() -> None:
+def test_fake_provider_answers_until_interrupted() -> None:
     command = [*RUN, "--port", "0", "--answer", "Hello"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process, ExitStack() as afterwards:
         afterwards.callback(process.kill)
@@ -42,14 +42,14 @@ def test_the_fake_provider_answers_until_it_is_interrupted() -> None:
     ]
 
 
-def test_port_in_use_is_reported_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_used_port_is_reported_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with FakeProvider() as provider:
         port = provider.url("ollama").rpartition(":")[2]
         assert main(["fake-provider", "--port", port]) == 1
-    assert "Name another --port" in capsys.readouterr().out
+    assert "Use another --port" in capsys.readouterr().out
 
 
-def test_a_command_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["fly"])
     assert "fake-provider" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The error tree: drawn as it is, told apart by who can fix it, and without secrets."""
+"""The error tree: its drawing in the docstring, its groups, and no secrets in messages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def drawn() -> dict[str, str | None]:
     return parents
 
 
-def test_the_docstring_draws_the_tree_as_it_is() -> None:
+def test_docstring_shows_the_class_tree() -> None:
     parents = drawn()
     assert set(parents) == set(CLASSES)
     for name, parent in parents.items():
@@ -61,12 +61,12 @@ def test_every_error_is_public() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(CLASSES) - {"SigwireError"}))
-def test_every_error_belongs_to_one_who_can_fix_it(name: str) -> None:
+def test_every_error_belongs_to_one_group(name: str) -> None:
     assert sum(issubclass(CLASSES[name], branch) for branch in BRANCHES) == 1
     assert CLASSES[name].__doc__
 
 
-def test_what_the_caller_can_fix_is_a_value_error_too() -> None:
+def test_caller_errors_are_value_errors() -> None:
     leaves = [cls for cls in CLASSES.values() if issubclass(cls, CallerError) and cls is not CallerError]
     assert [cls for cls in leaves if not issubclass(cls, ValueError)] == [EventLoopError]  # no value is at fault there
     assert issubclass(EventLoopError, RuntimeError)
@@ -76,7 +76,7 @@ LM_ERRORS = sorted((cls for cls in CLASSES.values() if issubclass(cls, LMError))
 
 
 @pytest.mark.parametrize("kind", LM_ERRORS, ids=lambda kind: kind.__name__)
-def test_an_lm_error_carries_its_facts_and_shows_them(kind: Any) -> None:
+def test_lm_error_has_and_shows_its_facts(kind: Any) -> None:
     facts = {
         "model": "a-model", "provider": "openai", "provider_code": "E1", "status": 503, "request_id": "r1", "retry_after": 2.0,
     }  # fmt: skip
@@ -87,7 +87,7 @@ def test_an_lm_error_carries_its_facts_and_shows_them(kind: Any) -> None:
     assert isinstance(error.code, str)
 
 
-def test_codes_tell_the_classes_apart() -> None:
+def test_codes_of_lm_errors_are_unique() -> None:
     codes = [vars(cls)["code"] for cls in LM_ERRORS]
     assert len(set(codes)) == len(codes)
 
@@ -96,41 +96,41 @@ RETRYABLE = {"LMTransportError", "LMTimeoutError", "LMRateLimitError", "LMServer
 
 
 @pytest.mark.parametrize("kind", LM_ERRORS, ids=lambda kind: kind.__name__)
-def test_only_what_may_pass_is_worth_trying_again(kind: Any) -> None:
+def test_only_transient_errors_are_retryable(kind: Any) -> None:
     assert is_retryable_lm_error(kind("no")) == (kind.__name__ in RETRYABLE)
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt(), ModelError("no")], ids=repr)
-def test_other_errors_are_not_tried_again(error: BaseException) -> None:
+def test_other_errors_are_not_retryable(error: BaseException) -> None:
     assert not is_retryable_lm_error(error)
 
 
-def test_a_model_error_keeps_the_answer() -> None:
+def test_model_error_keeps_the_answer() -> None:
     error = ModelError("Unusable.", choice=Choice("half an ans", finish_reason="length"))
     assert (error.text, error.finish_reason, str(error)) == ("half an ans", "length", "Unusable.")
     assert (ModelError("Unusable.").text, ModelError("Unusable.").finish_reason) == ("", None)
 
 
-def test_a_parse_error_says_what_was_read_what_was_not_and_what_to_do() -> None:
+def test_parse_error_shows_fields_and_problems_and_advice() -> None:
     error = AdapterParseError("ChatAdapter", None, "x" * 1_000, parsed_result={"a": 1}, problems={"b": "is missing"})
     assert "b: is missing" in str(error)
-    assert "Fields read: a" in str(error)
+    assert "Parsed fields: a" in str(error)
     assert "max_repairs=1" in str(error)
     assert len(str(error)) < 700
     assert error.text == error.lm_response == "x" * 1_000
     assert error.problems == {"b": "is missing"}
 
 
-def test_a_parse_error_may_have_words_of_its_own() -> None:
+def test_parse_error_may_have_a_custom_message() -> None:
     assert str(AdapterParseError("ChatAdapter", None, "text", "Short and plain.")) == "Short and plain."
 
 
-def test_a_missing_model_says_how_to_set_one() -> None:
+def test_missing_model_error_has_advice() -> None:
     assert "sigwire.configure(lm=" in str(LMNotConfigured("Predict"))
     assert "for Predict" in str(LMNotConfigured("Predict"))
 
 
-def test_other_errors_carry_their_facts() -> None:
+def test_other_errors_have_their_facts() -> None:
     read = JsonReadError("not JSON", code="truncated", position=7)
     stopped = AgentStopped("no answer", reason="max_iters", steps=(1,), history=[2])
     assert (read.code, read.position) == ("truncated", 7)

@@ -33,7 +33,7 @@ def defaults() -> Iterator[None]:
     module._defaults = before
 
 
-def test_configure_is_seen_by_every_thread() -> None:
+def test_configure_is_visible_in_every_thread() -> None:
     seen: list[int] = []
     configure(num_threads=3)
     thread = threading.Thread(target=lambda: seen.append(settings.num_threads))
@@ -59,7 +59,7 @@ async def test_any_task_may_configure() -> None:
     assert settings.num_threads == 5
 
 
-def test_a_context_ends_with_its_block_also_by_an_exception() -> None:
+def test_context_ends_with_its_block_also_after_an_exception() -> None:
     seen: list[int] = []
 
     def fail() -> None:
@@ -73,14 +73,14 @@ def test_a_context_ends_with_its_block_also_by_an_exception() -> None:
     assert settings.num_threads == 8
 
 
-def test_contexts_nest_and_each_holds_only_what_it_sets() -> None:
+def test_contexts_nest_and_override_only_their_keys() -> None:
     with context(num_threads=2, max_trace_size=7):
         with context(num_threads=3):
             assert (settings.num_threads, settings.max_trace_size) == (3, 7)
         assert settings.num_threads == 2
 
 
-def test_configure_inside_a_context_has_effect_and_the_contexts_own_keys_win() -> None:
+def test_configure_inside_a_context_does_not_override_keys_of_the_context() -> None:
     with context(num_threads=2):
         assert settings.num_threads == 2
         configure(num_threads=5, max_trace_size=9)
@@ -97,12 +97,12 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize("use", UNKNOWN)
-def test_an_unknown_key_is_an_error_that_lists_the_known_ones(use: Any) -> None:
+def test_unknown_key_raises_with_the_known_keys(use: Any) -> None:
     with pytest.raises((ConfigurationError, AttributeError, KeyError), match=r"'temperature'.*adapter, callbacks, lm"):
         use()
 
 
-def test_an_unknown_key_changes_nothing() -> None:
+def test_unknown_key_changes_nothing() -> None:
     with pytest.raises(ConfigurationError):
         configure(num_threads=2, temperature=1)
     assert settings.num_threads == 8
@@ -127,17 +127,17 @@ UNFIT: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("name", "value"), UNFIT)
-def test_an_unfit_value_is_refused_where_it_is_set(name: str, value: Any) -> None:
+def test_invalid_value_raises_when_set(name: str, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=f"'{name}' takes "):
         configure(**{name: value})
 
 
-def test_settings_are_not_assigned() -> None:
+def test_assigning_a_setting_raises() -> None:
     with pytest.raises(AttributeError, match="configure"):
         settings.num_threads = 2
 
 
-def test_get_has_a_default_for_names_that_are_no_settings() -> None:
+def test_get_returns_the_default_for_unknown_names() -> None:
     assert settings.get("nothing") is None
     assert settings.get("num_threads") == 8
     assert "num_threads" in settings
@@ -145,7 +145,7 @@ def test_get_has_a_default_for_names_that_are_no_settings() -> None:
     assert list(settings) == [field.name for field in fields(Settings)]
 
 
-async def test_tasks_inherit_the_context_and_do_not_disturb_each_other() -> None:
+async def test_tasks_inherit_the_context_and_are_isolated() -> None:
     async def task(n: int) -> list[int]:
         with context(num_threads=n):
             seen = [settings.num_threads]
@@ -157,7 +157,7 @@ async def test_tasks_inherit_the_context_and_do_not_disturb_each_other() -> None
     assert await asyncio.gather(*(task(n) for n in range(1, 9))) == [[n] * 3 for n in range(1, 9)]
 
 
-def test_two_threads_with_their_own_contexts_never_cross() -> None:
+def test_contexts_of_two_threads_are_isolated() -> None:
     barrier = threading.Barrier(2)
     seen: dict[int, list[int]] = {1: [], 2: []}
 
@@ -175,19 +175,19 @@ def test_two_threads_with_their_own_contexts_never_cross() -> None:
     assert seen == {1: [1] * 50, 2: [2] * 50}
 
 
-def test_a_thread_pool_inherits_through_bind_and_only_through_it() -> None:
+def test_thread_pool_sees_the_context_only_with_bind() -> None:
     with ThreadPoolExecutor(4) as pool, context(num_threads=2):
         assert list(pool.map(bind(lambda _: settings.num_threads), range(20))) == [2] * 20
         assert pool.submit(lambda: settings.num_threads).result() == 8
 
 
-def test_a_bound_function_keeps_the_context_of_its_binding() -> None:
+def test_bound_function_keeps_the_context_of_its_binding() -> None:
     with context(num_threads=2):
         bound = bind(lambda more: settings.num_threads + more)
     assert bound(more=1) == 3
 
 
-def test_notebook_cells_share_what_was_configured() -> None:
+def test_notebook_cells_share_configured_values() -> None:
     """A notebook runs each cell as a task in a context of its own: what a context variable holds would be lost."""
 
     async def configuring_cell() -> None:
@@ -204,7 +204,7 @@ def test_notebook_cells_share_what_was_configured() -> None:
         loop.close()
 
 
-def test_reading_gives_the_same_object_until_something_changes() -> None:
+def test_current_returns_one_object_until_a_change() -> None:
     with context(num_threads=2):
         assert current() is current()
         before = current()
@@ -212,7 +212,7 @@ def test_reading_gives_the_same_object_until_something_changes() -> None:
         assert current() is not before
 
 
-def test_the_docs_show_the_table_of_settings() -> None:
+def test_docs_show_the_table_of_settings() -> None:
     text = (Path(__file__).parent.parent / "docs" / "modules.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| .*? \| (.*?) \|$", text, re.MULTILINE))
     assert {name: rows.get(name) for name in settings} == settings.meanings()

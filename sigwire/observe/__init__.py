@@ -1,4 +1,1 @@
-"""Watching calls: ``callbacks`` (what starts and ends), ``usage`` (tokens).
-
-Lies below ``adapters`` and ``lm``, so both can report; who listens is told from above, by ``settings``.
-"""
+"""Observe calls: ``callbacks`` (start and end of calls), ``usage`` (tokens). Used by ``adapters``, ``lm`` and above."""

@@ -1,16 +1,14 @@
-"""Callbacks: tell listeners when a module, a model, an adapter or a tool starts and ends.
+"""Callbacks: call listeners when a module, a model, an adapter or a tool starts and ends.
 
-Code that is watched writes one line, sync or async alike:
+Watched code is wrapped, sync or async alike:
 
-    with call("lm", self, {"request": request}) as end:
+    with watched_call("lm", self, {"request": request}) as end:
         response = ...            # or: response = await ...
         end(response)
 
-Listeners are the instance's own ``callbacks`` plus the ones in effect at that moment, which ``settings`` supplies
-through ``listen_to``. Without listeners ``call`` returns one shared object that does nothing. ``ACTIVE_CALL_ID``
-names the innermost watched call, so that ancestry follows threads and tasks wherever the context goes.
-
-A listener's fault never becomes the program's fault: it is a ``RuntimeWarning``.
+The listeners are the ``callbacks`` of the instance and those of ``settings``, which supplies them through ``listen_to``.
+Without listeners ``watched_call`` returns one shared object that does nothing. ``ACTIVE_CALL_ID`` is the id of the innermost
+watched call; it follows the context into threads and tasks. An error of a listener is a ``RuntimeWarning``.
 """
 
 from __future__ import annotations
@@ -21,151 +19,164 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from functools import partial
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
+from sigwire.core.record import FieldValues
 from sigwire.core.tools.hooks import set_tool_call_hook
 
-__all__ = ["ACTIVE_CALL_ID", "BaseCallback", "CallHook", "listen_to", "watched_call"]
+__all__ = ["ACTIVE_CALL_ID", "BaseCallback", "CallHook", "CallbackLike", "listen_to", "watched_call"]
+
+FieldMap: TypeAlias = Mapping[str, Any]
 
 ACTIVE_CALL_ID: ContextVar[str | None] = ContextVar("sigwire_active_call_id", default=None)
-"""The id of the innermost watched call; while a start handler runs, that of its parent."""
+"""The id of the innermost watched call; in a start handler, the id of its parent."""
 
 
 class BaseCallback:
-    """Something that listens. Override what you need; any object with methods of these names will do.
+    """A listener. Override some methods; any object with methods of these names is a listener.
 
-    Each ``on_<kind>_start(call_id, instance, inputs)`` is followed by one ``on_<kind>_end(call_id, outputs,
-    exception)`` with the same ``call_id``. On failure ``outputs`` is ``None`` and ``exception`` is what was raised
-    (``BaseException`` included). All of them are passed by name.
+    Each ``on_<kind>_start(call_id, instance, inputs)`` is followed by one ``on_<kind>_end(call_id, outputs, exception)``
+    with the same ``call_id``. On failure ``outputs`` is ``None`` and ``exception`` is the raised ``BaseException``.
+    Arguments are passed by name.
 
-    >>> class TypeScope(BaseCallback):
+    >>> class Printer(BaseCallback):
     ...     def on_tool_start(self, call_id, instance, inputs):
     ...         print("start", instance, dict(inputs))
     ...
     ...     def on_tool_end(self, call_id, outputs, exception=None):
     ...         print("end", outputs)
-    >>> stop = listen_to(lambda: [TypeScope()])
-    >>> with call("tool", "adder", {"a": 1}) as end:
+    >>> previous = listen_to(lambda: [Printer()])
+    >>> with watched_call("tool", "adder", {"a": 1}) as end:
     ...     end(2)
     start adder {'a': 1}
     end 2
-    >>> _ = listen_to(stop)
+    >>> _ = listen_to(previous)
     """
 
-    def on_module_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
-        """A module's call begins."""
+    def on_module_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None:
+        """A call of a module starts."""
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """A module's call is over."""
+        """A call of a module ended."""
 
-    def on_lm_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
-        """A language model is asked."""
+    def on_lm_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None:
+        """A call of a language model starts."""
 
     def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """A language model answered or failed."""
+        """A call of a language model ended."""
 
-    def on_adapter_format_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
-        """Inputs are about to become a request."""
+    def on_adapter_format_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None:
+        """The formatting of inputs as a request starts."""
 
     def on_adapter_format_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """Inputs became a request."""
+        """The formatting of a request ended."""
 
-    def on_adapter_parse_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
-        """An answer is about to be read."""
+    def on_adapter_parse_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None:
+        """The parsing of an answer starts."""
 
     def on_adapter_parse_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """An answer was read."""
+        """The parsing of an answer ended."""
 
-    def on_tool_start(self, call_id: str, instance: Any, inputs: Mapping[str, Any]) -> None:
-        """A tool begins to run."""
+    def on_tool_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None:
+        """A call of a tool starts."""
 
     def on_tool_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """A tool is done."""
+        """A call of a tool ended."""
 
 
 class CallHook(Protocol):
-    """What ``call`` gives: a context manager whose value takes the outputs."""
+    """The context manager of ``watched_call``. Its value is called with the outputs."""
 
-    def __enter__(self) -> Callable[[Any], None]: ...
+    def __enter__(self) -> Callable[[object], None]: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None: ...
 
 
-_source: Callable[[], Sequence[Any]] = tuple
-"""Gives the listeners in effect. Settings puts itself here; below it nobody needs to know settings."""
+CallbackLike: TypeAlias = object
+"""An object with some methods of ``BaseCallback``."""
+ListenerSource: TypeAlias = Callable[[], Sequence[CallbackLike]]
+
+_source: ListenerSource = tuple
+"""Returns the current listeners. Set by ``settings``, which this room must not import."""
 
 
-def listen_to(source: Callable[[], Sequence[Any]]) -> Callable[[], Sequence[Any]]:
-    """Take the listeners from ``source`` from now on; gives the source before it."""
+def listen_to(source: ListenerSource) -> ListenerSource:
+    """Set the source of listeners. Return the previous source."""
     global _source
-    before, _source = _source, source
-    return before
+    previous, _source = _source, source
+    return previous
 
 
-def watched_call(kind: str, instance: Any, inputs: Mapping[str, Any] | Callable[[], Mapping[str, Any]]) -> CallHook:
-    """Watch a call of the given kind ("module", "lm", "adapter_format", "adapter_parse", "tool").
+def watched_call(kind: str, instance: object, inputs: FieldValues | Callable[[], FieldValues]) -> CallHook:
+    """Watch a call of a kind: "module", "lm", "adapter_format", "adapter_parse" or "tool".
 
-    ``inputs`` may be a function that makes them; it runs only if somebody listens.
+    ``inputs`` may be a function that returns them; it is called only if there are listeners.
     """
-    own = getattr(instance, "callbacks", None)
+    callbacks: Sequence[CallbackLike] | None = getattr(instance, "callbacks", None)
     common = _source()
-    if not own and not common:
+    if not callbacks and not common:
         return _UNWATCHED
-    return _Watched(kind, instance, inputs, (*common, *(own or ())))
+    return _WatchedCall(kind, instance, inputs, (*common, *(callbacks or ())))
 
 
 set_tool_call_hook(partial(watched_call, "tool"))
 
 
-class _Unwatched:
-    """Nobody listens. One object for all such calls; it has no state."""
+class _UnwatchedCall:
+    """A call without listeners. One object for all such calls; it has no state."""
 
     __slots__ = ()
 
-    def __enter__(self) -> Callable[[Any], None]:
+    def __enter__(self) -> Callable[[object], None]:
         return _ignore
 
     def __exit__(self, *error: object) -> None:
         return None
 
 
-def _ignore(outputs: Any) -> None:
+def _ignore(outputs: object) -> None:
     return None
 
 
-_UNWATCHED = _Unwatched()
+_UNWATCHED = _UnwatchedCall()
 
 
-class _Watched:
-    """One watched call. Handlers run in order; the active id is set between start and end."""
+class _WatchedCall:
+    """One watched call. Handlers are called in order; the active id is set between start and end."""
 
     __slots__ = ("_id", "_inputs", "_instance", "_kind", "_listeners", "_outputs", "_parent")
 
-    def __init__(self, kind: str, instance: Any, inputs: Any, listeners: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        instance: object,
+        inputs: FieldValues | Callable[[], FieldValues],
+        listeners: Sequence[CallbackLike],
+    ) -> None:
         self._kind, self._instance, self._listeners = kind, instance, listeners
-        self._inputs: Any = inputs
+        self._inputs = inputs
         self._id = uuid.uuid4().hex
         self._parent: str | None = None
-        self._outputs: Any = None
+        self._outputs: object = None
 
-    def __enter__(self) -> Callable[[Any], None]:
+    def __enter__(self) -> Callable[[object], None]:
         inputs = self._inputs() if callable(self._inputs) else self._inputs
-        self._tell("start", instance=self._instance, inputs=inputs)
+        self._notify("start", instance=self._instance, inputs=inputs)
         self._parent = ACTIVE_CALL_ID.get()
         ACTIVE_CALL_ID.set(self._id)
         return self._end
 
-    def _end(self, outputs: Any) -> None:
+    def _end(self, outputs: object) -> None:
         self._outputs = outputs
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # A plain set, not a token: an abandoned generator may be closed in another context than it began in.
+        # set(), not reset(token): an abandoned generator may be closed in another context.
         ACTIVE_CALL_ID.set(self._parent)
-        self._tell("end", outputs=None if error else self._outputs, exception=error)
+        self._notify("end", outputs=None if error else self._outputs, exception=error)
 
-    def _tell(self, moment: str, **facts: Any) -> None:
+    def _notify(self, moment: str, **facts: object) -> None:
         name = f"on_{self._kind}_{moment}"
         for listener in self._listeners:
             handler = getattr(listener, name, None)
@@ -173,9 +184,9 @@ class _Watched:
                 continue
             try:
                 handler(call_id=self._id, **facts)
-            except Exception as fault:
+            except Exception as error:
                 warnings.warn(
-                    f"{type(listener).__name__}.{name} failed and was ignored: {type(fault).__name__}: {fault}",
+                    f"{type(listener).__name__}.{name} failed and was ignored: {type(error).__name__}: {error}",
                     RuntimeWarning,
                     stacklevel=3,
                 )

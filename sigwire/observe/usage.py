@@ -1,7 +1,6 @@
-"""Token totals over any stretch of a program: ``with track_usage() as tracker``.
+"""Token totals of any part of a program: ``with track_usage() as tracker``.
 
-Whoever asks a model calls ``record_usage``; every tracker that is open in the context, outer ones too, counts it. The
-context goes into threads and tasks, so nothing is lost there.
+Callers of models call ``record_usage``. Every open tracker of the context counts it; threads and tasks copy the context.
 """
 
 from __future__ import annotations
@@ -9,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import Any, TypeAlias
 
+from sigwire.core.narrow import is_mapping
 from sigwire.core.response import Usage
 
 __all__ = ["UsageTracker", "record_usage", "track_usage"]
 
+_Counts: TypeAlias = Mapping[str, Any]
+
 
 class UsageTracker:
-    """Usage by model. ``usage_data[model]`` lists every request's entry.
+    """Usage by model. ``usage_data[model]`` has one entry a request.
 
     >>> tracker = UsageTracker()
     >>> tracker.add_usage("m", {"input_tokens": 3, "details": {"cached": 1}})
@@ -27,42 +29,38 @@ class UsageTracker:
     """
 
     def __init__(self) -> None:
-        self.usage_data: dict[str, list[dict[str, Any]]] = {}
+        self.usage_data: dict[str, list[_Counts]] = {}
 
     def add_usage(self, model: str, usage: Usage | Mapping[str, Any]) -> None:
-        """Count one request's usage; safe from several threads."""
-        entry = usage.to_json() if isinstance(usage, Usage) else dict(usage)
+        """Count the usage of one request. Thread-safe."""
+        entry: _Counts = usage.to_json() if isinstance(usage, Usage) else dict(usage)
         if entry:
             self.usage_data.setdefault(model, []).append(entry)
 
-    def get_total_tokens(self) -> dict[str, dict[str, Any]]:
-        """The sums by model. Nested dicts are summed key by key; ``None`` counts as unknown, not as zero."""
-        totals: dict[str, dict[str, Any]] = {}
+    def get_total_tokens(self) -> dict[str, _Counts]:
+        """Return the sums by model. Nested dicts are summed key by key; ``None`` is unknown, not zero."""
+        totals: dict[str, _Counts] = {}
         for model, entries in list(self.usage_data.items()):
-            total: dict[str, Any] = {}
+            total: _Counts = {}
             for entry in list(entries):
                 total = _sum(total, entry)
             totals[model] = total
         return totals
 
 
-def _sum(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _add(left.get(key), right.get(key)) for key in (*left, *(key for key in right if key not in left))}
+def _sum(first: _Counts, second: _Counts) -> _Counts:
+    return {key: _add(first.get(key), second.get(key)) for key in dict.fromkeys((*first, *second))}
 
 
-def _add(left: Any, right: Any) -> Any:
-    if isinstance(left, Mapping) or isinstance(right, Mapping):
-        return _sum(_as_mapping(left), _as_mapping(right))
-    if left is None or right is None:
-        return right if left is None else left
+def _add(first: Any, second: Any) -> Any:
+    if is_mapping(first) or is_mapping(second):
+        return _sum(first if is_mapping(first) else {}, second if is_mapping(second) else {})
+    if first is None or second is None:
+        return second if first is None else first
     try:
-        return left + right
+        return first + second
     except TypeError:
-        return right
-
-
-def _as_mapping(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+        return second
 
 
 _open: ContextVar[tuple[UsageTracker, ...]] = ContextVar("sigwire_usage_trackers", default=())
@@ -70,7 +68,7 @@ _open: ContextVar[tuple[UsageTracker, ...]] = ContextVar("sigwire_usage_trackers
 
 @contextmanager
 def track_usage() -> Generator[UsageTracker]:
-    """Count the usage of every request made inside.
+    """Count the usage of all requests made inside the block.
 
     >>> with track_usage() as tracker:
     ...     record_usage("m", Usage(input_tokens=3))
@@ -87,6 +85,6 @@ def track_usage() -> Generator[UsageTracker]:
 
 
 def record_usage(model: str | None, usage: Usage) -> None:
-    """Count a request's usage in every open tracker; costs next to nothing when none is open."""
+    """Count the usage of a request in every open tracker. Almost free if none is open."""
     for tracker in _open.get():
         tracker.add_usage(model or "unknown", usage)

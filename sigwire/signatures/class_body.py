@@ -18,6 +18,8 @@ from sigwire.errors import FieldDefinitionError, SignatureError
 from sigwire.signatures.declarations import direction_of
 from sigwire.signatures.parser import scope_of
 
+__all__ = ["check_attributes", "check_name", "resolve_annotations", "starts_with_f_string"]
+
 
 def check_name(name: object) -> None:
     """Raise ``FieldDefinitionError`` unless the name can be the name of a field."""

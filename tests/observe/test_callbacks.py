@@ -1,4 +1,4 @@
-"""Callbacks: what is told, in which order, and that listeners never become the program's problem."""
+"""Callbacks: order of handlers, their arguments, and failing listeners."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_start_and_end_share_an_id_and_end_has_the_outputs(recorder: Recorder) -
     assert done == ("end", start[1], "answer", None)
 
 
-def test_handlers_get_everything_by_name() -> None:
+def test_handlers_are_called_with_keywords() -> None:
     heard: list[dict[str, Any]] = []
 
     class Loose:
@@ -60,7 +60,7 @@ def test_handlers_get_everything_by_name() -> None:
     assert [sorted(facts) for facts in heard] == [["call_id", "inputs", "instance"], ["call_id", "exception"]]
 
 
-def test_nobody_listening_means_one_shared_object_and_no_inputs_made() -> None:
+def test_call_without_listeners_is_one_shared_object_and_makes_no_inputs() -> None:
     def inputs() -> dict[str, Any]:
         raise AssertionError("made for nobody")
 
@@ -69,20 +69,20 @@ def test_nobody_listening_means_one_shared_object_and_no_inputs_made() -> None:
         end("ignored")
 
 
-def test_inputs_may_be_made_on_demand(recorder: Recorder) -> None:
+def test_inputs_may_be_a_function(recorder: Recorder) -> None:
     with watched_call("lm", "model", lambda: {"q": 2}):
         pass
     assert recorder.events[0][4] == {"q": 2}
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt(), asyncio.CancelledError()])
-def test_an_exception_is_reported_and_raised_again(recorder: Recorder, error: BaseException) -> None:
+def test_exception_is_reported_and_raised(recorder: Recorder, error: BaseException) -> None:
     with pytest.raises(type(error)), watched_call("lm", "model", {}):
         raise error
     assert recorder.events[1][2:] == (None, error)
 
 
-def test_the_start_handler_sees_its_parent_and_the_body_sees_itself(recorder: Recorder) -> None:
+def test_start_handler_sees_the_parent_id_and_the_body_its_own(recorder: Recorder) -> None:
     with watched_call("lm", "outer", {}):
         outer = ACTIVE_CALL_ID.get()
         with watched_call("lm", "inner", {}):
@@ -92,7 +92,7 @@ def test_the_start_handler_sees_its_parent_and_the_body_sees_itself(recorder: Re
     assert [event[1:3] for event in recorder.events if event[0] == "start"] == [(outer, None), (inner, outer)]
 
 
-def test_common_listeners_come_before_the_instances_own() -> None:
+def test_listeners_of_settings_precede_those_of_the_instance() -> None:
     order: list[str] = []
 
     class Named(BaseCallback):
@@ -107,7 +107,7 @@ def test_common_listeners_come_before_the_instances_own() -> None:
     assert order == ["common", "own"]
 
 
-async def test_a_tool_that_is_called_by_hand_is_heard_with_its_value_or_its_error() -> None:
+async def test_direct_tool_call_is_reported_with_its_value_or_error() -> None:
     class Hearing(BaseCallback):
         def on_tool_start(self, call_id: str, instance: Any, inputs: Any) -> None:
             heard.append((instance.name, dict(inputs)))
@@ -141,7 +141,7 @@ async def test_a_tool_that_is_called_by_hand_is_heard_with_its_value_or_its_erro
             ]
 
 
-def test_any_object_with_a_method_of_the_right_name_listens() -> None:
+def test_object_with_a_handler_method_is_a_listener() -> None:
     class Bare:
         ended: Any = None
 
@@ -154,7 +154,7 @@ def test_any_object_with_a_method_of_the_right_name_listens() -> None:
     assert bare.ended == 3
 
 
-def test_a_failing_listener_warns_and_the_others_still_hear() -> None:
+def test_failing_listener_warns_and_other_listeners_are_called() -> None:
     class Broken(BaseCallback):
         def on_lm_start(self, call_id: str, instance: Any, inputs: Any) -> None:
             raise RuntimeError("broken listener")
@@ -169,7 +169,7 @@ def test_a_failing_listener_warns_and_the_others_still_hear() -> None:
     assert [event[0] for event in good.events] == ["start", "end"]
 
 
-async def test_parents_follow_tasks_and_bound_threads(recorder: Recorder) -> None:
+async def test_parent_ids_follow_tasks_and_bound_threads(recorder: Recorder) -> None:
     seen: list[str | None] = []
 
     async def child() -> None:
@@ -185,7 +185,7 @@ async def test_parents_follow_tasks_and_bound_threads(recorder: Recorder) -> Non
     assert seen == [parent] * 3
 
 
-def test_the_source_of_listeners_can_be_put_back() -> None:
+def test_source_of_listeners_can_be_restored() -> None:
     recorder = Recorder()
     before = listen_to(lambda: [recorder])
     try:

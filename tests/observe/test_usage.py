@@ -34,7 +34,7 @@ def test_entries_are_summed_key_by_key(entries: list[dict[str, Any]], total: dic
     assert tracker.get_total_tokens() == {"m": total}
 
 
-def test_models_are_counted_apart_and_unknown_usage_is_nothing() -> None:
+def test_models_are_counted_separately_and_unknown_usage_is_ignored() -> None:
     with track_usage() as tracker:
         record_usage("a", Usage(input_tokens=1))
         record_usage("b", Usage(input_tokens=2, cost=0.5))
@@ -43,7 +43,7 @@ def test_models_are_counted_apart_and_unknown_usage_is_nothing() -> None:
     assert tracker.usage_data["a"] == [{"input_tokens": 1}]
 
 
-def test_an_outer_tracker_counts_what_an_inner_one_counts_and_neither_counts_afterwards() -> None:
+def test_outer_tracker_counts_the_usage_of_an_inner_tracker() -> None:
     with track_usage() as outer:
         record_usage("m", Usage(input_tokens=1))
         with track_usage() as inner:
@@ -54,7 +54,7 @@ def test_an_outer_tracker_counts_what_an_inner_one_counts_and_neither_counts_aft
     assert outer.get_total_tokens() == {"m": {"input_tokens": 7}}
 
 
-async def test_usage_arrives_from_tasks_and_threads() -> None:
+async def test_tracker_counts_usage_of_tasks_and_threads() -> None:
     async def task() -> None:
         record_usage("m", Usage(input_tokens=1))
 
@@ -65,7 +65,7 @@ async def test_usage_arrives_from_tasks_and_threads() -> None:
     assert tracker.get_total_tokens() == {"m": {"input_tokens": 3, "output_tokens": 50}}
 
 
-async def test_a_models_own_calls_and_a_modules_requests_are_counted_once() -> None:
+async def test_direct_calls_and_calls_of_modules_are_counted_once() -> None:
     lm = FakeLM(lambda request: {"answer": "a"}, usage=Usage(input_tokens=1))
     predict = Predict("question -> answer", lm=lm)
     with track_usage() as tracker:

@@ -1,8 +1,8 @@
-"""What a docstring says of a function and of its parameters, whichever of the common styles it is written in.
+"""Read the descriptions of a function and its parameters from a docstring of any common style.
 
-The reading is ``docstring-parser``'s. This file decides the style by the first section it sees (so that one grammar is
-tried, not four), and mends beforehand what would make the library lose every description: parameter types, which the
-type hints give better, and lines without a colon among Google's arguments.
+``docstring-parser`` parses. This file detects the style by its section titles (so that one grammar is tried, not four), and
+removes constructs that make the library lose all descriptions: parameter types, which type hints have, and lines without
+a colon among Google's arguments.
 """
 
 from __future__ import annotations
@@ -11,26 +11,31 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from docstring_parser import Docstring, DocstringStyle
 
 __all__ = ["ParsedDocstring", "read_docstring"]
+
+_Parser: TypeAlias = "Callable[[str], Docstring]"
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocstring:
-    """A function's description, and its parameters' by name."""
+    """The description of a function, and of its parameters by name."""
 
     description: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def read_docstring(text: str | None) -> ParsedDocstring:
-    """Read a docstring in Google, NumPy, reST or Epydoc style. The description is what stands before the first section.
+    """Parse a docstring in Google, NumPy, reST or Epydoc style. The description is the text before the first section.
 
-    A text in no style at all is a description as it is, and so is one that the library cannot read.
+    A text of no known style, or one that the library cannot parse, is the description.
 
     >>> read_docstring("Add.\\n\\nArgs:\\n    a: The first.")
-    FunctionText(description='Add.', parameters={'a': 'The first.'})
+    ParsedDocstring(description='Add.', parameters={'a': 'The first.'})
     """
     if not text:
         return ParsedDocstring()
@@ -39,8 +44,8 @@ def read_docstring(text: str | None) -> ParsedDocstring:
     if style is None:
         return ParsedDocstring(text)
     try:
-        parsed = _parser(style)(_MENDERS[style](text))
-    except Exception:  # not only its ParseError: on odd text the library trips over itself (IndexError)
+        parsed = _parser(style)(_CLEANERS[style](text))
+    except Exception:  # on unusual text the library raises other errors than ParseError (IndexError)
         return ParsedDocstring(text)
     described = {
         name.strip().lstrip("*"): " ".join(parameter.description.split())
@@ -51,11 +56,11 @@ def read_docstring(text: str | None) -> ParsedDocstring:
     return ParsedDocstring((parsed.description or "").strip(), described)
 
 
-# --- styles, by the sections they write ------------------------------------------------------------
+# --- styles, by their section titles ------------------------------------------------------------
 
-_UNDERLINED = r"^(?:(?:Other )?Parameters|Returns|Yields|Raises|DemoWriter?)[ ]*\n-{3,}[ ]*$"
+_UNDERLINED = r"^(?:(?:Other )?Parameters|Returns|Yields|Raises|Examples?)[ ]*\n-{3,}[ ]*$"
 _ARGUMENTS = r"(?:Args|Arguments|Parameters|Params|Keyword Args|Keyword Arguments|Other Parameters):[ ]*$"
-_TITLED = rf"^(?:{_ARGUMENTS}|(?:Returns|Yields|Raises|DemoWriter?):[ ]*$)"
+_TITLED = rf"^(?:{_ARGUMENTS}|(?:Returns|Yields|Raises|Examples?):[ ]*$)"
 _STYLES: Mapping[str, re.Pattern[str]] = {
     "NUMPYDOC": re.compile(_UNDERLINED, re.MULTILINE),
     "GOOGLE": re.compile(_TITLED, re.MULTILINE),
@@ -64,7 +69,7 @@ _STYLES: Mapping[str, re.Pattern[str]] = {
 }
 
 
-def _parser(style: str) -> Callable[[str], Any]:
+def _parser(style: str) -> _Parser:
     if style not in _parsers:
         import docstring_parser
 
@@ -74,17 +79,17 @@ def _parser(style: str) -> Callable[[str], Any]:
     return _parsers[style]
 
 
-_parsers: dict[str, Callable[[str], Any]] = {}
+_parsers: dict[str, _Parser] = {}
 
 
-def _plain_parser(style: Any) -> Callable[[str], Any]:
+def _plain_parser(style: DocstringStyle) -> _Parser:
     import docstring_parser
 
     return lambda text: docstring_parser.parse(text, style=style)
 
 
-def _google_parser() -> Callable[[str], Any]:
-    """The library's, with the sections of keyword arguments that it does not know by itself."""
+def _google_parser() -> _Parser:
+    """Return the library's parser with more sections for keyword arguments."""
     from docstring_parser.google import DEFAULT_SECTIONS, GoogleParser, Section, SectionType
 
     titles = ("Keyword Args", "Keyword Arguments", "Other Parameters")
@@ -92,34 +97,34 @@ def _google_parser() -> Callable[[str], Any]:
     return GoogleParser([*DEFAULT_SECTIONS, *more]).parse
 
 
-# --- mending ----------------------------------------------------------------------------------------
+# --- cleaning ----------------------------------------------------------------------------------------
 
-# "name (type): ..." where the type has a colon of its own, as in Literal["a: b"].
+# "name (type): ..." with a colon in the type, as in Literal["a: b"].
 _GOOGLE_TYPE = re.compile(r"^([ ]+\*{0,2}\w+)[ ]*\([^\n]*?:[^\n]*?\):", re.MULTILINE)
 _GOOGLE_SECTION = re.compile(rf"^{_ARGUMENTS}\n((?:[ ]+[^\n]*\n?|[ ]*\n)+)", re.MULTILINE)
 _REST_TYPE = re.compile(r"^:(param|parameter|arg|argument|key|keyword)[ ]+[^:\n]*?(\*{0,2}\w+)[ ]*:", re.MULTILINE)
 
 
-def _mend_google(text: str) -> str:
+def _clean_google(text: str) -> str:
     return _GOOGLE_SECTION.sub(_join_stray_lines, _GOOGLE_TYPE.sub(r"\1:", text))
 
 
 def _join_stray_lines(section: re.Match[str]) -> str:
-    """A line among the arguments that begins none goes to the argument before it."""
+    """Indent lines among the arguments that start no argument, so that they belong to the argument before."""
     title, *lines = section[0].split("\n")
     indent = next((len(line) - len(line.lstrip()) for line in lines if line.strip()), 0)
     stray = re.compile(rf"[ ]{{{indent}}}(?=\S)(?!\*{{0,2}}\w+[ ]*(?:\([^\n]*\))?:)")
     return "\n".join([title, *(f"    {line}" if stray.match(line) else line for line in lines)])
 
 
-def _mend_rest(text: str) -> str:
+def _clean_rest(text: str) -> str:
     return _REST_TYPE.sub(r":\1 \2:", text)
 
 
-def _as_it_is(text: str) -> str:
+def _unchanged(text: str) -> str:
     return text
 
 
-_MENDERS: Mapping[str, Callable[[str], str]] = {
-    "NUMPYDOC": _as_it_is, "GOOGLE": _mend_google, "REST": _mend_rest, "EPYDOC": _as_it_is,
+_CLEANERS: Mapping[str, Callable[[str], str]] = {
+    "NUMPYDOC": _unchanged, "GOOGLE": _clean_google, "REST": _clean_rest, "EPYDOC": _unchanged,
 }  # fmt: skip

@@ -1,38 +1,39 @@
-"""Who watches tools that a program calls itself. ``observe.callbacks`` puts itself here; core has never heard of listeners."""
+"""The hook around tool calls that a program makes itself. ``observe.callbacks`` sets the hook; core knows no listeners."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-__all__ = ["Watch", "set_tool_call_hook", "tool_call_hook"]
+__all__ = ["ToolCallHook", "set_tool_call_hook", "tool_call_hook"]
 
-Watch: TypeAlias = Callable[[Any, Mapping[str, Any]], AbstractContextManager[Callable[[Any], None]]]
-"""A tool and its arguments in; out comes what surrounds the call, and takes its value."""
+CallContext: TypeAlias = AbstractContextManager[Callable[[object], None]]
+ToolCallHook: TypeAlias = Callable[[object, Mapping[str, object]], CallContext]
+"""Maps a tool and its arguments to the context manager of the call, whose value is called with the result."""
 
 
-def _ignore(value: Any) -> None:
+def _ignore(value: object) -> None:
     return None
 
 
-def _unwatched(tool: Any, arguments: Mapping[str, Any]) -> AbstractContextManager[Callable[[Any], None]]:
+def _no_hook(tool: object, arguments: Mapping[str, object]) -> CallContext:
     return nullcontext(_ignore)
 
 
-_watch: Watch = _unwatched
+_hook: ToolCallHook = _no_hook
 
 
-def set_tool_call_hook(watch: Watch) -> None:
-    """Have calls watched from now on."""
-    global _watch
-    _watch = watch
+def set_tool_call_hook(hook: ToolCallHook) -> None:
+    """Set the hook of all later tool calls."""
+    global _hook
+    _hook = hook
 
 
-def tool_call_hook(tool: Any, arguments: Mapping[str, Any]) -> AbstractContextManager[Callable[[Any], None]]:
-    """What surrounds a call of a tool; hand it the value.
+def tool_call_hook(tool: object, arguments: Mapping[str, object]) -> CallContext:
+    """Return the context manager of a tool call. Call its value with the result of the tool.
 
-    >>> with watched("a tool", {"n": 1}) as end:
+    >>> with tool_call_hook("a tool", {"n": 1}) as end:
     ...     end(2)
     """
-    return _watch(tool, arguments)
+    return _hook(tool, arguments)

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeAlias, TypeGuard, cast, get_args
 from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart
 from sigwire.core.schema import inline_refs, untitled_generator, validator
-from sigwire.core.tools.function import BoundArguments, argument_faults
+from sigwire.core.tools.function import BoundArguments, describe_argument_errors
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.loops import OwnerLoop, started_by_block_on, to_thread
 from sigwire.errors import EventLoopError, InputError, RetryTool, ToolDefinitionError, ToolFailed
@@ -265,7 +265,7 @@ class _LangChainArguments:
         try:
             model.model_validate(given)
         except ValueError as fault:  # pydantic's ValidationError is one
-            return argument_faults(fault)
+            return describe_argument_errors(fault)
         return ""
 
 
@@ -352,7 +352,11 @@ class _LangChainCall:
             return ToolFailed(str(error) or "The tool failed and did not say why.")
         schema = self._tool.args_schema
         is_about_arguments = isinstance(schema, type) and getattr(error, "title", None) == schema.__name__
-        return RetryTool(argument_faults(error)) if is_about_arguments and isinstance(error, ValueError) else error
+        return (
+            RetryTool(describe_argument_errors(error))
+            if is_about_arguments and isinstance(error, ValueError)
+            else error
+        )
 
 
 def _is_call_id(name: str, field: Any) -> bool:

@@ -355,7 +355,7 @@ class Tool:
     ) -> None:
         # A program without tools loads nothing of how they are made.
         from sigwire.core.tools.docstring import read_docstring
-        from sigwire.core.tools.function import function_docstring, function_name, is_async_function
+        from sigwire.core.tools.inspection import function_docstring, function_name, is_async_function
 
         handler = handler if function is None else function
         read = _function_arguments(handler, name) if parameters is None and config is None else None

@@ -589,7 +589,7 @@ UNFIT: list[tuple[Any, dict[str, Any], str]] = [
     (takes_options, {}, "its parameter 'files'"),
     (nested, {}, "its parameter 'a'"),
     (max, {}, "Python does not know its parameters"),
-    (Shop.left, {}, "Take it from an object"),
+    (Shop.left, {}, "Pass a method of an object"),
 ]
 
 
