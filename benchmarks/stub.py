@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 
 __all__ = ["StubLM", "sections"]
 

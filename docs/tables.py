@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import cast
 
 from sigwire.lm.codecs.shared.interface import ModelFacts
-from sigwire.lm.providers.registry import PROVIDERS, ModelRule, Provider
+from sigwire.lm.providers.registry import PROVIDERS
+from sigwire.lm.providers.row import ModelRule, Provider
 
 __all__ = ["PAGES", "TABLES", "main", "stale", "written"]
 

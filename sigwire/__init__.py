@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from sigwire.core.messages import Message
     from sigwire.core.request import Request, ResponseFormat, ToolChoice
     from sigwire.core.response import Choice, LMWarning, Repair, Response, Usage
-    from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls, ToolResult, WebSearch
+    from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult, WebSearch
+    from sigwire.core.tools.tool import Tool
     from sigwire.errors import (
         AdapterParseError,
         AgentStopped,
@@ -208,7 +209,8 @@ _HOMES = {
     "sigwire.core.messages": "Message",
     "sigwire.core.request": "Request ResponseFormat ToolChoice",
     "sigwire.core.response": "Choice LMWarning Repair Response Usage",
-    "sigwire.core.tools.tool": "Tool ToolCall ToolCalls ToolResult WebSearch",
+    "sigwire.core.tools.calls": "ToolCall ToolCalls ToolResult WebSearch",
+    "sigwire.core.tools.tool": "Tool",
     "sigwire.errors": (
         "AdapterParseError AgentStopped CallerError ConfigurationError ContentFiltered ContextWindowExceededError "
         "EmptyResponse EventLoopError InputError LMAuthenticationError LMBillingError LMError LMInvalidRequestError "

@@ -10,18 +10,11 @@ from hypothesis import strategies as st
 
 from sigwire.core import events as ev
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.messages import (
-    AudioPart,
-    FilePart,
-    ImagePart,
-    Message,
-    OpaquePart,
-    TextPart,
-    ThinkingPart,
-)
+from sigwire.core.messages import Message
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Attempt, Choice, LMWarning, Repair, Response, Usage
-from sigwire.core.tools.tool import CallError, ToolCall, ToolCalls, ToolResult, WebSearch
+from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult, WebSearch
 
 __all__ = [
     "any_text",

@@ -16,7 +16,7 @@ from sigwire.core.events import (
     ToolCallStart,
 )
 from sigwire.core.json import JsonValue
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 
 __all__ = ["FieldEvents", "FieldSink", "OutputReader"]
 

@@ -26,11 +26,13 @@ from sigwire.adapters.text_tools.render import instructions
 from sigwire.adapters.text_tools.styles import style_named
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import Message, OpaquePart, Part, TextPart
+from sigwire.core.messages import Message, Part
+from sigwire.core.parts import OpaquePart, TextPart
 from sigwire.core.narrow import is_mapping
 from sigwire.core.request import MemoTuple, Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Repair, Response
-from sigwire.core.tools.tool import CallError, Tool, ToolCall, ToolCalls, ToolResult, are_same_tools
+from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.tool import Tool, are_same_tools
 from sigwire.errors import (
     AdapterParseError,
     ContentFiltered,

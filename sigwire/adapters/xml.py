@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.prompts.escaping import AnyEscaper, EscaperPair, line_guard, tag_guard
 from sigwire.adapters.prompts.layout import FieldReadings, Layout, VisibleFields
-from sigwire.adapters.values.codecs import ValueReadError
+from sigwire.errors import ValueReadError
 from sigwire.adapters.values.nested_tags import read_tags
 from sigwire.adapters.values.type_text import field_type_text
 from sigwire.core.capabilities import Capabilities

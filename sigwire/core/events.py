@@ -23,9 +23,10 @@ from itertools import zip_longest
 from typing import Any, ClassVar, TypeAlias, cast, get_args
 
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps
-from sigwire.core.messages import Part, TextPart, ThinkingPart
+from sigwire.core.messages import Part
+from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Response, Usage
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 
 __all__ = [
     "AskStart",

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from sigwire.core.json import Value
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 
 __all__ = [
     "AudioPart",

@@ -205,7 +205,7 @@ class Record:
 def _core_values() -> dict[str, Any]:
     """Return the canonical classes that a field may hold, by their name in JSON."""
     from sigwire.core.messages import Message
-    from sigwire.core.tools.tool import ToolCall, ToolCalls, ToolResult
+    from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
 
     return {kind.__name__: kind for kind in (Message, ToolCall, ToolCalls, ToolResult)}
 

@@ -13,8 +13,9 @@ from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue, Value
-from sigwire.core.messages import Message, Part, TextPart, ThinkingPart
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.messages import Message, Part
+from sigwire.core.parts import TextPart, ThinkingPart
+from sigwire.core.tools.calls import ToolCall
 
 __all__ = ["Attempt", "Choice", "FinishReason", "LMWarning", "Repair", "Response", "Usage"]
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast, overload
 
+from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
-from sigwire.core.tools import tool
 from sigwire.dspy.saving import name_fields, without_text_loop
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.effects.steps import Steps
@@ -112,7 +112,7 @@ class Predict(Module, predict.Predict[P, S]):
         """Return the steps of one call."""
         prediction = yield from super().steps(*args, **kwargs)
         for name, value in list(prediction.items()):
-            if isinstance(value, tool.ToolCalls):
+            if isinstance(value, core.ToolCalls):
                 prediction[name] = ToolCalls.of(value)
         return prediction
 
@@ -150,7 +150,7 @@ class ChainOfThought(Module, chain_of_thought.ChainOfThought[P, S]):
 class ReAct(Module, react.ReAct[P, S]):
     """``sigwire.ReAct`` with DSPy's methods; its predictions have the field ``trajectory``.
 
-    >>> from sigwire.core.tools.tool import ToolCall
+    >>> from sigwire.core.tools.calls import ToolCall
     >>> from sigwire.lm.fake import FakeLM
     >>> def double(n: int) -> int:
     ...     return 2 * n

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, cast
 
+from sigwire.core import tools as core
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.tools import tool as core
 from sigwire.core.tools.function import FunctionArguments
 
 __all__ = ["Tool", "ToolCalls"]
@@ -91,7 +91,7 @@ class Tool(core.Tool):
     @property
     def arg_types(self) -> dict[str, Any]:
         """Python type by argument; empty for a tool made from a schema."""
-        return self._arguments.types() if self._arguments else {}
+        return dict(self._arguments.types()) if self._arguments else {}
 
     @property
     def arg_desc(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
 
 from sigwire.effects.cancellation import (
     CANCEL_GRACE_SECONDS,
@@ -31,7 +31,17 @@ if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
-__all__ = ["OwnerLoop", "block_on", "has_running_loop", "marking_loop_blocked", "started_by_block_on", "to_thread"]
+__all__ = [
+    "EventLoop",
+    "OwnerLoop",
+    "block_on",
+    "has_running_loop",
+    "marking_loop_blocked",
+    "started_by_block_on",
+    "to_thread",
+]
+
+EventLoop: TypeAlias = "asyncio.AbstractEventLoop"
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -113,9 +123,7 @@ def started_by_block_on() -> bool:
 
 
 # Event loops whose threads are blocked until the running code is done.
-_blocked: contextvars.ContextVar[tuple[asyncio.AbstractEventLoop, ...]] = contextvars.ContextVar(
-    "sigwire_blocked_loops", default=()
-)
+_blocked: contextvars.ContextVar[tuple[EventLoop, ...]] = contextvars.ContextVar("sigwire_blocked_loops", default=())
 
 
 @contextmanager
@@ -132,7 +140,7 @@ def marking_loop_blocked() -> Generator[None]:
         _blocked.reset(token)
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
+def _running_loop() -> EventLoop | None:
     if "asyncio" not in sys.modules:  # then no loop runs, and the check must not import asyncio
         return None
     import asyncio
@@ -165,7 +173,7 @@ class OwnerLoop:
 
     __slots__ = ("_loop",)
 
-    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+    def __init__(self, loop: EventLoop | None = None) -> None:
         self._loop = loop or _running_loop()
 
     def __bool__(self) -> bool:
@@ -186,7 +194,7 @@ class OwnerLoop:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(start(), owner))
 
     @staticmethod
-    def _problem(owner: asyncio.AbstractEventLoop) -> str:
+    def _problem(owner: EventLoop) -> str:
         if owner in _blocked.get():
             return (
                 "The event loop that this call needs is blocked by this call: a blocking call was made on that loop. "

@@ -16,7 +16,7 @@ from sigwire.core.events import Cut, by_word, events_of
 from sigwire.core.json import dumps
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools.tool import ToolCall, ToolCalls, number_calls
+from sigwire.core.tools.calls import ToolCall, ToolCalls, number_calls
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError

@@ -44,7 +44,8 @@ from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, StreamingC
 from sigwire.lm.policy.retry import RetryPolicy, retry_exchange
 from sigwire.lm.providers.address import EndpointResolver, ServiceEndpoint
 from sigwire.lm.providers.connection import ConnectionOptions, shown
-from sigwire.lm.providers.registry import PROVIDERS, Provider, SimpleBackend, Wire, suggest_provider
+from sigwire.lm.providers.registry import PROVIDERS, suggest_provider
+from sigwire.lm.providers.row import Provider, SimpleBackend, Wire
 from sigwire.lm.secrets import redact_key
 
 if TYPE_CHECKING:

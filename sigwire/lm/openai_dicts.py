@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, Part, Role, TextPart, ThinkingPart
+from sigwire.core.messages import Message, Part, Role
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
-from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
+from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
 from sigwire.errors import InputError, LMUnexpectedError
 from sigwire.lm.codecs.shared.media import data_url, split_data_url
 

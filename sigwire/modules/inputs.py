@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from sigwire.core.messages import Message
-from sigwire.core.tools.tool import Tool, ToolCalls, are_same_tools
+from sigwire.core.tools.calls import ToolCalls
+from sigwire.core.tools.tool import Tool, are_same_tools
 from sigwire.errors import InputError
 from sigwire.signatures.fields import FieldSpec, SignatureSpec
 

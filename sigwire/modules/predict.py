@@ -42,7 +42,8 @@ from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signat
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-    from sigwire.adapters.base import Adapter, FollowUp, ParsedChoice, Plan
+    from sigwire.adapters.base import Adapter
+    from sigwire.adapters.plan import FollowUp, ParsedChoice, Plan
     from sigwire.adapters.streaming import FieldReader
     from sigwire.lm.base import LanguageModel
 
@@ -387,7 +388,7 @@ def _extracted(trip: _CallContext, follow_up: FollowUp, repairs: int) -> Steps[P
     second = _CallContext(trip.module, lm, follow_up.plan)
     second.attempts = trip.attempts
     prediction = yield from _answer(second, follow_up.request, repairs, "extract")
-    from sigwire.adapters.base import ParsedChoice
+    from sigwire.adapters.plan import ParsedChoice
 
     return ParsedChoice(prediction.__dict__, _repairs_of(prediction))
 

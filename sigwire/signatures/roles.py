@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeAlias
 
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_items, is_mapping
-from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.tool import Tool
 from sigwire.core.typed_dict import TypeExpression, to_typing_extensions
 from sigwire.errors import SignatureError
 from sigwire.signatures.annotations import contains, describe_type, nested_types, strip_annotated

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools.tool import ToolCall, ToolCalls
+from sigwire.core.tools.calls import ToolCall, ToolCalls
 from sigwire.errors import ConfigurationError, LMError
 from sigwire.lm.base import LanguageModel
 from sigwire.testing.chunking import Cut, Gate, Newline

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, dumps
-from sigwire.core.messages import OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.messages import Part
+from sigwire.core.parts import OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import ConfigurationError
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.chunking import Cutter, cutter

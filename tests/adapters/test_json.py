@@ -13,7 +13,7 @@ from sigwire.adapters.json import JSONAdapter
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.request import ResponseFormat
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools.tool import ToolCalls
+from sigwire.core.tools.calls import ToolCalls
 from sigwire.errors import AdapterParseError, UnsupportedFeature
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature

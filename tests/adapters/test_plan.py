@@ -14,7 +14,8 @@ from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.example import Example
-from sigwire.core.messages import ImagePart, Message, TextPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import ImagePart, TextPart
 from sigwire.core.response import Choice, Response
 from sigwire.errors import (
     AdapterParseError,

@@ -9,14 +9,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from sigwire.adapters.base import Adapter, Plan
+from sigwire.adapters.base import Adapter
+from sigwire.adapters.plan import Plan
 from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.example import Example
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls
+from sigwire.core.tools.calls import ToolCall, ToolCalls
+from sigwire.core.tools.tool import Tool
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 

@@ -13,10 +13,12 @@ from sigwire.adapters.text_tools import read_calls
 from sigwire.adapters.text_tools.styles import STYLES
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.messages import Message, OpaquePart, TextPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import OpaquePart, TextPart
 from sigwire.core.parts import ImagePart
 from sigwire.core.response import Choice, LMWarning, Response, Usage
-from sigwire.core.tools.tool import Tool, ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import AdapterParseError, InputError
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import ReAct

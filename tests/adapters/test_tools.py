@@ -10,17 +10,20 @@ from typing import Annotated, Any, ClassVar
 import pytest
 from pydantic import AfterValidator
 
-from sigwire.adapters.base import Adapter, Plan
+from sigwire.adapters.base import Adapter
+from sigwire.adapters.plan import Plan
 from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Response
+from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult, WebSearch
 from sigwire.core.tools.function import FunctionArguments
-from sigwire.core.tools.tool import CallError, Tool, ToolCall, ToolCalls, ToolResult, WebSearch
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import AdapterParseError, EmptyResponse, InputError, OutputTruncated, UnsupportedFeature
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature

@@ -11,7 +11,7 @@ from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.two_step import TwoStepAdapter
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Choice
-from sigwire.core.tools.tool import ToolCall, ToolCalls
+from sigwire.core.tools.calls import ToolCall, ToolCalls
 from sigwire.errors import AdapterParseError, ConfigurationError, EmptyResponse, OutputTruncated
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types import Reasoning

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sigwire.core.messages import ThinkingPart
+from sigwire.core.parts import ThinkingPart
 from sigwire.core.response import Choice, Response
+from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.names import NameMap, NameRules
-from sigwire.core.tools.tool import ToolCall
 from sigwire.lm.codecs.shared.interface import EncodedRequest
 from tests.conformance.recordings import Exchange
 

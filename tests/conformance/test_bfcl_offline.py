@@ -19,7 +19,7 @@ import pytest
 
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.lm.client import LM
 from sigwire.lm.openai_dicts import decode_messages
 from tests.conformance.bfcl_grader import Case, fixtures, grade, read_cases

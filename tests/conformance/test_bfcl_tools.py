@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.names import NameMap, NameRules
-from sigwire.core.tools.tool import Tool, ToolCall
+from sigwire.core.tools.tool import Tool
 from tests.conformance.bfcl_cases import calls_of, read_all, tools_of
 
 RULES = [

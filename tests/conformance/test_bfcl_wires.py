@@ -26,7 +26,8 @@ from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.tool import Tool
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.openai_dicts import decode_messages

@@ -8,7 +8,7 @@ import pytest
 
 from sigwire.core.events import ResponseEnd
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import ThinkingPart
+from sigwire.core.parts import ThinkingPart
 from sigwire.core.response import Choice
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import FINISH_REASONS

@@ -13,7 +13,8 @@ from typing import Any, cast
 import pytest
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.messages import Message, OpaquePart
+from sigwire.core.messages import Message
+from sigwire.core.parts import OpaquePart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.lm.codecs import gemini

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.messages import Message, OpaquePart, TextPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import OpaquePart, TextPart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.errors import LMError

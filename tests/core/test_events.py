@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core import events as ev
-from sigwire.core.messages import TextPart, ThinkingPart
+from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from tests.strategies import events, responses
 
 CALL = ToolCall("call_0", "add", {"a": 1})

@@ -18,7 +18,7 @@ from sigwire.core.json import dumps, loads
 from sigwire.core.messages import Message
 from sigwire.core.record import to_plain
 from sigwire.core.response import Attempt, Choice, LMWarning, Repair, Response, Usage
-from sigwire.core.tools.tool import ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types import Image
 

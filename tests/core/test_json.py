@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.json import Value, dumps, loads, loads_once
-from sigwire.core.messages import Message, TextPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import TextPart
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Choice, Usage
-from sigwire.core.tools.tool import ToolCalls, ToolResult, WebSearch
+from sigwire.core.tools.calls import ToolCalls, ToolResult, WebSearch
 from tests.strategies import json_values, plain_values, tool_call_lists
 
 

@@ -11,10 +11,11 @@ from collections.abc import Callable
 import pytest
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.messages import ImagePart, Message, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import ImagePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Attempt, Choice, LMWarning, Response, Usage
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 
 CALL = ToolCall("call_0", "add", {"a": 1})
 RESULT = ToolResult("call_0", "add", 2)

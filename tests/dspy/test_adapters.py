@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.tools.tool import Tool, ToolCalls
+from sigwire.core.tools.calls import ToolCalls
+from sigwire.core.tools.tool import Tool
 from sigwire.dspy.adapters import Adapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
 from sigwire.lm.fake import FakeLM
-from sigwire.signatures.fields import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types.text import Reasoning
 

@@ -10,7 +10,7 @@ import pytest
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
-from sigwire.core.tools.tool import ToolCall, ToolCalls
+from sigwire.core.tools.calls import ToolCall, ToolCalls
 from sigwire.dspy.lm import LM, BaseLM, DummyLM
 from sigwire.errors import ConfigurationError
 from sigwire.lm import base, client

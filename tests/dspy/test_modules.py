@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.dspy.modules import AgentRun, ChainOfThought, Module, Predict, ReAct
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.lm.fake import FakeLM

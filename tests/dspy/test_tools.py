@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sigwire.core.tools import tool as core
+from sigwire.core import tools as core
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.signatures.roles import role_of
 

@@ -13,7 +13,8 @@ from typing import Any
 import pydantic
 
 import sigwire
-from sigwire.adapters.base import Adapter, Plan
+from sigwire.adapters.base import Adapter
+from sigwire.adapters.plan import Plan
 from sigwire.adapters.streaming.partial_json import PartialJsonParser
 from sigwire.adapters.text_tools import Grammar, ScanResult, TextReader, ToolCatalog, dialects, read_calls
 from sigwire.adapters.text_tools.grammars.literals import LiteralError, read_arguments, read_bare_object, read_literal

@@ -15,7 +15,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import ConfigurationError, InputError, LMUnexpectedError, StateError
 from sigwire.lm.base import BaseLM
 from sigwire.lm.client import LM

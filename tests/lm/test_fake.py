@@ -14,7 +14,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools.tool import ToolCall, ToolCalls
+from sigwire.core.tools.calls import ToolCall, ToolCalls
 from sigwire.errors import ConfigurationError, LMRateLimitError
 from sigwire.lm.fake import FakeLM
 

@@ -19,7 +19,8 @@ from sigwire.core.events import collect
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Response
-from sigwire.core.tools.tool import Tool, WebSearch
+from sigwire.core.tools.calls import WebSearch
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import (
     ContextWindowExceededError,
     LMAuthenticationError,
@@ -35,7 +36,8 @@ from sigwire.errors import (
 )
 from sigwire.lm.client import LM
 from sigwire.lm.http.messages import HttpReply, HttpRequest
-from sigwire.lm.providers.registry import ApiKey, Provider, register
+from sigwire.lm.providers.registry import register
+from sigwire.lm.providers.row import ApiKey, Provider
 from sigwire.testing import Answer, FakeProvider, Fault, Raw
 from tests.lm.calls import HELLO, HOWS, KEY, TOOL, Clock, ask, forget_keys, patient
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Usage
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError, LMUnexpectedError
 from sigwire.lm.openai_dicts import (
     FINISH_REASONS,

@@ -23,7 +23,8 @@ from sigwire.core.events import (
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools.tool import Tool, ToolCall
+from sigwire.core.tools.calls import ToolCall
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import InputError, LMAuthenticationError, LMError, LMServerError, LMTransportError
 from sigwire.lm.client import LM
 from sigwire.lm.policy.retry import RetryPolicy

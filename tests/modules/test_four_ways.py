@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Usage
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMServerError, SigwireError
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import AgentRun, ReAct

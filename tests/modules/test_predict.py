@@ -16,7 +16,8 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.example import Prediction
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls
+from sigwire.core.tools.calls import ToolCall, ToolCalls
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import (
     AdapterParseError,
     ConfigurationError,

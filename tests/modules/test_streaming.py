@@ -27,7 +27,7 @@ from sigwire.core.events import (
 )
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import AdapterParseError, ConfigurationError, LMServerError, RetryTool

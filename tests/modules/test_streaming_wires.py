@@ -9,7 +9,7 @@ import pytest
 
 from sigwire.core.events import FieldDelta
 from sigwire.core.response import Choice
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.lm.client import LM
 from sigwire.modules.agents.react import AgentRun, ReAct
 from sigwire.modules.module import Module

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, ValidationError
 
-from sigwire.core.tools.tool import ToolCall, ToolCalls
+from sigwire.core.tools.calls import ToolCall, ToolCalls
 from sigwire.errors import FieldDefinitionError
 from sigwire.signatures.declarations import UNSET, InputField, OutputField, declare, direction_of
 from sigwire.signatures.fields import compile_bare, compile_field, infer_prefix

@@ -20,7 +20,7 @@ from sigwire.core.example import Example
 from sigwire.core.json import dumps, loads
 from sigwire.core.messages import Message
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
-from sigwire.core.tools.tool import ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
 from sigwire.errors import InputError
 from sigwire.signatures.types import Audio, Code, File, History, Image, Reasoning, Turn
 

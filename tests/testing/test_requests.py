@@ -13,10 +13,11 @@ from typing import Any, cast
 
 import pytest
 
-from sigwire.core.messages import Message, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.parts import FilePart, ImagePart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.lm.client import LM
 from sigwire.testing import FakeProvider
 

@@ -16,7 +16,7 @@ from sigwire.core.events import collect
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMError
 from sigwire.testing import FakeProvider, Fault, Gate, Streamed
 

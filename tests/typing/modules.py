@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any, assert_type
 
 from sigwire.core.example import Prediction
-from sigwire.core.tools.tool import Tool, ToolCalls
+from sigwire.core.tools.calls import ToolCalls
+from sigwire.core.tools.tool import Tool
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import AgentRun, ReAct, TerminationReason
 from sigwire.modules.chain_of_thought import ChainOfThought

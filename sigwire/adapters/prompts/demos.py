@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, cast
 from sigwire.adapters.prompts.turns import TurnWriter, read_calls_value, read_results
 from sigwire.core.messages import Message
 from sigwire.core.narrow import is_mapping
-from sigwire.core.tools.tool import ToolCalls, ToolResult
+from sigwire.core.tools.calls import ToolCalls, ToolResult
 from sigwire.errors import InputError
 
 __all__ = ["EXAMPLE", "EXAMPLES_NOTE", "DemoLayout", "DemoWriter", "examples_note"]

@@ -32,7 +32,8 @@ from sigwire.core.events import (
 )
 from sigwire.core.json import dumps
 from sigwire.core.response import Choice
-from sigwire.core.tools.tool import Tool, ToolCall
+from sigwire.core.tools.calls import ToolCall
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import ModelError
 
 if TYPE_CHECKING:

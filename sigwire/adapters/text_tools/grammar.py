@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.core.json import dumps
 from sigwire.core.narrow import is_mapping
-from sigwire.core.tools.tool import CallError, CallErrorKind, ToolCall
+from sigwire.core.tools.calls import CallError, CallErrorKind, ToolCall
 
 __all__ = ["END_TOKENS", "CallBlock", "Grammar", "Reader", "ToolCatalog", "broken", "closes_fence", "unknown"]
 

@@ -21,7 +21,7 @@ from sigwire.adapters.text_tools.scan.brackets import JSON, BracketSpan, skim
 from sigwire.adapters.values.json_text import read_json
 from sigwire.core.json import JsonValue, dumps, loads_once
 from sigwire.core.narrow import is_mapping, is_sequence
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import JsonReadError
 
 __all__ = [

@@ -13,7 +13,7 @@ from sigwire.adapters.text_tools.scan.output_buffer import TextEvent
 from sigwire.adapters.text_tools.scan.quotation import ThinkingParameters
 from sigwire.adapters.text_tools.scan.scanner import CallScanner
 from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
-from sigwire.core.tools.tool import ToolCall, number_calls
+from sigwire.core.tools.calls import ToolCall, number_calls
 
 __all__ = ["ScanResult", "TextReader", "read_calls"]
 

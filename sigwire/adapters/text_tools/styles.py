@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from sigwire.adapters.text_tools.markers import CALL_END, CALL_FENCE, FENCE, RESULT_FENCE, SECTION_END
 from sigwire.core.narrow import is_mapping, is_sequence
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
 
 __all__ = ["STYLES", "TAUGHT", "CallStyle", "style_named"]

@@ -37,7 +37,7 @@ from sigwire.adapters.values.typed_json import (
 from sigwire.core.json import JsonValue, dumps, loads
 from sigwire.core.messages import Part
 from sigwire.core.response import Repair
-from sigwire.core.tools.tool import ToolCalls
+from sigwire.core.tools.calls import ToolCalls
 from sigwire.errors import FieldDefinitionError, InputError, ValueReadError
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.types import Code, Reasoning

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, 
 from sigwire.adapters.values.json_text import read_json
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.errors import JsonReadError
-from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.annotations import nested_types
+from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.types import Audio, File, Image
 
 if TYPE_CHECKING:

@@ -1,308 +1,47 @@
-"""Tools and the traffic about them: Tool (what is offered), ToolCall (the model's ask), ToolResult (the answer).
+"""Tool: a function that a model may call. It has a name, a JSON Schema, and ``bind``, which validates arguments.
 
-Nothing here runs a tool on a model's behalf; ``sigwire.modules.agents.toolbox`` does, and it alone. A ``Tool`` knows its name,
-its JSON Schema and how arguments fit its Python function (``bind``). A ``ToolCall`` keeps the model's argument text
-whatever it is: arguments that are not an object give a tagged ``error``, never a guess and never a lost call.
+This file runs no tool on behalf of a model; only ``sigwire.modules.agents.toolbox`` does.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from math import isfinite
 from operator import is_
 from types import MethodType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeGuard, cast
 
-from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads_once
-from sigwire.core.parts import MediaPart
+from sigwire.core.json import JsonObject
+from sigwire.core.tools.calls import WebSearch
 from sigwire.core.tools.hooks import tool_call_hook
-from sigwire.effects.loops import block_on, to_thread
+from sigwire.effects.loops import EventLoop, block_on, to_thread
 from sigwire.errors import InputError, ToolDefinitionError
 
 if TYPE_CHECKING:
+    from sigwire.core.record import FieldValues
     from sigwire.core.tools.function import Arguments, BoundArguments, FunctionArguments
-    from sigwire.core.tools.mcp import ResultMode
+    from sigwire.core.tools.inspection import UserFunction
+    from sigwire.core.tools.mcp import McpSession, ResultMode
 
-__all__ = [
-    "CallError",
-    "CallErrorKind",
-    "Tool",
-    "ToolCall",
-    "ToolCalls",
-    "ToolResult",
-    "WebSearch",
-    "are_same_tools",
-    "number_calls",
-]
+__all__ = ["Tool", "are_same_tools"]
 
-CallErrorKind: TypeAlias = Literal["malformed_json", "not_an_object", "unknown_tool", "schema_mismatch"]
-
-
-@dataclass(frozen=True, slots=True)
-class CallError(Value):
-    """Why a call cannot be run as it stands; ``message`` is written for the model to read."""
-
-    code: CallErrorKind
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall(Value):
-    """The model's wish to run a tool. Only a module may grant it.
-
-    ``arguments`` is a dict, or ``None`` when the model's text was not an object: then ``error`` says why and
-    ``raw_arguments`` has the text. ``provider_data`` is the provider's own (a thought signature) and goes back unread.
-
-    >>> ToolCall.read("call_0", "add", '{"a": 1}').arguments
-    {'a': 1}
-    >>> ToolCall.read("call_0", "add", '{"a": ').error.code
-    'malformed_json'
-    """
-
-    kind: ClassVar[str] = "tool_call"
-    id: str
-    name: str
-    arguments: JsonObject | None
-    raw_arguments: str | None = None
-    error: CallError | None = None
-    provider_data: JsonValue = None
-
-    @classmethod
-    def read(cls, id: str, name: str, arguments: object, *, provider_data: JsonValue = None) -> ToolCall:
-        """A call from whatever a provider or a text gave as arguments: an object, JSON text, ``""``, ``None``.
-
-        ``""``, ``None`` and JSON ``null`` mean no arguments. Text that was encoded twice is decoded twice. Anything else
-        that is not an object becomes a call with an ``error``; nothing is repaired and nothing is raised.
-        """
-        raw = arguments if isinstance(arguments, str) else None
-        value, error = _read_arguments(arguments)
-        if error and raw is None:
-            raw = _as_text(arguments)
-        return cls(id, name, value, raw, error, provider_data)
-
-    @property
-    def args(self) -> JsonObject | None:
-        """The same as ``arguments``."""
-        return self.arguments
-
-    @property
-    def arguments_text(self) -> str:
-        """The arguments as the text to send back: compact JSON; where they are no object, what the model wrote."""
-        if self.arguments is None:
-            return self.raw_arguments or ""
-        return dumps(self.arguments)
-
-
-def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | None]:
-    if isinstance(arguments, str):
-        try:
-            arguments = _decoded(arguments)
-            if isinstance(arguments, str):  # it was encoded twice
-                arguments = _decoded(arguments)
-        except ValueError as fault:
-            return None, CallError("malformed_json", f"The arguments are not valid JSON: {fault}")
-        if isinstance(arguments, dict):  # straight from JSON: ours to keep, and its keys are texts
-            return cast("JsonObject", arguments), None
-    if arguments is None:
-        return {}, None
-    if _is_json_object(arguments):
-        return _within_bounds(arguments)
-    found = "an object with keys that are not strings" if isinstance(arguments, Mapping) else _json_type(arguments)
-    return None, CallError("not_an_object", f"The arguments must be a JSON object, not {found}.")
-
-
-def _decoded(text: str) -> object:
-    return None if not text or text.isspace() else loads_once(text)  # nothing but spaces is nothing
-
-
-def _is_json_object(value: object) -> TypeGuard[Mapping[str, Any]]:
-    return isinstance(value, Mapping) and all(isinstance(key, str) for key in cast("Mapping[object, Any]", value))
-
-
-def _within_bounds(arguments: Mapping[str, Any]) -> tuple[JsonObject | None, CallError | None]:
-    """The reader of whole bodies is less strict than ours: to it ``1e999`` is infinity, which no JSON can say."""
-    given = dict(arguments)
-    try:
-        fault = None if _is_finite(given) else "a number is too large"
-    except RecursionError:
-        fault = "they are nested too deeply"
-    if fault is None:
-        return given, None
-    return None, CallError("malformed_json", f"The arguments are not valid JSON: {fault}.")
-
-
-def _is_finite(value: object) -> bool:
-    if isinstance(value, dict):
-        return all(map(_is_finite, cast("dict[str, object]", value).values()))
-    if isinstance(value, list):
-        return all(map(_is_finite, cast("list[object]", value)))
-    return not isinstance(value, float) or isfinite(value)
-
-
-_JSON_TYPES: Mapping[type, str] = {
-    bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array",
-}  # fmt: skip
-
-
-def _json_type(value: object) -> str:
-    return _JSON_TYPES.get(type(value), f"a {type(value).__name__}")
-
-
-def _as_text(value: object) -> str:
-    try:
-        return dumps(value)
-    except (TypeError, ValueError, RecursionError):
-        return repr(value)
-
-
-def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[ToolCall, ...]:
-    """Give every call without an id the first free ``call_<n>``, unique among these calls and the ids ``taken``.
-
-    >>> [call.id for call in number_calls([ToolCall("", "f", {}), ToolCall("x", "f", {})], taken=["call_0"])]
-    ['call_1', 'x']
-    """
-    calls = tuple(calls)
-    ids = [call.id for call in calls]
-    if all(ids):
-        return calls
-    used = {*ids, *taken}
-    numbered: list[ToolCall] = []
-    n = 0
-    for call in calls:
-        if not call.id:
-            while f"call_{n}" in used:
-                n += 1
-            used.add(f"call_{n}")
-            call = ToolCall(f"call_{n}", call.name, call.arguments, call.raw_arguments, call.error, call.provider_data)
-        numbered.append(call)
-    return tuple(numbered)
-
-
-class ToolCalls(Sequence[ToolCall]):
-    """The calls a model made in one turn, in order: the type of a signature's tool-calls output.
-
-    A sequence of ``ToolCall`` that does not change. ``text`` is the model's text beside them. A call may be given as
-    ``{"name", "args"}``, ``{"name", "arguments"}`` or OpenAI's ``{"id", "function": {...}}``.
-
-    >>> calls = ToolCalls([ToolCall("call_0", "add", {"a": 1})])
-    >>> len(calls), calls[0].name, bool(ToolCalls())
-    (1, 'add', False)
-    """
-
-    __slots__ = ("_calls", "_text")
-
-    def __init__(self, tool_calls: Iterable[ToolCall | Mapping[str, Any]] = (), text: str = "") -> None:
-        self._calls = number_calls([call if isinstance(call, ToolCall) else _call_from_dict(call) for call in tool_calls])
-        self._text = text
-
-    @property
-    def tool_calls(self) -> list[ToolCall]:
-        """The calls as a list."""
-        return list(self._calls)
-
-    @property
-    def text(self) -> str:
-        """What the model said beside the calls."""
-        return self._text
-
-    @overload
-    def __getitem__(self, index: int) -> ToolCall: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[ToolCall, ...]: ...
-    def __getitem__(self, index: int | slice) -> ToolCall | tuple[ToolCall, ...]:
-        return self._calls[index]
-
-    def __len__(self) -> int:
-        return len(self._calls)
-
-    def __iter__(self) -> Iterator[ToolCall]:
-        return iter(self._calls)
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, ToolCalls):
-            return self._calls == other._calls and self.text == other.text
-        return NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(tuple((call.id, call.name) for call in self._calls))
-
-    def __repr__(self) -> str:
-        text = f", text={self.text!r}" if self.text else ""
-        return f"ToolCalls({list(self._calls)!r}{text})"
-
-    def to_json(self) -> JsonObject:
-        """Plain JSON with ids, raw arguments, errors and provider data."""
-        return {"tool_calls": [call.to_json() for call in self._calls], **({"text": self.text} if self.text else {})}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> ToolCalls:
-        """Read what ``to_json`` wrote."""
-        return cls([ToolCall.from_json(call) for call in data["tool_calls"]], data.get("text", ""))
-
-
-def _call_from_dict(data: Mapping[str, Any]) -> ToolCall:
-    if data.get("type") == ToolCall.kind:
-        return ToolCall.from_json(data)
-    body = data.get("function") if isinstance(data.get("function"), Mapping) else data
-    name = body.get("name") if body else None
-    if not body or not isinstance(name, str) or not name:
-        raise ValueError(f"A tool call needs a name; got {data!r:.120}. Write {{'name': ..., 'args': {{...}}}}.")
-    arguments = next((body[key] for key in ("arguments", "args", "parameters") if key in body), None)
-    return ToolCall.read(str(data.get("id") or ""), name, arguments)
-
-
-@dataclass(frozen=True, slots=True)
-class ToolResult(Value):
-    """What a call gave. ``content`` is text, or any JSON value; ``is_error`` tells the model that it failed.
-
-    ``media`` holds images, sound or files that belong to the result.
-
-    >>> ToolResult("call_0", "stock", {"left": 3}).text
-    '{"left":3}'
-    """
-
-    kind: ClassVar[str] = "tool_result"
-    id: str
-    name: str
-    content: JsonValue = ""
-    is_error: bool = False
-    media: tuple[MediaPart, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """The content as text: strings as they are, everything else as compact JSON."""
-        return self.content if isinstance(self.content, str) else dumps(self.content)
-
-
-@dataclass(frozen=True, slots=True)
-class WebSearch(Value):
-    """A provider's built-in web search. Limits that a provider does not know are refused or warned about by its wire."""
-
-    kind: ClassVar[str] = "web_search"
-    allowed_domains: tuple[str, ...] = ()
-    blocked_domains: tuple[str, ...] = ()
-    max_uses: int | None = None
-    user_location: JsonObject | None = None
-
-
+JsonSchema: TypeAlias = dict[str, Any]
+"""A JSON Schema written by a user: any dict, so that literals need no cast."""
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 
 
 class Tool:
-    """Something a model may ask for: a name, a description, a JSON Schema for the arguments, and the function behind it.
+    """A tool that a model may call: a name, a description, a JSON Schema of the arguments, and the function.
 
-    ``Tool(function)`` reads all of it from the function: type hints, docstring, defaults. With
-    ``parameters`` (a JSON Schema of an object) the schema is taken as it is, see
-    ``from_schema``; it may also be an object that describes and checks arguments in a way of its own (``Arguments``).
-    ``handler`` is the function, sync or async, or ``None`` for a tool that somebody else runs.
+    ``Tool(function)`` reads name, description and schema from the function: type hints, docstring, defaults. ``parameters``
+    is a JSON Schema that is used unchanged (see ``from_schema``), or an object that describes and validates arguments
+    (``Arguments``). ``handler`` is the function, sync or async, or ``None`` for a tool that the provider or caller runs.
 
     ``timeout`` is in seconds and ``max_output`` in characters of the encoded result (``None``: no limit);
-    ``parallel=False`` keeps the tool from running beside others. ``config`` holds a built-in tool's settings. ``metadata``
-    is JSON about the tool that no model sees, such as an MCP tool's annotations.
-    A tool does not change. Raises ``ToolDefinitionError`` when name, schema or function cannot be offered.
+    ``parallel=False`` forbids running the tool at the same time as other tools. ``config`` has the settings of a built-in
+    tool. ``metadata`` is JSON that models do not see, such as annotations of an MCP tool. Tools are immutable. Raises
+    ``ToolDefinitionError`` if name, schema or function cannot be offered.
 
     >>> def add(a: int, b: int = 1) -> int:
     ...     '''Add two numbers.
@@ -323,11 +62,11 @@ class Tool:
         "metadata", "name", "parallel", "timeout",
     )  # fmt: skip
 
-    callbacks: ClassVar[tuple[Any, ...]] = ()  # looked up for every call: missing would be slow
+    callbacks: ClassVar[tuple[object, ...]] = ()  # read by every call: a missing attribute would be slow
 
     name: str
     description: str
-    handler: Callable[..., Any] | None
+    handler: UserFunction | None
     config: WebSearch | None
     timeout: float | None
     max_output: int | None
@@ -337,15 +76,15 @@ class Tool:
     _arguments: Arguments | None
     _parameters: JsonObject | None
     _spec: JsonObject | None
-    _bind: Callable[[Mapping[str, Any]], BoundArguments] | None
+    _bind: Callable[[FieldValues], BoundArguments] | None
 
     def __init__(
         self,
-        function: Callable[..., Any] | None = None,
+        function: UserFunction | None = None,
         name: str | None = None,
         description: str | None = None,
-        parameters: dict[str, Any] | Arguments | None = None,
-        handler: Callable[..., Any] | None = None,
+        parameters: JsonSchema | Arguments | None = None,
+        handler: UserFunction | None = None,
         *,
         config: WebSearch | None = None,
         timeout: float | None = None,
@@ -353,7 +92,7 @@ class Tool:
         parallel: bool = True,
         metadata: JsonObject | None = None,
     ) -> None:
-        # A program without tools loads nothing of how they are made.
+        # Lazy: a program without tools must not load these modules.
         from sigwire.core.tools.docstring import read_docstring
         from sigwire.core.tools.inspection import function_docstring, function_name, is_async_function
 
@@ -382,8 +121,8 @@ class Tool:
         keep("_bind", arguments.bind if arguments else None)
 
     @classmethod
-    def from_function(cls, function: Callable[..., Any], **options: Any) -> Tool:
-        """The same as ``Tool(function, ...)``."""
+    def from_function(cls, function: UserFunction, **options: Any) -> Tool:
+        """Return ``Tool(function, **options)``."""
         return cls(function, **options)
 
     @classmethod
@@ -391,11 +130,11 @@ class Tool:
         cls,
         name: str,
         description: str = "",
-        parameters: dict[str, Any] | None = None,
-        handler: Callable[..., Any] | None = None,
+        parameters: JsonSchema | None = None,
+        handler: UserFunction | None = None,
         **options: Any,
     ) -> Tool:
-        """A tool whose parameters are a JSON Schema, sent as it is and enforced before ``handler(**arguments)`` is called.
+        """Return a tool with a JSON Schema, which is sent unchanged and enforced before ``handler(**arguments)`` is called.
 
         >>> tool = Tool.from_schema("ping", "Say hello.", {"type": "object", "properties": {"from": {"type": "string"}}})
         >>> tool.bind({"from": "me"}).kwargs
@@ -406,23 +145,28 @@ class Tool:
 
     @classmethod
     def from_mcp_tool(
-        cls, session: Any, tool: Any, *, result_mode: ResultMode = "auto", loop: Any = None, **options: Any
+        cls,
+        session: McpSession,
+        tool: object,
+        *,
+        result_mode: ResultMode = "auto",
+        loop: EventLoop | None = None,
+        **options: Any,
     ) -> Tool:
-        """A tool of an MCP server (https://modelcontextprotocol.io), called through a session that you keep open.
+        """Return a tool of an MCP server (https://modelcontextprotocol.io). The caller must keep the session open.
 
-        ``session``: whatever has MCP's async ``call_tool``, such as the SDK's ``Client`` and ``ClientSession``. ``tool``: one
-        of ``(await session.list_tools()).tools``, or its JSON. The input schema is kept whole, and arguments are checked
-        against it before the session is called. Title, annotations and output schema are in ``metadata``; without a
-        description, the title is one. ``options`` go to ``Tool`` and over what the server says: ``name``, ``description``,
-        ``timeout`` ...
+        ``session``: an object with MCP's async ``call_tool``, such as the SDK's ``Client`` and ``ClientSession``. ``tool``: one
+        of ``(await session.list_tools()).tools``, or its JSON. The input schema is kept whole and enforced before the session
+        is called. Title, annotations and output schema are in ``metadata``; the title is the default description.
+        ``options`` are keywords of ``Tool`` and override the server's values: ``name``, ``description``, ``timeout`` ...
 
-        A result is a text, JSON or a media part, or a list of those. ``result_mode``: ``"auto"`` gives structured content and
-        whatever else the result says, each once; ``"structured"`` only the former where there is some, ``"text"`` only the
-        latter. A result with ``isError`` raises ``ToolFailed`` with its words.
+        A result is a text, JSON or a media part, or a list of those. ``result_mode``: ``"auto"`` returns structured content
+        and the blocks that do not repeat it; ``"structured"`` only structured content, if there is some; ``"text"`` only the
+        blocks. A result with ``isError`` raises ``ToolFailed``.
 
-        A session lives on one event loop: the one that runs here, or ``loop``. Calls are made there from every thread and
-        loop; ``EventLoopError`` is raised where that would never end, above all for a blocking call on that very loop.
-        Raises ``ToolDefinitionError`` for what is no session or no tool.
+        A session belongs to one event loop: the running one, or ``loop``. Calls run there, from every thread and loop.
+        ``EventLoopError`` is raised if a call would never end, such as a blocking call on that loop. Raises
+        ``ToolDefinitionError`` if session or tool is another kind of object.
 
         >>> class Session:
         ...     async def call_tool(self, name, arguments):
@@ -431,21 +175,21 @@ class Tool:
         >>> Tool.from_mcp_tool(Session(), {"name": "half", "inputSchema": schema})(n=4)
         'half of 4'
         """
-        from sigwire.core.tools.mcp import mcp_tool
+        from sigwire.core.tools.mcp import mcp_definition
 
-        return mcp_tool(session, tool, result_mode=result_mode, loop=loop, **options)
+        return cls(**mcp_definition(session, tool, result_mode=result_mode, loop=loop) | options)
 
     @classmethod
-    def from_langchain(cls, tool: Any, *, injected: Mapping[str, Any] | None = None, **options: Any) -> Tool:
-        """A LangChain tool: a ``BaseTool``, such as a function under ``@tool``, sync, async or both.
+    def from_langchain(cls, tool: object, *, injected: FieldValues | None = None, **options: Any) -> Tool:
+        """Return a LangChain tool: a ``BaseTool``, such as a function under ``@tool``, sync, async or both.
 
-        Arguments that are marked as injected are hidden from the model; ``injected`` has their values (the id of the call is
-        given by itself). ``ToolException`` becomes ``ToolFailed``, whether or not the tool handles it; arguments that only the
-        tool's own validators refuse become ``RetryTool``. Of a tool that answers with content and artifact, the content is the
-        value, media among it as parts. Tags, metadata and extras are in ``metadata``. ``options`` go to ``Tool`` and over what
-        the tool says: ``name``, ``description``, ``timeout`` ...
+        Injected arguments are hidden from the model; ``injected`` has their values (the id of the call is filled in).
+        ``ToolException`` becomes ``ToolFailed``, whether or not the tool handles it; arguments that only the tool's validators
+        refuse become ``RetryTool``. If a tool returns content and artifact, the content is the value, with media as parts.
+        Tags, metadata and extras are in ``metadata``. ``options`` are keywords of ``Tool`` and override the tool's values:
+        ``name``, ``description``, ``timeout`` ...
 
-        Raises ``ToolDefinitionError`` for what is no LangChain tool, and for injected arguments without a value.
+        Raises ``ToolDefinitionError`` for other objects, and for injected arguments without a value.
 
         >>> from langchain_core.tools import tool
         >>> @tool
@@ -455,13 +199,13 @@ class Tool:
         >>> Tool.from_langchain(half)(n="5")
         2.5
         """
-        from sigwire.core.tools.mcp import langchain_tool
+        from sigwire.core.tools.langchain import langchain_definition
 
-        return langchain_tool(tool, injected=injected, **options)
+        return cls(**langchain_definition(tool, injected=injected) | options)
 
     @classmethod
     def web_search(cls, search: WebSearch | None = None) -> Tool:
-        """The provider's built-in web search; the provider runs it.
+        """Return the built-in web search of the provider, which runs it.
 
         >>> Tool.web_search(WebSearch(max_uses=2)).spec
         {'type': 'web_search', 'web_search': {'max_uses': 2}}
@@ -481,14 +225,14 @@ class Tool:
 
     @property
     def spec(self) -> JsonObject:
-        """The tool as it stands in a request: OpenAI's dict of a function, or ``{"type": kind, kind: {...}}`` if built-in."""
+        """The tool in a request: OpenAI's dict of a function, or ``{"type": kind, kind: {...}}`` if built-in."""
         spec = self._spec
         if spec is None:
-            spec = self._write_spec()
+            spec = self._make_spec()
             object.__setattr__(self, "_spec", spec)
         return spec
 
-    def _write_spec(self) -> JsonObject:
+    def _make_spec(self) -> JsonObject:
         if self.config is not None:
             settings = self.config.to_json()
             kind = str(settings.pop("type"))
@@ -498,11 +242,11 @@ class Tool:
 
     # --- for the call ---
 
-    def bind(self, arguments: Mapping[str, Any]) -> BoundArguments:
-        """Check and convert arguments for the handler. Raises ``InputError`` whose message a model can act on.
+    def bind(self, arguments: FieldValues) -> BoundArguments:
+        """Validate and convert arguments for the handler. Raises ``InputError`` with a text that a model can act on.
 
-        Functions get their declared types (``"5"`` for an ``int`` is 5, as pydantic reads it); a JSON Schema is enforced
-        as it stands and changes nothing.
+        pydantic converts arguments of functions to their declared types (``"5"`` for an ``int`` to 5); a JSON Schema only
+        validates.
         """
         bind = self._bind
         if bind is None:
@@ -510,36 +254,36 @@ class Tool:
             object.__setattr__(self, "_bind", bind)
         return bind(arguments)
 
-    def __call__(self, /, **arguments: Any) -> Any:
-        """Call the handler yourself, with checked arguments. An async handler is waited for."""
+    def __call__(self, /, **arguments: object) -> Any:
+        """Call the handler with validated arguments. Waits for an async handler."""
         with tool_call_hook(self, arguments) as end:
-            result = self._handler()(*(bound := self.bind(arguments)).args, **bound.kwargs)
+            result = self._required_handler()(*(bound := self.bind(arguments)).args, **bound.kwargs)
             end(result := block_on(_wait_for(result)) if inspect.isawaitable(result) else result)
         return result
 
-    async def acall(self, /, **arguments: Any) -> Any:
-        """``tool(...)``, awaited; a handler that blocks runs in a thread."""
+    async def acall(self, /, **arguments: object) -> Any:
+        """``tool(...)``, awaited. A blocking handler runs in a thread."""
         with tool_call_hook(self, arguments) as end:
-            end(result := await self._called(self.bind(arguments)))
+            end(result := await self._call_handler(self.bind(arguments)))
         return result
 
-    async def _called(self, bound: BoundArguments) -> Any:
+    async def _call_handler(self, bound: BoundArguments) -> object:
         if self.is_async:
-            return await self._handler()(*bound.args, **bound.kwargs)
-        result = await to_thread(self._handler(), *bound.args, **bound.kwargs)
+            return await self._required_handler()(*bound.args, **bound.kwargs)
+        result = await to_thread(self._required_handler(), *bound.args, **bound.kwargs)
         return await result if inspect.isawaitable(result) else result
 
-    def _handler(self) -> Callable[..., Any]:
+    def _required_handler(self) -> UserFunction:
         if self.handler is None:
             raise ToolDefinitionError(
-                f"The tool {self.name!r} has no handler to call. Give it one: Tool(name=..., parameters=..., handler=f)."
+                f"The tool {self.name!r} has no handler to call. Pass one: Tool(name=..., parameters=..., handler=f)."
             )
         return self.handler
 
     # --- value ---
 
     def to_json(self) -> JsonObject:
-        """The tool without its handler."""
+        """Return the tool as JSON, without its handler."""
         data: JsonObject = {"name": self.name, "description": self.description}
         data |= {"parameters": self.parameters} if self.config is None else {"config": self.config.to_json()}
         more: JsonObject = {
@@ -551,8 +295,8 @@ class Tool:
         return data | {name: value for name, value in more.items() if value is not None}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], handler: Callable[..., Any] | None = None) -> Tool:
-        """Read what ``to_json`` wrote; the handler is given anew.
+    def from_json(cls, data: Mapping[str, Any], handler: UserFunction | None = None) -> Tool:
+        """Decode the result of ``to_json``, with a handler.
 
         >>> Tool.from_json(Tool.from_schema("ping", "Hi.").to_json()) == Tool.from_schema("ping", "Hi.")
         True
@@ -576,22 +320,22 @@ class Tool:
         return hash(self.name)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"A Tool does not change; make a new one to set {name!r}.")
+        raise AttributeError(f"A Tool is immutable; make a new one to set {name!r}.")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"A Tool does not change; {name!r} stays.")
+        raise AttributeError(f"A Tool is immutable; {name!r} cannot be deleted.")
 
     def __copy__(self) -> Tool:
         return self
 
     def __deepcopy__(self, memo: object) -> Tool:
-        return self  # a handler may hold connections and locks, and a tool does not change
+        return self  # tools are immutable, and a handler may hold connections and locks
 
-    def __getstate__(self) -> dict[str, Any]:
-        # What is compiled stays behind; the handler goes along, by name, if it can.
+    def __getstate__(self) -> dict[str, object]:
+        # Compiled validators cannot be pickled; the handler is pickled by name.
         return {name: getattr(self, name) for name in Tool.__slots__ if name != "_bind"}
 
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
+    def __setstate__(self, state: FieldValues) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_bind", self._arguments.bind if self._arguments else None)
@@ -600,32 +344,29 @@ class Tool:
         return f"Tool({self.name}({', '.join(cast('JsonObject', self.parameters.get('properties', {})))}))"
 
 
-def _function_arguments(
-    handler: Callable[..., Any] | None,
-    name: str | None,
-) -> FunctionArguments:
+def _function_arguments(handler: UserFunction | None, name: str | None) -> FunctionArguments:
     if handler is None:
         raise ToolDefinitionError(
-            f"The tool {name or '(unnamed)'!r} has neither a function nor parameters. Use Tool(function), or "
+            f"The tool {name or '(unnamed)'!r} has no function and no parameters. Use Tool(function), or "
             "Tool.from_schema(name, description, parameters)."
         )
     if not callable(handler):
         raise ToolDefinitionError(
-            f"A tool is made from a function, not from {type(handler).__name__} ({handler!r:.60}). {_how_to_make_one(handler)}"
+            f"A tool is made from a function, not from {type(handler).__name__} ({handler!r:.60}). {_advice_for(handler)}"
         )
     from sigwire.core.tools.function import FunctionArguments
 
     return FunctionArguments(handler)
 
 
-def _how_to_make_one(thing: object) -> str:
+def _advice_for(thing: object) -> str:
     packages = {cls.__module__.partition(".")[0] for cls in type(thing).__mro__}
-    known = (way for package, way in _WAYS.items() if package in packages)
+    known = (advice for package, advice in _ADVICE.items() if package in packages)
     return next(known, "Use Tool(function), or Tool(name=..., description=..., parameters={...}, handler=function).")
 
 
-# By the package that something is from: how to make a tool of it.
-_WAYS: Mapping[str, str] = {
+# By package of an object: how to make a tool of the object.
+_ADVICE: Mapping[str, str] = {
     "langchain_core": "Use Tool.from_langchain(tool).",
     "mcp": "Use Tool.from_mcp_tool(session, tool).",
     "mcp_types": "Use Tool.from_mcp_tool(session, tool).",
@@ -636,39 +377,41 @@ def _describes_arguments(parameters: object) -> TypeGuard[Arguments]:
     return callable(getattr(parameters, "schema", None)) and callable(getattr(parameters, "bind", None))
 
 
-def _check_tool(name: object, handler: object, parameters: Any) -> None:
+def _check_tool(name: object, handler: object, parameters: object) -> None:
     if not isinstance(name, str) or not name.strip():
-        raise ToolDefinitionError(f"A tool needs a name, a text that is not empty; got {name!r}. Pass name='...'.")
+        raise ToolDefinitionError(f"A tool needs a name that is not empty; got {name!r}. Pass name='...'.")
     if name == "<lambda>":
-        raise ToolDefinitionError("A lambda has no name that a model could use. Pass one: Tool(f, name='...').")
+        raise ToolDefinitionError("A lambda has no name for the model. Pass one: Tool(f, name='...').")
     if handler is not None and not callable(handler):
         raise ToolDefinitionError(
-            f"The handler of {name!r} is no function but {type(handler).__name__}. Pass a callable."
+            f"The handler of {name!r} must be callable, not {type(handler).__name__}. Pass a function."
         )
     if parameters is not None:
         if not isinstance(parameters, dict):
-            raise ToolDefinitionError(f"The parameters of {name!r} are no JSON Schema but {type(parameters).__name__}.")
+            raise ToolDefinitionError(
+                f"The parameters of {name!r} must be a JSON Schema, not {type(parameters).__name__}."
+            )
         from sigwire.core.schema import check_schema
 
         check_schema(cast("JsonObject", parameters), f"Tool {name!r}")
 
 
-def _schema_bind(schema: JsonObject) -> Callable[[Mapping[str, Any]], BoundArguments]:
+def _schema_bind(schema: JsonObject) -> Callable[[FieldValues], BoundArguments]:
     from sigwire.core.schema import validator
     from sigwire.core.tools.function import BoundArguments
 
-    faults_of = validator(schema)
+    problems_of = validator(schema)
 
-    def bind(arguments: Mapping[str, Any]) -> BoundArguments:
-        values = dict(arguments)
-        if faults := faults_of(values):
-            raise InputError("; ".join(faults))
+    def bind(arguments: FieldValues) -> BoundArguments:
+        values: dict[str, Any] = dict(arguments)
+        if problems := problems_of(values):
+            raise InputError("; ".join(problems))
         return BoundArguments((), values)
 
     return bind
 
 
-async def _wait_for(result: Awaitable[Any]) -> Any:
+async def _wait_for(result: Awaitable[object]) -> object:
     return await result
 
 

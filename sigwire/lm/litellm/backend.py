@@ -33,10 +33,11 @@ from typing import TYPE_CHECKING, Any, cast
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import events_of
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import ImagePart, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.messages import Part
+from sigwire.core.parts import ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Response, Usage
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.emitting import Emit
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import to_thread

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 
 from sigwire.errors import ConfigurationError, LMAuthenticationError
 from sigwire.lm.providers.connection import ConnectionOptions
-from sigwire.lm.providers.registry import ApiKey, Provider
+from sigwire.lm.providers.row import ApiKey, Provider
 
 __all__ = ["EndpointResolver", "ServiceEndpoint"]
 

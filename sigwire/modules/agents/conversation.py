@@ -14,7 +14,7 @@ from sigwire.core.json import dumps
 from sigwire.core.messages import Message, Part
 from sigwire.core.record import to_plain
 from sigwire.core.response import Choice
-from sigwire.core.tools.tool import ToolCall, ToolCalls, ToolResult, number_calls
+from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult, number_calls
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
 __all__ = [

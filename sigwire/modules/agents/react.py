@@ -27,7 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
-from sigwire.adapters.base import Plan
+from sigwire.adapters.plan import Plan
 from sigwire.adapters.prompts.layout import Layout
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import ToolDone
@@ -35,7 +35,8 @@ from sigwire.core.example import Prediction
 from sigwire.core.json import Value
 from sigwire.core.messages import Message
 from sigwire.core.response import Attempt, Choice, Usage
-from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import (

@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sigwire.adapters.json import output_schema
-from sigwire.adapters.values.codecs import FieldCodec, ValueReadError
-from sigwire.core.tools.tool import Tool, ToolCall
+from sigwire.adapters.values.codecs import FieldCodec
+from sigwire.errors import ValueReadError
+from sigwire.core.tools.calls import ToolCall
+from sigwire.core.tools.tool import Tool
 from sigwire.signatures.fields import SignatureSpec
 
 __all__ = ["Submission", "Submit"]

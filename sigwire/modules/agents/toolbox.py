@@ -28,8 +28,9 @@ from time import perf_counter
 from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast, get_args
 
 from sigwire.core.json import Value
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.function import BoundArguments
-from sigwire.core.tools.tool import Tool, ToolCall, ToolResult
+from sigwire.core.tools.tool import Tool
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run

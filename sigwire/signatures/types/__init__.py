@@ -9,7 +9,8 @@ Tool, ToolCall, ToolCalls and ToolResult are imported from sigwire.core.tools.
 
 from __future__ import annotations
 
-from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
+from sigwire.core.tools.tool import Tool
 from sigwire.signatures.types.base import FieldType
 from sigwire.signatures.types.history import History, Turn
 from sigwire.signatures.types.media import Audio, File, Image

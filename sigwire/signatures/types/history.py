@@ -14,7 +14,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.narrow import is_items, is_mapping
 from sigwire.core.record import FieldValue, FieldValues, Record, to_plain
-from sigwire.core.tools.tool import ToolCalls
+from sigwire.core.tools.calls import ToolCalls
 from sigwire.errors import InputError
 from sigwire.signatures.types.base import FieldType
 from sigwire.signatures.types.media import Audio, File, Image

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import Message, Part, TextPart, ThinkingPart
+from sigwire.core.messages import Message, Part
+from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.parts import ImagePart
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Response
-from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
+from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import NdjsonFraming

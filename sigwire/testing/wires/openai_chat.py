@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import Message, Part, TextPart
+from sigwire.core.messages import Message, Part
+from sigwire.core.parts import TextPart
 from sigwire.core.parts import AudioPart, FilePart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.testing.chunking import Cutter
 from sigwire.testing.framing import SSEFraming
 from sigwire.testing.request_node import InvalidValue, RequestNode

@@ -22,7 +22,8 @@ from sigwire.core.events import (
     ToolCallEnd,
 )
 from sigwire.core.response import Choice, FinishReason, Response
-from sigwire.core.tools.tool import Tool, ToolCall
+from sigwire.core.tools.calls import ToolCall
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import ModelError
 
 __all__ = ["Told", "cuts", "pieces_of", "read", "read_whole", "tell"]

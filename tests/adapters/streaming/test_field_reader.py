@@ -17,7 +17,8 @@ from sigwire.adapters.xml import XMLAdapter
 from sigwire.core import events as ev
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Usage
-from sigwire.core.tools.tool import Tool, ToolCall, ToolCalls
+from sigwire.core.tools.calls import ToolCall, ToolCalls
+from sigwire.core.tools.tool import Tool
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types.text import Code, Reasoning

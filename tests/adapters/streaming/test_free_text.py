@@ -7,7 +7,8 @@ import pytest
 from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.streaming import FieldReader
 from sigwire.core.events import ChoiceEnd, ReasoningDelta, TextDelta, ToolCallStart
-from sigwire.core.tools.tool import Tool, ToolCalls
+from sigwire.core.tools.calls import ToolCalls
+from sigwire.core.tools.tool import Tool
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from tests.adapters.streaming.emitting import read

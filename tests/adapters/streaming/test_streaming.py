@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from sigwire.adapters.base import Adapter, Plan
+from sigwire.adapters.base import Adapter
+from sigwire.adapters.plan import Plan
 from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.tools.tool import Tool, ToolCalls
+from sigwire.core.tools.calls import ToolCalls
+from sigwire.core.tools.tool import Tool
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from tests.adapters.streaming.emitting import Told, cuts, pieces_of, read_whole, tell

@@ -18,7 +18,7 @@ from sigwire.adapters.text_tools.grammars.parameter_text import read_value
 from sigwire.adapters.text_tools.grammars.pythonic import read_call
 from sigwire.adapters.text_tools.scan.brackets import BARE, JSON, PYTHON, skim
 from sigwire.adapters.text_tools.styles import STYLES, CallStyle, style_named
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()

@@ -18,10 +18,12 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, HttpUrl, field_validator, model_validator
 from typing_extensions import TypedDict
 
-from sigwire.adapters.values.codecs import FieldCodec, ReadValue, ValueReadError
+from sigwire.adapters.values.codecs import FieldCodec
+from sigwire.adapters.values.typed_json import ReadValue
+from sigwire.errors import ValueReadError
 from sigwire.adapters.values.edges import EDGES
 from sigwire.core.parts import AudioPart, ImagePart
-from sigwire.core.tools.tool import ToolCall, ToolCalls
+from sigwire.core.tools.calls import ToolCall, ToolCalls
 from sigwire.errors import FieldDefinitionError, InputError
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature

@@ -34,7 +34,8 @@ from mcp.types import (
 from pydantic import BaseModel, Field, field_validator
 
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
-from sigwire.core.tools.tool import Tool, ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import EventLoopError, InputError, ToolDefinitionError, ToolFailed
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import ReAct
@@ -269,7 +270,7 @@ FAILURES = [
     ({"content": [], "structuredContent": {"code": 7}, "isError": True}, '{"code":7}'),
     ({"content": text('{"code": 7}'), "structuredContent": {"code": 7}, "isError": True}, '{"code": 7}'),
     ({"content": [*text("look"), PICTURE], "isError": True}, "look\n(image)"),
-    ({"content": [], "isError": True}, "The tool failed and did not say why."),
+    ({"content": [], "isError": True}, "The tool failed without an error message."),
 ]
 
 
@@ -393,7 +394,7 @@ def test_a_tool_made_where_no_loop_runs_is_told_its_loop() -> None:
 
         living = asyncio.run_coroutine_threadsafe(live(), loop)
         assert ready.wait(10)
-        with pytest.raises(EventLoopError, match="nobody knows on which event loop"):
+        with pytest.raises(EventLoopError, match="the event loop of its session is unknown"):
             Tool.from_mcp_tool(opened["client"], opened["tool"])(item="bolt")
         assert Tool.from_mcp_tool(opened["client"], opened["tool"], loop=loop)(item="bolt") == {"result": 40}
         loop.call_soon_threadsafe(opened["close"].set)
@@ -435,11 +436,11 @@ async def test_an_agent_works_with_mcp_tools_awaited_and_blocking() -> None:
 NO_MCP: list[tuple[Callable[[], Any], str]] = [
     (
         lambda: Tool.from_mcp_tool(object(), {"name": "f", "inputSchema": {}}),
-        "takes an MCP session first.*not a object",
+        "needs an MCP session first.*not a object",
     ),
-    (lambda: Tool.from_mcp_tool({"name": "f"}, Scripted({})), "takes an MCP session first.*not a dict"),
-    (lambda: Tool.from_mcp_tool(Scripted({}), "stock"), "takes an MCP tool second.*not a str"),
-    (lambda: Tool.from_mcp_tool(Scripted({}), {"tools": []}), r"Take one of its \.tools"),
+    (lambda: Tool.from_mcp_tool({"name": "f"}, Scripted({})), "needs an MCP session first.*not a dict"),
+    (lambda: Tool.from_mcp_tool(Scripted({}), "stock"), "needs an MCP tool second.*not a str"),
+    (lambda: Tool.from_mcp_tool(Scripted({}), {"tools": []}), r"Use one of its \.tools"),
     (
         lambda: Tool.from_mcp_tool(Scripted({}), {"name": "f", "inputSchema": {"type": "string"}}),
         "must describe an object",
@@ -758,5 +759,5 @@ async def test_an_agent_works_with_langchain_tools_blocking_and_awaited() -> Non
 
 @pytest.mark.parametrize("thing", [len, "add", Own, {"name": "add"}], ids=repr)
 def test_what_is_no_langchain_tool_is_refused_in_words(thing: Any) -> None:
-    with pytest.raises(ToolDefinitionError, match=r"Tool\.from_langchain takes a LangChain tool"):
+    with pytest.raises(ToolDefinitionError, match=r"Tool\.from_langchain needs a LangChain tool"):
         Tool.from_langchain(thing)

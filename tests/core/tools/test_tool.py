@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from sigwire.core.tools.tool import CallError, Tool, ToolCall, ToolCalls, ToolResult, WebSearch, number_calls
+from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult, WebSearch, number_calls
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import InputError, ToolDefinitionError
 from tests.strategies import any_text, json_objects, json_values, tool_calls
 
@@ -311,7 +312,7 @@ def test_a_schema_is_enforced_in_words_a_model_can_act_on(arguments: dict[str, A
 
 
 REFUSED: list[tuple[Callable[[], Any], str]] = [
-    (lambda: Tool(), "neither a function nor parameters"),
+    (lambda: Tool(), "no function and no parameters"),
     (lambda: Tool(5), "from a function, not from int"),  # type: ignore[arg-type]
     (lambda: Tool(lambda a: a), "A lambda has no name"),
     (lambda: Tool(distance, name=""), "needs a name"),
@@ -319,9 +320,9 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: Tool.from_schema("f", "", {"type": "array"}), "must describe an object"),
     (lambda: Tool.from_schema("f", "", {"properties": 5}), "not a valid JSON Schema"),
     (lambda: Tool.from_schema("f", "", {"type": "objekt"}), "not a valid JSON Schema"),
-    (lambda: Tool.from_schema("f", "", [1]), "no JSON Schema but list"),  # type: ignore[arg-type]
+    (lambda: Tool.from_schema("f", "", [1]), "must be a JSON Schema, not list"),  # type: ignore[arg-type]
     (lambda: Tool.from_schema("f", "", {"default": {1, 2}}), "are not JSON"),
-    (lambda: Tool.from_schema("f", "", FIND, handler=5), "no function but int"),  # type: ignore[arg-type]
+    (lambda: Tool.from_schema("f", "", FIND, handler=5), "must be callable, not int"),  # type: ignore[arg-type]
 ]
 
 
@@ -333,9 +334,9 @@ def test_a_tool_that_cannot_be_offered_is_refused_where_it_is_made(make: Callabl
 
 def test_a_tool_does_not_change() -> None:
     tool = Tool(distance)
-    with pytest.raises(AttributeError, match="does not change"):
+    with pytest.raises(AttributeError, match="is immutable"):
         tool.name = "other"
-    with pytest.raises(AttributeError, match="does not change"):
+    with pytest.raises(AttributeError, match="is immutable"):
         del tool.name
     assert copy.copy(tool) is tool
     assert copy.deepcopy([tool])[0] is tool
@@ -358,7 +359,7 @@ def test_a_used_tool_may_go_to_another_process(tool: Tool, arguments: dict[str, 
     bound = tool.bind(arguments)
     arrived: Tool = pickle.loads(pickle.dumps(tool))
     assert (arrived, arrived.spec, arrived.bind(arguments)) == (tool, tool.spec, bound)
-    with pytest.raises(AttributeError, match="does not change"):
+    with pytest.raises(AttributeError, match="is immutable"):
         arrived.name = "other"
 
 

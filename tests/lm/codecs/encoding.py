@@ -11,7 +11,7 @@ from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message, Part
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning
-from sigwire.core.tools.tool import ToolResult
+from sigwire.core.tools.calls import ToolResult
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, Target
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import OpaquePart, Part, TextPart
+from sigwire.core.messages import Part
+from sigwire.core.parts import OpaquePart, TextPart
 from sigwire.errors import InputError, UnsupportedFeature
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.untrusted import objects_of, string_of

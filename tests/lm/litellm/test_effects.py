@@ -12,10 +12,11 @@ import pytest
 
 from sigwire.core.events import PartEnd, ReasoningDelta, StreamEvent, TextDelta, ToolCallStart, collect
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import ImagePart, Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Response, Usage
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.cancellation import CancelScope, set_scope
 from sigwire.effects.emitting import Returned, astream, stream
 from sigwire.effects.steps import Steps, run

@@ -22,7 +22,7 @@ from sigwire.core.events import FieldDelta, TextDelta
 from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import (
     ConfigurationError,
     ContextWindowExceededError,

@@ -15,7 +15,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice
 from sigwire.core.schema import validator
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.lm.client import LM
 
 LEXICAL = LM("offline/lexical")

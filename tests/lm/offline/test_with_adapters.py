@@ -12,7 +12,8 @@ from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.tools.tool import Tool, ToolCalls
+from sigwire.core.tools.calls import ToolCalls
+from sigwire.core.tools.tool import Tool
 from sigwire.lm.client import LM
 from sigwire.signatures import InputField, OutputField, Signature
 

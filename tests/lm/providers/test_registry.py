@@ -20,7 +20,8 @@ from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.reasoning import EFFORTS
 from sigwire.lm.providers import registry as providers
-from sigwire.lm.providers.registry import PROVIDERS, ApiKey, ModelRule, Provider, Wire, find_provider, register
+from sigwire.lm.providers.registry import PROVIDERS, find_provider, register
+from sigwire.lm.providers.row import ApiKey, ModelRule, Provider, Wire
 
 ROOT = Path(__file__).resolve().parents[3]
 OVER_HTTP = [row for row in PROVIDERS.values() if not row.backend]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.modules.agents.conversation import with_fresh_ids
 
 ids = st.sampled_from(["", "a", "b", "call_0", "call_1", "call_2"])

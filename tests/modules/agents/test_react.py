@@ -28,7 +28,8 @@ from sigwire.core.json import dumps
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Usage
-from sigwire.core.tools.tool import Tool, ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import (
     AgentStopped,
     ConfigurationError,

@@ -26,7 +26,7 @@ from sigwire.core.events import (
 )
 from sigwire.core.parts import TextPart
 from sigwire.core.response import Choice
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import ReAct

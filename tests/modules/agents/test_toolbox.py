@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 
 import sigwire
 from sigwire.core.example import Prediction
-from sigwire.core.messages import ImagePart
-from sigwire.core.tools.tool import Tool, ToolCall, ToolResult, WebSearch
+from sigwire.core.parts import ImagePart
+from sigwire.core.tools.calls import ToolCall, ToolResult, WebSearch
+from sigwire.core.tools.tool import Tool
 from sigwire.effects.steps import arun, run
 from sigwire.errors import ConfigurationError, RetryTool, ToolDefinitionError, ToolFailed
 from sigwire.modules.agents.tool_results import encode, short_message, shorten

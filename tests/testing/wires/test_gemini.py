@@ -11,7 +11,7 @@ import pytest
 
 from sigwire.core.messages import Message
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.testing import FakeProvider, Fault
 
 with warnings.catch_warnings():

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.testing import Events, FakeProvider, Fault, Gate, Streamed
 
 ollama = pytest.importorskip("ollama", reason="the official ollama package is not installed")

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from sigwire.core.messages import Message, TextPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import TextPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.testing import FakeProvider, Fault
 
 openai = pytest.importorskip("openai", reason="the official openai package is not installed")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.testing import Events, FakeProvider, Fault, Gate, Streamed
 from tests.testing.cutting import cut_anywhere
 

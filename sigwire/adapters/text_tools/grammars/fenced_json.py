@@ -21,7 +21,7 @@ from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog,
 from sigwire.adapters.text_tools.markers import CALL_FENCE, FENCE, RESULT_FENCE
 from sigwire.core.json import dumps, loads
 from sigwire.core.narrow import is_mapping
-from sigwire.core.tools.tool import CallError, CallErrorKind, ToolCall
+from sigwire.core.tools.calls import CallError, CallErrorKind, ToolCall
 
 __all__ = ["SEED", "read_block"]
 

@@ -17,7 +17,7 @@ from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog,
 from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, opens_object
 from sigwire.core.events import ReasoningDelta, TextDelta
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 
 __all__ = ["HARMONY"]
 

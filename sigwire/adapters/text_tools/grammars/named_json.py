@@ -18,7 +18,7 @@ from sigwire.adapters.text_tools.grammars.deepseek import DEEPSEEK
 from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, closing, tagged_json
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, opens_object
 from sigwire.core.json import loads
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 
 __all__ = ["NAMED"]
 

@@ -21,7 +21,7 @@ from sigwire.adapters.text_tools.grammars.literals import LiteralError, MissingK
 from sigwire.adapters.text_tools.grammars.tagged_json import closing, skip_literal
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, calls_in, opens_object, payload
 from sigwire.adapters.text_tools.scan.brackets import PYTHON, BracketSpan, skim
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 
 __all__ = ["PYTHONIC", "PYTHON_LISTS", "after_token", "read_call"]
 

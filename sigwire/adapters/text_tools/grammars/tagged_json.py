@@ -23,7 +23,7 @@ from sigwire.adapters.text_tools.json_calls import (
     payload,
 )
 from sigwire.core.narrow import is_mapping
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 
 __all__ = ["NO_CLOSER", "TAGGED_JSON", "arguments_block", "closing", "in_tool_calls", "skip_literal", "tagged_json"]
 

@@ -21,7 +21,7 @@ from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, in
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, opens_object
 from sigwire.adapters.text_tools.markers import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
 from sigwire.core.json import JsonObject, JsonValue, loads
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 
 __all__ = ["TAGGED_VALUES", "read_glm_pairs"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 
 __all__ = ["OutputBuffer", "TextEvent"]
 

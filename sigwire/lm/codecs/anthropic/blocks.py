@@ -7,20 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import (
-    AudioPart,
-    FilePart,
-    ImagePart,
-    MediaPart,
-    Message,
-    OpaquePart,
-    Part,
-    Role,
-    TextPart,
-    ThinkingPart,
-)
+from sigwire.core.messages import Message, Part, Role
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.names import NameMap
-from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.lm.codecs.anthropic.profiles import NAMES, MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import TextPart
+from sigwire.core.parts import TextPart
 from sigwire.core.response import Choice, LMWarning, Response, Usage
 from sigwire.errors import LMError
 from sigwire.lm.codecs.anthropic.blocks import blocks_of, read_block

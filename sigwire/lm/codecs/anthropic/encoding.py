@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import ImagePart, Message, Role
+from sigwire.core.messages import Message, Role
+from sigwire.core.parts import ImagePart
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap

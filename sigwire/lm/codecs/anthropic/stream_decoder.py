@@ -16,9 +16,9 @@ from typing import Any, ClassVar, TypeAlias, cast
 
 from sigwire.core.events import StreamEvent, events_of
 from sigwire.core.json import JsonObject, JsonValue, loads
-from sigwire.core.messages import TextPart
+from sigwire.core.parts import TextPart
 from sigwire.core.response import Usage
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs.anthropic.blocks import read_block
 from sigwire.lm.codecs.anthropic.decoding import decode, decode_usage, error_in_success

@@ -8,20 +8,11 @@ from dataclasses import replace
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import (
-    AudioPart,
-    FilePart,
-    ImagePart,
-    MediaPart,
-    Message,
-    OpaquePart,
-    Part,
-    TextPart,
-    ThinkingPart,
-)
+from sigwire.core.messages import Message, Part
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.response import LMWarning
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.names import NameMap
-from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.lm.codecs.gemini.parts import encode_part, inline_data
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import SIGNATURE, UNSIGNED

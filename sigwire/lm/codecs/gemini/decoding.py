@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import TextPart
+from sigwire.core.parts import TextPart
 from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.errors import LMError, LMServerError
 from sigwire.lm.codecs.gemini.citations import decode_citations

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import cast
 
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import AudioPart, FilePart, ImagePart, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.messages import Part
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.names import NameMap
-from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import InputError
 from sigwire.lm.codecs.gemini.tables import SIGNATURE
 from sigwire.lm.codecs.shared.untrusted import string_of, value_at

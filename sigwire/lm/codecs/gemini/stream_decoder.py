@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from sigwire.core.events import StreamEvent
 from sigwire.core.json import JsonObject, JsonValue, dumps
-from sigwire.core.messages import TextPart
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.parts import TextPart
+from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs.gemini.decoding import candidate_index, decode, decode_usage, error_in_success
 from sigwire.lm.codecs.gemini.merge import merge_members

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
-from sigwire.core.messages import ImagePart, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.messages import Part
+from sigwire.core.parts import ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.response import Choice, LMWarning, Response
+from sigwire.core.tools.calls import ToolCall, number_calls
 from sigwire.core.tools.names import NameMap
-from sigwire.core.tools.tool import ToolCall, number_calls
 from sigwire.errors import LMError, LMTransportError
 from sigwire.lm.codecs.ollama.context import truncation_warning
 from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, USAGE, OllamaProfile

@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.messages import Message, Part
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.names import NameMap
-from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.lm.codecs.ollama.context import window_for
 from sigwire.lm.codecs.ollama.tables import OPTIONS, THINK, OllamaProfile

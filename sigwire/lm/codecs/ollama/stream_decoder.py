@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from sigwire.core.events import StreamEvent
 from sigwire.core.json import JsonObject, JsonValue, dumps
-from sigwire.core.messages import ThinkingPart
+from sigwire.core.parts import ThinkingPart
 from sigwire.errors import LMError
 from sigwire.lm.codecs.ollama.decoding import decode, decode_call, decode_extras, error_in_success
 from sigwire.lm.codecs.ollama.tables import OllamaProfile

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.response import Choice, LMWarning, Response
-from sigwire.core.tools.tool import CallError, ToolCall, number_calls
+from sigwire.core.tools.calls import CallError, ToolCall, number_calls
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.shared.errors import read_body, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import Message, OpaquePart, Part
+from sigwire.core.messages import Message, Part
+from sigwire.core.parts import OpaquePart
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import LMWarning
-from sigwire.core.tools.tool import ToolResult
+from sigwire.core.tools.calls import ToolResult
 from sigwire.lm.codecs.openai_responses.items import encode_messages, encode_result, has_cache_mark, is_text
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, JSON_MODE, LOGPROBS, MARK, OPTIONS, SAMPLING

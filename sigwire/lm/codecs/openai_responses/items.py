@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.messages import Message, Part
+from sigwire.core.parts import FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.tools.names import NameMap
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.tables import JSON_MODE, MARK

@@ -21,9 +21,9 @@ from sigwire.core.events import (
     ToolCallStart,
 )
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import ThinkingPart
+from sigwire.core.parts import ThinkingPart
 from sigwire.core.response import Response
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs.openai_responses.decoding import argument_text, decode, decode_item, error_in_success
 from sigwire.lm.codecs.openai_responses.items import is_message

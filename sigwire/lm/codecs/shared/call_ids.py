@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sigwire.core.messages import Message, Part
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 
 __all__ = ["CallIdRules", "are_valid_ids", "rewrite_call_ids"]
 

@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from sigwire.core.json import JsonValue
-from sigwire.core.messages import Part, TextPart
+from sigwire.core.messages import Part
+from sigwire.core.parts import TextPart
 from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
-from sigwire.core.tools.tool import ToolCall, number_calls
+from sigwire.core.tools.calls import ToolCall, number_calls
 from sigwire.lm.codecs.shared.untrusted import is_number, value_at
 
 __all__ = ["choice_of", "is_synthetic_id", "join_responses", "number_parts", "resolve_finish", "usage_of"]

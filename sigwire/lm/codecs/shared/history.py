@@ -22,19 +22,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
-from sigwire.core.messages import (
-    AudioPart,
-    FilePart,
-    ImagePart,
-    Message,
-    OpaquePart,
-    Part,
-    Role,
-    TextPart,
-    ThinkingPart,
-)
+from sigwire.core.messages import Message, Part, Role
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.response import LMWarning
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.call_ids import CallIdRules, are_valid_ids, rewrite_call_ids
 from sigwire.lm.codecs.shared.unicode import is_unicode, replace_surrogates, to_unicode

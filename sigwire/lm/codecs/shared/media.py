@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import AudioPart, FilePart, Part
+from sigwire.core.messages import Part
+from sigwire.core.parts import AudioPart, FilePart
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.options import require_feature, unsupported_feature
 

@@ -30,9 +30,10 @@ from sigwire.core.events import (
     collect,
 )
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import Part, TextPart
+from sigwire.core.messages import Part
+from sigwire.core.parts import TextPart
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMError, LMTransportError
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target, WireProfile
 

@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple, TypeAlias
 from sigwire.core.json import JsonObject
 from sigwire.core.request import MemoTuple, Request, ToolChoice, memoized
 from sigwire.core.response import LMWarning
+from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.names import NameMap, NameRules
-from sigwire.core.tools.tool import ToolCall
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.options import require_feature

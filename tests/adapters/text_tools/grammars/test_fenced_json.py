@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sigwire.adapters.text_tools import read_calls
 from sigwire.adapters.text_tools.render import instructions, schema_text, tool_line
 from sigwire.adapters.text_tools.styles import TAUGHT
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 
 PING = '~~~tool_call\n{"name": "ping", "arguments": {}}\n~~~'
 NAMES = {"ping", "add"}

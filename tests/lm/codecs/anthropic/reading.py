@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
-from sigwire.core.messages import FilePart, ImagePart, MediaPart, Message, OpaquePart, Part, Role, TextPart
+from sigwire.core.messages import Message, Part, Role
+from sigwire.core.parts import FilePart, ImagePart, MediaPart, OpaquePart, TextPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.tools.names import NameMap
-from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
+from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
 from sigwire.errors import CallerError
 from sigwire.lm.codecs.anthropic.blocks import (
     ANSWER_READERS,

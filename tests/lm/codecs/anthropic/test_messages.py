@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.messages import Message, Part
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError, UnsupportedFeature
 from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES
 from tests.lm.codecs.anthropic.reading import read_request

@@ -9,7 +9,8 @@ import pytest
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import Message, TextPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import TextPart
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, MessagesProfile

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import ImagePart, Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat
-from sigwire.core.tools.tool import ToolResult
+from sigwire.core.tools.calls import ToolResult
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import COMPATIBLE_MESSAGES, MessagesProfile
 from sigwire.lm.codecs.shared.interface import Target

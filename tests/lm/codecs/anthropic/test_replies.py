@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import Message, OpaquePart, TextPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import OpaquePart, TextPart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.lm.codecs import anthropic
 from tests.lm.codecs.anthropic.wire import (
     ASKED,

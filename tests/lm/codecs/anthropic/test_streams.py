@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from sigwire.core import events as ev
 from sigwire.core.json import JsonObject, dumps
-from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Usage
-from sigwire.core.tools.tool import Tool, ToolCall
+from sigwire.core.tools.calls import ToolCall
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import LMRateLimitError, LMServerError, LMTransportError
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC

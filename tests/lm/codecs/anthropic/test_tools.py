@@ -8,7 +8,8 @@ import pytest
 
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request, ToolChoice
-from sigwire.core.tools.tool import Tool, WebSearch
+from sigwire.core.tools.calls import WebSearch
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC, COMPATIBLE_MESSAGES, MessagesProfile

@@ -10,10 +10,12 @@ from typing import Any
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import Message, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Response
-from sigwire.core.tools.tool import Tool, ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.tool import Tool
 from sigwire.lm.codecs import anthropic
 from sigwire.lm.codecs.anthropic import ANTHROPIC, MessagesProfile
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, ModelFacts, Target

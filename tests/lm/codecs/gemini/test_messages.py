@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import CallerError, InputError, UnsupportedFeature
 from sigwire.lm.codecs.gemini import UNSIGNED, GeminiProfile
 from sigwire.lm.codecs.shared.interface import Target

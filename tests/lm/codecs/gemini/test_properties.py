@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import Message, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.request import Request, ToolChoice
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.gemini import BUILTIN, FINISH_REASONS, GEMINI, VERTEX, GeminiProfile
 from sigwire.lm.codecs.shared.interface import EncodedRequest

@@ -10,10 +10,11 @@ import pytest
 
 from sigwire.core.events import collect, events_of
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import AudioPart, Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import AudioPart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Response, Usage
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import LMRateLimitError
 from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.gemini import FINISH_REASONS

@@ -10,7 +10,8 @@ import pytest
 
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
-from sigwire.core.tools.tool import Tool, WebSearch
+from sigwire.core.tools.calls import WebSearch
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.gemini import VERTEX, GeminiProfile

@@ -11,10 +11,11 @@ from typing import Any
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import ImagePart, Message
+from sigwire.core.messages import Message
+from sigwire.core.parts import ImagePart
 from sigwire.core.request import Request
 from sigwire.core.response import Response
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.lm.codecs import gemini
 from sigwire.lm.codecs.gemini import GEMINI, GeminiProfile
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, ModelFacts, Target

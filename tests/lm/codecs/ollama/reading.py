@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Role
 from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
 from sigwire.core.tools.names import NameMap
-from sigwire.core.tools.tool import ToolCall, ToolResult, number_calls
 from sigwire.lm.codecs.ollama.decoding import decode_calls, decode_extras, decode_text
 from sigwire.lm.codecs.ollama.tables import OLLAMA, OPTIONS, THINK, OllamaProfile
 from sigwire.lm.codecs.shared.options import Place

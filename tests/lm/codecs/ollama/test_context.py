@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import ImagePart, Message, TextPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import ImagePart, TextPart
 from sigwire.core.request import Request
 from sigwire.core.tools.tool import Tool
 from sigwire.lm.codecs import ollama

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.messages import Message, Part
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs.ollama import OllamaProfile
 from sigwire.lm.codecs.shared.interface import Target

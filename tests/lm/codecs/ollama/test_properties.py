@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import Message, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.tools.tool import ToolResult
+from sigwire.core.tools.calls import ToolResult
 from sigwire.lm.codecs import ollama
 from tests.lm.codecs.any_request import (
     attempt,

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
-from sigwire.core.tools.tool import CallError, ToolCall, ToolResult
+from sigwire.core.tools.calls import CallError, ToolCall, ToolResult
 from sigwire.lm.codecs import ollama
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.ollama.wire import (

@@ -6,19 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import (
-    AudioPart,
-    FilePart,
-    ImagePart,
-    Message,
-    OpaquePart,
-    Part,
-    Role,
-    TextPart,
-)
+from sigwire.core.messages import Message, Part, Role
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.tools.calls import ToolResult, number_calls
 from sigwire.core.tools.names import NameMap
-from sigwire.core.tools.tool import ToolResult, number_calls
 from sigwire.lm.codecs.openai_chat.decoding import decode_call, decode_content
 from sigwire.lm.codecs.openai_chat.messages import encode_part
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import Message, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE, DEEPSEEK, MISTRAL, OPENAI, ChatProfile
 from sigwire.lm.codecs.shared.interface import Target

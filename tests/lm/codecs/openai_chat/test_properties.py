@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import Message, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.tools.tool import ToolResult
+from sigwire.core.tools.calls import ToolResult
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, MISTRAL, OPENAI, OPENROUTER, PROFILES, ChatProfile
 from tests.lm.codecs.any_request import (

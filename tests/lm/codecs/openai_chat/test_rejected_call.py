@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
-from sigwire.core.tools.tool import CallError, ToolCall
+from sigwire.core.tools.calls import CallError, ToolCall
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.openai_chat.profiles import GROQ
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target

@@ -13,7 +13,7 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Response
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.openai_chat.profiles import OPENAI, ChatProfile
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, ModelFacts, Target

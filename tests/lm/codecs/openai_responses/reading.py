@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
-from sigwire.core.messages import FilePart, ImagePart, Message, OpaquePart, Part, Role, TextPart
+from sigwire.core.messages import Message, Part, Role
+from sigwire.core.parts import FilePart, ImagePart, OpaquePart, TextPart
 from sigwire.core.parts import MediaPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.names import NameMap
-from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.lm.codecs.openai_responses.decoding import decode_item
 from sigwire.lm.codecs.openai_responses.items import encode_part
 from sigwire.lm.codecs.openai_responses.profiles import OPENAI, ResponsesProfile

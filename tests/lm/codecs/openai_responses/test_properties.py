@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.tools.tool import ToolResult
+from sigwire.core.tools.calls import ToolResult
 from sigwire.lm.codecs import openai_responses
 from sigwire.lm.codecs.openai_responses import DEEPSEEK, OPENAI, PROFILES, ResponsesProfile
 from tests.lm.codecs.any_request import (

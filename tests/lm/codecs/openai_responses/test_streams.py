@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from sigwire.core import events as ev
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import Message, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Response, Usage
-from sigwire.core.tools.tool import Tool, ToolCall
+from sigwire.core.tools.calls import ToolCall
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import LMContentFilteredError, LMRateLimitError, LMServerError, LMTransportError, LMUnexpectedError
 from sigwire.lm.codecs import openai_responses
 from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesProfile

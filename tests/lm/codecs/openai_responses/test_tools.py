@@ -8,7 +8,8 @@ import pytest
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request, ToolChoice
-from sigwire.core.tools.tool import Tool, WebSearch
+from sigwire.core.tools.calls import WebSearch
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs import openai_responses
 from sigwire.lm.codecs.openai_responses import AZURE, COMPATIBLE, OPENAI, ResponsesProfile

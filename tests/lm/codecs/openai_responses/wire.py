@@ -13,7 +13,8 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Response
-from sigwire.core.tools.tool import Tool, ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.tool import Tool
 from sigwire.lm.codecs import openai_responses
 from sigwire.lm.codecs.openai_responses import OPENAI, ResponsesProfile
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, ModelFacts, Target

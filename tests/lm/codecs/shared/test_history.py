@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigwire.core.messages import ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
-from sigwire.core.tools.tool import ToolCall, ToolResult
+from sigwire.core.messages import Message, Part
+from sigwire.core.parts import ImagePart, OpaquePart, TextPart, ThinkingPart
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.call_ids import CallIdRules
 from sigwire.lm.codecs.shared.history import (

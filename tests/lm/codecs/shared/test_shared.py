@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import FilePart, Message
+from sigwire.core.messages import Message
+from sigwire.core.parts import FilePart
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Response, Usage
+from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.names import NameRules
-from sigwire.core.tools.tool import ToolCall, ToolResult
 from sigwire.errors import InputError, UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.shared.choices import is_synthetic_id, join_responses, resolve_finish, usage_of
 from sigwire.lm.codecs.shared.history import HistoryRules, normalize_history

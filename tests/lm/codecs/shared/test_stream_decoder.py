@@ -17,8 +17,8 @@ from sigwire.core.events import (
     ToolCallStart,
     collect,
 )
-from sigwire.core.messages import OpaquePart, TextPart
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.parts import OpaquePart, TextPart
+from sigwire.core.tools.calls import ToolCall
 from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents
 
 F, G = ToolCall("a", "f", {}), ToolCall("b", "g", {})

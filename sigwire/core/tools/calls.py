@@ -1,0 +1,268 @@
+"""Calls of tools and their results: ToolCall (the model's request), ToolCalls, ToolResult (the answer), WebSearch.
+
+A ``ToolCall`` keeps the argument text of the model: arguments that are not an object have a tagged ``error``, are never
+guessed, and the call is never lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
+
+from sigwire.core.json import JsonObject, JsonValue, Value, dumps, loads_once
+from sigwire.core.parts import MediaPart
+
+__all__ = ["CallError", "CallErrorKind", "ToolCall", "ToolCalls", "ToolResult", "WebSearch", "number_calls"]
+
+CallErrorKind: TypeAlias = Literal["malformed_json", "not_an_object", "unknown_tool", "schema_mismatch"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallError(Value):
+    """The reason why a call cannot be run. ``message`` is for the model."""
+
+    code: CallErrorKind
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall(Value):
+    """A model's request to run a tool. Only modules run tools.
+
+    ``arguments`` is a dict, or ``None`` if the model's text was not an object: then ``error`` has the reason and
+    ``raw_arguments`` the text. ``provider_data`` (a thought signature) is sent back unchanged.
+
+    >>> ToolCall.read("call_0", "add", '{"a": 1}').arguments
+    {'a': 1}
+    >>> ToolCall.read("call_0", "add", '{"a": ').error.code
+    'malformed_json'
+    """
+
+    kind: ClassVar[str] = "tool_call"
+    id: str
+    name: str
+    arguments: JsonObject | None
+    raw_arguments: str | None = None
+    error: CallError | None = None
+    provider_data: JsonValue = None
+
+    @classmethod
+    def read(cls, id: str, name: str, arguments: object, *, provider_data: JsonValue = None) -> ToolCall:
+        """Return a call from the arguments of a provider or text: an object, JSON text, ``""`` or ``None``.
+
+        ``""``, ``None`` and JSON ``null`` mean no arguments. Text that was encoded twice is decoded twice. Other values make
+        a call with an ``error``; nothing is repaired and nothing is raised.
+        """
+        raw = arguments if isinstance(arguments, str) else None
+        value, error = _read_arguments(arguments)
+        if error and raw is None:
+            raw = _text_of(arguments)
+        return cls(id, name, value, raw, error, provider_data)
+
+    @property
+    def args(self) -> JsonObject | None:
+        """Alias of ``arguments``."""
+        return self.arguments
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as the text of a history: compact JSON, or the model's text if it is not an object."""
+        if self.arguments is None:
+            return self.raw_arguments or ""
+        return dumps(self.arguments)
+
+
+def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | None]:
+    if isinstance(arguments, str):
+        try:
+            arguments = _decode_text(arguments)
+            if isinstance(arguments, str):  # it was encoded twice
+                arguments = _decode_text(arguments)
+        except ValueError as error:
+            return None, CallError("malformed_json", f"The arguments are not valid JSON: {error}")
+        if isinstance(arguments, dict):  # fresh from JSON: no copy needed, and its keys are strings
+            return cast("JsonObject", arguments), None
+    if arguments is None:
+        return {}, None
+    if _is_json_object(arguments):
+        return _checked_object(arguments)
+    found = "an object with keys that are not strings" if isinstance(arguments, Mapping) else _json_type(arguments)
+    return None, CallError("not_an_object", f"The arguments must be a JSON object, not {found}.")
+
+
+def _decode_text(text: str) -> object:
+    return None if not text or text.isspace() else loads_once(text)  # blank text means no arguments
+
+
+def _is_json_object(value: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, Mapping) and all(isinstance(key, str) for key in cast("Mapping[object, Any]", value))
+
+
+def _checked_object(arguments: Mapping[str, Any]) -> tuple[JsonObject | None, CallError | None]:
+    """Check decoded arguments. Decoders of whole replies are less strict: ``1e999`` is infinity there, which is not JSON."""
+    given = dict(arguments)
+    try:
+        problem = None if _is_finite(given) else "a number is too large"
+    except RecursionError:
+        problem = "they are nested too deeply"
+    if problem is None:
+        return given, None
+    return None, CallError("malformed_json", f"The arguments are not valid JSON: {problem}.")
+
+
+def _is_finite(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_finite, cast("dict[str, object]", value).values()))
+    if isinstance(value, list):
+        return all(map(_is_finite, cast("list[object]", value)))
+    return not isinstance(value, float) or isfinite(value)
+
+
+_JSON_TYPES: Mapping[type, str] = {
+    bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array",
+}  # fmt: skip
+
+
+def _json_type(value: object) -> str:
+    return _JSON_TYPES.get(type(value), f"a {type(value).__name__}")
+
+
+def _text_of(value: object) -> str:
+    try:
+        return dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)
+
+
+def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[ToolCall, ...]:
+    """Set the id of each call without one to the first unused ``call_<n>``, unique among the calls and the ids ``taken``.
+
+    >>> [call.id for call in number_calls([ToolCall("", "f", {}), ToolCall("x", "f", {})], taken=["call_0"])]
+    ['call_1', 'x']
+    """
+    calls = tuple(calls)
+    ids = [call.id for call in calls]
+    if all(ids):
+        return calls
+    used = {*ids, *taken}
+    numbered: list[ToolCall] = []
+    n = 0
+    for call in calls:
+        if not call.id:
+            while f"call_{n}" in used:
+                n += 1
+            used.add(f"call_{n}")
+            call = ToolCall(f"call_{n}", call.name, call.arguments, call.raw_arguments, call.error, call.provider_data)
+        numbered.append(call)
+    return tuple(numbered)
+
+
+class ToolCalls(Sequence[ToolCall]):
+    """The calls of one turn, in order: the type of a signature's tool-calls output.
+
+    An immutable sequence of ``ToolCall``. ``text`` is the model's text in that turn. A call may be given as
+    ``{"name", "args"}``, ``{"name", "arguments"}`` or OpenAI's ``{"id", "function": {...}}``.
+
+    >>> calls = ToolCalls([ToolCall("call_0", "add", {"a": 1})])
+    >>> len(calls), calls[0].name, bool(ToolCalls())
+    (1, 'add', False)
+    """
+
+    __slots__ = ("_calls", "_text")
+
+    def __init__(self, tool_calls: Iterable[ToolCall | Mapping[str, Any]] = (), text: str = "") -> None:
+        self._calls = number_calls(
+            [call if isinstance(call, ToolCall) else _call_from_dict(call) for call in tool_calls]
+        )
+        self._text = text
+
+    @property
+    def tool_calls(self) -> list[ToolCall]:
+        """The calls as a list."""
+        return list(self._calls)
+
+    @property
+    def text(self) -> str:
+        """The text of the model in the same turn."""
+        return self._text
+
+    @overload
+    def __getitem__(self, index: int) -> ToolCall: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[ToolCall, ...]: ...
+    def __getitem__(self, index: int | slice) -> ToolCall | tuple[ToolCall, ...]:
+        return self._calls[index]
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __iter__(self) -> Iterator[ToolCall]:
+        return iter(self._calls)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, ToolCalls):
+            return self._calls == other._calls and self.text == other.text
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple((call.id, call.name) for call in self._calls))
+
+    def __repr__(self) -> str:
+        text = f", text={self.text!r}" if self.text else ""
+        return f"ToolCalls({list(self._calls)!r}{text})"
+
+    def to_json(self) -> JsonObject:
+        """Return plain JSON with ids, raw arguments, errors and provider data."""
+        return {"tool_calls": [call.to_json() for call in self._calls], **({"text": self.text} if self.text else {})}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ToolCalls:
+        """Decode the result of ``to_json``."""
+        return cls([ToolCall.from_json(call) for call in data["tool_calls"]], data.get("text", ""))
+
+
+def _call_from_dict(data: Mapping[str, Any]) -> ToolCall:
+    if data.get("type") == ToolCall.kind:
+        return ToolCall.from_json(data)
+    body = data.get("function") if isinstance(data.get("function"), Mapping) else data
+    name = body.get("name") if body else None
+    if not body or not isinstance(name, str) or not name:
+        raise ValueError(f"A tool call needs a name; got {data!r:.120}. Write {{'name': ..., 'args': {{...}}}}.")
+    arguments = next((body[key] for key in ("arguments", "args", "parameters") if key in body), None)
+    return ToolCall.read(str(data.get("id") or ""), name, arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult(Value):
+    """The result of a call. ``content`` is text or any JSON value; ``is_error`` marks a failure for the model.
+
+    ``media`` has the images, sounds or files of the result.
+
+    >>> ToolResult("call_0", "stock", {"left": 3}).text
+    '{"left":3}'
+    """
+
+    kind: ClassVar[str] = "tool_result"
+    id: str
+    name: str
+    content: JsonValue = ""
+    is_error: bool = False
+    media: tuple[MediaPart, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The content as text: strings unchanged, other values as compact JSON."""
+        return self.content if isinstance(self.content, str) else dumps(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class WebSearch(Value):
+    """A provider's built-in web search. The wire refuses limits that the provider does not support, or warns."""
+
+    kind: ClassVar[str] = "web_search"
+    allowed_domains: tuple[str, ...] = ()
+    blocked_domains: tuple[str, ...] = ()
+    max_uses: int | None = None
+    user_location: JsonObject | None = None

@@ -1,0 +1,288 @@
+"""Tools of LangChain (``langchain_definition``). Its package is imported only for one of its tools.
+
+The schema is kept whole, and arguments are validated before the tool is called. ``ToolException`` becomes ``ToolFailed``.
+
+The one surprise: a LangChain tool may have arguments that are hidden from the model. They are removed from the schema,
+refused if a model passes them, and taken from ``injected``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, TypeGuard, cast
+
+from sigwire.core.json import JsonObject, dumps, loads
+from sigwire.core.narrow import is_array, is_object
+from sigwire.core.record import FieldValues
+from sigwire.core.schema import inline_refs, untitled_generator, validator
+from sigwire.core.tools.foreign_media import describe_kind, media_part, unwrap_single
+from sigwire.core.tools.function import BoundArguments, Types, describe_argument_errors
+from sigwire.effects.loops import started_by_block_on, to_thread
+from sigwire.errors import InputError, RetryTool, ToolDefinitionError, ToolFailed
+
+__all__ = ["langchain_definition"]
+
+
+def langchain_definition(tool: Any, *, injected: FieldValues | None = None) -> dict[str, Any]:
+    """Return the keyword arguments of ``Tool`` for a LangChain tool. See ``Tool.from_langchain``."""
+    if not _is_langchain(tool):
+        raise ToolDefinitionError(
+            f"Tool.from_langchain needs a LangChain tool (a BaseTool, or a function under @tool), not {describe_kind(tool)}. "
+            "For a Python function, use Tool(function)."
+        )
+    call = _LangChainCall(tool, dict(injected or {}))
+    return {
+        "name": tool.name,
+        "description": tool.description or "",
+        "parameters": call.arguments,
+        "handler": call.acall if call.is_async else call.call,
+        "metadata": _langchain_metadata(tool),
+    }
+
+
+def _is_langchain(thing: object) -> bool:
+    """Return True for a tool object of LangChain. Imports nothing."""
+    return any(cls.__module__.startswith("langchain_core.tools") for cls in type(thing).__mro__)
+
+
+def _langchain_metadata(tool: object) -> JsonObject:
+    """Return the attributes of a LangChain tool that are JSON and not part of the call."""
+    found: JsonObject = {}
+    for name in ("tags", "metadata", "extras", "response_format"):
+        value = getattr(tool, name, None)
+        try:
+            loads(dumps(value))
+        except (TypeError, ValueError, RecursionError):
+            continue
+        if value and value != "content":
+            found[name] = value
+    return found
+
+
+class _LangChainArguments:
+    """The arguments of a LangChain tool: its schema without injected arguments; validated by pydantic if it is a model."""
+
+    def __init__(self, tool: Any) -> None:
+        self._tool = tool
+        self.hidden = _hidden(tool)
+
+    # Cached: LangChain makes a new model at each access.
+
+    @cached_property
+    def _model(self) -> Any:
+        """The pydantic model (version 2) of the arguments; ``None`` if there is only a schema."""
+        if _has_plain_schema(self._tool) or _takes_one_text(self._tool):
+            return None
+        model = self._tool.tool_call_schema
+        return model if hasattr(model, "model_json_schema") else None
+
+    def schema(self) -> JsonObject:
+        """Return the JSON Schema of the arguments, an object."""
+        return self._schema
+
+    @cached_property
+    def _schema(self) -> JsonObject:
+        if _has_plain_schema(self._tool):
+            return cast("JsonObject", self._tool.args_schema)
+        if _takes_one_text(self._tool):
+            return {"type": "object", "properties": dict(self._tool.args), "required": list(self._tool.args)}
+        model = self._model
+        made: JsonObject = (
+            self._tool.tool_call_schema.schema()
+            if model is None
+            else model.model_json_schema(schema_generator=untitled_generator())
+        )
+        return inline_refs({name: value for name, value in made.items() if name not in ("title", "description")})
+
+    def types(self) -> Types:
+        """Return the Python type by argument."""
+        return {name: field.annotation for name, field in _fields_of(self._model).items()}
+
+    def bind(self, arguments: FieldValues) -> BoundArguments:
+        """Validate arguments; LangChain converts them. Raises ``InputError``."""
+        given = dict(arguments)
+        if hidden := sorted(given.keys() & self.hidden):
+            raise InputError("; ".join(f"{name}: there is no such argument" for name in hidden))
+        if problems := self._problems(given):
+            raise InputError(problems)
+        return BoundArguments((), given)
+
+    def _problems(self, given: dict[str, Any]) -> str:
+        model = self._model
+        if model is None:
+            return "; ".join(validator(self.schema())(given))
+        try:
+            model.model_validate(given)
+        except ValueError as error:  # pydantic's ValidationError is one
+            return describe_argument_errors(error)
+        return ""
+
+
+def _hidden(tool: Any) -> frozenset[str]:
+    """Return the names of injected arguments."""
+    by_signature: frozenset[str] = frozenset(getattr(tool, "_injected_args_keys", ()))
+    if _has_plain_schema(tool) or _takes_one_text(tool):
+        return by_signature
+    hidden: set[str] = _fields_of(tool.get_input_schema()).keys() - _fields_of(tool.tool_call_schema).keys()
+    return by_signature | hidden
+
+
+def _fields_of(model: object) -> dict[str, Any]:
+    """Return the fields of a pydantic model of version 1 or 2; none for other objects."""
+    name = "model_fields" if hasattr(model, "model_fields") else "__fields__"
+    return dict(getattr(model, name, {}))
+
+
+def _has_plain_schema(tool: Any) -> bool:
+    return isinstance(tool.args_schema, dict)
+
+
+def _takes_one_text(tool: Any) -> bool:
+    """Return True for LangChain's oldest kind of tool: a function of one text."""
+    return isinstance(tool, _langchain().Tool) and tool.args_schema is None
+
+
+class _LangChainCall:
+    """A LangChain tool with the values of its injected arguments."""
+
+    def __init__(self, tool: Any, injected: dict[str, Any]) -> None:
+        self.arguments = _LangChainArguments(tool)
+        self._tool, self._injected = tool, injected
+        self._ids = itertools.count()
+        needs_id = bool(self._check_injected())
+        # For a whole call, LangChain returns a message, whose status marks an error that the tool handled.
+        self._as_call = needs_id or bool(tool.handle_tool_error or tool.handle_validation_error)
+        self._has_blocking_form, self.is_async = _forms(tool)
+
+    def _check_injected(self) -> frozenset[str]:
+        """Return the arguments for the call's id. Raises ``ToolDefinitionError`` for injected arguments without a value."""
+        fields = _fields_of(self._tool.get_input_schema())
+        ids = frozenset(name for name in self.arguments.hidden if _is_call_id(name, fields.get(name)))
+        for name in sorted(self.arguments.hidden - ids - self._injected.keys()):
+            if name not in fields or fields[name].is_required():
+                raise ToolDefinitionError(
+                    f"The LangChain tool {self._tool.name!r} has the injected argument {name!r}, which models cannot see. "
+                    f"Pass its value: Tool.from_langchain(tool, injected={{{name!r}: ...}})."
+                )
+        for name in sorted(self._injected.keys() - self.arguments.hidden):
+            raise ToolDefinitionError(
+                f"The LangChain tool {self._tool.name!r} has no injected argument {name!r}. "
+                f"Its injected arguments are: {', '.join(sorted(self.arguments.hidden)) or 'none'}."
+            )
+        return ids
+
+    def call(self, /, **arguments: object) -> object:
+        """Call the tool, blocking."""
+        try:
+            answer = self._tool.invoke(self._call_input(arguments))
+        except Exception as error:
+            raise self._translated(error) from error
+        return _langchain_value(answer)
+
+    async def acall(self, /, **arguments: object) -> object:
+        """Await the tool; under ``block_on``, call its blocking form if it has one."""
+        if self._has_blocking_form and started_by_block_on():
+            return await to_thread(self.call, **arguments)
+        try:
+            answer = await self._tool.ainvoke(self._call_input(arguments))
+        except Exception as error:
+            raise self._translated(error) from error
+        return _langchain_value(answer)
+
+    def _call_input(self, arguments: dict[str, object]) -> dict[str, object]:
+        given = {**arguments, **self._injected}
+        # Arguments in the form of a call would be taken as a call.
+        if not self._as_call and given.get("type") != "tool_call":
+            return given
+        return {"type": "tool_call", "id": f"call_{next(self._ids)}", "name": self._tool.name, "args": given}
+
+    def _translated(self, error: Exception) -> Exception:
+        if isinstance(error, _langchain().ToolException):
+            return ToolFailed(str(error) or "The tool failed without an error message.")
+        schema = self._tool.args_schema
+        is_about_arguments = isinstance(schema, type) and getattr(error, "title", None) == schema.__name__
+        return (
+            RetryTool(describe_argument_errors(error))
+            if is_about_arguments and isinstance(error, ValueError)
+            else error
+        )
+
+
+def _is_call_id(name: str, field: Any) -> bool:
+    if field is None:
+        return name == "tool_call_id"
+    marker = _langchain().InjectedToolCallId
+    return any(mark is marker or isinstance(mark, marker) for mark in field.metadata)
+
+
+def _forms(tool: Any) -> tuple[bool, bool]:
+    """Return whether a tool has a blocking form, and whether it has an async form."""
+    library = _langchain()
+    if isinstance(tool, (library.StructuredTool, library.Tool)):
+        return tool.func is not None, tool.coroutine is not None
+    return True, tool.__class__._arun is not library.BaseTool._arun
+
+
+def _langchain() -> Any:
+    """Return the package, which is installed because one of its tools exists."""
+    from importlib import import_module
+
+    return import_module("langchain_core.tools")
+
+
+def _langchain_value(answer: Any) -> object:
+    """Return the result of a tool, or the content of a message with media as parts. Raises ``ToolFailed`` for errors."""
+    is_message = getattr(answer, "type", None) == "tool" and hasattr(answer, "status")
+    content = _langchain_content(answer.content if is_message else answer)
+    if is_message and answer.status == "error":
+        raise ToolFailed(content if isinstance(content, str) else dumps(answer.content))
+    return content
+
+
+def _langchain_content(content: object) -> object:
+    if not _has_blocks(content):
+        return content
+    return unwrap_single(
+        [block if isinstance(block, str) else _LANGCHAIN_BLOCKS[block["type"]](block) for block in content]
+    )
+
+
+def _has_blocks(content: object) -> TypeGuard[list[Any]]:
+    """Return True for a list of content blocks and texts. A list of texts only is a plain value."""
+    if not is_array(content):
+        return False
+    blocks = [block for block in content if not isinstance(block, str)]
+    return bool(blocks) and all(map(_is_langchain_block, blocks))
+
+
+def _is_langchain_block(block: object) -> bool:
+    return is_object(block) and block.get("type") in _LANGCHAIN_BLOCKS
+
+
+def _langchain_media(block: JsonObject) -> object:
+    kind = str(block["type"])
+    return media_part(
+        kind,
+        data=block.get("base64") or block.get("data"),
+        url=block.get("url"),
+        file_id=block.get("file_id") or (block.get("id") if block.get("source_type") == "id" else None),
+        mime=block.get("mime_type"),
+    ) or block  # fmt: skip
+
+
+def _langchain_image_url(block: JsonObject) -> object:
+    image = block.get("image_url")
+    url = image.get("url") if isinstance(image, dict) else image
+    head, _, data = str(url).partition(";base64,")
+    return media_part("image", data=data, mime=head.removeprefix("data:")) if data else media_part("image", url=url)
+
+
+_LANGCHAIN_BLOCKS: Mapping[str, Callable[[JsonObject], object]] = {
+    "text": lambda block: block.get("text", block),
+    "image": _langchain_media,
+    "audio": _langchain_media,
+    "file": _langchain_media,
+    "image_url": _langchain_image_url,
+}
