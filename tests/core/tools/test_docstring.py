@@ -118,15 +118,15 @@ CASES: list[tuple[str, str, dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("text", "description", "parameters"), CASES, ids=lambda case: repr(case)[:30])
-def test_every_style_is_read(text: str, description: str, parameters: dict[str, str]) -> None:
+def test_every_docstring_style_is_parsed(text: str, description: str, parameters: dict[str, str]) -> None:
     assert read_docstring(text) == ParsedDocstring(description, parameters)
 
 
-def test_no_docstring_says_nothing() -> None:
+def test_missing_docstring_is_empty() -> None:
     assert read_docstring(None) == ParsedDocstring()
 
 
-def test_descriptions_of_nothing_are_no_descriptions() -> None:
+def test_empty_descriptions_are_omitted() -> None:
     assert read_docstring("Go.\n\nArgs:\n    a:\n    b: The b.").parameters == {"b": "The b."}
 
 
@@ -137,6 +137,6 @@ lines = st.sampled_from(
 
 
 @given(st.lists(lines, max_size=8).map("\n".join))
-def test_any_docstring_is_read_without_an_error(text: str) -> None:
+def test_any_docstring_is_parsed_without_an_error(text: str) -> None:
     read = read_docstring(text)
     assert all(read.parameters.values())

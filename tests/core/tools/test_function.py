@@ -166,7 +166,7 @@ TYPES: list[tuple[Any, dict[str, Any], Any, Any]] = [
 
 
 @pytest.mark.parametrize(("hint", "schema", "given", "received"), TYPES, ids=lambda case: str(case)[:40])
-def test_types_become_schemas_and_arguments_become_those_types(
+def test_types_become_schemas_and_arguments_are_converted(
     hint: Any, schema: dict[str, Any], given: Any, received: Any
 ) -> None:
     def f(value): ...  # type: ignore[no-untyped-def]
@@ -177,7 +177,7 @@ def test_types_become_schemas_and_arguments_become_those_types(
     assert tool.bind({"value": given}).kwargs == {"value": received}
 
 
-def test_a_type_that_contains_itself_stays_a_reference() -> None:
+def test_recursive_type_stays_a_reference() -> None:
     def f(tree: Node, more: list[Node]) -> None: ...
 
     tool = Tool(f)
@@ -188,7 +188,7 @@ def test_a_type_that_contains_itself_stays_a_reference() -> None:
     assert "tree.children.0.value" in fault(f, tree={"value": 1, "children": [{"value": "x"}]}, more=[])
 
 
-def test_a_discriminator_points_at_nothing_that_is_gone() -> None:
+def test_discriminator_has_no_mapping_to_inlined_definitions() -> None:
     class Cat(BaseModel):
         kind: Literal["cat"]
 
@@ -205,26 +205,26 @@ def test_a_discriminator_points_at_nothing_that_is_gone() -> None:
 # --- parameters: every kind Python has --------------------------------------------------------------------
 
 
-def test_required_is_what_has_no_default() -> None:
+def test_parameters_without_a_default_are_required() -> None:
     def f(a: int, b: int | None, c: int = 1, d: int | None = None, *, e: str, g: str = "x") -> None: ...
 
     assert Tool(f).parameters["required"] == ["a", "b", "e"]
 
 
-def test_arguments_not_given_are_left_to_the_functions_defaults() -> None:
+def test_missing_arguments_get_the_defaults_of_the_function() -> None:
     def f(a: int, b: list[int] = [1]) -> None: ...  # noqa: B006
 
     assert bound(f, a=1) == ((), {"a": 1})
 
 
-def test_none_as_a_default_may_also_be_sent() -> None:
+def test_none_is_allowed_when_it_is_the_default() -> None:
     def f(a: int = None, b: Optional[Annotated[int, Field(ge=1)]] = None) -> None: ...  # type: ignore[assignment]  # noqa: RUF013, UP045
 
     assert bound(f, a=None, b=None) == ((), {"a": None, "b": None})
     assert properties(f)["b"] == {"anyOf": [{"minimum": 1, "type": "integer"}, {"type": "null"}], "default": None}
 
 
-def test_positional_only_parameters_go_by_position() -> None:
+def test_positional_only_parameters_are_passed_by_position() -> None:
     def f(a: int, b: int = 2, /, c: int = 3) -> tuple[int, ...]:
         return a, b, c
 
@@ -232,7 +232,7 @@ def test_positional_only_parameters_go_by_position() -> None:
     assert Tool(f)(a=1, b=7) == (1, 7, 3)
 
 
-def test_starred_parameters_are_an_array_that_is_spread() -> None:
+def test_starred_parameters_are_an_array() -> None:
     def f(a: int, b: int = 2, *rest: int, c: str = "x") -> Any:
         return a, b, rest, c
 
@@ -256,7 +256,7 @@ def test_double_starred_parameters_are_additional_properties() -> None:
     assert fault(f, a=1, b=3).startswith("b: Input should be a valid dictionary")
 
 
-def test_untyped_keywords_take_anything() -> None:
+def test_untyped_keywords_accept_any_value() -> None:
     def f(*args, **kwargs) -> Any:  # type: ignore[no-untyped-def]
         return args, kwargs
 
@@ -269,7 +269,7 @@ def test_untyped_keywords_take_anything() -> None:
     assert tool(args=[1], kwargs=2, x={"y": 1}) == ((1,), {"kwargs": 2, "x": {"y": 1}})
 
 
-def test_recursive_keywords_bring_their_definitions() -> None:
+def test_recursive_keywords_have_their_definitions() -> None:
     def f(first: Node, **more: Node) -> None: ...
 
     schema = Tool(f).parameters
@@ -295,7 +295,7 @@ NAMES = ["self", "cls", "type", "id", "name", "func", "from_", "arguments", "fun
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_parameter_may_have_any_name(name: str) -> None:
+async def test_parameter_may_have_any_name(name: str) -> None:
     scope: dict[str, Any] = {}
     exec(f"def f({name}: int, other: int = 1):\n    return {name}", scope)  # the name is what is tested
     tool = Tool(scope["f"])
@@ -303,7 +303,7 @@ async def test_a_parameter_may_have_any_name(name: str) -> None:
     assert await tool.acall(**{name: "5"}) == 5
 
 
-def test_an_alias_gives_a_property_a_name_that_python_forbids() -> None:
+def test_alias_may_be_a_name_that_python_forbids() -> None:
     def f(
         from_: Annotated[str, Field(alias="from")], kind: Annotated[str, Field(alias="Content-Type")] = "text"
     ) -> Any:
@@ -342,7 +342,7 @@ DEFAULTS: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("default", "shown"), DEFAULTS, ids=repr)
-def test_defaults_are_shown_as_json(default: Any, shown: Any) -> None:
+def test_defaults_are_described_as_json(default: Any, shown: Any) -> None:
     def f(a: Any = default) -> Any:
         return a
 
@@ -353,7 +353,7 @@ def test_defaults_are_shown_as_json(default: Any, shown: Any) -> None:
 @pytest.mark.parametrize(
     "default", [object(), Unset(), float("inf"), [float("nan")], b"\xff"], ids=lambda value: type(value).__name__
 )
-def test_a_default_that_is_no_json_is_not_shown(default: Any) -> None:
+def test_default_without_a_json_form_is_omitted(default: Any) -> None:
     def f(a: Any = default) -> Any:
         return a
 
@@ -361,7 +361,7 @@ def test_a_default_that_is_no_json_is_not_shown(default: Any) -> None:
     assert Tool(f)() is default
 
 
-def test_a_pydantic_field_may_stand_as_the_default() -> None:
+def test_default_may_be_a_pydantic_field() -> None:
     def f(a: int = Field(5, ge=0, description="An a."), b: int = Field(..., le=9), c: list[int] = Field([])) -> Any:  # noqa: B008
         return a, b, c
 
@@ -373,7 +373,7 @@ def test_a_pydantic_field_may_stand_as_the_default() -> None:
     assert Tool(f).bind({"b": 1}).kwargs["c"] is not Tool(f).bind({"b": 1}).kwargs["c"]
 
 
-def test_descriptions_come_from_where_they_are_nearest() -> None:
+def test_nearest_description_wins() -> None:
     def f(
         a: Annotated[int, "From a text."],
         b: Annotated[int, Field(description="From a field.")],
@@ -416,7 +416,7 @@ class Shop:
         return self.stock - count
 
     def left(self, of: str = "all") -> str:
-        """What is left."""
+        """The rest."""
         return f"{self.stock} of {of}"
 
     @classmethod
@@ -447,7 +447,7 @@ SOURCES: list[tuple[Any, str, str, list[str], dict[str, Any], Any]] = [
     (subtract, "subtract", "Subtract.", ["a", "b", "c"], {"a": 3, "b": "1"}, 2),
     (wrapped, "subtract", "Subtract.", ["a", "b", "c"], {"a": 3, "b": "1"}, 2),
     (Shop(5), "Shop", "A shop.", ["count"], {"count": "2"}, 3),
-    (Shop(5).left, "left", "What is left.", ["of"], {}, "5 of all"),
+    (Shop(5).left, "left", "The rest.", ["of"], {}, "5 of all"),
     (Shop.named, "named", "", ["name"], {"name": "x"}, "x"),
     (Shop.hours, "hours", "", ["day"], {"day": "mon"}, "mon"),
     (functools.partial(subtract, 10), "subtract", "Subtract.", ["b", "c"], {"b": 1}, 9),
@@ -464,7 +464,7 @@ SOURCES: list[tuple[Any, str, str, list[str], dict[str, Any], Any]] = [
 @pytest.mark.parametrize(
     ("source", "name", "description", "names", "given", "result"), SOURCES, ids=lambda value: type(value).__name__
 )
-def test_tools_are_made_from_whatever_can_be_called(
+def test_tool_is_made_of_any_callable(
     source: Any, name: str, description: str, names: list[str], given: dict[str, Any], result: Any
 ) -> None:
     tool = Tool(source)
@@ -473,11 +473,11 @@ def test_tools_are_made_from_whatever_can_be_called(
     assert tool.is_async == (getattr(source, "func", source) is later)
 
 
-def test_a_lambda_works_under_a_name() -> None:
+def test_lambda_with_a_name_is_a_tool() -> None:
     assert Tool(lambda a, b=2: a + b, name="add")(a=1) == 3
 
 
-def test_what_a_partial_binds_cannot_be_given() -> None:
+def test_arguments_bound_by_a_partial_are_not_offered() -> None:
     def query(connection: sqlite3.Connection, text: str) -> str:
         return text
 
@@ -490,7 +490,7 @@ def test_what_a_partial_binds_cannot_be_given() -> None:
 # --- hints that are texts ----------------------------------------------------------------------------------
 
 
-def test_types_of_the_enclosing_function_are_known_where_the_function_holds_them() -> None:
+def test_types_in_the_closure_of_a_function_are_resolved() -> None:
     class Local(BaseModel):
         n: int
 
@@ -500,7 +500,7 @@ def test_types_of_the_enclosing_function_are_known_where_the_function_holds_them
     assert Tool(f)(a={"n": 1}, b=[{"n": "2"}]) == Local(n=3)
 
 
-def test_a_type_nobody_can_find_is_named_with_the_parameter() -> None:
+def test_unknown_type_raises_with_the_parameter() -> None:
     def f(a: int, b: Missing) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
     with pytest.raises(ToolDefinitionError, match="the type 'Missing' of its parameter 'b' is not known here"):
@@ -508,7 +508,7 @@ def test_a_type_nobody_can_find_is_named_with_the_parameter() -> None:
     assert FunctionArguments(f, {"b": int}).bind({"a": 1, "b": "2"}).kwargs == {"a": 1, "b": 2}
 
 
-def test_a_return_type_nobody_can_find_does_not_matter() -> None:
+def test_unknown_return_type_is_ignored() -> None:
     def f(a: int) -> Missing:  # type: ignore[name-defined]  # noqa: F821
         return a
 
@@ -530,12 +530,12 @@ class Late(BaseModel):
     n: int
 
 
-def test_a_class_may_be_defined_after_the_tool_that_takes_it() -> None:
+def test_class_may_be_defined_after_the_tool() -> None:
     Early.model_rebuild()
     assert EARLY(a={"late": {"n": "1"}}).late.n == 1
 
 
-def test_a_class_that_never_comes_is_said_at_first_use() -> None:
+def test_undefined_class_raises_at_first_use() -> None:
     class Waiting(BaseModel):
         other: Nowhere | None = None  # type: ignore[name-defined]  # noqa: F821
 
@@ -550,7 +550,7 @@ def test_a_class_that_never_comes_is_said_at_first_use() -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="type parameters came with Python 3.12")
 @pytest.mark.parametrize("future", ["", "from __future__ import annotations\n"])
-def test_type_parameters_and_type_aliases_are_read(future: str) -> None:
+def test_type_parameters_and_type_aliases_are_resolved(future: str) -> None:
     source = """
     type Ids = list[int]
     def f[T: int](a: T, b: list[T], ids: Ids | None = None):
@@ -594,7 +594,7 @@ UNFIT: list[tuple[Any, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("source", "options", "message"), UNFIT)
-def test_a_function_that_cannot_be_offered_is_refused_by_parameter(
+def test_function_that_cannot_be_offered_raises_with_the_parameter(
     source: Any, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ToolDefinitionError, match=message):
@@ -602,7 +602,7 @@ def test_a_function_that_cannot_be_offered_is_refused_by_parameter(
 
 
 @pytest.mark.parametrize(("types", "descriptions"), [({"d": int}, None), (None, {"d": "?"})])
-def test_types_and_descriptions_of_unknown_parameters_are_refused(types: Any, descriptions: Any) -> None:
+def test_types_and_descriptions_of_unknown_parameters_raise(types: Any, descriptions: Any) -> None:
     with pytest.raises(ToolDefinitionError, match=r"no parameter 'd' to describe\. Its parameters are: a, b, c"):
         FunctionArguments(subtract, types, descriptions)
 
@@ -630,17 +630,17 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), FAULTS)
-def test_faults_name_the_argument_and_what_was_expected(arguments: dict[str, Any], message: str) -> None:
+def test_problem_names_the_argument_and_the_expected_value(arguments: dict[str, Any], message: str) -> None:
     assert fault(order, **arguments).startswith(message)
 
 
-def test_a_tool_without_arguments_says_so() -> None:
+def test_problem_of_a_tool_without_arguments_has_no_names() -> None:
     def ping() -> None: ...
 
     assert fault(ping, host="a") == "host: there is no such argument; this tool takes no arguments"
 
 
-def test_what_was_sent_is_echoed_briefly_and_faults_are_few() -> None:
+def test_problems_and_echoed_values_are_shortened() -> None:
     assert len(fault(order, item={"name": "a"}, count="9" * 10_000 + "x")) < 250
     many = fault(order, item={"name": "a"}, count=1, tags=[1] * 500)
     assert many.endswith("and 492 more problems")
@@ -655,7 +655,7 @@ json_like = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["item", "count", "tags", "colour"]) | st.text(max_size=5), json_like))
-def test_any_arguments_fit_or_give_a_short_message_without_a_traceback(arguments: dict[str, Any]) -> None:
+def test_any_arguments_are_valid_or_raise_a_short_message(arguments: dict[str, Any]) -> None:
     tool = Tool(order)
     message = ""
     try:
@@ -667,7 +667,7 @@ def test_any_arguments_fit_or_give_a_short_message_without_a_traceback(arguments
 
 
 @given(st.integers(), st.lists(st.text(max_size=5), max_size=3), st.booleans())
-def test_what_fits_is_what_the_function_gets(a: int, b: list[str], c: bool) -> None:
+def test_valid_arguments_are_passed_to_the_function(a: int, b: list[str], c: bool) -> None:
     def f(a: int, b: list[str], c: bool = False) -> Any:
         return a, b, c
 

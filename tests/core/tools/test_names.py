@@ -29,7 +29,7 @@ def allowed(name: str, rules: NameRules) -> bool:
 
 @pytest.mark.parametrize("rules", RULES, ids=["openai", "gemini", "caseless", "short"])
 @given(names=names)
-def test_any_names_go_out_legal_and_apart_and_come_back(names: list[str], rules: NameRules) -> None:
+def test_wire_names_are_allowed_and_unique_and_decodable(names: list[str], rules: NameRules) -> None:
     mapped = NameMap(names, rules)
     wire = {name: mapped.encode(name) for name in names}
     assert all(allowed(name, rules) for name in wire.values())
@@ -38,20 +38,20 @@ def test_any_names_go_out_legal_and_apart_and_come_back(names: list[str], rules:
 
 
 @given(names=names, data=st.data())
-def test_order_and_repetition_do_not_matter(names: list[str], data: st.DataObject) -> None:
+def test_map_does_not_depend_on_order_and_duplicates(names: list[str], data: st.DataObject) -> None:
     shuffled = data.draw(st.permutations(names))
     first, second = NameMap(names, CASELESS), NameMap(shuffled + names[:2], CASELESS)
     assert [first.encode(name) for name in names] == [second.encode(name) for name in names]
 
 
 @given(names)
-def test_a_name_that_is_allowed_stays_itself(names: list[str]) -> None:
+def test_allowed_name_is_unchanged(names: list[str]) -> None:
     mapped = NameMap(names, OPENAI)
     assert all(mapped.encode(name) == name for name in names if allowed(name, OPENAI))
 
 
 @given(names, st.text(max_size=20))
-def test_a_name_from_an_old_conversation_takes_nobodys_place(names: list[str], old: str) -> None:
+def test_name_of_an_old_call_gets_an_unused_wire_name(names: list[str], old: str) -> None:
     mapped = NameMap(names, OPENAI)
     sent = mapped.encode(old)
     assert allowed(sent, OPENAI)
@@ -71,7 +71,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("rules", "names", "starts"), CASES)
-def test_names_stay_readable(rules: NameRules, names: list[str], starts: list[str]) -> None:
+def test_wire_names_are_readable(rules: NameRules, names: list[str], starts: list[str]) -> None:
     mapped = NameMap(names, rules)
     for name, start in zip(names, starts, strict=True):
         sent = mapped.encode(name)
@@ -79,12 +79,12 @@ def test_names_stay_readable(rules: NameRules, names: list[str], starts: list[st
         assert re.fullmatch(re.escape(start) + hashed, sent), (name, sent)
 
 
-def test_of_two_allowed_names_the_same_one_is_kept_in_any_order() -> None:
+def test_winner_of_two_allowed_names_does_not_depend_on_order() -> None:
     for names in (["find", "Find"], ["Find", "find"]):
         assert NameMap(names, CASELESS).encode("Find") == "Find"
 
 
-def test_a_name_that_looks_like_another_ones_hash_keeps_itself() -> None:
+def test_name_equal_to_a_hashed_name_is_unchanged() -> None:
     hashed = NameMap(["a.b", "a b"], OPENAI).encode("a.b")
     crowd = NameMap(["a.b", "a b", hashed], OPENAI)
     assert crowd.encode(hashed) == hashed
@@ -92,11 +92,11 @@ def test_a_name_that_looks_like_another_ones_hash_keeps_itself() -> None:
     assert crowd.decode(crowd.encode("a.b")) == "a.b"
 
 
-def test_a_name_the_model_made_up_comes_back_as_it_is() -> None:
+def test_unknown_wire_name_is_unchanged() -> None:
     assert NameMap(["a.b"], OPENAI).decode("c_d") == "c_d"
 
 
-def test_a_wire_that_ignores_case_may_change_it() -> None:
+def test_case_insensitive_wire_gets_distinct_names() -> None:
     assert NameMap(["db.Find"], CASELESS).decode("DB_FIND") == "db.Find"
     assert NameMap(["db.Find"], OPENAI).decode("DB_FIND") == "DB_FIND"
 
@@ -104,6 +104,6 @@ def test_a_wire_that_ignores_case_may_change_it() -> None:
 @pytest.mark.parametrize(
     "options", [{"max_length": 8}, {"allowed": "a-z"}, {"first": "a-z"}, {"replacement": "."}, {"prefix": ""}]
 )
-def test_rules_that_contradict_themselves_are_refused(options: dict[str, object]) -> None:
+def test_contradicting_rules_raise(options: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"allow 16|Choose others"):
         NameRules(**options)  # type: ignore[arg-type]
