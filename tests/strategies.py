@@ -1,7 +1,7 @@
 """Hypothesis strategies for the canonical values: anything they can hold, so that properties meet everything.
 
-``json_values`` holds what JSON can say: no NaN, no infinity, and no lone surrogates, which no UTF-8 wire can carry. Values are
-consistent as our own code makes them: a choice's text, calls and reasoning agree with its parts.
+``json_values`` are JSON: no NaN, no infinity, and no lone surrogates, which UTF-8 cannot encode. Values are consistent, as
+the package makes them: text, calls and reasoning of a choice agree with its parts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 names = st.sampled_from(["f", "math.add", "type", "Content-Type", ""]) | texts
 numbers = st.none() | st.integers(0, 10**6)
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
-keys = st.sampled_from(["type", "kind", "id", "text"]) | texts  # keys that our own values use, too
+keys = st.sampled_from(["type", "kind", "id", "text"]) | texts  # includes keys of canonical values
 
 json_values = st.recursive(
     scalars,

@@ -42,7 +42,7 @@ def test_fake_provider_answers_until_interrupted() -> None:
     ]
 
 
-def test_used_port_is_reported_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_port_in_use_is_reported_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with FakeProvider() as provider:
         port = provider.url("ollama").rpartition(":")[2]
         assert main(["fake-provider", "--port", port]) == 1

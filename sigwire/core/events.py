@@ -29,31 +29,10 @@ from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Resp
 from sigwire.core.tools.calls import ToolCall, ToolResult
 
 __all__ = [
-    "AskStart",
-    "ChoiceEnd",
-    "Cut",
-    "FieldDelta",
-    "FieldEnd",
-    "FieldPartial",
-    "Finished",
-    "PartEnd",
-    "ProgramEvent",
-    "ReasoningDelta",
-    "ResponseEnd",
-    "ResponseStart",
-    "StreamEvent",
-    "TextDelta",
-    "ToolCallDelta",
-    "ToolCallEnd",
-    "ToolCallStart",
-    "ToolDone",
-    "UsageUpdate",
-    "by_word",
-    "collect",
-    "event_from_json",
-    "events_of",
-    "one_chunk",
-]
+    "AskStart", "ChoiceEnd", "Cut", "FieldDelta", "FieldEnd", "FieldPartial", "Finished", "PartEnd", "ProgramEvent",
+    "ReasoningDelta", "ResponseEnd", "ResponseStart", "StreamEvent", "TextDelta", "ToolCallDelta", "ToolCallEnd",
+    "ToolCallStart", "ToolDone", "UsageUpdate", "by_word", "collect", "event_from_json", "events_of", "one_chunk",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

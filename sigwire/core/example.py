@@ -252,7 +252,9 @@ class Prediction(Example):
 
         record = super().from_json(data, signature=signature)
         rows = data.get("completions")
-        load: Callable[[FieldValue], dict[str, FieldValue]] = dict if signature is None else signature.spec.load
+        load: Callable[[FieldValue], dict[str, FieldValue]] = (
+            dict[str, FieldValue] if signature is None else signature.spec.load
+        )
         record._meta = Meta(
             signature,
             Response.from_json(data["response"]) if "response" in data else None,

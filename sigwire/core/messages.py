@@ -18,17 +18,9 @@ from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart, Opaque
 from sigwire.core.tools.calls import ToolCall, ToolResult
 
 __all__ = [
-    "AudioPart",
-    "FilePart",
-    "ImagePart",
-    "MediaPart",
-    "Message",
-    "OpaquePart",
-    "Part",
-    "Role",
-    "TextPart",
+    "AudioPart", "FilePart", "ImagePart", "MediaPart", "Message", "OpaquePart", "Part", "Role", "TextPart",
     "ThinkingPart",
-]
+]  # fmt: skip
 
 T = TypeVar("T")
 

@@ -19,16 +19,9 @@ if TYPE_CHECKING:
     from sigwire.core.response import Attempt, Choice, Repair, Response, Usage
 
 __all__ = [
-    "HIDDEN",
-    "DeclaresFields",
-    "FieldValue",
-    "FieldValues",
-    "Meta",
-    "Record",
-    "list_fields",
-    "new_record",
+    "HIDDEN", "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "list_fields", "new_record",
     "to_plain",
-]
+]  # fmt: skip
 
 FieldValue: TypeAlias = Any
 """The value of a field. Its type is declared by a signature, which no type checker follows."""

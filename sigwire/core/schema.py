@@ -21,15 +21,9 @@ if TYPE_CHECKING:
     from pydantic.json_schema import GenerateJsonSchema
 
 __all__ = [
-    "TypeExpression",
-    "Validate",
-    "check_schema",
-    "inline_refs",
-    "schema_of",
-    "shorten",
-    "untitled_generator",
+    "TypeExpression", "Validate", "check_schema", "inline_refs", "schema_of", "shorten", "untitled_generator",
     "validator",
-]
+]  # fmt: skip
 
 Validate: TypeAlias = "Callable[[JsonValue], list[str]]"
 """Returns the problems of a value, one line each with its path; empty for a valid value."""
@@ -367,7 +361,8 @@ def _describe_required(error: _Error) -> _Lines:
 
 
 def _describe_unknown(error: _Error) -> _Lines:
-    known, patterns = error.schema.get("properties", {}), error.schema.get("patternProperties", {})
+    known: JsonObject = error.schema.get("properties", {})
+    patterns: JsonObject = error.schema.get("patternProperties", {})
     for name in error.instance:
         if name not in known and not any(re.search(pattern, name) for pattern in patterns):
             allowed = f"the names are: {shorten(', '.join(known))}" if known else "no name is allowed here"
@@ -384,7 +379,7 @@ def _describe_const(error: _Error) -> _Lines:
 
 def _describe_alternatives(error: _Error) -> _Lines:
     """Describe that no alternative fits: by the types if only types differ, else by the error of the best alternative."""
-    inner = list(error.context or ())
+    inner: list[_Error] = list(error.context or ())
     if inner and all(each.validator == "type" and not each.relative_path for each in inner):
         yield (), f"must be {_kinds(inner)}, not {_echo(error)}"
     elif inner:

@@ -20,16 +20,9 @@ if TYPE_CHECKING:
     import asyncio
 
 __all__ = [
-    "CANCEL_GRACE_SECONDS",
-    "CancelScope",
-    "CoroutineOf",
-    "StreamCancelled",
-    "current_scope",
-    "merge_partial",
-    "on_cancel",
-    "run_cancellable",
-    "set_scope",
-]
+    "CANCEL_GRACE_SECONDS", "CancelScope", "CoroutineOf", "StreamCancelled", "current_scope", "merge_partial",
+    "on_cancel", "run_cancellable", "set_scope",
+]  # fmt: skip
 
 T = TypeVar("T")
 CoroutineOf: TypeAlias = Coroutine[Any, Any, T]

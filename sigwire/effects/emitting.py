@@ -187,7 +187,7 @@ async def _astreamed(
     scope = current_scope()
     value: object
     try:
-        effect = steps.send(None)
+        effect: Any = steps.send(None)
         while True:
             try:
                 value = None
@@ -197,8 +197,8 @@ async def _astreamed(
                 elif (nested := _nested(effect, cancelled)) is not None:
                     async with aclosing(nested) as events:
                         async for event in events:
-                            if isinstance(event, Returned):
-                                value = event.value
+                            if type(event) is Returned:
+                                value = cast("Returned[object]", event).value
                             else:
                                 yield event
                 else:

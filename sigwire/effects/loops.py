@@ -32,14 +32,9 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 __all__ = [
-    "EventLoop",
-    "OwnerLoop",
-    "block_on",
-    "has_running_loop",
-    "marking_loop_blocked",
-    "started_by_block_on",
+    "EventLoop", "OwnerLoop", "block_on", "has_running_loop", "marking_loop_blocked", "started_by_block_on",
     "to_thread",
-]
+]  # fmt: skip
 
 EventLoop: TypeAlias = "asyncio.AbstractEventLoop"
 

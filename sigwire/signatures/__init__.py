@@ -19,15 +19,9 @@ if TYPE_CHECKING:
     from sigwire.signatures.signature import Signature, ensure_signature, make_signature
 
 __all__ = [
-    "UNSET",
-    "FieldSpec",
-    "InputField",
-    "OutputField",
-    "Signature",
-    "SignatureSpec",
-    "ensure_signature",
+    "UNSET", "FieldSpec", "InputField", "OutputField", "Signature", "SignatureSpec", "ensure_signature",
     "make_signature",
-]
+]  # fmt: skip
 
 __getattr__ = lazy_names(
     __name__,

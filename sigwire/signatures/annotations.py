@@ -33,7 +33,7 @@ def strip_annotated(annotation: object) -> TypeExpression:
             return annotation
 
 
-def _alias_value(annotation: object) -> TypeExpression:
+def _alias_value(annotation: Any) -> TypeExpression:
     """Return the type that ``type X = ...`` names, with the arguments of a generic alias; ``None`` for other types."""
     if isinstance(annotation, _ALIAS_TYPES):
         return annotation.__value__

@@ -18,16 +18,9 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 __all__ = [
-    "DIRECTION_KEY",
-    "UNSET",
-    "InputField",
-    "OutputField",
-    "Unset",
-    "declare",
-    "direction_of",
-    "extra_of",
+    "DIRECTION_KEY", "UNSET", "InputField", "OutputField", "Unset", "declare", "direction_of", "extra_of",
     "redeclare",
-]
+]  # fmt: skip
 
 
 DIRECTION_KEY = "__dspy_field_type"  # DSPy's key: tools for DSPy signatures read it

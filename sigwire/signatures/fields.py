@@ -26,18 +26,9 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 __all__ = [
-    "FieldSpec",
-    "SignatureSpec",
-    "check_roles",
-    "compile_bare",
-    "compile_field",
-    "fields_of",
-    "infer_prefix",
-    "list_names",
-    "make_spec",
-    "recompile",
-    "replace_fields",
-]
+    "FieldSpec", "SignatureSpec", "check_roles", "compile_bare", "compile_field", "fields_of", "infer_prefix",
+    "list_names", "make_spec", "recompile", "replace_fields",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

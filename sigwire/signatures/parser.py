@@ -258,11 +258,7 @@ _KNOWN: Names = {
     "None": type(None),
     "NoneType": type(None),
 }
-_NAMESPACES: Mapping[str, Names] = {
-    "typing": _TYPING,
-    "dspy": _FIELD_TYPES,
-    "sigwire": _FIELD_TYPES,
-}
+_NAMESPACES: Mapping[str, Names] = {"typing": _TYPING, "dspy": _FIELD_TYPES, "sigwire": _FIELD_TYPES}
 _SUGGESTIONS: Mapping[str, str] = {
     "any": "Any", "array": "list", "boolean": "bool", "number": "float", "integer": "int", "object": "dict",
     "string": "str", "text": "str",

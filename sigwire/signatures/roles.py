@@ -19,12 +19,7 @@ from sigwire.errors import SignatureError
 from sigwire.signatures.annotations import contains, describe_type, nested_types, strip_annotated
 from sigwire.signatures.types import Audio, Code, File, History, Image, Reasoning
 
-__all__ = [
-    "Direction",
-    "Role",
-    "role_of",
-    "validated_as",
-]
+__all__ = ["Direction", "Role", "role_of", "validated_as"]
 
 Role: TypeAlias = Literal["value", "tools", "tool_calls", "history", "media", "reasoning", "code"]
 
@@ -103,10 +98,7 @@ def _tool_calls_type() -> TypeExpression:
     from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
     return typing.Annotated[
-        Any,
-        PlainValidator(_read_calls),
-        PlainSerializer(_write_calls, when_used="json"),
-        WithJsonSchema(_CALLS_SCHEMA),
+        Any, PlainValidator(_read_calls), PlainSerializer(_write_calls, when_used="json"), WithJsonSchema(_CALLS_SCHEMA)
     ]
 
 

@@ -71,7 +71,7 @@ class SignatureMeta(type):
         type.__setattr__(cls, _SPEC, make_spec(name, _inherit_fields(bases, own), _instructions(cls, rest, frame)))
         return cls
 
-    def __init__(cls, *args: Any, **kwargs: object) -> None:
+    def __init__(cls, *args: Any, **kwargs: Any) -> None:
         type.__init__(cls, *args)
 
     if not TYPE_CHECKING:  # to type checkers, a call of a signature class calls its synthesized __init__

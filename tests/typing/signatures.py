@@ -1,7 +1,6 @@
-"""What type checkers know about signatures. Checked by mypy and pyright (strict), never run.
+"""Facts about signatures that type checkers must know. Checked by mypy and pyright (strict), never run.
 
-An ``assert_type`` is a promise kept; an error comment is a mistake that must stay one: both checkers are told to report
-a comment that is not needed.
+An error comment marks a mistake that checkers must report: both checkers report comments that are not needed.
 """
 
 from __future__ import annotations

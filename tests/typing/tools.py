@@ -1,4 +1,4 @@
-"""What type checkers take for a tool's schema. Checked by mypy and pyright (strict), never run."""
+"""Types that type checkers infer for tools. Checked by mypy and pyright (strict), never run."""
 
 from __future__ import annotations
 

@@ -40,13 +40,7 @@ from sigwire.core.tools.inspection import (
 from sigwire.core.typed_dict import TypeExpression, to_typing_extensions, typed_dict_members
 from sigwire.errors import InputError, ToolDefinitionError
 
-__all__ = [
-    "Arguments",
-    "BoundArguments",
-    "FunctionArguments",
-    "FunctionParameter",
-    "describe_argument_errors",
-]
+__all__ = ["Arguments", "BoundArguments", "FunctionArguments", "FunctionParameter", "describe_argument_errors"]
 
 
 class BoundArguments(NamedTuple):
@@ -120,10 +114,7 @@ class FunctionArguments:
     )
 
     def __init__(
-        self,
-        function: UserFunction,
-        types: Types | None = None,
-        descriptions: Mapping[str, str] | None = None,
+        self, function: UserFunction, types: Types | None = None, descriptions: Mapping[str, str] | None = None
     ) -> None:
         self._name = function_name(function)
         self.text: ParsedDocstring = read_docstring(function_docstring(function))
@@ -141,7 +132,7 @@ class FunctionArguments:
         if not all(_is_plain(argument.hint) for argument in read):
             self._check_types()
 
-    def __getstate__(self) -> tuple[None, dict[str, object]]:
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
         compiled = {
             "_adapter": None,
             "_validate": None,
@@ -503,11 +494,13 @@ def _simple_schema(hint: object) -> JsonObject | None:
     if origin is dict and arguments[0] is str:
         inner = _simple_schema(arguments[1])
         return inner and {"additionalProperties": inner, "type": "object"}
-    members = [argument for argument in arguments if argument is not types.NoneType]
-    if len(members) == 1 and origin in (typing.Union, types.UnionType):
-        inner = _simple_schema(members[0])
-        return inner and {"anyOf": [inner, {"type": "null"}]}
-    return None
+    return _simple_optional(arguments) if origin in (typing.Union, types.UnionType) else None
+
+
+def _simple_optional(members: tuple[TypeExpression, ...]) -> JsonObject | None:
+    members = tuple(member for member in members if member is not types.NoneType)
+    inner = _simple_schema(members[0]) if len(members) == 1 else None
+    return inner and {"anyOf": [inner, {"type": "null"}]}
 
 
 def _are_several_strings(values: tuple[object, ...]) -> bool:

@@ -14,17 +14,9 @@ from sigwire.core.typed_dict import TypeExpression
 from sigwire.errors import ToolDefinitionError
 
 __all__ = [
-    "UserFunction",
-    "bound_parameters",
-    "check_bound",
-    "function_docstring",
-    "function_name",
-    "inspect_signature",
-    "is_async_function",
-    "is_unpacked",
-    "type_hints",
-    "unwrap_partials",
-]
+    "UserFunction", "bound_parameters", "check_bound", "function_docstring", "function_name", "inspect_signature",
+    "is_async_function", "is_unpacked", "type_hints", "unwrap_partials",
+]  # fmt: skip
 
 UserFunction: TypeAlias = Callable[..., Any]
 """Code of the user: any parameters, any result."""

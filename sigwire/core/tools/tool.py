@@ -92,18 +92,13 @@ class Tool:
         parallel: bool = True,
         metadata: JsonObject | None = None,
     ) -> None:
-        # Lazy: a program without tools must not load these modules.
-        from sigwire.core.tools.docstring import read_docstring
-        from sigwire.core.tools.inspection import function_docstring, function_name, is_async_function
+        from sigwire.core.tools.inspection import is_async_function  # lazy: a program without tools must not load it
 
         handler = handler if function is None else function
         read = _function_arguments(handler, name) if parameters is None and config is None else None
         arguments = parameters if _describes_arguments(parameters) else read
-        if name is None:
-            name = "" if handler is None else function_name(handler)
-        if description is None:
-            text = read.text if read else read_docstring(handler and function_docstring(handler))
-            description = text.description
+        name = _handler_name(handler) if name is None else name
+        description = _handler_description(handler, read) if description is None else description
         _check_tool(name, handler, None if arguments else parameters)
         keep = partial(object.__setattr__, self)
         keep("name", name)
@@ -342,6 +337,20 @@ class Tool:
 
     def __repr__(self) -> str:
         return f"Tool({self.name}({', '.join(cast('JsonObject', self.parameters.get('properties', {})))}))"
+
+
+def _handler_name(handler: UserFunction | None) -> str:
+    from sigwire.core.tools.inspection import function_name
+
+    return "" if handler is None else function_name(handler)
+
+
+def _handler_description(handler: UserFunction | None, arguments: FunctionArguments | None) -> str:
+    from sigwire.core.tools.docstring import read_docstring
+    from sigwire.core.tools.inspection import function_docstring
+
+    text = arguments.text if arguments else read_docstring(handler and function_docstring(handler))
+    return text.description
 
 
 def _function_arguments(handler: UserFunction | None, name: str | None) -> FunctionArguments:

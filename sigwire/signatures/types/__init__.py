@@ -17,16 +17,6 @@ from sigwire.signatures.types.media import Audio, File, Image
 from sigwire.signatures.types.text import Code, Reasoning
 
 __all__ = [
-    "Audio",
-    "Code",
-    "FieldType",
-    "File",
-    "History",
-    "Image",
-    "Reasoning",
-    "Tool",
-    "ToolCall",
-    "ToolCalls",
-    "ToolResult",
-    "Turn",
-]
+    "Audio", "Code", "FieldType", "File", "History", "Image", "Reasoning", "Tool", "ToolCall", "ToolCalls",
+    "ToolResult", "Turn",
+]  # fmt: skip

@@ -155,8 +155,7 @@ class History(FieldType):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Decode the result of ``to_json``, or DSPy's ``{"messages": [...]}``."""
-        kinds = data.get("kinds")
-        kinds = kinds if is_mapping(kinds) else {}
+        kinds: Mapping[str, Any] = found if is_mapping(found := data.get("kinds")) else {}
         return cls([_decode(turn, kinds.get(str(at))) for at, turn in enumerate(data["messages"])])
 
     @classmethod
@@ -220,7 +219,7 @@ def _encode(turn: AnyTurn) -> JsonObject:
 def _decode(turn: Mapping[str, Any], kind: object) -> AnyTurn:
     if kind == "message":
         return Message.from_json(turn)
-    kinds = kind if is_mapping(kind) else {}
+    kinds: Mapping[str, Any] = kind if is_mapping(kind) else {}
     return Turn({name: _restore(value, kinds.get(name)) for name, value in turn.items()})
 
 
