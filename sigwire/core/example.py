@@ -181,8 +181,6 @@ class Prediction(Example):
             return given
         return Completions([self.__dict__] if given is None else given)
 
-    # --- a prediction as a number ---
-
     def __float__(self) -> float:
         if "score" not in self.__dict__:
             raise ValueError(
@@ -224,8 +222,6 @@ class Prediction(Example):
 
     def __ge__(self, other: SupportsFloat) -> bool:
         return float(self) >= float(other)
-
-    # --- JSON ---
 
     def to_json(self) -> JsonObject:
         """Return the record as JSON: the fields and the metadata.

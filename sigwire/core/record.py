@@ -74,8 +74,6 @@ class Record:
         known = base.__dict__ if isinstance(base, Record) else base or {}
         _fill(self, {**known, **fields}, base._input_keys if isinstance(base, Record) else None)
 
-    # --- fields by item ---
-
     def __getitem__(self, name: str) -> FieldValue:
         return self.__dict__[name]
 
@@ -107,8 +105,6 @@ class Record:
             raise AttributeError(f"{type(self).__name__} has no field {name!r}; {list_fields(self)}.")
         del self[name]
 
-    # --- comparing ---
-
     def __eq__(self, other: object) -> bool:
         return self.__dict__ == other.__dict__ if isinstance(other, Record) else NotImplemented
 
@@ -119,8 +115,6 @@ class Record:
         fields = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items() if not name.startswith(HIDDEN))
         chosen = "" if self._input_keys is None else f".with_inputs({', '.join(map(repr, sorted(self._input_keys)))})"
         return f"{type(self).__name__}({fields}){chosen}"
-
-    # --- copies ---
 
     def with_inputs(self, *keys: str) -> Self:
         """Return a copy whose input fields are ``keys``; the other fields are labels.
@@ -136,8 +130,6 @@ class Record:
     def toDict(self) -> dict[str, FieldValue]:  # noqa: N802  (DSPy's name)
         """Return the fields as a dict; nested records, pydantic models and canonical values become plain data."""
         return {name: _plain_inside(value) for name, value in self.__dict__.items()}
-
-    # --- JSON ---
 
     def to_json(self) -> JsonObject:
         """Return the record as JSON: fields, types of tool calls and messages, input keys.
@@ -173,8 +165,6 @@ class Record:
         }
         keys = data.get("input_keys")
         return new_record(cls, dict(fields), None if keys is None else frozenset(keys))
-
-    # --- usage ---
 
     def get_lm_usage(self) -> dict[str, FieldValue]:
         """Return tokens by model: those of ``set_lm_usage``, else of the attempts of this record, else ``{}``."""
@@ -253,8 +243,6 @@ def _hash(value: object) -> int:
     except TypeError:
         return 0  # lists and dicts: equality decides
 
-
-# --- plain data ----------------------------------------------------------------------------------
 
 _SCALARS = (str, int, float, bool, type(None))
 

@@ -301,22 +301,14 @@ def _pattern(validator: object, pattern: str, value: object, schema: object) -> 
 class _Error(Protocol):
     """``jsonschema.ValidationError``."""
 
-    @property
-    def validator(self) -> str: ...
-    @property
-    def validator_value(self) -> Any: ...
-    @property
-    def instance(self) -> Any: ...
-    @property
-    def schema(self) -> Any: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def absolute_path(self) -> Sequence[str | int]: ...
-    @property
-    def relative_path(self) -> Sequence[str | int]: ...
-    @property
-    def context(self) -> Iterable[_Error] | None: ...
+    validator: str
+    validator_value: Any
+    instance: Any
+    schema: Any
+    message: str
+    absolute_path: Sequence[str | int]
+    relative_path: Sequence[str | int]
+    context: Iterable[_Error] | None
 
 
 _MOST_PROBLEMS = 8

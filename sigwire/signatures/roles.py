@@ -134,7 +134,4 @@ def _read_calls(value: object) -> ToolCalls | None:
     raise ValueError(f"Tool calls are a list of calls, not {type(value).__name__}.")
 
 
-# --- reading annotations -------------------------------------------------------------------------
-
-
 Direction: TypeAlias = Literal["input", "output"]

@@ -82,8 +82,6 @@ class SignatureMeta(type):
                 return make_signature(*args, **kwargs)
             return super().__call__(*args, **kwargs)
 
-    # --- reading ---
-
     @property
     def spec(cls) -> SignatureSpec:
         """The compiled signature, which adapters read."""
@@ -118,8 +116,6 @@ class SignatureMeta(type):
     def signature(cls) -> str:
         """The names: ``"question, k -> answer"``."""
         return f"{list_names(cls.spec.inputs)} -> {list_names(cls.spec.outputs)}"
-
-    # --- editing: each method returns a new class ---
 
     def with_instructions(cls: M, instructions: str) -> M:
         """Return the signature with other instructions."""
@@ -177,8 +173,6 @@ class SignatureMeta(type):
     def delete(cls, name: str) -> SignatureClass:
         """Return the signature without a field. An unknown name changes nothing."""
         return _derive(cls, replace_fields(cls.spec, [spec for spec in cls.spec.fields if spec.name != name]))
-
-    # --- comparing and state ---
 
     def equals(cls, other: object) -> bool:
         """Return True if instructions, names, order, types, constraints, descriptions and defaults are equal."""
@@ -292,9 +286,6 @@ class Signature(_SignatureBase, metaclass=SignatureMeta):
             super().__init__(**fields)
 
 
-# --- making ---------------------------------------------------------------------------------------
-
-
 def make_signature(
     signature: SignatureLike,
     instructions: str | None = None,
@@ -371,9 +362,6 @@ def _compile(name: str, field: FieldInfo, annotation: TypeExpression) -> FieldSp
     if direction_of(field) is None:
         raise FieldDefinitionError(f"Field {name!r} is made by InputField() or OutputField(), not {field!r:.80}.")
     return compile_field(name, annotation, field)
-
-
-# --- the class form -------------------------------------------------------------------------------
 
 
 def _inherit_fields(bases: tuple[type, ...], own: list[FieldSpec]) -> list[FieldSpec]:

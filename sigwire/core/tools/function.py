@@ -160,8 +160,6 @@ class FunctionArguments:
         """Return the Python type by parameter."""
         return {name: _strip_metadata(argument.hint) for name, argument in self._arguments.items()}
 
-    # --- for the model ---
-
     def schema(self) -> JsonObject:
         """Return the JSON Schema of the arguments, an object."""
         if self._schema is None:
@@ -193,8 +191,6 @@ class FunctionArguments:
         schema["additionalProperties"] = {**more, **described} or True
         return {**schema, "$defs": definitions} if definitions else schema
 
-    # --- for the call ---
-
     def bind(self, arguments: FieldValues) -> BoundArguments:
         """Validate and convert arguments. Raises ``InputError`` with a text that a model can act on."""
         validate = self._validate or self._compile_validate()
@@ -216,8 +212,6 @@ class FunctionArguments:
             ):
                 args.append(values.pop(name, argument.default))
         return BoundArguments(tuple(args), values)
-
-    # --- compiling ---
 
     def _compiled(self) -> Any:
         if self._adapter is None:
@@ -260,8 +254,6 @@ class FunctionArguments:
             return {**validate(known), **validate_more(more)}
 
         return validate_all
-
-    # --- errors ---
 
     def _schema_error(self, error: Exception) -> ToolDefinitionError:
         if _is_undefined_class(error):
@@ -367,9 +359,6 @@ def _type_name(hint: object) -> str:
     return getattr(hint, "__qualname__", None) or str(hint)
 
 
-# --- parameters ---------------------------------------------------------------------------
-
-
 def _read_parameters(
     function: UserFunction, name: str, types: Types, descriptions: Mapping[str, str]
 ) -> Iterator[FunctionParameter]:
@@ -448,8 +437,6 @@ def _unpacked_parameters(record: TypeExpression, descriptions: Mapping[str, str]
 _ABSENT = object()  # the default of a keyword that may be omitted
 
 
-# --- plain types: known to have a schema without pydantic ----------------------
-
 _PLAIN = {Any, str, int, float, bool, types.NoneType, list, dict}
 _CONTAINERS = {list, dict, typing.Union, types.UnionType}
 
@@ -460,8 +447,6 @@ def _is_plain(hint: object) -> bool:
         return isinstance(hint, type) and hint in _PLAIN
     return origin is typing.Literal or (origin in _CONTAINERS and all(map(_is_plain, typing.get_args(hint))))
 
-
-# --- simple types: the schemas of pydantic without the cost of compiling a validator -----------
 
 _TYPES: Mapping[type, str] = {
     str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null",

@@ -207,8 +207,6 @@ class Tool:
         """
         return cls(name=WebSearch.kind, description="Search the web.", config=search or WebSearch())
 
-    # --- for the model ---
-
     @property
     def parameters(self) -> JsonObject:
         """The JSON Schema of the arguments, an object. Made on first use."""
@@ -234,8 +232,6 @@ class Tool:
             return {"type": kind, kind: settings}
         function: JsonObject = {"name": self.name, "description": self.description, "parameters": self.parameters}
         return {"type": "function", "function": function}
-
-    # --- for the call ---
 
     def bind(self, arguments: FieldValues) -> BoundArguments:
         """Validate and convert arguments for the handler. Raises ``InputError`` with a text that a model can act on.
@@ -274,8 +270,6 @@ class Tool:
                 f"The tool {self.name!r} has no handler to call. Pass one: Tool(name=..., parameters=..., handler=f)."
             )
         return self.handler
-
-    # --- value ---
 
     def to_json(self) -> JsonObject:
         """Return the tool as JSON, without its handler."""

@@ -139,8 +139,6 @@ class History(FieldType):
     def __repr__(self) -> str:
         return f"History({list(self.messages)!r})"
 
-    # --- JSON ---
-
     def to_json(self) -> JsonObject:
         """Return plain JSON. Values of sigwire's types are decoded to their class, pydantic values to plain data.
 

@@ -265,9 +265,6 @@ class File(Value, FieldType):
         return f"File({facts})"
 
 
-# --- sources -----------------------------------------------------------------------
-
-
 def _one_of(kind: str, *sources: object) -> object:
     given = [source for source in sources if source is not None]
     if len(given) != 1:
