@@ -246,7 +246,9 @@ _DSPY_ONLY = frozenset(
 def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
-        where = "it is in sigwire.dspy (import sigwire.dspy as dspy)" if name in _DSPY_ONLY else "dir(sigwire) lists them"
+        where = (
+            "it is in sigwire.dspy (import sigwire.dspy as dspy)" if name in _DSPY_ONLY else "dir(sigwire) lists them"
+        )
         raise AttributeError(f"sigwire has no public name {name!r}; {where}.")
     value = getattr(import_module(home), name)
     globals()[name] = value

@@ -70,9 +70,7 @@ def test_the_quickstart_runs_with_a_model_over_http(tmp_path: Path) -> None:
         ("openai/gpt-5-mini", "Set OPENAI_API_KEY in the environment"),
     ],
 )
-def test_quickstart_gives_advice_for_an_unreachable_model(
-    tmp_path: Path, model: str, said: str
-) -> None:
+def test_quickstart_gives_advice_for_an_unreachable_model(tmp_path: Path, model: str, said: str) -> None:
     done = quickstart(tmp_path, SIGWIRE_LM=model, OPENAI_API_KEY="", OPENAI_BASE_URL="")
     assert done.returncode == 2
     assert said in done.stderr

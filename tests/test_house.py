@@ -190,7 +190,9 @@ def test_every_file_opens_with_a_docstring(path: Path) -> None:
 def test_no_file_pickles_imports_the_front_door_or_runs_text(path: Path) -> None:
     names = imported(TREES[path])
     assert not {name.partition(".")[0] for name in names} & {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
-    assert "sigwire" not in names or path == PACKAGE / "dspy" / "__init__.py"  # the door has every name of the front door
+    assert (
+        "sigwire" not in names or path == PACKAGE / "dspy" / "__init__.py"
+    )  # the door has every name of the front door
     assert not called(TREES[path]) & {"eval", "exec", "compile", "__import__"}
 
 

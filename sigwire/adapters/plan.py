@@ -27,8 +27,8 @@ from sigwire.adapters.text_tools.styles import style_named
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, Part
-from sigwire.core.parts import OpaquePart, TextPart
 from sigwire.core.narrow import is_mapping
+from sigwire.core.parts import OpaquePart, TextPart
 from sigwire.core.request import MemoTuple, Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Repair, Response
 from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.prompts.escaping import AnyEscaper, EscaperPair, line_guard, tag_guard
 from sigwire.adapters.prompts.layout import FieldReadings, Layout, VisibleFields
-from sigwire.errors import ValueReadError
 from sigwire.adapters.values.nested_tags import read_tags
 from sigwire.adapters.values.type_text import field_type_text
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Repair
+from sigwire.errors import ValueReadError
 
 if TYPE_CHECKING:
     from sigwire.adapters.field_events import FieldEvents, OutputReader

@@ -14,8 +14,7 @@ from sigwire.adapters.text_tools.styles import STYLES
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message
-from sigwire.core.parts import OpaquePart, TextPart
-from sigwire.core.parts import ImagePart
+from sigwire.core.parts import ImagePart, OpaquePart, TextPart
 from sigwire.core.response import Choice, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.tool import Tool

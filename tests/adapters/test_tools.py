@@ -11,9 +11,9 @@ import pytest
 from pydantic import AfterValidator
 
 from sigwire.adapters.base import Adapter
-from sigwire.adapters.plan import Plan
 from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.json import JSONAdapter
+from sigwire.adapters.plan import Plan
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject

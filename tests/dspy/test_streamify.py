@@ -17,7 +17,16 @@ from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Tool
 from sigwire.dspy.settings import settings as dspy_settings
-from sigwire.dspy.streamify import StatusMessage, StatusMessageProvider, StreamListener, StreamResponse, apply_sync_streaming, streamify, streaming_response, sync_send_to_stream
+from sigwire.dspy.streamify import (
+    StatusMessage,
+    StatusMessageProvider,
+    StreamListener,
+    StreamResponse,
+    apply_sync_streaming,
+    streamify,
+    streaming_response,
+    sync_send_to_stream,
+)
 from sigwire.errors import ConfigurationError, LMServerError
 from sigwire.lm.base import BaseLM
 from sigwire.lm.fake import FakeLM

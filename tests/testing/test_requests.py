@@ -14,8 +14,7 @@ from typing import Any, cast
 import pytest
 
 from sigwire.core.messages import Message
-from sigwire.core.parts import TextPart, ThinkingPart
-from sigwire.core.parts import FilePart, ImagePart
+from sigwire.core.parts import FilePart, ImagePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.lm.client import LM

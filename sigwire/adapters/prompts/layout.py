@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from sigwire.adapters.prompts.escaping import AnyEscaper, line_guard
 from sigwire.adapters.values.codecs import FieldCodec
-from sigwire.errors import ValueReadError
 from sigwire.adapters.values.type_text import field_type_text
 from sigwire.core.messages import Part
 from sigwire.core.parts import TextPart
 from sigwire.core.request import ResponseFormat
 from sigwire.core.response import Repair
+from sigwire.errors import ValueReadError
 from sigwire.signatures.fields import FieldSpec
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import Any
 from sigwire.adapters.prompts.layout import Layout
 from sigwire.adapters.text_tools.styles import TAUGHT, CallStyle
 from sigwire.core.messages import Message, Part
-from sigwire.core.parts import TextPart
 from sigwire.core.narrow import is_mapping
+from sigwire.core.parts import TextPart
 from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
 
 __all__ = ["TurnWriter", "read_calls_value", "read_results"]

@@ -16,8 +16,8 @@ from sigwire.adapters.streaming.object_fields import PartialEmitter
 from sigwire.adapters.streaming.partial_json import PartialJsonParser, PartialString
 from sigwire.adapters.streaming.text_fields import emit_value, is_streamable_text
 from sigwire.adapters.values.codecs import FieldCodec
-from sigwire.errors import ValueReadError
 from sigwire.adapters.values.type_shape import compiled
+from sigwire.errors import ValueReadError
 
 __all__ = ["JsonMemberReader"]
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from sigwire.adapters.field_events import FieldEvents
 from sigwire.adapters.values.codecs import FieldCodec
-from sigwire.errors import ValueReadError
 from sigwire.adapters.values.edges import EDGES, restore_edges
 from sigwire.adapters.values.type_shape import compiled
+from sigwire.errors import ValueReadError
 
 __all__ = ["TextFieldReader", "WholeFieldReader", "emit_text", "emit_value", "is_streamable_text"]
 

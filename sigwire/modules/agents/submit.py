@@ -11,9 +11,9 @@ from typing import Any
 
 from sigwire.adapters.json import output_schema
 from sigwire.adapters.values.codecs import FieldCodec
-from sigwire.errors import ValueReadError
 from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Tool
+from sigwire.errors import ValueReadError
 from sigwire.signatures.fields import SignatureSpec
 
 __all__ = ["Submission", "Submit"]

@@ -11,8 +11,7 @@ from math import isfinite
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.json import JsonValue, Value, dumps, loads
-from sigwire.core.parts import AudioPart, FilePart, ImagePart
-from sigwire.core.parts import MediaPart
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart
 from sigwire.core.record import Record
 from sigwire.core.set_order import sort_sets
 

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
-from sigwire.core.parts import TextPart, ThinkingPart
-from sigwire.core.parts import ImagePart
+from sigwire.core.parts import ImagePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Response
 from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls

@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
-from sigwire.core.parts import TextPart
-from sigwire.core.parts import AudioPart, FilePart
+from sigwire.core.parts import AudioPart, FilePart, TextPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, ToolResult

@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
-from sigwire.core.parts import OpaquePart, TextPart, ThinkingPart
-from sigwire.core.parts import FilePart, ImagePart, MediaPart
+from sigwire.core.parts import FilePart, ImagePart, MediaPart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, ToolResult

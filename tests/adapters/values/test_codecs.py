@@ -19,12 +19,11 @@ from pydantic import BaseModel, Field, HttpUrl, field_validator, model_validator
 from typing_extensions import TypedDict
 
 from sigwire.adapters.values.codecs import FieldCodec
-from sigwire.adapters.values.typed_json import ReadValue
-from sigwire.errors import ValueReadError
 from sigwire.adapters.values.edges import EDGES
+from sigwire.adapters.values.typed_json import ReadValue
 from sigwire.core.parts import AudioPart, ImagePart
 from sigwire.core.tools.calls import ToolCall, ToolCalls
-from sigwire.errors import FieldDefinitionError, InputError
+from sigwire.errors import FieldDefinitionError, InputError, ValueReadError
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types import Audio, Code, Image, Reasoning

@@ -123,7 +123,9 @@ def ends() -> Iterator[tuple[_SyncConnection, socket.socket]]:
         yield _SyncConnection(ours, ("http", "host", 80), 0), theirs
 
 
-def test_sync_connection_waits_until_the_deadline_of_the_current_request(ends: tuple[_SyncConnection, socket.socket]) -> None:
+def test_sync_connection_waits_until_the_deadline_of_the_current_request(
+    ends: tuple[_SyncConnection, socket.socket],
+) -> None:
     line, theirs = ends
     for seconds in (0.05, 0.01):
         line.deadline = time.monotonic() + seconds

@@ -343,9 +343,7 @@ def test_bodies_of_any_size_are_sent_and_received(serve: Callable[..., Server], 
         ("http://127.0.0.1:{port}/models/gemini-2.5:generateContent", "POST /models/gemini-2.5:generateContent HTTP/1.1", ""),
     ],
 )  # fmt: skip
-def test_urls_are_sent_as_written(
-    serve: Callable[..., Server], call: Call, url: str, line: str, host: str
-) -> None:
+def test_urls_are_sent_as_written(serve: Callable[..., Server], call: Call, url: str, line: str, host: str) -> None:
     server = serve()
     with HttpTransport() as transport:
         call(transport, ask(url.format(port=server.port)))
@@ -888,9 +886,7 @@ AMBIGUOUS = [
 
 
 @pytest.mark.parametrize("wire", AMBIGUOUS)
-def test_ambiguous_framing_is_refused(
-    serve: Callable[..., Server], call: Call, wire: bytes
-) -> None:
+def test_ambiguous_framing_is_refused(serve: Callable[..., Server], call: Call, wire: bytes) -> None:
     server = serve(says(wire))
     with HttpTransport() as transport:
         with pytest.raises(LMTransportError):
@@ -898,9 +894,7 @@ def test_ambiguous_framing_is_refused(
         assert server.is_left(0)
 
 
-def test_connection_with_unsolicited_bytes_is_not_reused(
-    serve: Callable[..., Server], call: Call
-) -> None:
+def test_connection_with_unsolicited_bytes_is_not_reused(serve: Callable[..., Server], call: Call) -> None:
     server = serve(says(reply(b"ok") + reply(b"for somebody else"), stay=True))
     with HttpTransport() as transport:
         for _ in range(2):
@@ -917,9 +911,7 @@ def test_connection_is_not_reused_after_a_reply_with_two_framings(serve: Callabl
 
 
 @pytest.mark.parametrize("coding", ["gzip", "identity"])
-def test_too_long_reply_is_refused_and_not_retryable(
-    serve: Callable[..., Server], call: Call, coding: str
-) -> None:
+def test_too_long_reply_is_refused_and_not_retryable(serve: Callable[..., Server], call: Call, coding: str) -> None:
     body = gzip.compress(bytes(5_000)) if coding == "gzip" else bytes(5_000)
     server = serve(says(reply(body, f"content-encoding: {coding}"), stay=True))
     with no_open_sockets():
@@ -1417,7 +1409,9 @@ def test_refusing_socks_proxy_is_named_without_its_password(
         del caught
 
 
-def test_socks_proxy_without_the_extra_names_the_package_to_install(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_socks_proxy_without_the_extra_names_the_package_to_install(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "aiohttp_socks", None)
     with HttpTransport(proxy=f"socks5://me:{SECRET}@127.0.0.1") as transport:
         with pytest.raises(ConfigurationError, match=r'pip install "sigwire\[socks\]"') as caught:
@@ -1560,9 +1554,7 @@ def test_closing_a_stream_early_closes_the_connection(serve: Callable[..., Serve
 @pytest.mark.parametrize(
     "script", [drip, says(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx")], ids=["left", "cut off"]
 )
-def test_reading_a_closed_reply_is_an_error_each_time(
-    serve: Callable[..., Server], script: Script
-) -> None:
+def test_reading_a_closed_reply_is_an_error_each_time(serve: Callable[..., Server], script: Script) -> None:
     with no_open_sockets(), HttpTransport() as transport:
         with transport.stream(ask(serve(script).url)) as stream:
             assert next(iter(stream))
@@ -1580,9 +1572,7 @@ def test_reading_a_closed_reply_is_an_error_each_time(
 @pytest.mark.parametrize(
     "script", [drip, says(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx")], ids=["left", "cut off"]
 )
-async def test_reading_a_closed_reply_is_an_error_each_time_async(
-    serve: Callable[..., Server], script: Script
-) -> None:
+async def test_reading_a_closed_reply_is_an_error_each_time_async(serve: Callable[..., Server], script: Script) -> None:
     async with HttpTransport() as transport:
         async with transport.astream(ask(serve(script).url)) as stream:
             assert await anext(aiter(stream))

@@ -11,8 +11,8 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Part
 from sigwire.core.parts import AudioPart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.response import Choice, LMWarning, Response, Usage
-from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.calls import ToolCall, number_calls
+from sigwire.core.tools.names import NameMap
 from sigwire.errors import LMError, LMServerError
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, USAGE

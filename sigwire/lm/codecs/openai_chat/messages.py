@@ -8,8 +8,8 @@ from typing import Any, TypeAlias, cast
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
-from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.names import NameMap
 from sigwire.errors import InputError
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.shared.history import error_text

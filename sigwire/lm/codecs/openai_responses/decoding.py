@@ -10,8 +10,8 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Part
 from sigwire.core.parts import OpaquePart, TextPart, ThinkingPart
 from sigwire.core.response import Choice, LMWarning, Response
-from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.calls import CallError, ToolCall, number_calls
+from sigwire.core.tools.names import NameMap
 from sigwire.errors import LMError, LMServerError
 from sigwire.lm.codecs.openai_responses.items import is_message, split_message
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile

@@ -10,8 +10,8 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
-from sigwire.core.tools.names import NameMap
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.names import NameMap
 from sigwire.errors import InputError
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.tables import JSON_MODE, MARK

@@ -7,8 +7,7 @@ from typing import TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import Message, Part, Role
-from sigwire.core.parts import FilePart, ImagePart, OpaquePart, TextPart
-from sigwire.core.parts import MediaPart
+from sigwire.core.parts import FilePart, ImagePart, MediaPart, OpaquePart, TextPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.names import NameMap
