@@ -17,11 +17,12 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError
+from sigwire.lm.backend import make_backend
 from sigwire.lm.base import BaseLM
-from sigwire.lm.http_backend import connect
 from sigwire.lm.option_aliases import canonical_options
+from sigwire.lm.policy.call import Call, TargetKey
 from sigwire.lm.policy.retry import RetryPolicy
-from sigwire.lm.providers.connection import HOST_BOUND_OPTIONS, ConnectionOptions
+from sigwire.lm.providers.connection import HOST_BOUND_OPTIONS, ConnectionOptions, shown
 from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import storable_options
 
@@ -88,7 +89,12 @@ class LM(BaseLM):
     def _connect(self) -> None:
         row, name = find_provider(self.model)
         self._capabilities = self._given or row.capabilities_of(name)
-        self._backend = connect(row, name, self._connection, self._capabilities, self.model)
+        connection = self._connection
+        self._backend = make_backend(row, name, connection, self._capabilities, self.model)
+        key, base_url = connection.api_key, connection.base_url
+        self._target = TargetKey(
+            row.prefix, base_url and shown(base_url), hash(key) if isinstance(key, str) else None, self.model
+        )
 
     # --- asking ----------------------------------------------------------------------------------------
 
@@ -99,10 +105,12 @@ class LM(BaseLM):
         return await arun(self._steps(request))
 
     def _stream_steps(self, request: Request) -> Steps[Response]:
-        return self._backend.stream_steps(self._with_options(request), self._policy())
+        return self._steps(request, streamed=True)
 
-    def _steps(self, request: Request) -> Steps[Response]:
-        return self._backend.steps(self._with_options(request), self._policy())
+    def _steps(self, request: Request, *, streamed: bool = False) -> Steps[Response]:
+        return self._backend.answer(
+            Call(self._with_options(request), self._target, streamed=streamed, layers=(self._policy(),))
+        )
 
     def _with_options(self, request: Request) -> Request:
         if self._left_out:
@@ -194,7 +202,7 @@ class LM(BaseLM):
             for name in ("api_key", "base_url", "headers")
             if getattr(bare, name) != getattr(self._connection, name)
         ]
-        del state["_backend"]
+        del state["_backend"], state["_target"]
         return {**state, "_connection": bare, "_left_out": (*state["_left_out"], *lost)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -1,7 +1,8 @@
-"""A streamed reply told as it comes: bytes to JSON to events, and what an answer that failed had said until then.
+"""The events of streamed replies: bytes to JSON to emitted events, and the partial answer of a reply that failed.
 
-The pure half of ``endpoint``'s streams, in a file of its own because a call that is not streamed needs none of it, nor of
-``core.events``.
+Needed by streams only: a call that is not streamed loads neither this file nor ``core.events``. The ends of a reply (of its
+choices and of the response) are not emitted with it, because the provider may have paused the turn; ``ExchangeResult``
+holds them.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.framing import make_frame_decoder
 from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, Target
 from sigwire.lm.http.reply_stream import ReplyReader
+from sigwire.lm.policy.call import Call
 
 __all__ = ["attach_partial", "emit_content", "emit_decoded", "emit_response", "end_events", "end_events_of"]
 
@@ -33,62 +35,72 @@ E = TypeVar("E", bound=BaseException)
 
 
 def emit_response(response: Response) -> Emit:
-    """The effect that tells a whole answer."""
+    """Return the effect that emits every event of a whole answer."""
     return Emit(*events_of(response))
 
 
-def emit_content(response: Response, told: list[StreamEvent]) -> Emit:
-    """The effect that tells an answer but for its ends; ``told`` gets all of it."""
-    said = list(events_of(response))
-    told += said
-    return Emit(*(event for event in said if not _is_end(event)))
+def emit_content(call: Call, response: Response, events: list[StreamEvent]) -> Emit:
+    """Return the effect that emits a whole answer without its ends; ``events`` gets all of them."""
+    found = list(events_of(response))
+    events += found
+    return Emit(*_without_ends(call, found))
 
 
 def emit_decoded(
-    reply: ReplyReader, codec: StreamingCodec[Any], sent: EncodedRequest, target: Target[Any], told: list[StreamEvent]
+    call: Call,
+    reply: ReplyReader,
+    codec: StreamingCodec[Any],
+    sent: EncodedRequest,
+    target: Target[Any],
+    events: list[StreamEvent],
 ) -> Steps[None]:
-    """Read a reply to its end and tell its events, those of a piece at once; its ends are only put into ``told``."""
-    splitter, decoder = make_frame_decoder(codec.FRAMING), codec.decoder(sent, target)
+    """Read a reply to its end and emit its events, those of a chunk at once; ``events`` gets its ends as well."""
+    framing, decoder = splitter_for(codec.FRAMING), codec.decoder(sent, target)
     ended, failure = False, None
     while not ended and failure is None:
-        piece: bytes | None = yield reply.next()
-        ended, said = piece is None, list[StreamEvent]()
+        chunk: bytes | None = yield reply.next()
+        ended, found = chunk is None, list[StreamEvent]()
         try:
-            for found in splitter.close() if piece is None else splitter.feed(piece):
-                said += decoder.feed(found)
+            for message in framing.close() if chunk is None else framing.feed(chunk):
+                found += decoder.feed(message)
             if ended:
-                said += decoder.close()
-        except LMError as error:  # told is told: what came before it in the same piece, too
+                found += decoder.close()
+        except LMError as error:  # Events decoded before the error are emitted first.
             failure = error
-        told += said
-        if shown := [event for event in said if not _is_end(event)]:
+        events += found
+        if shown := _without_ends(call, found):
             yield Emit(*shown)
     if failure is not None:
         raise failure
 
 
-def _is_end(event: StreamEvent) -> bool:
-    """Whether the event ends a choice or the answer."""
-    return isinstance(event, ChoiceEnd | ResponseEnd)
+def _without_ends(call: Call, events: Sequence[StreamEvent]) -> Sequence[StreamEvent]:
+    """Return the events to emit now, and count those with content."""
+    shown = [event for event in events if not isinstance(event, _ENDS)]
+    call.emitted += len([event for event in shown if not isinstance(event, _EMPTY)])
+    return shown
 
 
-def end_events(told: Sequence[StreamEvent]) -> list[StreamEvent]:
-    """The ends among the events of one reply."""
-    return [event for event in told if _is_end(event)]
+_ENDS = (ChoiceEnd, ResponseEnd)
+_EMPTY = (ResponseStart, UsageUpdate)  # events without content: after them a reply can still be asked for again
+
+
+def end_events(events: Sequence[StreamEvent]) -> list[StreamEvent]:
+    """Return the ends among the events of one reply."""
+    return [event for event in events if isinstance(event, _ENDS)]
 
 
 def end_events_of(response: Response) -> list[StreamEvent]:
-    """Counts and ends of an answer that came in several replies, each choice with all its parts."""
+    """Return the usage and the ends of an answer that was joined from several replies, each choice with all its parts."""
     ends = [
         replace(event, parts=response.choices[event.choice].message().parts) if isinstance(event, ChoiceEnd) else event
-        for event in events_of(response)
-        if _is_end(event)
+        for event in end_events(list(events_of(response)))
     ]
     return [UsageUpdate(response.usage), *ends]
 
 
-def attach_partial(error: E, told: Sequence[StreamEvent]) -> E:
-    """The error with the answer as far as it had come, if any of it was shown. A decoder's own word on that stands."""
-    if getattr(error, "partial", None) is None and not all(isinstance(e, ResponseStart | UsageUpdate) for e in told):
-        error.partial = collect(told)  # type: ignore[attr-defined]  # of ours or not, an exception takes attributes
+def attach_partial(error: E, events: Sequence[StreamEvent]) -> E:
+    """Return the error with the answer as far as it was emitted. A ``partial`` set by the decoder is kept."""
+    if getattr(error, "partial", None) is None and not all(isinstance(event, _EMPTY) for event in events):
+        error.partial = collect(events)  # type: ignore[attr-defined]  # ours or not, an exception takes attributes
     return error

@@ -21,7 +21,7 @@ from sigwire.lm.codecs import anthropic, gemini, ollama, openai_chat, openai_res
 from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, OPENAI
 from sigwire.lm.codecs.shared.framing import make_frame_decoder
 from sigwire.lm.codecs.shared.interface import Framing, StreamingCodec, Target
-from sigwire.lm.litellm.backend import LiteLLMProfile
+from sigwire.lm.litellm.tables import LiteLLMProfile
 from tests.fuzz.source import Source, damaged, in_pieces
 from tests.lm.codecs.anthropic import test_streams as anthropic_streams
 from tests.lm.codecs.gemini import test_streams as gemini_streams

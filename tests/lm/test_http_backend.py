@@ -116,7 +116,7 @@ def test_tools_take_the_wire_that_the_model_takes_them_on(
 
 
 def test_a_wire_that_the_provider_does_not_speak_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"not spoken to over 'responses'.*messages"):
+    with pytest.raises(ConfigurationError, match=r"anthropic has no wire 'responses'.*messages"):
         LM("anthropic/claude-sonnet-5", wire="responses")
 
 
@@ -380,7 +380,9 @@ def test_a_model_that_is_not_served(serve: Callable[..., Host]) -> None:
 
 def test_an_address_that_is_not_the_apis_is_named_beside_the_model(serve: Callable[..., Host]) -> None:
     host = serve(Reply({"error": {"message": "Not Found"}}, 404))
-    with pytest.raises(LMError, match=rf"base_url is not the address of its API: {host.url} was asked for /chat"):
+    with pytest.raises(
+        LMError, match=rf"base_url is not the address of its API: the request went to {host.url} for /chat"
+    ):
         LM("openai/gpt-4.1", api_key=KEY, base_url=host.url).respond(HELLO)
 
 

@@ -1,4 +1,5 @@
-"""What is decided about a call to a provider, apart from its JSON and from how bytes move.
+"""Policies around the exchanges of a call, apart from JSON and from how bytes move.
 
-retry    whether, when and how often a failed trip is made again
+call     the call, its log, and the seam: layers around an exchange
+retry    the layer that retries transient failures
 """

@@ -1,11 +1,8 @@
-"""Trying again: a trip to a provider that failed in a way that can pass is made again, a bounded number of times.
+"""Retry transient failures of an exchange, at most ``RetryPolicy.retries`` times.
 
-    response = yield from retrying(trip, RetryPolicy(retries=3), attempts, model)
-
-``trip`` makes a new program for each try. What can pass is the error's own word (``LMError.retryable``: rate limits, overload,
-server faults, timeouts, lost connections); how long to wait is the provider's word where there is one, else a wait that
-doubles, less a random part, so that many clients do not come back at once. Decides by time and chance alone, and both are
-arguments: a ``Clock`` waits, ``random`` draws. Knows no provider.
+The error decides what is retried (``LMError.retryable``: rate limits, overload, server faults, timeouts, lost connections).
+The wait is the one that the provider states; without it, a wait that doubles, less a random part that spreads clients out.
+Time and chance are arguments: a ``Clock`` waits, ``random`` draws. Knows no provider.
 """
 
 from __future__ import annotations
@@ -14,19 +11,22 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from sigwire.core.response import Attempt
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError
 
-__all__ = ["CLOCK", "Clock", "RetryPolicy", "Sleep", "retry_exchange"]
+if TYPE_CHECKING:
+    from sigwire.lm.policy.call import Call, Exchange
+
+__all__ = ["CLOCK", "Clock", "RetryPolicy", "Sleep"]
 
 T = TypeVar("T")
 
 
 class Clock(Protocol):
-    """Who waits: blocking and awaited."""
+    """A clock with a blocking and an awaitable sleep."""
 
     def sleep(self, seconds: float) -> None: ...
 
@@ -34,7 +34,7 @@ class Clock(Protocol):
 
 
 class _SystemClock:
-    """The real one."""
+    """The clock of the system."""
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -50,7 +50,7 @@ CLOCK: Clock = _SystemClock()
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """An effect: wait."""
+    """Effect: wait ``seconds``."""
 
     seconds: float
     clock: Clock = CLOCK
@@ -64,11 +64,11 @@ class Sleep:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how patiently to try again.
+    """The layer that retries: how often, and with which waits.
 
-    ``retries``: tries after the first. Waits are ``first_wait`` seconds, doubled each time up to ``longest_backoff``, less
-    at random up to the part ``jitter``. A provider that asks for more time gets it, up to ``longest_wait``; one that asks
-    for more than that is not asked again.
+    ``retries``: exchanges after the first. A wait is ``first_wait`` seconds, doubled each time up to ``longest_backoff``,
+    less a random part of at most ``jitter`` of it. If the provider states a longer wait, that one is kept; if it exceeds
+    ``longest_wait`` seconds, the error is raised at once.
 
     >>> policy = RetryPolicy(random=lambda: 0.0)
     >>> [policy.backoff(number) for number in range(6)]
@@ -84,13 +84,14 @@ class RetryPolicy:
     random: Callable[[], float] = field(default=random.random)
 
     def backoff(self, number: int) -> float:
-        """The wait after failure ``number``, counted from 0, where the provider named none."""
+        """Return the wait after failure ``number`` (from 0) for which the provider stated none, in seconds."""
         whole = min(self.first_wait * 2.0 ** min(number, 64), self.longest_backoff)
         return whole * (1.0 - self.jitter * self.random())
 
     def wait(self, error: LMError, number: int) -> float | None:
-        """Seconds to wait after failure ``number``, counted from 0; ``None`` where the error stands, as it does once a part
-        of the answer was shown.
+        """Return the seconds to wait after failure ``number`` (from 0), or ``None`` if the error is not retried.
+
+        An error with a partial answer is never retried.
 
         >>> from sigwire.errors import LMAuthenticationError, LMRateLimitError
         >>> RetryPolicy().wait(LMRateLimitError(retry_after=30.0), 0)
@@ -100,44 +101,44 @@ class RetryPolicy:
         """
         if not error.retryable or error.partial is not None or number >= self._retries_for(error):
             return None
-        asked = error.retry_after or 0.0
-        return max(asked, self.backoff(number)) if asked <= self.longest_wait else None
+        stated = error.retry_after or 0.0
+        return max(stated, self.backoff(number)) if stated <= self.longest_wait else None
 
     def _retries_for(self, error: LMError) -> int:
-        # A success that holds no answer may be one broken reply; twice, it is a server that answers like this. An error that
-        # the provider names in it, by its code, is what it says.
+        # A 2xx without an answer may be one broken reply; the second one is how this server answers. A 2xx that names an
+        # error by its code is that error.
         empty = error.status is not None and 200 <= error.status < 300 and error.provider_code is None
         return min(self.retries, 1) if empty else self.retries
 
+    def around(self, call: Call, inner: Exchange[T]) -> Steps[T]:
+        """Perform an exchange until it succeeds or is not retried; each failure is an attempt in ``call.log``.
 
-def retry_exchange(
-    trip: Callable[[], Steps[T]], policy: RetryPolicy, attempts: list[Attempt], model: str | None = None
-) -> Steps[T]:
-    """Make the trip until it succeeds or ``policy`` ends it; failures are added to ``attempts``, as ``model``'s.
+        The last error is raised unchanged, with the log as its ``attempts``. Once the exchange has emitted an event with
+        content, its failure is final. Anything but an ``LMError`` passes at once.
 
-    The last error is raised as it is, with all ``attempts`` on it. Anything but an ``LMError`` passes at once.
-
-    >>> from sigwire.errors import LMServerError
-    >>> from sigwire.effects.steps import run
-    >>> tries = iter([LMServerError("busy"), None])
-    >>> def trip():
-    ...     if error := next(tries):
-    ...         raise error
-    ...     return "done"
-    ...     yield
-    >>> attempts = []
-    >>> run(retrying(trip, RetryPolicy(first_wait=0.0), attempts)), [attempt.error for attempt in attempts]
-    ('done', ['server'])
-    """
-    number = 0
-    while True:
-        try:
-            return (yield from trip())
-        except LMError as error:
-            attempts.append(Attempt("retry" if number else "ask", model or error.model, error=error.code))
-            seconds = policy.wait(error, number)
-            if seconds is None:
-                error.attempts = tuple(attempts)
-                raise
-        number += 1
-        yield Sleep(seconds, policy.clock)
+        >>> from sigwire.core.request import Request
+        >>> from sigwire.effects.steps import run
+        >>> from sigwire.errors import LMServerError
+        >>> from sigwire.lm.policy.call import Call, TargetKey
+        >>> outcomes = iter([LMServerError("busy"), None])
+        >>> def exchange():
+        ...     if error := next(outcomes):
+        ...         raise error
+        ...     return "done"
+        ...     yield
+        >>> call = Call(Request(), TargetKey("acme", None, None, "acme/m"))
+        >>> run(RetryPolicy(first_wait=0.0).around(call, exchange)), [attempt.error for attempt in call.log]
+        ('done', ['server'])
+        """
+        number, emitted = 0, call.emitted
+        while True:
+            try:
+                return (yield from inner())
+            except LMError as error:
+                call.log.append(Attempt("retry" if number else "ask", call.target.model, error=error.code))
+                seconds = self.wait(error, number) if call.emitted == emitted else None
+                if seconds is None:
+                    error.attempts = tuple(call.log)
+                    raise
+            number += 1
+            yield Sleep(seconds, self.clock)

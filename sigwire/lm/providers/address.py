@@ -101,17 +101,17 @@ class EndpointResolver:
 
     # --- with which key
 
-    def way(self, headers: Mapping[str, str]) -> ServiceEndpoint:
+    def endpoint(self, headers: Mapping[str, str]) -> ServiceEndpoint:
         """Where to and with which headers, those of one request among them. Reads the environment, and the key."""
         if callable(self._connection.api_key):
-            return self._way(headers)
+            return self._endpoint(headers)
         variables = self._variables
         if variables is None:
             variables = self._variables = self._read_variables()
         seen = ([os.environ.get(name) for name in variables], {**headers})
         last = self._last
         if last is None or last[0] != seen:
-            last = self._last = (seen, self._way(headers))
+            last = self._last = (seen, self._endpoint(headers))
         return last[1]
 
     def _read_variables(self) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ class EndpointResolver:
         at_home = self.is_own_host(row.tidy(connection.base_url))
         return (*(row.header_variables.values() if at_home else ()), *keys)
 
-    def _way(self, headers: Mapping[str, str]) -> ServiceEndpoint:
+    def _endpoint(self, headers: Mapping[str, str]) -> ServiceEndpoint:
         base, given = self.base()
         extra = {**self._connection.headers, **headers}
         own = {name.lower(): value for name, value in extra.items()}

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from sigwire.errors import ConfigurationError
-from sigwire.lm.providers.row import ApiKey, ModelRule, Provider, SimpleBackend, UrlVariable, Wire
+from sigwire.lm.providers.row import ApiKey, ModelRule, Provider, UrlVariable, Wire
 from sigwire.lm.providers.rows import ROWS
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "ApiKey",
     "ModelRule",
     "Provider",
-    "SimpleBackend",
     "UrlVariable",
     "Wire",
     "find_provider",

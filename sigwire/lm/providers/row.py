@@ -16,27 +16,14 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.request import Request
-from sigwire.core.response import Response
 from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.interface import Codec, ModelFacts, WireProfile
 
-if TYPE_CHECKING:
-    from sigwire.lm.providers.connection import ConnectionOptions
-
-__all__ = ["ApiKey", "ModelRule", "Provider", "SimpleBackend", "UrlVariable", "Wire", "without_slash"]
-
-
-class SimpleBackend(Protocol):
-    """What answers the requests for one model. It must not block for long in ``answer`` where it has no ``aanswer``."""
-
-    def answer(self, request: Request) -> Response: ...
-
-    async def aanswer(self, request: Request) -> Response: ...
+__all__ = ["ApiKey", "ModelRule", "Provider", "UrlVariable", "Wire", "without_slash"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +60,19 @@ class Wire:
     """
 
     codec: str | Codec[Any] = "openai_chat"
-    dialect: str | WireProfile = "openai_chat.profiles:COMPATIBLE"
-    elsewhere: str | WireProfile | None = None
+    profile: str | WireProfile = "openai_chat.profiles:COMPATIBLE"
+    foreign_host: str | WireProfile | None = None
     path: str | None = None
     query: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def load(self, *, elsewhere: bool = False) -> tuple[Codec[Any], WireProfile]:
+    def load(self, *, foreign_host: bool = False) -> tuple[Codec[Any], WireProfile]:
         """Both as objects."""
         codec = _codec_module(self.codec) if isinstance(self.codec, str) else self.codec
-        dialect = (self.elsewhere if elsewhere else None) or self.dialect
-        if isinstance(dialect, str):
-            module, _, name = dialect.partition(":")
-            dialect = cast(WireProfile, getattr(_codec_module(module), name))
-        return cast("Codec[Any]", codec), dialect if self.path is None else replace(dialect, path=self.path)
+        profile = (self.foreign_host if foreign_host else None) or self.profile
+        if isinstance(profile, str):
+            module, _, name = profile.partition(":")
+            profile = cast(WireProfile, getattr(_codec_module(module), name))
+        return cast("Codec[Any]", codec), profile if self.path is None else replace(profile, path=self.path)
 
 
 def _codec_module(name: str) -> Any:
@@ -227,8 +214,3 @@ class Provider:
         rule = self.rule_for(model)
         special = (self.builtin_wire if builtin else None) or (rule.tools_wire if tools else None)
         return special or rule.wire or next(iter(self.wires))
-
-    def connect(self, name: str, connection: ConnectionOptions) -> SimpleBackend:
-        """A backend of the row's own (``backend``) for a model."""
-        module, _, function = self.backend.partition(":")
-        return cast(SimpleBackend, getattr(importlib.import_module(module), function)(name, connection))

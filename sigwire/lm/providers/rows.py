@@ -97,8 +97,8 @@ _OPENAI = Provider(
     header_variables={"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"},
     wires={
         # ``LM("openai/some-model", base_url=...)`` is how hosts without a row are asked; a gateway has OpenAI's own models.
-        "chat": Wire("openai_chat", "openai_chat.profiles:OPENAI", elsewhere="openai_chat.profiles:COMPATIBLE"),
-        "responses": Wire("openai_responses", "openai_responses:OPENAI", elsewhere="openai_responses:COMPATIBLE"),
+        "chat": Wire("openai_chat", "openai_chat.profiles:OPENAI", foreign_host="openai_chat.profiles:COMPATIBLE"),
+        "responses": Wire("openai_responses", "openai_responses:OPENAI", foreign_host="openai_responses:COMPATIBLE"),
     },
     builtin_wire="responses",
     rules=_OPENAI_RULES,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from contextvars import copy_context
@@ -23,16 +22,19 @@ from sigwire.effects.steps import Steps, run
 from sigwire.errors import ConfigurationError, LMError, LMRateLimitError, LMTimeoutError, LMTransportError
 from sigwire.lm.client import LM
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.litellm import backend as bridge
+from sigwire.lm.litellm.backend import check_release
+from sigwire.lm.litellm.codec import LiteLLMDecoder, decode_answer, encode_call, target_for, translate_error
 from sigwire.lm.litellm.effects import CompletionEffect, LiteLLMStream, emit_stream
+from sigwire.lm.litellm.tables import LiteLLMProfile
+from sigwire.lm.policy.call import Call, TargetKey
 
 # litellm's own models, built when they are first used.
 pytestmark = pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning")
 
 HOWS = pytest.mark.parametrize("how", ["blocking", "awaited"])
 ASKED = Request((Message.user("q"),))
-CLAUDE = bridge.target_for("anthropic/c", None)
-GEMINI = bridge.target_for("gemini/g", None)
+CLAUDE = target_for("anthropic/c", None)
+GEMINI = target_for("gemini/g", None)
 
 
 class Events:
@@ -85,10 +87,11 @@ class Package:
         return self.events
 
 
-def program(package: Package, to: Target[bridge.LiteLLMProfile] = CLAUDE, **arguments: Any) -> Steps[Response]:
-    sent = bridge.encode_call(ASKED, to, stream=True)[1]
+def program(package: Package, to: Target[LiteLLMProfile] = CLAUDE, **arguments: Any) -> Steps[Response]:
+    sent = encode_call(ASKED, to, stream=True)[1]
+    call = Call(ASKED, TargetKey("litellm", None, None, to.model), streamed=True)
     return emit_stream(
-        LiteLLMStream(package, arguments), bridge.LiteLLMDecoder(sent, to), lambda error: bridge.failure(error, to)
+        call, LiteLLMStream(package, arguments), LiteLLMDecoder(sent, to), lambda error: translate_error(error, to)
     )
 
 
@@ -141,14 +144,14 @@ async def test_rows_64_to_72_an_answer_is_told_as_it_comes(how: str) -> None:
         ReasoningDelta("h"), ReasoningDelta("m"), PartEnd(THOUGHT), TextDelta("H"), TextDelta("i"),
     ]  # fmt: skip
     assert package.events.closed
-    sent = bridge.encode_call(ASKED, CLAUDE, stream=True)[1]
-    assert collect(events) == bridge.decode_answer(collect(events).raw, sent, CLAUDE)
+    sent = encode_call(ASKED, CLAUDE, stream=True)[1]
+    assert collect(events) == decode_answer(collect(events).raw, sent, CLAUDE)
 
 
 def test_row_64_a_stream_is_asked_for_with_its_counts() -> None:
-    arguments, _ = bridge.encode_call(ASKED, CLAUDE, stream=True)
+    arguments, _ = encode_call(ASKED, CLAUDE, stream=True)
     assert (arguments["stream"], arguments["stream_options"]) == (True, {"include_usage": True})
-    assert "stream" not in bridge.encode_call(ASKED, CLAUDE)[0]
+    assert "stream" not in encode_call(ASKED, CLAUDE)[0]
 
 
 @HOWS
@@ -252,66 +255,12 @@ def test_where_it_may_be_left_the_awaited_call_is_made_unless_the_provider_is_th
     assert package.used == [used]
 
 
-class HalfRead:
-    """A reply over HTTP whose head has come, as httpx has them; nobody closes it but its end."""
-
-    def __init__(self) -> None:
-        self.is_stream_consumed = self.closed = False
-
-    async def aclose(self) -> None:
-        self.closed = True
-
-    async def lines(self) -> AsyncIterator[Any]:
-        await asyncio.sleep(30)
-        yield self
-
-
-async def test_a_cancelled_call_closes_the_reply_that_litellm_was_reading() -> None:
-    replies: list[HalfRead] = []
-
-    class Busy(Package):
-        async def acompletion(self, **arguments: Any) -> Any:
-            reply = HalfRead()
-            replies.append(reply)
-            if arguments.get("at") == "chunks":
-                return reply.lines()
-            return await asyncio.sleep(30)
-
-    async def chunks() -> None:
-        reading = LiteLLMStream(Busy([]), {"at": "chunks"})
-        await reading.open().arun()
-        await reading.next().arun()
-
-    async def left_before_the_first_chunk() -> None:
-        reading = LiteLLMStream(Busy([]), {"at": "chunks"})
-        await reading.open().arun()
-        try:
-            await asyncio.sleep(30)
-        finally:
-            await reading.shut().arun()
-
-    for ask in (
-        CompletionEffect(Busy([]), {}).arun,
-        LiteLLMStream(Busy([]), {}).open().arun,
-        chunks,
-        left_before_the_first_chunk,
-    ):
-        task = asyncio.ensure_future(ask())
-        while not replies:
-            await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert replies.pop().closed
-
-
 # --- the real package, with its own mock answers ----------------------------------------------------------------------
 
 
 def mocked(reply: str) -> Request:
     try:
-        bridge.check_release()
+        check_release()
     except ConfigurationError as error:
         pytest.skip(str(error))
     return Request(ASKED.messages, options={"extra_body": {"mock_response": reply}})

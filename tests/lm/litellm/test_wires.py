@@ -35,7 +35,7 @@ from sigwire.errors import (
 )
 from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
-from sigwire.lm.litellm import backend as bridge
+from sigwire.lm.litellm.backend import check_release
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.testing import FakeProvider, Fault, Gate, Streamed
@@ -60,7 +60,7 @@ EVERY_UPSTREAM = pytest.mark.parametrize("model", UPSTREAMS)
 def theirs(monkeypatch: pytest.MonkeyPatch) -> None:
     forget_keys(monkeypatch)
     try:
-        bridge.check_release()
+        check_release()
     except ConfigurationError as error:
         pytest.skip(str(error))
 

@@ -1,4 +1,4 @@
-"""Trying again: what is, when, how often; the same blocking and awaited."""
+"""Retries: of which errors, after which waits, how often; blocking and awaited."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sigwire.core.request import Request
 from sigwire.core.response import Attempt
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import (
@@ -23,12 +24,13 @@ from sigwire.errors import (
     LMTransportError,
     LMUnexpectedError,
 )
-from sigwire.lm.policy.retry import RetryPolicy, Sleep, retry_exchange
+from sigwire.lm.policy.call import Call, TargetKey
+from sigwire.lm.policy.retry import RetryPolicy, Sleep
 
 
 @dataclass
 class Clock:
-    """Nobody waits; the waits are written down."""
+    """A clock that records the waits and returns at once."""
 
     slept: list[float] = field(default_factory=list)
 
@@ -43,34 +45,38 @@ def policy(clock: Clock | None = None, **changes: Any) -> RetryPolicy:
     return RetryPolicy(clock=clock or Clock(), random=lambda: 0.0, **changes)
 
 
-def trips(*outcomes: LMError | str) -> Callable[[], Steps[str]]:
-    """A trip that fails and succeeds as told, once each."""
-    left = iter(outcomes)
+def scripted(*outcomes: LMError | str) -> Callable[[], Steps[str]]:
+    """An exchange that raises or returns one outcome each time."""
+    remaining = iter(outcomes)
 
-    def trip() -> Steps[str]:
-        outcome = next(left)
-        yield Sleep(0.0, Clock())  # a trip has effects of its own
+    def exchange() -> Steps[str]:
+        outcome = next(remaining)
+        yield Sleep(0.0, Clock())  # an exchange has effects
         if isinstance(outcome, LMError):
             raise outcome
         return outcome
 
-    return trip
+    return exchange
 
 
-async def drive(how: str, program: Steps[str]) -> str:
-    return run(program) if how == "blocking" else await arun(program)
+def new_call(model: str = "m") -> Call:
+    return Call(Request(), TargetKey("acme", None, None, model))
+
+
+async def drive(how: str, steps: Steps[str]) -> str:
+    return run(steps) if how == "blocking" else await arun(steps)
 
 
 HOWS = pytest.mark.parametrize("how", ["blocking", "awaited"])
 
 
 @HOWS
-async def test_what_passes_is_tried_again_after_waits_that_double(how: str) -> None:
-    clock, attempts = Clock(), list[Attempt]()
-    trip = trips(LMServerError("busy"), LMTimeoutError("slow"), LMTransportError("reset"), "done")
-    assert await drive(how, retry_exchange(trip, policy(clock), attempts, "openai/m")) == "done"
+async def test_transient_failures_are_retried_after_waits_that_double(how: str) -> None:
+    clock, call = Clock(), new_call("openai/m")
+    exchange = scripted(LMServerError("busy"), LMTimeoutError("slow"), LMTransportError("reset"), "done")
+    assert await drive(how, policy(clock).around(call, exchange)) == "done"
     assert clock.slept == [0.5, 1.0, 2.0]
-    assert attempts == [
+    assert call.log == [
         Attempt("ask", "openai/m", error="server"),
         Attempt("retry", "openai/m", error="timeout"),
         Attempt("retry", "openai/m", error="connection"),
@@ -89,20 +95,20 @@ async def test_what_passes_is_tried_again_after_waits_that_double(how: str) -> N
     ],
     ids=lambda error: error.code,
 )
-async def test_what_does_not_pass_is_raised_at_once_with_its_attempt(how: str, error: LMError) -> None:
+async def test_final_error_is_raised_at_once_with_its_attempt(how: str, error: LMError) -> None:
     clock = Clock()
     with pytest.raises(LMError) as caught:
-        await drive(how, retry_exchange(trips(error), policy(clock), [], "m"))
+        await drive(how, policy(clock).around(new_call(), scripted(error)))
     assert caught.value is error
     assert error.attempts == (Attempt("ask", "m", error=error.code),)
     assert clock.slept == []
 
 
 @HOWS
-async def test_the_number_of_retries_is_bounded_and_the_last_error_tells_of_all(how: str) -> None:
+async def test_retries_are_bounded_and_the_last_error_has_all_attempts(how: str) -> None:
     errors = [LMServerError(str(number)) for number in range(4)]
     with pytest.raises(LMServerError, match="2") as caught:
-        await drive(how, retry_exchange(trips(*errors), policy(retries=2), []))
+        await drive(how, policy(retries=2).around(new_call(), scripted(*errors)))
     assert [attempt.purpose for attempt in caught.value.attempts] == ["ask", "retry", "retry"]
 
 
@@ -117,50 +123,50 @@ WAITS = [
 
 
 @pytest.mark.parametrize(("error", "seconds"), WAITS)
-def test_the_providers_word_on_waiting_counts_up_to_two_minutes(error: LMError, seconds: float | None) -> None:
+def test_stated_wait_is_kept_up_to_two_minutes(error: LMError, seconds: float | None) -> None:
     assert policy().wait(error, 0) == seconds
 
 
-def test_an_error_that_says_of_itself_that_it_passes_is_tried_again() -> None:
+def test_error_marked_retryable_is_retried() -> None:
     error = LMInvalidRequestError("the model wrote a broken call")
     error.retryable = True
-    assert run(retry_exchange(trips(error, "done"), policy(), [])) == "done"
+    assert run(policy().around(new_call(), scripted(error, "done"))) == "done"
 
 
 @pytest.mark.parametrize("retries", [0, 1, 5])
-def test_a_success_without_an_answer_in_it_is_tried_again_once_at_most(retries: int) -> None:
+def test_success_without_an_answer_is_retried_once_at_most(retries: int) -> None:
     errors = [LMServerError("no choices", status=200) for _ in range(3)]
-    attempts = list[Attempt]()
+    call = new_call()
     with pytest.raises(LMServerError):
-        run(retry_exchange(trips(*errors), policy(retries=retries), attempts))
-    assert len(attempts) == min(retries, 1) + 1
+        run(policy(retries=retries).around(call, scripted(*errors)))
+    assert len(call.log) == min(retries, 1) + 1
 
 
-def test_an_error_that_a_success_names_is_tried_again_as_often_as_any() -> None:
+def test_error_code_in_a_success_is_retried_like_any_error() -> None:
     errors = [LMServerError("slow down", status=200, provider_code="rate_limit_exceeded") for _ in range(3)]
-    attempts = list[Attempt]()
+    call = new_call()
     with pytest.raises(LMServerError):
-        run(retry_exchange(trips(*errors), policy(retries=2), attempts))
-    assert len(attempts) == 3
+        run(policy(retries=2).around(call, scripted(*errors)))
+    assert len(call.log) == 3
 
 
-def test_anything_but_an_lm_error_passes_untouched() -> None:
-    def trip() -> Steps[str]:
+def test_other_exceptions_are_not_caught() -> None:
+    def exchange() -> Steps[str]:
         raise ZeroDivisionError
         yield
 
-    attempts = list[Attempt]()
+    call = new_call()
     with pytest.raises(ZeroDivisionError):
-        run(retry_exchange(trip, policy(), attempts))
-    assert attempts == []
+        run(policy().around(call, exchange))
+    assert call.log == []
 
 
 @given(st.integers(0, 10_000), st.floats(0.0, 1.0, exclude_max=True))
-def test_a_wait_lies_between_what_jitter_leaves_and_the_longest(number: int, drawn: float) -> None:
+def test_backoff_lies_between_its_jittered_and_its_longest_value(number: int, drawn: float) -> None:
     plan = RetryPolicy(random=lambda: drawn)
     assert 0.375 <= plan.backoff(number) <= plan.longest_backoff
 
 
-async def test_the_real_clock_waits_both_ways() -> None:
+async def test_system_clock_sleeps_blocking_and_awaited() -> None:
     Sleep(0.0).run()
     await Sleep(0.0).arun()

@@ -1,0 +1,90 @@
+"""Backends: the objects that answer the calls for one model, and how a row of the provider table becomes one.
+
+Backend         answers a ``Call`` in steps: ``HttpBackend`` and the LiteLLM backend
+SimpleBackend   answers a ``Request``, blocking and awaited; ``SimpleBackendAdapter`` makes a ``Backend`` of it
+make_backend    row, model name and connection options -> Backend
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from functools import partial
+from typing import Protocol, cast
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.request import Request
+from sigwire.core.response import Response
+from sigwire.effects.steps import FunctionEffect, Steps
+from sigwire.errors import ConfigurationError
+from sigwire.lm.http_backend import HttpBackend
+from sigwire.lm.policy.call import Call, answer_once
+from sigwire.lm.providers.connection import ConnectionOptions
+from sigwire.lm.providers.registry import PROVIDERS, Provider, suggest_provider
+
+__all__ = ["Backend", "SimpleBackend", "SimpleBackendAdapter", "make_backend"]
+
+
+class Backend(Protocol):
+    """Answers the calls for one model."""
+
+    def answer(self, call: Call) -> Steps[Response]:
+        """Answer, with each exchange inside the call's layers; if the call is streamed, emit the answer's events."""
+        ...
+
+    def close(self) -> None:
+        """Close idle connections."""
+        ...
+
+
+class SimpleBackend(Protocol):
+    """Answers the requests for one model, blocking and awaited."""
+
+    def answer(self, request: Request) -> Response: ...
+
+    async def aanswer(self, request: Request) -> Response: ...
+
+
+def make_backend(
+    provider: Provider, name: str, connection: ConnectionOptions, capabilities: Capabilities, model: str
+) -> Backend:
+    """Return the backend for a model of a row; ``model`` is the caller's name of it. Opens nothing.
+
+    Raises ``ConfigurationError`` for a wire that the row does not have, and for an extra that is not installed.
+    """
+    if provider.needs and importlib.util.find_spec(provider.needs) is None:
+        known = ", ".join(sorted(row for row in PROVIDERS if not PROVIDERS[row].needs))
+        raise ConfigurationError(
+            f"{name!r} is reached through {provider.needs}, which is not installed (making an LM). {suggest_provider(name)}"
+            f'pip install "sigwire[{provider.needs}]", or use one of the providers that need nothing: {known} '
+            "(for example 'offline/lexical')."
+        )
+    if not provider.backend:
+        return HttpBackend(provider, name, connection, capabilities, model)
+    module, _, function = provider.backend.partition(":")
+    backend = getattr(importlib.import_module(module), function)(name, connection)
+    return SimpleBackendAdapter(backend) if hasattr(backend, "aanswer") else cast(Backend, backend)
+
+
+class SimpleBackendAdapter:
+    """A ``SimpleBackend`` as a ``Backend``. A streamed call emits the events of the whole answer at its end."""
+
+    def __init__(self, backend: SimpleBackend) -> None:
+        self._backend = backend
+
+    def answer(self, call: Call) -> Steps[Response]:
+        response = yield from answer_once(call, partial(self._exchange, call.request))
+        if call.streamed:
+            from sigwire.lm.stream_events import emit_response  # only streams need events
+
+            yield emit_response(response)
+        return response
+
+    def close(self) -> None:
+        """Do nothing: the row's backend owns what it opens."""
+
+    def _exchange(self, request: Request) -> Steps[Response]:
+        response: Response = yield FunctionEffect(
+            partial(self._backend.answer, request), partial(self._backend.aanswer, request)
+        )
+        return response

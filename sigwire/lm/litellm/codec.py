@@ -1,0 +1,286 @@
+"""The codec of LiteLLM: Request -> arguments of ``litellm.completion``, its answer -> Response, its exceptions -> errors.
+
+LiteLLM takes and returns OpenAI's chat completions as Python values, so ``openai_chat`` does the work; here is what differs.
+Imports no LiteLLM. In this order:
+
+    target_for(model, parameters)       the target of a model; ``parameters`` are the options that LiteLLM lists for it
+    encode_call(request, target)        keyword arguments of a call
+    decode_answer(body, sent, target)   the answer, with the items that the upstream needs again; LiteLLMDecoder: streamed
+    translate_error(error, target)      an exception as an ``LMError``, by a table
+
+Items that an upstream leaves on a turn (thinking blocks, thought signatures) belong to the family ``litellm/<prefix>``: they
+go back to the same upstream only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import ImagePart, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.request import Request
+from sigwire.core.response import Choice, LMWarning, Response, Usage
+from sigwire.core.tools.tool import ToolCall
+from sigwire.errors import LMAuthenticationError, LMError, LMTimeoutError
+from sigwire.lm.codecs import openai_chat
+from sigwire.lm.codecs.openai_chat.partial_calls import PartialCall
+from sigwire.lm.codecs.openai_chat.profiles import ReasoningNames
+from sigwire.lm.codecs.openai_chat.stream_decoder import ChatDecoder
+from sigwire.lm.codecs.shared.choices import usage_of
+from sigwire.lm.codecs.shared.errors import lm_error, read_fault
+from sigwire.lm.codecs.shared.interface import EncodedRequest, ModelFacts, Target
+from sigwire.lm.codecs.shared.media import split_data_url
+from sigwire.lm.codecs.shared.options import Drop, Option, require_feature
+from sigwire.lm.codecs.shared.tools import provider_data
+from sigwire.lm.litellm.tables import (
+    DROPPED_OPTIONS,
+    EFFORTS,
+    ERRORS,
+    LITELLM,
+    MARKS_CACHE,
+    NO_KEY,
+    PROFILES,
+    REFUSED_OPTIONS,
+    SIGNS_TEXT,
+    THINKING_BUDGET,
+    USAGE,
+    LiteLLMProfile,
+)
+from sigwire.lm.secrets import redact_key
+
+__all__ = ["LiteLLMDecoder", "decode_answer", "encode_call", "profile_for", "target_for", "translate_error"]
+
+# Everything: LiteLLM's list of a model's options decides what is dropped or refused.
+_CAPABILITIES = Capabilities(
+    native_tools=True, parallel_tool_calls=True, tool_choice=True, json_schema=True, json_object=True,
+    tools_with_json_schema=True, reasoning=True, images=True, audio=True, files=True,
+)  # fmt: skip
+
+
+def target_for(model: str, parameters: Collection[str] | None) -> Target[LiteLLMProfile]:
+    """Return the target for LiteLLM's name of a model. ``parameters``: the options it takes, ``None`` if unknown."""
+    upstream = model.partition("/")[0]
+    facts = ModelFacts(cache_breakpoints=upstream in MARKS_CACHE)
+    return Target("litellm", model, profile_for(model, parameters), _CAPABILITIES, facts)
+
+
+def profile_for(model: str, parameters: Collection[str] | None) -> LiteLLMProfile:
+    """Return the profile of a model's upstream, without the options that the model does not take.
+
+    >>> profile_for("mistral/large", ["tools", "temperature"]).many
+    False
+    """
+    upstream = model.partition("/")[0]
+    row = replace(PROFILES.get(upstream, LITELLM), family=f"litellm/{upstream}")
+    if parameters is None:
+        return row
+    return replace(
+        row,
+        options={**row.options, **_missing_options(parameters)},
+        forced_choice=row.forced_choice and "tool_choice" in parameters,
+        none="word" if "tool_choice" in parameters else "drop",
+        structured=row.structured if "response_format" in parameters else (),
+        many="n" in parameters,
+        reasoning=_reasoning_names(parameters),
+        parallel_choice="parallel_tool_calls" in parameters,
+        web_search="web_search_options" in parameters,
+    )
+
+
+def _missing_options(parameters: Collection[str]) -> dict[str, Option | None]:
+    dropped = {
+        name: Drop(f"{name} is not taken by this model; it was left out.")
+        for name in DROPPED_OPTIONS
+        if name not in parameters
+    }
+    return {**dropped, **{name: None for name in REFUSED_OPTIONS if name not in parameters}}
+
+
+def _reasoning_names(parameters: Collection[str]) -> ReasoningNames:
+    efforts = EFFORTS if "reasoning_effort" in parameters else ()
+    return ReasoningNames(efforts=efforts, budget=THINKING_BUDGET if "thinking" in parameters else None)
+
+
+# --- encode
+
+
+def encode_call(
+    request: Request, target: Target[LiteLLMProfile], *, stream: bool = False
+) -> tuple[JsonObject, EncodedRequest]:
+    """Return the keyword arguments of ``litellm.completion``, without URL and key, and the encoded request.
+
+    Raises ``UnsupportedFeature`` or ``InputError`` before anything is sent.
+    """
+    request, search, lost = _split_web_search(request, target)
+    request, serial = _drop_parallel(request, target)
+    sent = openai_chat.encode(request, target, stream=stream)
+    body = {**search, **sent.body}
+    if isinstance(thinking := body.get("thinking"), dict):
+        body["thinking"] = {"type": "enabled", **thinking}
+    if body.get("tool_choice") == "auto" and not target.dialect.forced_choice:
+        del body["tool_choice"]  # the default; LiteLLM refuses the argument for some models
+    if not target.dialect.many:
+        body.pop("n", None)
+    sent = sent._replace(body=body, warnings=(*sent.warnings, *lost, *serial))
+    settings: JsonObject = {"num_retries": 0, "max_retries": 0}  # retries are a layer of the call
+    if body.get("tools"):
+        settings["_skip_mcp_handler"] = True  # it runs tools, and needs a package that LiteLLM does not declare
+    return {**body, **settings}, sent
+
+
+def _split_web_search(
+    request: Request, target: Target[LiteLLMProfile]
+) -> tuple[Request, JsonObject, tuple[LMWarning, ...]]:
+    """Split off the built-in web search: LiteLLM takes it as an argument beside the tools."""
+    searches = [tool for tool in request.tools if tool.get("type") == "web_search"]
+    if not searches:
+        return request, {}, ()
+    require_feature(target.dialect.web_search, "a built-in web search", target, "Use a function tool of your own.")
+    settings = searches[0].get("web_search")
+    settings = settings if isinstance(settings, dict) else {}
+    for limit in ("allowed_domains", "blocked_domains"):
+        require_feature(not settings.get(limit), f"{limit} of a web search", target, "Name them in the question.")
+    options: JsonObject = {}
+    if isinstance(place := settings.get("user_location"), dict):
+        near: JsonObject = {name: value for name, value in place.items() if name != "type"}
+        options["user_location"] = {"type": "approximate", "approximate": near}
+    lost = f"{target.provider}/{target.model} cannot limit how often the web is searched."
+    warnings = (LMWarning("max_uses", lost),) if settings.get("max_uses") is not None else ()
+    functions = tuple(tool for tool in request.tools if tool.get("type") != "web_search")
+    return replace(request, tools=functions), {"web_search_options": options}, warnings
+
+
+def _drop_parallel(request: Request, target: Target[LiteLLMProfile]) -> tuple[Request, tuple[LMWarning, ...]]:
+    wanted = request.parallel_tool_calls
+    if wanted is None or target.dialect.parallel_choice:
+        return request, ()
+    lost = LMWarning(
+        "parallel_tool_calls", f"{target.provider}/{target.model} cannot be limited to one call at a time."
+    )
+    return replace(request, parallel_tool_calls=None), () if wanted or not request.tools else (lost,)
+
+
+# --- decode
+
+
+def decode_answer(body: JsonValue, sent: EncodedRequest, target: Target[LiteLLMProfile]) -> Response:
+    """Return LiteLLM's answer as a response. Raises an ``LMError`` for an answer without choices."""
+    response = openai_chat.decode(body, sent, target)
+    usage = body.get("usage") if isinstance(body, dict) else None
+    choices = tuple(_complete_choice(choice, target) for choice in response.choices)
+    return replace(response, choices=choices, usage=usage_of(usage, USAGE))
+
+
+class LiteLLMDecoder(ChatDecoder[LiteLLMProfile]):
+    """LiteLLM's chunks -> events: OpenAI's, with LiteLLM's additions."""
+
+    def _decode(self, body: JsonObject) -> Response:
+        return decode_answer(body, self.sent, self.target)
+
+    def _usage_of(self, body: JsonObject) -> Usage:
+        return usage_of(body.get("usage"), USAGE)
+
+    def _begin(self, call: PartialCall) -> tuple[str, str]:
+        return self._numbered(call.id.partition(_SIGNED_ID)[0]), self.sent.names.decode(call.name)
+
+
+def _complete_choice(choice: Choice, target: Target[LiteLLMProfile]) -> Choice:
+    """Return the choice with LiteLLM's additions to OpenAI's shape."""
+    family = target.dialect.family
+    message = choice.raw.get("message") if isinstance(choice.raw, dict) else None
+    message = message if isinstance(message, dict) else {}
+    found = [_strip_signature(part, family) if isinstance(part, ToolCall) else part for part in choice.message().parts]
+    thinking: list[Part] = [part for part in found if isinstance(part, ThinkingPart)]
+    rest: list[Part] = [part for part in found if not isinstance(part, ThinkingPart | ToolCall)]
+    calls = tuple(part for part in found if isinstance(part, ToolCall))
+    parts = (*thinking, *_replayed_fields(message, target), *rest, *_images(message), *calls)
+    usual = all(isinstance(part, TextPart | ToolCall) for part in parts)
+    # LiteLLM reports some failures of the model as a plain stop with an empty answer.
+    has_content = any(not isinstance(part, ThinkingPart | OpaquePart) for part in parts)
+    is_empty = choice.finish_reason == "stop" and choice.refusal is None and not has_content
+    return replace(
+        choice,
+        tool_calls=calls,
+        parts=() if usual else parts,
+        finish_reason="error" if is_empty else choice.finish_reason,
+    )
+
+
+_SIGNED_ID = "__thought__"
+
+
+def _strip_signature(call: ToolCall, family: str) -> ToolCall:
+    """Return the call without the signature in its id; it moves to the field that LiteLLM reads first."""
+    call_id, mark, signature = call.id.partition(_SIGNED_ID)
+    if not mark:
+        return call
+    data = provider_data(call, family)
+    fields = data.get("provider_specific_fields")
+    signed: JsonObject = {"thought_signature": signature, **(fields if isinstance(fields, dict) else {})}
+    return replace(call, id=call_id, provider_data={family: {**data, "provider_specific_fields": signed}})
+
+
+def _replayed_fields(message: JsonObject, target: Target[LiteLLMProfile]) -> tuple[Part, ...]:
+    """Return the items that the upstream needs again, as fields of the turn."""
+    fields: JsonObject = {}
+    if blocks := message.get("thinking_blocks"):
+        fields["thinking_blocks"] = blocks
+    upstream = target.model.partition("/")[0]
+    specific = message.get("provider_specific_fields")
+    if upstream in SIGNS_TEXT and isinstance(specific, dict) and specific.get("thought_signatures"):
+        fields["provider_specific_fields"] = {"thought_signatures": specific["thought_signatures"]}
+    return (OpaquePart(target.dialect.family, fields),) if fields else ()
+
+
+def _images(message: JsonObject) -> list[Part]:
+    found = message.get("images")
+    images: list[Part] = []
+    for item in found if isinstance(found, list) else ():
+        image = item.get("image_url") if isinstance(item, dict) else None
+        url = image.get("url") if isinstance(image, dict) else None
+        if isinstance(url, str):
+            media_type, data = split_data_url(url)
+            images.append(ImagePart(url=url) if data is None else ImagePart(data=data, media_type=media_type))
+    return images
+
+
+# --- errors
+
+
+def translate_error(error: Exception, target: Target[LiteLLMProfile], key: JsonValue = None) -> LMError:
+    """Return LiteLLM's exception as an ``LMError``, by ``ERRORS``, else by its status. ``key`` is masked."""
+    if isinstance(error, TimeoutError):
+        return LMTimeoutError("No answer through LiteLLM in time.", provider=target.provider, model=target.model)
+    status: object = getattr(error, "status_code", None)
+    body: JsonValue = getattr(error, "body", None)
+    fault = read_fault(
+        status if isinstance(status, int) else None, _headers(error), body if isinstance(body, dict) else {}
+    )
+    classes = [cls.__name__ for cls in type(error).__mro__ if cls.__module__.partition(".")[0] in ("litellm", "openai")]
+    text = _PREFIXES.sub("", str(error)) if classes else f"LiteLLM failed with {type(error).__name__}: {error}"
+    text = redact_key(text, key if isinstance(key, str) else None)
+    codes = tuple(dict.fromkeys((*fault.codes, *(name.lower() for name in classes))))
+    result = lm_error(replace(fault, message=text.strip() or fault.message, codes=codes), ERRORS, target)
+    result.provider_code = fault.codes[0] if fault.codes else None
+    if key == NO_KEY and isinstance(result, LMAuthenticationError):
+        result.message = f"{result.message} {_WITHHELD}"
+        result.args = (result.message,)
+    return result
+
+
+# "litellm.RateLimitError: RateLimitError: OpenAIException - slow down" -> "OpenAIException - slow down"
+_PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)(?: Error)?: )+")
+_WITHHELD = (
+    "The environment's key was not sent, because base_url may be a foreign host. Pass api_key=... for that host."
+)
+
+
+def _headers(error: Exception) -> Mapping[str, str]:
+    """Return the headers of the provider's reply, if LiteLLM kept them."""
+    kept = getattr(error, "litellm_response_headers", None) or getattr(
+        getattr(error, "response", None), "headers", None
+    )
+    return {str(name): str(value) for name, value in dict(kept or {}).items()}

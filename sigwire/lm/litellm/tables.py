@@ -1,0 +1,169 @@
+"""LiteLLM's tables: how it varies the chat wire, by upstream, and its exceptions as errors. Data only.
+
+An upstream is the provider behind LiteLLM, named by the prefix of LiteLLM's model string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sigwire.errors import (
+    ContextWindowExceededError,
+    LMAuthenticationError,
+    LMBillingError,
+    LMContentFilteredError,
+    LMInvalidRequestError,
+    LMRateLimitError,
+    LMServerError,
+    LMTimeoutError,
+    LMTransportError,
+    LMUnsupportedModelError,
+)
+from sigwire.lm.codecs import openai_chat
+from sigwire.lm.codecs.openai_chat.profiles import ChatProfile, ReasoningNames
+from sigwire.lm.codecs.shared.errors import CONTEXT_TEXTS, ErrorRule
+from sigwire.lm.codecs.shared.options import Option, Place
+
+__all__ = [
+    "DROPPED_OPTIONS",
+    "EFFORTS",
+    "ERRORS",
+    "LITELLM",
+    "MARKS_CACHE",
+    "NO_KEY",
+    "PROFILES",
+    "REFUSED_OPTIONS",
+    "REFUSED_RELEASES",
+    "SIGNS_TEXT",
+    "THINKING_BUDGET",
+    "USAGE",
+    "LiteLLMProfile",
+]
+
+REFUSED_RELEASES = frozenset({"1.82.7", "1.82.8"})
+"""Releases that stole credentials (24 March 2026); 1.82.8 did so at the start of every Python beside it."""
+
+EFFORTS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+THINKING_BUDGET = "thinking.budget_tokens"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiteLLMProfile(ChatProfile):
+    """How LiteLLM varies the chat wire for an upstream.
+
+    ``parallel_choice``: whether calls can be limited to one at a time. ``web_search``: whether there is a built-in one.
+    """
+
+    family: str = "litellm"
+    # ``metadata`` is for LiteLLM's callbacks; the provider does not receive it.
+    options: Mapping[str, Option | None] = field(
+        default_factory=lambda: {"max_tokens": Place("max_tokens"), "top_k": Place("top_k"), "metadata": None}
+    )
+    allowed_tools: bool = False
+    text_lists: bool = False
+    reasoning: ReasoningNames = ReasoningNames(efforts=EFFORTS, budget=THINKING_BUDGET)
+    broken_arguments: bool = False
+    cache_key: bool = False
+    cache_mark: str = "cache_control"
+    parallel_choice: bool = True
+    web_search: bool = True
+
+
+LITELLM = LiteLLMProfile()
+
+PROFILES: Mapping[str, LiteLLMProfile] = {
+    # LiteLLM flattens content to text for this host: an image would be dropped silently.
+    "deepseek": replace(LITELLM, media=frozenset[str](), replay="reasoning_content"),
+    # LiteLLM drops a forced choice silently.
+    "ollama": replace(LITELLM, forced_choice=False, media=frozenset({"image"})),
+    "ollama_chat": replace(LITELLM, forced_choice=False, media=frozenset({"image"})),
+}
+"""Upstreams that differ from ``LITELLM``."""
+
+MARKS_CACHE = frozenset({"anthropic", "bedrock"})
+"""Upstreams that cache the prompt up to a mark."""
+
+SIGNS_TEXT = frozenset({"gemini", "vertex_ai"})
+"""Upstreams that sign texts as well as calls, and need the signatures again."""
+
+DROPPED_OPTIONS = ("frequency_penalty", "presence_penalty", "seed", "stop", "temperature", "top_p")
+"""Options that are left out, with a warning, if LiteLLM knows that the model does not take them."""
+
+REFUSED_OPTIONS = ("logprobs", "service_tier", "top_logprobs")
+"""Options that raise ``UnsupportedOption`` in that case."""
+
+NO_KEY = "not-given"
+"""Sent to a ``base_url`` without ``api_key``: LiteLLM would send the environment's key otherwise."""
+
+USAGE: Mapping[str, str | tuple[str, ...]] = {
+    **openai_chat.USAGE,
+    "cached_tokens": ("prompt_tokens_details.cached_tokens", "cache_read_input_tokens", "prompt_cache_hit_tokens"),
+    "cache_write_tokens": (
+        "prompt_tokens_details.cache_write_tokens",
+        "prompt_tokens_details.cache_creation_tokens",
+        "cache_creation_input_tokens",
+    ),
+}
+
+
+def _codes(*classes: str) -> frozenset[str]:
+    return frozenset(name.lower() for name in classes)
+
+
+_NO_KEY_TEXTS = ("missing credentials", "api_key client option must be set")
+_QUOTA_TEXTS = ("insufficient_quota", "exceeded your current quota", "check your plan and billing")
+_UNREACHABLE = ("connection error", "connection refused", "cannot connect", "name or service not known")
+_BALANCE_HINT = "Check the account's balance and limits; a retry does not help."
+_REACH_HINT = "Check that the server runs and can be reached from here; base_url names another one."
+_KEY_HINT = "Check the API key: LiteLLM reads the provider's usual environment variable, or pass api_key=..."
+
+ERRORS: tuple[ErrorRule, ...] = (
+    ErrorRule(
+        LMBillingError,
+        codes=_codes("PaymentRequiredError", "BudgetExceededError") | {"insufficient_quota"},
+        hint=_BALANCE_HINT,
+    ),
+    ErrorRule(LMBillingError, codes=_codes("RateLimitError"), texts=_QUOTA_TEXTS, hint=_BALANCE_HINT),
+    ErrorRule(
+        ContextWindowExceededError,
+        codes=_codes("ContextWindowExceededError") | {"context_length_exceeded"},
+        hint="Shorten the request or use a model with a larger context.",
+    ),
+    ErrorRule(ContextWindowExceededError, codes=_codes("BadRequestError"), texts=CONTEXT_TEXTS),
+    ErrorRule(
+        LMContentFilteredError,
+        codes=_codes("ContentPolicyViolationError", "RejectedRequestError")
+        | {"content_filter", "content_policy_violation"},
+        hint="Change what is sent; a retry does not help.",
+    ),
+    ErrorRule(
+        LMInvalidRequestError,
+        codes=_codes("UnsupportedParamsError"),
+        hint="Leave the option out, or pass extra_body={{'drop_params': True}} to have LiteLLM drop it.",
+    ),
+    ErrorRule(
+        LMUnsupportedModelError,
+        codes=_codes("BadRequestError"),
+        texts=("llm provider not provided",),
+        hint="Neither sigwire nor LiteLLM knows the provider in {model!r}; check its spelling.",
+    ),
+    ErrorRule(LMAuthenticationError, codes=_codes("AuthenticationError", "PermissionDeniedError"), hint=_KEY_HINT),
+    # OpenAI's client raises without a key; LiteLLM reports that as a server error.
+    ErrorRule(LMAuthenticationError, codes=_codes("InternalServerError"), texts=_NO_KEY_TEXTS, hint=_KEY_HINT),
+    ErrorRule(
+        LMUnsupportedModelError,
+        codes=_codes("NotFoundError"),
+        hint="Check the model's name: it is not served as {model!r} to this key.",
+    ),
+    ErrorRule(LMTimeoutError, codes=_codes("Timeout", "APITimeoutError")),
+    ErrorRule(LMRateLimitError, codes=_codes("RateLimitError")),
+    ErrorRule(LMTransportError, codes=_codes("InternalServerError"), texts=_UNREACHABLE, hint=_REACH_HINT),
+    ErrorRule(LMServerError, codes=_codes("InternalServerError", "ServiceUnavailableError", "BadGatewayError")),
+    ErrorRule(LMTransportError, codes=_codes("APIConnectionError"), hint=_REACH_HINT),
+    ErrorRule(LMInvalidRequestError, codes=_codes("BadRequestError", "UnprocessableEntityError")),
+    ErrorRule(LMServerError, codes=_codes("APIResponseValidationError"), retry=False),
+    # 402, 403 and 529 have no class; their status decides.
+    ErrorRule(LMServerError, frozenset({500}), codes=_codes("APIError"), retry=False),
+)
+"""By the exception's class and its base classes, in lower case; the first rule that fits counts."""

@@ -1,0 +1,100 @@
+"""The call: one request on its way to a model, and the layers around its exchanges.
+
+    Call          the request, its target, the log of its attempts; the backend and every layer see the same one
+    Layer         a policy: ``around(call, inner)`` performs ``inner``, and may wait, repeat it or refuse before it
+    through(...)  an exchange inside its layers, the first layer outermost
+    answer_once   an answer that takes one exchange
+
+A backend calls ``through`` for each exchange and knows no policy by name. Layers need no second form for streams:
+events that an exchange emits pass through ``yield from``, and ``Call.emitted`` counts them. Pure: no clock, no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+
+from sigwire.core.request import Request
+from sigwire.core.response import Attempt, Response
+from sigwire.effects.steps import Steps
+
+__all__ = ["Call", "Exchange", "Layer", "TargetKey", "answer_once", "through"]
+
+T = TypeVar("T")
+Exchange: TypeAlias = Callable[[], Steps[T]]
+"""Makes new steps each time it is called: a generator runs once."""
+
+
+class TargetKey(NamedTuple):
+    """The key under which layers keep what is shared between calls.
+
+    ``model`` is the caller's name of the model. ``origin`` is the ``base_url`` given in code; ``None`` if the provider
+    table or the environment decides. ``account`` is a fingerprint of the key given in code, valid in this process.
+    """
+
+    provider: str
+    origin: str | None
+    account: int | None
+    model: str
+
+
+class Layer(Protocol):
+    """A policy around the exchanges of a call."""
+
+    def around(self, call: Call, inner: Exchange[T]) -> Steps[T]: ...
+
+
+class Call:
+    """One request on its way; made for one answer and never shared.
+
+    ``streamed``: whether the answer's events are emitted as they arrive. ``log``: every exchange in order, failed ones
+    included. ``emitted``: the number of events with content that were emitted; a layer repeats nothing once an exchange
+    has added to it.
+    """
+
+    __slots__ = ("emitted", "layers", "log", "request", "streamed", "target")
+
+    def __init__(
+        self, request: Request, target: TargetKey, *, streamed: bool = False, layers: Sequence[Layer] = ()
+    ) -> None:
+        self.request, self.target, self.streamed, self.layers = request, target, streamed, layers
+        self.log: list[Attempt] = []
+        self.emitted = 0
+
+    def part(self) -> Call:
+        """Return a call for one of several answers to the request, with a log of its own."""
+        return Call(self.request, self.target, streamed=self.streamed, layers=self.layers)
+
+    def whole(self) -> Call:
+        """Return the call without a stream; both write to one log."""
+        call = Call(self.request, self.target, layers=self.layers)
+        call.log = self.log
+        return call
+
+
+def through(layers: Sequence[Layer], call: Call, exchange: Exchange[T]) -> Steps[T]:
+    """Return the steps of an exchange inside ``layers``; without layers those of the exchange itself.
+
+    >>> from sigwire.effects.steps import run
+    >>> class Shout:
+    ...     def around(self, call, inner):
+    ...         return (yield from inner()).upper()
+    >>> def answer():
+    ...     return "done"
+    ...     yield
+    >>> run(through([Shout()], Call(Request(), TargetKey("acme", None, None, "acme/m")), answer))
+    'DONE'
+    """
+    for layer in layers[:0:-1]:
+        exchange = partial(layer.around, call, exchange)
+    return layers[0].around(call, exchange) if layers else exchange()
+
+
+def answer_once(call: Call, exchange: Exchange[Response]) -> Steps[Response]:
+    """Answer a call with one exchange. The attempts are on the response only if an exchange failed."""
+    response = yield from through(call.layers, call, exchange)
+    if not call.log:
+        return response
+    call.log.append(Attempt("retry", call.target.model, response.usage))
+    return response.with_attempts(call.log)

@@ -1,0 +1,99 @@
+"""The call and the seam of the layers around its exchanges."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import pytest
+
+from sigwire.core.request import Request
+from sigwire.core.response import Attempt, Response, Usage
+from sigwire.effects.steps import Steps, run
+from sigwire.errors import LMServerError
+from sigwire.lm.policy.call import Call, Exchange, TargetKey, answer_once, through
+from sigwire.lm.policy.retry import RetryPolicy
+from tests.lm.policy.test_retry import Clock
+
+T = TypeVar("T")
+TARGET = TargetKey("acme", None, None, "acme/m")
+
+
+def new_call(*layers: object) -> Call:
+    return Call(Request(), TARGET, layers=layers)  # type: ignore[arg-type]  # doubles have the one method
+
+
+class Mark:
+    """A layer that writes down its name before and after the exchange."""
+
+    def __init__(self, name: str, seen: list[str]) -> None:
+        self.name, self.seen = name, seen
+
+    def around(self, call: Call, inner: Exchange[T]) -> Steps[T]:
+        self.seen.append(f"{self.name} in")
+        value = yield from inner()
+        self.seen.append(f"{self.name} out")
+        return value
+
+
+def exchange() -> Steps[Response]:
+    return Response(usage=Usage(1, 2))
+    yield
+
+
+def test_through_performs_the_first_layer_outermost() -> None:
+    seen: list[str] = []
+    call = new_call(Mark("a", seen), Mark("b", seen))
+    assert run(through(call.layers, call, exchange)).usage == Usage(1, 2)
+    assert seen == ["a in", "b in", "b out", "a out"]
+
+
+def test_answer_once_lists_no_attempts_when_the_first_exchange_succeeds() -> None:
+    assert run(answer_once(new_call(), exchange)).attempts == ()
+
+
+def test_answer_once_lists_failed_and_successful_attempts() -> None:
+    outcomes = iter([LMServerError("busy"), None])
+
+    def flaky() -> Steps[Response]:
+        if error := next(outcomes):
+            raise error
+        return (yield from exchange())
+
+    response = run(answer_once(new_call(RetryPolicy(clock=Clock())), flaky))
+    assert response.attempts == (Attempt("ask", "acme/m", error="server"), Attempt("retry", "acme/m", Usage(1, 2)))
+
+
+def test_part_has_its_own_log_and_whole_shares_it() -> None:
+    call = Call(Request(), TARGET, streamed=True)
+    call.part().log.append(Attempt())
+    assert call.log == []
+    call.whole().log.append(Attempt())
+    assert call.log == [Attempt()]
+    assert not call.whole().streamed
+
+
+def test_retry_raises_at_once_when_the_exchange_has_emitted_events() -> None:
+    call = new_call()
+
+    def emitting() -> Steps[Response]:
+        call.emitted += 1
+        raise LMServerError("broken")
+        yield
+
+    with pytest.raises(LMServerError) as caught:
+        run(RetryPolicy(clock=Clock()).around(call, emitting))
+    assert len(caught.value.attempts) == 1
+
+
+def test_retry_repeats_an_exchange_when_only_an_earlier_exchange_emitted_events() -> None:
+    call = new_call()
+    call.emitted = 3
+    outcomes = iter([LMServerError("busy"), None])
+
+    def flaky() -> Steps[str]:
+        if error := next(outcomes):
+            raise error
+        return "done"
+        yield
+
+    assert run(RetryPolicy(clock=Clock()).around(call, flaky)) == "done"
