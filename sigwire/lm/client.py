@@ -22,7 +22,7 @@ from sigwire.lm.base import BaseLM
 from sigwire.lm.option_aliases import canonical_options
 from sigwire.lm.policy.call import Call, TargetKey
 from sigwire.lm.policy.retry import RetryPolicy
-from sigwire.lm.providers.connection import HOST_BOUND_OPTIONS, ConnectionOptions, shown
+from sigwire.lm.providers.connection import HOST_BOUND_OPTIONS, ConnectionOptions, mask_url
 from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import storable_options
 
@@ -93,7 +93,7 @@ class LM(BaseLM):
         self._backend = make_backend(row, name, connection, self._capabilities, self.model)
         key, base_url = connection.api_key, connection.base_url
         self._target = TargetKey(
-            row.prefix, base_url and shown(base_url), hash(key) if isinstance(key, str) else None, self.model
+            row.prefix, base_url and mask_url(base_url), hash(key) if isinstance(key, str) else None, self.model
         )
 
     # --- asking ----------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ class LM(BaseLM):
         self._connect()
 
     def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}{''.join(f', {piece}' for piece in self._connection.shown())})"
+        return f"{super().__repr__()[:-1]}{''.join(f', {piece}' for piece in self._connection.masked_arguments())})"
 
     # --- copies and state --------------------------------------------------------------------------------
 
@@ -196,7 +196,7 @@ class LM(BaseLM):
         return new
 
     def __getstate__(self) -> dict[str, Any]:
-        state, bare = super().__getstate__(), self._connection.bare()
+        state, bare = super().__getstate__(), self._connection.without_secrets()
         lost = [
             name
             for name in ("api_key", "base_url", "headers")

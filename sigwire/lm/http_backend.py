@@ -40,7 +40,7 @@ from sigwire.lm.codecs.shared.errors import read_body
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, StreamingCodec, Target, WireProfile
 from sigwire.lm.policy.call import Call, through
 from sigwire.lm.providers.address import EndpointResolver, ServiceEndpoint
-from sigwire.lm.providers.connection import ConnectionOptions, shown
+from sigwire.lm.providers.connection import ConnectionOptions, mask_url
 from sigwire.lm.providers.registry import Provider, Wire
 from sigwire.lm.secrets import redact_key
 
@@ -249,9 +249,9 @@ class HttpBackend:
     def _check_tools(self, request: Request) -> None:
         if request.tools and not self._capabilities.native_tools:
             raise UnsupportedFeature(
-                f"{self._model} does not take tools, as far as the provider table knows (nothing was sent). Signatures and ReAct "
-                f"write tools as text for it; if the model does take tools, use "
-                f"LM({self._model!r}, capabilities=dataclasses.replace(lm.capabilities, native_tools=True))."
+                f"{self._model} does not take tools, as far as the provider table knows (nothing was sent). Signatures and "
+                f"ReAct write tools as text for it. If the model does take tools, use LM({self._model!r}, "
+                "capabilities=dataclasses.replace(lm.capabilities, native_tools=True))."
             )
 
     def _transport(self) -> Transport:
@@ -274,7 +274,7 @@ class HttpBackend:
             return self._add_context(error, endpoint, sent)
         if not isinstance(error, OSError):
             return error
-        what = f"No answer from {shown(endpoint.base)}"
+        what = f"No answer from {mask_url(endpoint.base)}"
         timed_out = isinstance(error, TimeoutError)
         lost = LMTimeoutError(f"{what} in time.") if timed_out else LMTransportError(f"{what}: {error}.")
         lost.__cause__ = error
@@ -291,7 +291,7 @@ class HttpBackend:
             message = f"{message} {hint}"
         if error.status == 404 and self._connection.base_url:
             message = (
-                f"{message} Or base_url is not the address of its API: the request went to {shown(endpoint.base)} for "
+                f"{message} Or base_url is not the address of its API: the request went to {mask_url(endpoint.base)} for "
                 f"{sent.path}."
             )
         if isinstance(error, LMInvalidRequestError) and sent.body.get("tools") and _TOOLS_REFUSED.search(message):

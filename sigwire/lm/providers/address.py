@@ -1,8 +1,8 @@
-"""Where the requests for one model go, and which key goes along: a row of the table, what the user said, the environment.
+"""Resolve the endpoint of a request: URL, headers and key, from a row, connection options and the environment.
 
-Whose key it is decides where it goes: one from the environment goes to the row's own host, or where the environment says;
-to any other ``base_url`` only a key that was given in code. Addresses and keys are read whenever a request is sent; only what
-was made of them is kept, for as long as they read the same. Knows no codec and no transport.
+The origin of a key decides where it is sent. A key from the environment goes to the row's own hosts and to the base URL of the
+environment; any other ``base_url`` gets only a key given in code. The environment is read for each request; the endpoint made
+of it is kept until it changes. Knows no codec and no transport.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["EndpointResolver", "ServiceEndpoint"]
 
 
 class ServiceEndpoint(NamedTuple):
-    """Where one request goes and what it carries beside its body. ``key`` is the key itself, never to be shown."""
+    """URL, headers and key of a request. ``key`` is the secret itself; ``about_key`` is a sentence for error texts."""
 
     base: str
     headers: Mapping[str, str]
@@ -32,31 +32,27 @@ class ServiceEndpoint(NamedTuple):
 
 
 class _ResolvedKey(NamedTuple):
-    """A key, the header that carries it, and a sentence about where it is from, or why there is none."""
+    """A key, the header that carries it, and a sentence about its origin or its absence."""
 
     key: str = ""
     headers: Mapping[str, str] = MappingProxyType({})
     about: str = ""
 
 
-def _found(place: ApiKey, key: str, origin: str) -> _ResolvedKey:
-    return _ResolvedKey(key, place.headers(key), f"It was {origin}.")
-
-
-# What a way was made of, beside what never changes: the variables' values, and the request's own headers.
-_FamilyView: TypeAlias = "tuple[list[str | None], dict[str, str]]"
+# The changing inputs of an endpoint: the values of its environment variables, and the headers of the request.
+_EndpointInputs: TypeAlias = "tuple[list[str | None], dict[str, str]]"
 
 
 class EndpointResolver:
-    """How one model of a row is reached."""
+    """Resolves the endpoint of one model of a row."""
 
     def __init__(self, provider: Provider, name: str, connection: ConnectionOptions, model: str) -> None:
         self._provider, self._name, self._connection, self.model = provider, name, connection, model
         self._variables: tuple[str, ...] | None = None
-        self._last: tuple[_FamilyView, ServiceEndpoint] | None = None
+        self._last: tuple[_EndpointInputs, ServiceEndpoint] | None = None
 
     def base(self) -> tuple[str, bool]:
-        """The base URL, and whether it was given in code."""
+        """Return the base URL, and True if it was given in code."""
         row, given = self._provider, self._connection.base_url
         if given:
             return row.tidy(given), True
@@ -64,22 +60,22 @@ class EndpointResolver:
             if url := os.environ.get(name, "").strip():
                 return row.tidy(url), False
         if callable(row.base_url):
-            return row.tidy(row.base_url(self._filled())), False
+            return row.tidy(row.base_url(self._variable_values())), False
         if not row.base_url:
             raise ConfigurationError(
-                f"There is no address for {self.model}. Set {' or '.join(row.base_variables) or 'a base_url'} "
+                f"{self.model} has no base URL (sending the request). Set {' or '.join(row.base_variables) or 'a base_url'} "
                 f"in the environment, or pass LM({self.model!r}, base_url=...)."
             )
-        return row.tidy(row.base_url.format_map(self._filled(row.base_url))), False
+        return row.tidy(row.base_url.format_map(self._variable_values(row.base_url))), False
 
     def query(self, query: Mapping[str, str]) -> str:
-        """The query of a URL, with its variables filled in."""
-        filled = self._filled("".join(query.values()))
-        pairs = (f"{name}={quote(value.format_map(filled), safe='')}" for name, value in query.items())
+        """Return the query of a URL with the values of its variables."""
+        values = self._variable_values("".join(query.values()))
+        pairs = (f"{name}={quote(value.format_map(values), safe='')}" for name, value in query.items())
         return "?" + "&".join(pairs)
 
-    def _filled(self, template: str | None = None) -> dict[str, str]:
-        """Values for the variables of a template, of all without one."""
+    def _variable_values(self, template: str | None = None) -> dict[str, str]:
+        """Return the values of the variables of a template, or of all variables."""
         known = self._provider.variables
         return {name: self._value(name) for name in known if template is None or f"{{{name}}}" in template}
 
@@ -93,83 +89,89 @@ class EndpointResolver:
                 f"{self.model} needs a {name}. Set {' or '.join(variable.variables)} in the environment, "
                 f"or pass LM({self.model!r}, {name}=...)."
             )
-        if not re.fullmatch(r"[\w.-]+", found):  # it becomes part of a URL, and must not make it another one
+        if not re.fullmatch(r"[\w.-]+", found):  # must not change the rest of the URL
             raise ConfigurationError(
                 f"{found!r} is no {name} for {self.model}: letters, digits, '.', '_' and '-' only."
             )
         return found
 
-    # --- with which key
+    # --- headers and key
 
     def endpoint(self, headers: Mapping[str, str]) -> ServiceEndpoint:
-        """Where to and with which headers, those of one request among them. Reads the environment, and the key."""
+        """Return the endpoint of a request with ``headers``. Reads the environment; calls the function that returns the key."""
         if callable(self._connection.api_key):
-            return self._endpoint(headers)
+            return self._resolve(headers)
         variables = self._variables
         if variables is None:
-            variables = self._variables = self._read_variables()
-        seen = ([os.environ.get(name) for name in variables], {**headers})
+            variables = self._variables = self._variable_names()
+        inputs = ([os.environ.get(name) for name in variables], {**headers})
         last = self._last
-        if last is None or last[0] != seen:
-            last = self._last = (seen, self._endpoint(headers))
+        if last is None or last[0] != inputs:
+            last = self._last = (inputs, self._resolve(headers))
         return last[1]
 
-    def _read_variables(self) -> tuple[str, ...]:
-        """The environment variables that have a say in the way."""
+    def _variable_names(self) -> tuple[str, ...]:
+        """Return the environment variables that the endpoint depends on."""
         row, connection = self._provider, self._connection
         keys = [key.variable for key in row.keys] if connection.api_key is None else []
         if not connection.base_url:
             named = [name for variable in row.variables.values() for name in variable.variables]
             return (*row.base_variables, *named, *row.header_variables.values(), *keys)
-        at_home = self.is_own_host(row.tidy(connection.base_url))
-        return (*(row.header_variables.values() if at_home else ()), *keys)
+        is_own = self.is_own_host(row.tidy(connection.base_url))
+        return (*(row.header_variables.values() if is_own else ()), *keys)
 
-    def _endpoint(self, headers: Mapping[str, str]) -> ServiceEndpoint:
+    def _resolve(self, headers: Mapping[str, str]) -> ServiceEndpoint:
         base, given = self.base()
         extra = {**self._connection.headers, **headers}
-        own = {name.lower(): value for name, value in extra.items()}
-        found = self._key(base, given, own)
-        every = {"content-type": _JSON, **self._named_headers(base, given), **found.headers, **own}
-        return ServiceEndpoint(base, every, found.key, found.about)
+        users = {name.lower(): value for name, value in extra.items()}
+        key = self._key(base, given, users)
+        every = {"content-type": "application/json", **self._account_headers(base, given), **key.headers, **users}
+        return ServiceEndpoint(base, every, key.key, key.about)
 
-    def _named_headers(self, base: str, given: bool) -> dict[str, str]:
-        """Headers from the environment that say whose account it is; they go where the key goes."""
+    def _account_headers(self, base: str, given: bool) -> dict[str, str]:
+        """Return the headers from the environment that name the account; they are sent where the key is sent."""
         if given and not self.is_own_host(base):
             return {}
         named = self._provider.header_variables
         return {header: value for header, variable in named.items() if (value := os.environ.get(variable))}
 
-    def _key(self, base: str, given: bool, own: Mapping[str, str]) -> _ResolvedKey:
-        """The key for a base URL: of the user's own headers, of the code, of the environment; or why there is none."""
+    def _key(self, base: str, given: bool, users: Mapping[str, str]) -> _ResolvedKey:
+        """Return the key for a base URL: in the user's headers, in code, or in the environment."""
         row, explicit = self._provider, self._connection.api_key
-        if own and any(place.header in own for place in row.keys):
+        if users and any(key.header in users for key in row.keys):
             return _ResolvedKey(about="It was sent in a header of yours.")
-        if explicit is not None:
-            place = row.keys[0] if row.keys else ApiKey("")
-            return _found(place, self._checked(explicit() if callable(explicit) else explicit), "given as api_key")
-        there = {place: key for place in row.keys if (key := os.environ.get(place.variable, "").strip())}
-        for place, key in there.items():
-            if self._belongs(place, base, given):
-                return _found(place, key, f"read from {place.variable}")
-        if there:
-            variable = next(iter(there)).variable
+        if explicit is None:
+            return self._environment_key(base, given)
+        secret = self._check_key(explicit() if callable(explicit) else explicit)
+        return _ResolvedKey(
+            secret, (row.keys[0] if row.keys else ApiKey("")).headers(secret), "It was given as api_key."
+        )
+
+    def _environment_key(self, base: str, given: bool) -> _ResolvedKey:
+        row = self._provider
+        found = {key: secret for key in row.keys if (secret := os.environ.get(key.variable, "").strip())}
+        for key, secret in found.items():
+            if self._may_send(key, base, given):
+                return _ResolvedKey(secret, key.headers(secret), f"It was read from {key.variable}.")
+        if found:
+            variable = next(iter(found)).variable
             return _ResolvedKey(
-                about=f"The key in {variable} was not sent, as it is not {_place(base)}'s. Pass api_key=... for that host."
+                about=f"The key in {variable} was not sent, as it is not {_host_name(base)}'s. Pass api_key=... for that host."
             )
         if row.key == "needed" and (row.own_host or self.is_own_host(base)):
-            raise self._no_key()
+            raise self._missing_key()
         return _ResolvedKey(about="No key was sent; pass api_key=... if the host wants one.")
 
-    def _checked(self, key: object) -> str:
+    def _check_key(self, key: object) -> str:
         if not isinstance(key, str):
             raise ConfigurationError(
-                f"The api_key of {self.model} is a {type(key).__name__}. Pass text, or a function of nothing."
+                f"The api_key of {self.model} is a {type(key).__name__}. Pass text, or a function without parameters."
             )
         if not key.strip():
-            raise self._no_key()
+            raise self._missing_key()
         return key.strip()
 
-    def _no_key(self) -> LMAuthenticationError:
+    def _missing_key(self) -> LMAuthenticationError:
         variables = [key.variable for key in self._provider.keys]
         where = f"Set {' or '.join(variables)} in the environment, or pass" if variables else "Pass"
         return LMAuthenticationError(
@@ -178,19 +180,19 @@ class EndpointResolver:
             model=self._name,
         )
 
-    def _belongs(self, key: ApiKey, base: str, given: bool) -> bool:
+    def _may_send(self, key: ApiKey, base: str, given: bool) -> bool:
         if key.host is not None:
             return _is_host(base, key.host)
         return self._provider.own_host or not given or self.is_own_host(base)
 
     def is_own_host(self, base: str) -> bool:
-        """Whether a URL is at the row's own host, as safely as the row's."""
+        """Return True if a URL is at one of the row's own hosts, over TLS or on this machine."""
         return any(_is_host(base, host) for host in self._provider.own_hosts)
 
 
 @functools.lru_cache(maxsize=256)
-def _parts(url: str) -> tuple[str, str]:
-    """Scheme and host in lower case; empty where the text is no URL, which the transport says."""
+def _scheme_and_host(url: str) -> tuple[str, str]:
+    """Return scheme and host in lower case; both empty if the text is no URL (the transport raises the error)."""
     try:
         parts = urlsplit(url)
         return parts.scheme, (parts.hostname or "").lower()
@@ -198,21 +200,17 @@ def _parts(url: str) -> tuple[str, str]:
         return "", ""
 
 
-def _place(url: str) -> str:
-    """A host as errors name it, with the scheme where that says that nothing is encrypted."""
-    scheme, host = _parts(url)
-    return f"http://{host}" if scheme == "http" and host not in _HERE else host
+def _host_name(url: str) -> str:
+    """Return the host for an error text, with the scheme if it is plain HTTP."""
+    scheme, host = _scheme_and_host(url)
+    return f"http://{host}" if scheme == "http" and host not in _LOOPBACK else host
 
 
-def _is_host(url: str, home: str) -> bool:
-    """Whether a URL is at a host or below it. One for TLS is not met by a URL without it."""
-    scheme, host = _parts(url)
-    wanted = home.removeprefix("*")
-    fits = host.endswith(wanted) if home.startswith("*") else host == home or host.endswith(f".{home}")
-    return fits and (scheme == "https" or host in _HERE)
+def _is_host(url: str, own: str) -> bool:
+    """Return True if a URL is at the host ``own`` or below it, over TLS or on this machine."""
+    scheme, host = _scheme_and_host(url)
+    fits = host.endswith(own[1:]) if own.startswith("*") else host == own or host.endswith(f".{own}")
+    return fits and (scheme == "https" or host in _LOOPBACK)
 
 
-_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-_JSON = "application/json"
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

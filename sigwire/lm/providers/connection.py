@@ -1,6 +1,6 @@
-"""``ConnectionOptions``: what a user says about the way to a provider, kept apart from the options of a model.
+"""``ConnectionOptions``: the user's settings for reaching a provider, separate from the options of a model.
 
-Nothing secret in it is shown, copied or stored.
+Its secrets are not shown, copied or stored.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from sigwire.lm.secrets import is_secret, without_secrets
 if TYPE_CHECKING:
     from sigwire.lm.http.messages import Transport
 
-__all__ = ["HOST_BOUND_OPTIONS", "ConnectionOptions", "shown"]
+__all__ = ["HOST_BOUND_OPTIONS", "ConnectionOptions", "mask_url"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ConnectionOptions:
-    """How a model is reached, where it is not as the row says. Nothing secret in it is ever shown.
+    """The settings for reaching a model that replace those of the row. Its repr masks secrets.
 
-    ``api_key``: the key, or a function that gives it for each request (tokens that expire). ``base_url``: another address;
-    ``timeout``: seconds for a whole request; ``headers`` go with every request; ``wire``: the name of one of the row's
+    ``api_key``: the key, or a function that returns it for each request (tokens that expire). ``base_url``: another base
+    URL; ``timeout``: seconds for a whole request; ``headers`` of every request; ``wire``: the name of one of the row's
     wires; ``variables``: values for the row's URL.
 
     >>> ConnectionOptions(api_key="k", base_url="https://me:pass@llm.example/v1", headers={"x-team": "a"})
-    Connection(base_url='https://llm.example/v1', api_key=***, headers=***)
+    ConnectionOptions(base_url='https://llm.example/v1', api_key=***, headers=***)
     """
 
     api_key: str | Callable[[], str] | None = None
@@ -44,12 +44,12 @@ class ConnectionOptions:
         for name, (kinds, what) in _KINDS.items():
             if (value := getattr(self, name)) is not None and not isinstance(value, kinds):
                 raise ConfigurationError(f"{name} is {what}, not {type(value).__name__} (making an LM).")
-        object.__setattr__(self, "headers", dict(self.headers))  # the caller may go on writing into his own
+        object.__setattr__(self, "headers", dict(self.headers))  # a copy: the caller may change the mapping later
 
-    def shown(self) -> list[str]:
-        """What was given, as arguments, secrets as ``***``."""
+    def masked_arguments(self) -> list[str]:
+        """Return the given settings as the text of arguments, secrets as ``***``."""
         secret = {"api_key": self.api_key, "headers": self.headers}
-        plain = {"base_url": self.base_url and shown(self.base_url), "timeout": self.timeout, "wire": self.wire}
+        plain = {"base_url": self.base_url and mask_url(self.base_url), "timeout": self.timeout, "wire": self.wire}
         return [
             *(f"{name}={value!r}" for name, value in {**plain, **self.variables}.items() if value is not None),
             *([f"transport={type(self.transport).__name__}"] if self.transport is not None else ()),
@@ -57,10 +57,10 @@ class ConnectionOptions:
         ]
 
     def __repr__(self) -> str:
-        return f"Connection({', '.join(self.shown())})"
+        return f"ConnectionOptions({', '.join(self.masked_arguments())})"
 
-    def bare(self) -> ConnectionOptions:
-        """The same without secrets. A function that gives the key is none: pickles name it and do not hold it."""
+    def without_secrets(self) -> ConnectionOptions:
+        """Return a copy without secrets. A function that returns the key stays: a pickle holds only its name."""
         return replace(
             self,
             api_key=self.api_key if inspect.isfunction(self.api_key) else None,
@@ -69,11 +69,11 @@ class ConnectionOptions:
         )
 
     def foreign_host(self) -> ConnectionOptions:
-        """For another provider, which this one's key, headers and address are no business of."""
+        """Return the options that also hold for another provider: no key, headers or URL."""
         return ConnectionOptions(transport=self.transport, timeout=self.timeout)
 
     def __deepcopy__(self, memo: object) -> ConnectionOptions:
-        return self  # copies of a program share a client, and a key is not multiplied
+        return self  # copies of a program share the transport, and the key is not copied
 
 
 _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
@@ -85,10 +85,10 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 
 
 HOST_BOUND_OPTIONS = frozenset({"api_key", "base_url", "headers", "wire"})
-"""What is not kept for another provider (nor are the variables)."""
+"""Options that another provider does not get (``variables`` among them)."""
 
 
-def shown(url: str) -> str:
-    """A URL without user, password, query and fragment."""
+def mask_url(url: str) -> str:
+    """Return a URL without user, password, query and fragment."""
     before = re.split(r"[?#]", url, maxsplit=1)[0]
     return re.sub(r"^([a-z]+://)?[^/]*@", r"\1", before, flags=re.IGNORECASE)

@@ -1,10 +1,10 @@
-"""The provider table: what a model string such as ``openai/gpt-5-mini`` means.
+"""The provider table: find the row of a model string such as ``openai/gpt-5-mini``, or register one.
 
-The text before the first slash names a row, the rest is the row's own name for the model. A row is data: its shape is in
-``provider``, those that sigwire knows by itself are in ``provider_rows``, and here one is found, or added:
+The text before the first slash names a row, the rest is the provider's name of the model. A row is data: ``row`` has its
+shape, ``rows`` the rows of sigwire.
 
-    from sigwire.lm.providers.registry import Key, Provider, register
-    register(Provider(prefix="acme", base_url="https://llm.acme.example/v1", keys=(Key("ACME_API_KEY"),)))
+    from sigwire.lm.providers.registry import ApiKey, Provider, register
+    register(Provider(prefix="acme", base_url="https://llm.acme.example/v1", keys=(ApiKey("ACME_API_KEY"),)))
     lm = LM("acme/some-model")
 """
 
@@ -31,17 +31,17 @@ __all__ = [
 ]
 
 _rows: dict[str, Provider] = {}
-_prefixes: dict[str, str] = {}  # with the aliases
+_prefixes: dict[str, str] = {}  # prefixes and aliases
 
 PROVIDERS: Mapping[str, Provider] = MappingProxyType(_rows)
-"""Every row by its prefix; a view, which ``register`` adds to."""
+"""Every row by its prefix: a read-only view of what ``register`` added."""
 
 
 def register(provider: Provider, *, replace: bool = False) -> None:
-    """Add a row for the whole process: from now on ``LM("prefix/...")`` finds it, in every thread.
+    """Add a row for the whole process: ``LM("prefix/...")`` then finds it, in every thread.
 
-    Models that were made before keep the row they were made with. Raises ``ConfigurationError`` for a prefix that is
-    taken, unless ``replace``, and for one that no model string can name.
+    Existing models keep their row. Raises ``ConfigurationError`` for a prefix that is registered, unless ``replace``, and
+    for one that cannot stand in a model string.
 
     >>> register(Provider(prefix="openai", base_url="https://elsewhere.example/v1"))
     Traceback (most recent call last):
@@ -61,9 +61,9 @@ def register(provider: Provider, *, replace: bool = False) -> None:
 
 
 def find_provider(model: str) -> tuple[Provider, str]:
-    """The row and the row's own model name for a model string; a prefix without a row goes to LiteLLM with all of it.
+    """Return the row and the provider's model name for a model string. A prefix without a row belongs to LiteLLM.
 
-    Raises ``ConfigurationError`` that lists what is known.
+    Raises ``ConfigurationError``, which lists the known names.
 
     >>> row, name = find_provider("offline/lexical")
     >>> row.prefix, name
@@ -89,16 +89,16 @@ def find_provider(model: str) -> tuple[Provider, str]:
 
 
 def suggest_provider(model: str) -> str:
-    """A sentence for who may have mistyped a provider's name; "" where no name is near. For error messages.
+    """Return a sentence for an error text that names a similar provider; "" if no name is similar.
 
-    >>> nearest("opnai/gpt-5"), nearest("bedrock/some-model")
+    >>> suggest_provider("opnai/gpt-5"), suggest_provider("bedrock/some-model")
     ("Did you mean 'openai/gpt-5'? ", '')
     """
-    from difflib import get_close_matches  # for who is wrong already
+    from difflib import get_close_matches  # needed for errors only
 
     prefix, _, name = model.partition("/")
-    near = [] if prefix in _prefixes else get_close_matches(prefix, _prefixes, 1, 0.75)
-    return f"Did you mean '{near[0]}/{name}'? " if near else ""
+    similar = [] if prefix in _prefixes else get_close_matches(prefix, _prefixes, 1, 0.75)
+    return f"Did you mean '{similar[0]}/{name}'? " if similar else ""
 
 
 for _row in ROWS:

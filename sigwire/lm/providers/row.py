@@ -1,13 +1,12 @@
-"""A provider: the shape of a row. Which rows there are is in ``provider_rows``, how one is found in ``providers``.
+"""The shape of a row of the provider table. ``rows`` holds the rows, ``registry`` finds one.
 
-    Provider    prefix, where it is reached, which keys it takes, the wires it speaks, what its models can do
-    Key         an environment variable that holds a key, and the header that carries it
-    Wire        a codec and the host's dialect of it
-    ModelRule   model names (patterns) that differ from the rest of the row: abilities, facts, another wire
-    Variable    a piece of a URL that the user fills in
-    SimpleBackend     what answers the requests for one model, where that is not HTTP of ours
+    Provider      prefix, base URL, keys, wires, capabilities of the models
+    ApiKey        an environment variable that holds a key, and the header that carries it
+    Wire          a codec and the host's profile of it
+    ModelRule     model names (patterns) that differ from the rest of the row: capabilities, facts, another wire
+    UrlVariable   a part of the URL that the user gives
 
-Codecs are named and not imported: a row costs nothing until a model of it is used. No key is ever read here.
+Rows name codecs and do not import them: a row costs nothing until one of its models is used. No key is read here.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.interface import Codec, ModelFacts, WireProfile
 
-__all__ = ["ApiKey", "ModelRule", "Provider", "UrlVariable", "Wire", "without_slash"]
+__all__ = ["NO_THINKING", "REASONS", "ApiKey", "ModelRule", "Provider", "UrlVariable", "Wire", "without_slash"]
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key: the environment variable that holds it, the header that carries it, and how it stands there.
+    """A key: the environment variable that holds it, the header that carries it, and the header's form.
 
-    ``host``: whose key it is, where that is not the row's own host.
+    ``host``: the host of the key, if it is not the row's own host.
 
-    >>> Key("ACME_API_KEY").headers("k")
+    >>> ApiKey("ACME_API_KEY").headers("k")
     {'authorization': 'Bearer k'}
     """
 
@@ -42,20 +41,20 @@ class ApiKey:
     host: str | None = None
 
     def headers(self, key: str) -> dict[str, str]:
-        """The header with the key in it."""
+        """Return the header that carries ``key``."""
         return {self.header: self.form.format(key)}
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A codec and a dialect of it, as objects or by name.
+    """A codec and a profile of it, as objects or by name.
 
-    ``codec`` is a module with a codec's functions, by name one of ``sigwire.lm.codecs``. ``dialect`` by name is
-    ``module:NAME`` there; ``elsewhere`` is the dialect for models that no rule of the row names, at hosts that are not the
-    row's own. ``path`` replaces the dialect's path; ``query`` goes onto the URL, with ``{variables}``.
+    ``codec`` is a module with a codec's functions; a name is one of ``sigwire.lm.codecs``. ``profile`` by name is
+    ``module:NAME`` there. ``foreign_host`` is the profile for models that no rule of the row names, at hosts that are not
+    the row's own. ``path`` replaces the profile's path; ``query`` is added to the URL and may hold ``{variables}``.
 
-    >>> codec, dialect = Wire("openai_chat", "openai_chat.profiles:GROQ").load()
-    >>> dialect.family, dialect.path
+    >>> codec, profile = Wire("openai_chat", "openai_chat.profiles:GROQ").load()
+    >>> profile.family, profile.path
     ('groq', '/chat/completions')
     """
 
@@ -66,7 +65,7 @@ class Wire:
     query: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def load(self, *, foreign_host: bool = False) -> tuple[Codec[Any], WireProfile]:
-        """Both as objects."""
+        """Return codec and profile as objects."""
         codec = _codec_module(self.codec) if isinstance(self.codec, str) else self.codec
         profile = (self.foreign_host if foreign_host else None) or self.profile
         if isinstance(profile, str):
@@ -81,7 +80,7 @@ def _codec_module(name: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class UrlVariable:
-    """A piece of a URL that the user fills in: an argument of ``LM``, else environment variables, else the default."""
+    """A part of a URL: an argument of ``LM``, else the first environment variable that is set, else the default."""
 
     variables: tuple[str, ...] = ()
     default: str | None = None
@@ -91,19 +90,18 @@ class UrlVariable:
 class ModelRule:
     """How some models of a row differ from the rest. The first rule of the row with a fitting name counts.
 
-    ``names`` are patterns (``*``, ``?``, ``[...]``) against the whole name in lower case. ``capabilities`` are changes
-    to the row's. ``wire`` names the row's wire that these models are spoken to over; ``tools_wire`` the one for requests
-    with tools.
+    ``names`` are patterns (``*``, ``?``, ``[...]``) for the whole name in lower case. ``capabilities`` are changes to the
+    row's. ``wire`` names the row's wire for these models; ``tools_wire`` the one for requests with tools.
     """
 
     names: tuple[str, ...]
     facts: ModelFacts = ModelFacts()
-    capabilities: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    capabilities: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     wire: str | None = None
     tools_wire: str | None = None
 
     def fits(self, model: str) -> bool:
-        """Whether a model is meant.
+        """Return True if the rule is for ``model``.
 
         >>> ModelRule(names=("gpt-5*",)).fits("gpt-5-mini")
         True
@@ -111,11 +109,13 @@ class ModelRule:
         return any(fnmatchcase(model.lower(), name) for name in self.names)
 
 
-_OTHERWISE = ModelRule(names=("*",))
+_DEFAULT_RULE = ModelRule(names=("*",))
+NO_THINKING = ModelFacts(thinking="none")
+REASONS: Mapping[str, bool] = {"reasoning": True}
 
 
 def without_slash(url: str) -> str:
-    """A base URL as it is joined with a path.
+    """Return a base URL without blanks and slashes at its end, for joining with a path.
 
     >>> without_slash("https://llm.acme.example/v1/ ")
     'https://llm.acme.example/v1'
@@ -125,25 +125,23 @@ def without_slash(url: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """One row. With a prefix, a ``base_url`` and a key it describes a host that speaks OpenAI's chat completions.
+    """One row. A prefix, a ``base_url`` and a key describe a host whose wire is OpenAI's chat completions.
 
-    Where: ``base_url`` may hold ``{variables}`` (or be a function of their values); empty, the user has to name one.
-    ``base_variables`` are the environment variables that override it, the first that is set. ``tidy`` makes a base URL
-    of what users write.
+    URL: ``base_url`` may hold ``{variables}`` (or be a function of their values); if it is empty, the user gives one. The
+    first of ``base_variables`` that is set in the environment overrides it. ``tidy`` makes a base URL of the user's text.
 
-    With what: ``keys``, the first whose variable is set; one given in code is sent like the first. ``key`` says whether
-    one is needed. A key from the environment is only sent to the row's own host or where the environment says, unless
-    ``own_host``: the host is the user's, so the key belongs wherever the base URL points. ``hosts`` are the row's own
-    where the base URL does not say (``*`` first for any beginning). ``header_variables``: further headers from the
-    environment.
+    Keys: the first of ``keys`` whose variable is set. A key given in code is sent like the first one. ``key`` states
+    whether one is needed. A key from the environment is sent to the row's own hosts and to the base URL of the
+    environment; with ``own_host`` (the host belongs to the user) to any base URL. ``hosts`` are the row's own hosts if
+    they differ from the base URL's (``*`` first: any prefix). ``header_variables``: further headers from the environment.
 
-    What: ``wires`` by name, the first is the usual one, ``builtin_wire`` the one for requests with tools that the provider
-    runs (web search); ``capabilities`` of the models, ``rules`` for those that differ; ``hints``: the last sentence of an
-    error; ``aliases``: other prefixes for the row.
+    Models: ``wires`` by name, the first is the default; ``builtin_wire`` is for requests with tools that the provider runs
+    (web search); ``capabilities`` of the models, ``rules`` for those that differ; ``hints``: the last sentence of an error;
+    ``aliases``: other prefixes for the row.
 
-    Instead of all of this ``backend``: ``module:function`` that makes a ``SimpleBackend`` from a model's name and a
-    ``ConnectionOptions``. ``needs``: a package that must be installed for it, which is also the name of sigwire's extra.
-    ``models``: the only ones there are, where that is known, with their abilities.
+    ``backend`` replaces all of these: ``module:function``, which makes a ``SimpleBackend`` (or ``Backend``) of a model's
+    name and ``ConnectionOptions``. ``needs``: a package that it imports, also the name of sigwire's extra. ``models``: all
+    models of the row with their capabilities, if known.
     """
 
     prefix: str
@@ -171,10 +169,10 @@ class Provider:
 
     @property
     def own_hosts(self) -> tuple[str, ...]:
-        """The hosts that are the row's own; those below them are too.
+        """The row's own hosts. Hosts below them count as well.
 
         >>> from sigwire.lm.providers.registry import PROVIDERS
-        >>> PROVIDERS["openai"].homes
+        >>> PROVIDERS["openai"].own_hosts
         ('api.openai.com',)
         """
         if self.hosts or callable(self.base_url):
@@ -182,30 +180,31 @@ class Provider:
         return (urlsplit(self.base_url).hostname or "",) if self.base_url else ()
 
     def rule_for(self, model: str) -> ModelRule:
-        """The rule that counts for a model."""
-        return next((rule for rule in self.rules if rule.fits(model)), _OTHERWISE)
+        """Return the rule that counts for a model."""
+        return next((rule for rule in self.rules if rule.fits(model)), _DEFAULT_RULE)
 
     def lists_model(self, model: str) -> bool:
-        """Whether a rule names the model.
+        """Return True if a rule names the model.
 
         >>> from sigwire.lm.providers.registry import PROVIDERS
-        >>> PROVIDERS["openai"].knows("gpt-5-mini"), PROVIDERS["openai"].knows("llama-4-scout")
+        >>> PROVIDERS["openai"].lists_model("gpt-5-mini"), PROVIDERS["openai"].lists_model("llama-4-scout")
         (True, False)
         """
         return any(rule.fits(model) for rule in self.rules)
 
     def capabilities_of(self, model: str) -> Capabilities:
-        """What a model can do.
+        """Return the capabilities of a model.
 
         >>> from sigwire.lm.providers.registry import PROVIDERS
         >>> PROVIDERS["openai"].capabilities_of("gpt-3.5-turbo").images
         False
         """
         known = self.models.get(model)
-        return known if known is not None else replace(self.capabilities, **self.rule_for(model).capabilities)
+        changes: Mapping[str, Any] = self.rule_for(model).capabilities
+        return known if known is not None else replace(self.capabilities, **changes)
 
     def wire_for(self, model: str, *, tools: bool, builtin: bool = False) -> str:
-        """The name of the wire for a request to a model, with or without tools, built-in ones among them.
+        """Return the name of the wire for a request; ``builtin``: with tools that the provider runs.
 
         >>> from sigwire.lm.providers.registry import PROVIDERS
         >>> [PROVIDERS["openai"].wire_for("gpt-4.1", tools=True, builtin=builtin) for builtin in (False, True)]

@@ -1,7 +1,7 @@
-"""The rows of the provider table: address, keys, wires, abilities and rules by model name, one screen a provider.
+"""The rows of the provider table: address, keys, wires, capabilities, and rules by model name, one screen a provider.
 
-What is told apart by provider or by model name is told apart here or in a codec's dialects, and nowhere else. Each family's
-model rules stand before its row; a new model is a new name in a rule, or a new rule above those that would fit it too.
+Providers and models differ here or in a codec's profiles, and nowhere else. The rules of a family stand before its row; a
+new model is a new name in a rule, or a new rule above those that would fit it as well. ``ROWS`` assembles the table.
 """
 
 from __future__ import annotations
@@ -9,171 +9,67 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.errors import LMAuthenticationError, LMTransportError
 from sigwire.lm.codecs.shared.interface import ModelFacts
-from sigwire.lm.providers.row import ApiKey, ModelRule, Provider, UrlVariable, Wire, without_slash
+from sigwire.lm.providers.compatible_rows import COMPATIBLE, GPT_OSS, SEES
+from sigwire.lm.providers.openai_rows import AZURE, OPENAI
+from sigwire.lm.providers.row import NO_THINKING, REASONS, ApiKey, ModelRule, Provider, UrlVariable, Wire, without_slash
 
 __all__ = ["ROWS"]
 
-# --- OpenAI --------------------------------------------------------------------------------------------------
-
-_NO_THINKING = ModelFacts(thinking="none")
-_REASONS: Mapping[str, Any] = {"reasoning": True}
-_O_SERIES = ModelFacts(sampling="never", stop=False, efforts=("low", "medium", "high"), default_effort="medium")
-_GPT_5 = replace(_O_SERIES, efforts=("minimal", "low", "medium", "high"))
-_GPT_5_1 = ModelFacts(
-    sampling="unless_reasoning", stop=False, efforts=("off", "low", "medium", "high"), default_effort="off"
-)
-_GPT_5_2 = replace(_GPT_5_1, efforts=("off", "low", "medium", "high", "xhigh"))
-# Chat completions refuses tools beside reasoning from here on; the Responses API takes both.
-_GPT_5_4 = replace(_GPT_5_2, tools_with_reasoning=False)
-_GPT_5_5 = replace(_GPT_5_4, default_effort="medium")
-_GPT_5_6 = replace(_GPT_5_5, cache_breakpoints=True)
-_ALWAYS_REASONS = replace(_GPT_5_6, sampling="never", efforts=("low", "medium", "high", "xhigh"))
-_FILES: Mapping[str, Any] = {"files": True}
-_REASONS_AND_READS: Mapping[str, Any] = {"reasoning": True, "files": True}
-
-_OPENAI_RULES = (
-    ModelRule(names=("*gpt-4-turbo*",), facts=_NO_THINKING, capabilities={"json_schema": False}),
-    ModelRule(
-        names=("*gpt-3.5*", "*gpt-35*", "gpt-4", "gpt-4-*"),
-        facts=_NO_THINKING,
-        capabilities={"json_schema": False, "images": False},
-    ),
-    ModelRule(
-        names=("gpt-4o-audio*", "gpt-audio*"),
-        facts=_NO_THINKING,
-        capabilities={"json_schema": False, "images": False, "audio": True},
-    ),
-    ModelRule(names=("*gpt-4*", "chatgpt-*", "gpt-5-chat*", "gpt-5.?-chat*"), facts=_NO_THINKING, capabilities=_FILES),
-    ModelRule(names=("*deep-research*", "computer-use-*"), facts=_O_SERIES, capabilities=_REASONS, wire="responses"),
-    ModelRule(
-        names=("o1-mini*", "o1-preview*"),
-        facts=replace(_O_SERIES, thinking="none"),
-        capabilities={**_REASONS, "native_tools": False, "json_schema": False, "json_object": False, "images": False},
-    ),
-    ModelRule(
-        names=("o1-pro*", "o3-pro*", "codex-*"), facts=_O_SERIES, capabilities=_REASONS_AND_READS, wire="responses"
-    ),
-    ModelRule(names=("o3-mini*",), facts=_O_SERIES, capabilities={**_REASONS, "images": False}),
-    ModelRule(names=("o1*", "o3*", "o4*"), facts=_O_SERIES, capabilities=_REASONS_AND_READS),
-    ModelRule(
-        names=("gpt-5-pro*",),
-        facts=replace(_GPT_5, efforts=("high",), default_effort="high"),
-        capabilities=_REASONS_AND_READS,
-        wire="responses",
-    ),
-    ModelRule(names=("gpt-5-codex*",), facts=_O_SERIES, capabilities=_REASONS_AND_READS, wire="responses"),
-    ModelRule(
-        names=("gpt-?.?-pro*", "gpt-?-pro*", "gpt-?.?-codex*", "gpt-?-codex*"),
-        facts=replace(_ALWAYS_REASONS, cache_breakpoints=False),
-        capabilities=_REASONS_AND_READS,
-        wire="responses",
-    ),
-    ModelRule(names=("gpt-5", "gpt-5-*"), facts=_GPT_5, capabilities=_REASONS_AND_READS),
-    ModelRule(names=("gpt-5.1*",), facts=_GPT_5_1, capabilities=_REASONS_AND_READS),
-    ModelRule(names=("gpt-5.[23]*",), facts=_GPT_5_2, capabilities=_REASONS_AND_READS),
-    ModelRule(names=("gpt-5.4*",), facts=_GPT_5_4, capabilities=_REASONS_AND_READS, tools_wire="responses"),
-    ModelRule(names=("gpt-5.5*",), facts=_GPT_5_5, capabilities=_REASONS_AND_READS, tools_wire="responses"),
-    ModelRule(
-        names=("gpt-6-astra*", "gpt-6.1-sol*"),
-        facts=_ALWAYS_REASONS,
-        capabilities=_REASONS_AND_READS,
-        tools_wire="responses",
-    ),
-    ModelRule(
-        names=("gpt-5.[6-9]*", "gpt-[6-9]*"), facts=_GPT_5_6, capabilities=_REASONS_AND_READS, tools_wire="responses"
-    ),
-)
-
-_OPENAI = Provider(
-    prefix="openai",
-    base_url="https://api.openai.com/v1",
-    base_variables=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-    keys=(ApiKey("OPENAI_API_KEY"),),
-    header_variables={"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"},
-    wires={
-        # ``LM("openai/some-model", base_url=...)`` is how hosts without a row are asked; a gateway has OpenAI's own models.
-        "chat": Wire("openai_chat", "openai_chat.profiles:OPENAI", foreign_host="openai_chat.profiles:COMPATIBLE"),
-        "responses": Wire("openai_responses", "openai_responses:OPENAI", foreign_host="openai_responses:COMPATIBLE"),
-    },
-    builtin_wire="responses",
-    rules=_OPENAI_RULES,
-)
-
-_AZURE = Provider(
-    prefix="azure",
-    base_variables=("AZURE_OPENAI_ENDPOINT", "AZURE_API_BASE"),
-    variables={"api_version": UrlVariable(("OPENAI_API_VERSION", "AZURE_API_VERSION"), "2024-10-21")},
-    keys=(
-        ApiKey("AZURE_OPENAI_API_KEY", "api-key", "{}"),
-        ApiKey("AZURE_API_KEY", "api-key", "{}"),
-        ApiKey("AZURE_OPENAI_AD_TOKEN"),
-    ),
-    own_host=True,
-    wires={
-        "chat": Wire("openai_chat", "openai_chat.profiles:AZURE", query={"api-version": "{api_version}"}),
-        "responses": Wire("openai_responses", "openai_responses:AZURE", path="/openai/v1/responses"),
-    },
-    builtin_wire="responses",
-    rules=_OPENAI_RULES,
-)
-
-
-# --- Anthropic -------------------------------------------------------------------------------------------------
+# --- Anthropic
 
 
 def _without_v1(url: str) -> str:
     return without_slash(url).removesuffix("/v1")
 
 
-_EVERY_WORD = ("low", "medium", "high", "xhigh", "max")
+_EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _CLAUDE_3 = ModelFacts(thinking="none")
 _CLAUDE_4 = ModelFacts(sampling="unless_reasoning", thinking="budget", forced_choice_with_reasoning=False)
 _CLAUDE_4_6 = ModelFacts(sampling="unless_reasoning", efforts=("off", "low", "medium", "high", "max"), prefill=False)
-_CLAUDE_4_7 = ModelFacts(sampling="never", efforts=("off", *_EVERY_WORD), prefill=False)
+_CLAUDE_4_7 = ModelFacts(sampling="never", efforts=("off", *_EFFORTS), prefill=False)
 _CLAUDE_4_8 = replace(_CLAUDE_4_7, later_system=True)
 _CLAUDE_ALWAYS_THINKS = ModelFacts(
     sampling="never",
-    efforts=_EVERY_WORD,
+    efforts=_EFFORTS,
     default_effort="high",
     forced_choice=False,
     later_system=True,
     prefill=False,
-    default_max_tokens=16384,  # thinking counts against it, and cannot be switched off
+    default_max_tokens=16384,  # thinking counts against it and cannot be switched off
 )
-_NO_SCHEMA: Mapping[str, Any] = {"json_schema": False, "tools_with_json_schema": False}
+_NO_SCHEMA: Mapping[str, bool] = {"json_schema": False, "tools_with_json_schema": False}
 
 _CLAUDE_RULES = (
-    ModelRule(names=("*claude-3-7*", "*claude-3.7*"), facts=_CLAUDE_4, capabilities={**_NO_SCHEMA, **_REASONS}),
+    ModelRule(names=("*claude-3-7*", "*claude-3.7*"), facts=_CLAUDE_4, capabilities={**_NO_SCHEMA, **REASONS}),
     ModelRule(names=("*claude-3*", "*claude-2*", "*claude-instant*"), facts=_CLAUDE_3, capabilities=_NO_SCHEMA),
     ModelRule(
         names=("*claude-*-4-5*", "*claude-*-4.5*", "*claude-opus-4-1*", "*claude-opus-4.1*"),
         facts=_CLAUDE_4,
-        capabilities=_REASONS,
+        capabilities=REASONS,
     ),
-    ModelRule(names=("*claude-*-4-6*", "*claude-*-4.6*"), facts=_CLAUDE_4_6, capabilities=_REASONS),
-    ModelRule(names=("*claude-*-4-7*", "*claude-*-4.7*"), facts=_CLAUDE_4_7, capabilities=_REASONS),
-    ModelRule(names=("*claude-*-4-8*", "*claude-*-4.8*"), facts=_CLAUDE_4_8, capabilities=_REASONS),
+    ModelRule(names=("*claude-*-4-6*", "*claude-*-4.6*"), facts=_CLAUDE_4_6, capabilities=REASONS),
+    ModelRule(names=("*claude-*-4-7*", "*claude-*-4.7*"), facts=_CLAUDE_4_7, capabilities=REASONS),
+    ModelRule(names=("*claude-*-4-8*", "*claude-*-4.8*"), facts=_CLAUDE_4_8, capabilities=REASONS),
     ModelRule(
         names=("*claude-sonnet-4", "*claude-sonnet-4-*", "*claude-opus-4", "*claude-opus-4-*"),
         facts=_CLAUDE_4,
-        capabilities={**_NO_SCHEMA, **_REASONS},
+        capabilities={**_NO_SCHEMA, **REASONS},
     ),
-    ModelRule(names=("*claude-haiku-5-5*", "*claude-haiku-5.5*"), facts=_CLAUDE_4_8, capabilities=_REASONS),
+    ModelRule(names=("*claude-haiku-5-5*", "*claude-haiku-5.5*"), facts=_CLAUDE_4_8, capabilities=REASONS),
     ModelRule(
-        names=("*mythos-preview*",), facts=replace(_CLAUDE_ALWAYS_THINKS, later_system=False), capabilities=_REASONS
+        names=("*mythos-preview*",), facts=replace(_CLAUDE_ALWAYS_THINKS, later_system=False), capabilities=REASONS
     ),
     ModelRule(
         names=("*claude-*-5-5*", "*claude-*-5.5*", "*fable*", "*mythos*"),
         facts=_CLAUDE_ALWAYS_THINKS,
-        capabilities=_REASONS,
+        capabilities=REASONS,
     ),
-    ModelRule(names=("*claude-opus-5*",), facts=_CLAUDE_4_8, capabilities=_REASONS),
-    ModelRule(names=("*claude-*",), facts=_CLAUDE_4_7, capabilities=_REASONS),
+    ModelRule(names=("*claude-opus-5*",), facts=_CLAUDE_4_8, capabilities=REASONS),
+    ModelRule(names=("*claude-*",), facts=_CLAUDE_4_7, capabilities=REASONS),
 )
 
 _ANTHROPIC = Provider(
@@ -191,7 +87,7 @@ _ANTHROPIC = Provider(
 )  # fmt: skip
 
 
-# --- Gemini ------------------------------------------------------------------------------------------------------
+# --- Gemini
 
 _GEMINI_2 = ModelFacts(thinking="none", builtin_with_functions=False, media_in_results=False)
 _GEMINI_2_5 = replace(_GEMINI_2, thinking="budget", budgets=(0, 24576), default_effort="medium")
@@ -203,29 +99,29 @@ _GEMINI_RULES = (
     ModelRule(names=("*gemini-1*", "*gemini-2.0*", "*gemini-2-0*"), facts=_GEMINI_2),
     ModelRule(
         names=("*gemini-2.5-pro*",),
-        facts=replace(_GEMINI_2_5, efforts=("minimal", *_EVERY_WORD), budgets=(128, 32768)),
-        capabilities=_REASONS,
+        facts=replace(_GEMINI_2_5, efforts=("minimal", *_EFFORTS), budgets=(128, 32768)),
+        capabilities=REASONS,
     ),
     ModelRule(
         names=("*gemini-2.5-flash-lite*",),
         facts=replace(_GEMINI_2_5, budgets=(512, 24576), default_effort="off"),
-        capabilities=_REASONS,
+        capabilities=REASONS,
     ),
-    ModelRule(names=("*gemini-2.5*",), facts=_GEMINI_2_5, capabilities=_REASONS),
+    ModelRule(names=("*gemini-2.5*",), facts=_GEMINI_2_5, capabilities=REASONS),
     ModelRule(
         names=("*gemini-3-pro*",),
         facts=replace(_GEMINI_3, efforts=("low", "high")),
-        capabilities={**_REASONS, "tools_with_json_schema": True},
+        capabilities={**REASONS, "tools_with_json_schema": True},
     ),
     ModelRule(
         names=("*gemini-3-flash*", "*gemini-3.[1-6]-flash*"),
         facts=replace(_GEMINI_3, efforts=("minimal", "low", "medium", "high")),
-        capabilities={**_REASONS, "tools_with_json_schema": True},
+        capabilities={**REASONS, "tools_with_json_schema": True},
     ),
     ModelRule(names=("*gemma*",), facts=_GEMINI_2, capabilities={"native_tools": False, **_NO_SCHEMA}),
-    ModelRule(names=("*gemini*",), facts=_GEMINI_3, capabilities={**_REASONS, "tools_with_json_schema": True}),
+    ModelRule(names=("*gemini*",), facts=_GEMINI_3, capabilities={**REASONS, "tools_with_json_schema": True}),
 )
-_GEMINI_ABILITIES = Capabilities(
+_GEMINI_CAPABILITIES = Capabilities(
     native_tools=True, parallel_tool_calls=True, tool_choice=True, json_schema=True, json_object=True,
     images=True, audio=True, files=True,
 )  # fmt: skip
@@ -236,7 +132,7 @@ _GEMINI = Provider(
     base_variables=("GOOGLE_GEMINI_BASE_URL",),
     keys=(ApiKey("GOOGLE_API_KEY", "x-goog-api-key", "{}"), ApiKey("GEMINI_API_KEY", "x-goog-api-key", "{}")),
     wires={"generate": Wire("gemini", "gemini:GEMINI")},
-    capabilities=_GEMINI_ABILITIES,
+    capabilities=_GEMINI_CAPABILITIES,
     rules=_GEMINI_RULES,
 )
 
@@ -257,7 +153,7 @@ _VERTEX = Provider(
     keys=(ApiKey("GOOGLE_OAUTH_ACCESS_TOKEN"), ApiKey("CLOUDSDK_AUTH_ACCESS_TOKEN")),
     hosts=("aiplatform.googleapis.com", "*-aiplatform.googleapis.com"),
     wires={"generate": Wire("gemini", "gemini:VERTEX")},
-    capabilities=_GEMINI_ABILITIES,
+    capabilities=_GEMINI_CAPABILITIES,
     rules=_GEMINI_RULES,
     hints={
         LMAuthenticationError: "Access tokens last an hour: pass api_key as a function that gives a fresh one "
@@ -266,11 +162,11 @@ _VERTEX = Provider(
 )
 
 
-# --- Ollama --------------------------------------------------------------------------------------------------------
+# --- Ollama
 
 
 def _ollama_base(host: str) -> str:
-    """What ``OLLAMA_HOST`` means: without a scheme the port is Ollama's, with one it is the scheme's own.
+    """Return the base URL of ``OLLAMA_HOST``: without a scheme the port defaults to Ollama's, else to the scheme's.
 
     >>> _ollama_base("gpu-box"), _ollama_base("http://gpu-box"), _ollama_base(":9999"), _ollama_base("0.0.0.0")
     ('http://gpu-box:11434', 'http://gpu-box:80', 'http://127.0.0.1:9999', 'http://127.0.0.1:11434')
@@ -278,40 +174,38 @@ def _ollama_base(host: str) -> str:
     scheme, _, rest = host.strip().rpartition("://")
     place, slash, path = rest.partition("/")
     name, _, port = place.rpartition(":") if re.search(r":\d+$", place) else (place.removesuffix(":"), "", "")
-    name = "127.0.0.1" if name in ("", "0.0.0.0") else name  # the address a server listens on is none to call
+    name = "127.0.0.1" if name in ("", "0.0.0.0") else name  # a server listens on it; a client cannot call it
     port = port or {"": "11434", "http": "80", "https": "443"}.get(scheme.lower(), "11434")
     return f"{scheme or 'http'}://{name}:{port}{slash}{path}".rstrip("/")
 
 
-_SEES: Mapping[str, Any] = {"images": True}
-_GPT_OSS = ModelFacts(efforts=("low", "medium", "high"), default_effort="medium")
-_UNHELD: Mapping[str, Any] = {"json_schema": False, "json_object": False}
+_NO_FORMAT: Mapping[str, bool] = {"json_schema": False, "json_object": False}
 
 _OLLAMA_RULES = (
-    ModelRule(names=("gpt-oss*cloud",), facts=_GPT_OSS, capabilities={**_REASONS, **_UNHELD}),
-    ModelRule(names=("*-cloud", "*:cloud"), capabilities=_UNHELD),
-    ModelRule(names=("gpt-oss*",), facts=_GPT_OSS, capabilities=_REASONS),
+    ModelRule(names=("gpt-oss*cloud",), facts=GPT_OSS, capabilities={**REASONS, **_NO_FORMAT}),
+    ModelRule(names=("*-cloud", "*:cloud"), capabilities=_NO_FORMAT),
+    ModelRule(names=("gpt-oss*",), facts=GPT_OSS, capabilities=REASONS),
     ModelRule(
-        names=("qwen3-vl*",), facts=ModelFacts(default_effort="medium"), capabilities={**_REASONS, **_SEES}
+        names=("qwen3-vl*",), facts=ModelFacts(default_effort="medium"), capabilities={**REASONS, **SEES}
     ),
     ModelRule(
         names=("deepseek-r1*", "deepseek-v3.1*", "magistral*", "qwen3*", "qwq*"),
         facts=ModelFacts(default_effort="medium"),
-        capabilities=_REASONS,
+        capabilities=REASONS,
     ),
     ModelRule(
         names=("bakllava*", "gemma3*", "llava*", "minicpm-v*", "moondream*"),
-        facts=_NO_THINKING,
-        capabilities={**_SEES, "native_tools": False, "parallel_tool_calls": False},
+        facts=NO_THINKING,
+        capabilities={**SEES, "native_tools": False, "parallel_tool_calls": False},
     ),
-    ModelRule(names=("llama3.2-vision*", "llama4*", "mistral-small3*", "qwen2.5vl*"), facts=_NO_THINKING, capabilities=_SEES),
+    ModelRule(names=("llama3.2-vision*", "llama4*", "mistral-small3*", "qwen2.5vl*"), facts=NO_THINKING, capabilities=SEES),
     ModelRule(
         names=(
             "codegemma*", "codellama*", "falcon*", "gemma", "gemma:*", "gemma2*", "llama2*", "llama3", "llama3:*",
             "neural-chat*", "orca*", "phi", "phi:*", "phi3*", "phi4", "phi4:*", "starling*", "tinyllama*", "vicuna*",
             "wizard*", "yi*", "zephyr*",
         ),
-        facts=_NO_THINKING,
+        facts=NO_THINKING,
         capabilities={"native_tools": False, "parallel_tool_calls": False},
     ),
 )  # fmt: skip
@@ -342,7 +236,7 @@ _OLLAMA_CLOUD = replace(
     key="needed",
     wires={"chat": Wire("ollama", "ollama:OLLAMA_CLOUD")},
     capabilities=Capabilities(native_tools=True, parallel_tool_calls=True),
-    rules=(ModelRule(names=("gpt-oss*",), facts=_GPT_OSS, capabilities=_REASONS),),
+    rules=(ModelRule(names=("gpt-oss*",), facts=GPT_OSS, capabilities=REASONS),),
     hints={},
     aliases=(),
 )
@@ -359,176 +253,12 @@ _FOREMAN = replace(
 )
 
 
-# --- hosts that speak chat completions -----------------------------------------------------------------------------
-
-
-def _chat(dialect: str) -> Mapping[str, Wire]:
-    return {"chat": Wire("openai_chat", f"openai_chat.profiles:{dialect}")}
-
-
-_TEXT_ONLY: Mapping[str, Any] = {"images": False}
-_OPEN_MODELS = (
-    ModelRule(names=("*gpt-oss*",), facts=_GPT_OSS, capabilities={**_REASONS, **_TEXT_ONLY}),
-    ModelRule(
-        names=("*deepseek-r1*", "*kimi-k2-thinking*", "*magistral*", "*qwq*", "*-thinking*"),
-        facts=ModelFacts(default_effort="medium"),
-        capabilities={**_REASONS, **_TEXT_ONLY},
-    ),
-    ModelRule(names=("*llama-4*", "*llama4*", "*vision*", "*-vl-*", "*-vl", "*gemma-3*"), facts=_NO_THINKING),
-    ModelRule(names=("*qwen3*", "*qwen-3*", "*glm*"), capabilities={**_REASONS, **_TEXT_ONLY}),
-    ModelRule(
-        names=("*llama*", "*mixtral*", "*mistral*", "*gemma*", "*qwen2*", "*qwen-2*", "*phi*"),
-        facts=_NO_THINKING,
-        capabilities=_TEXT_ONLY,
-    ),
-)
-_USUAL = Provider(prefix="").capabilities
-_BY_SCHEMA: Mapping[str, Any] = {"json_schema": True}
-
-_GROQ = Provider(
-    prefix="groq",
-    base_url="https://api.groq.com/openai/v1",
-    base_variables=("GROQ_API_BASE",),
-    keys=(ApiKey("GROQ_API_KEY"),),
-    wires=_chat("GROQ"),
-    capabilities=replace(_USUAL, json_schema=False, tools_with_json_schema=False, images=False),
-    rules=(
-        ModelRule(names=("*gpt-oss*",), facts=_GPT_OSS, capabilities={**_REASONS, **_BY_SCHEMA}),
-        # It thinks or it does not; there is no more or less of it.
-        ModelRule(
-            names=("*qwen3*",),
-            facts=ModelFacts(efforts=("off",), default_effort="medium"),
-            capabilities={**_REASONS, **_BY_SCHEMA},
-        ),
-        ModelRule(names=("*llama-4*",), facts=_NO_THINKING, capabilities={**_SEES, **_BY_SCHEMA}),
-        ModelRule(names=("*kimi-k2*",), facts=_NO_THINKING, capabilities=_BY_SCHEMA),
-        ModelRule(names=("*compound*",), facts=_NO_THINKING, capabilities={"native_tools": False}),
-        ModelRule(names=("*",), facts=_NO_THINKING),
-    ),
-)
-_MISTRAL = Provider(
-    prefix="mistral",
-    base_url="https://api.mistral.ai/v1",
-    base_variables=("MISTRAL_API_BASE",),
-    keys=(ApiKey("MISTRAL_API_KEY"),),
-    wires=_chat("MISTRAL"),
-    rules=(
-        ModelRule(
-            names=("magistral*",),
-            facts=ModelFacts(efforts=("off", "high"), default_effort="high"),
-            capabilities=_REASONS,
-        ),
-    ),
-)
-_DEEPSEEK = Provider(
-    prefix="deepseek",
-    base_url="https://api.deepseek.com",
-    base_variables=("DEEPSEEK_API_BASE",),
-    keys=(ApiKey("DEEPSEEK_API_KEY"),),
-    wires=_chat("DEEPSEEK"),
-    capabilities=replace(_USUAL, json_schema=False, tools_with_json_schema=False, images=False, reasoning=True),
-    rules=(
-        ModelRule(names=("deepseek-chat",), facts=ModelFacts(forced_choice_with_reasoning=False)),
-        ModelRule(names=("*",), facts=ModelFacts(default_effort="high", forced_choice_with_reasoning=False)),
-    ),
-)
-_OPENROUTER = Provider(
-    prefix="openrouter",
-    base_url="https://openrouter.ai/api/v1",
-    base_variables=("OPENROUTER_API_BASE",),
-    keys=(ApiKey("OPENROUTER_API_KEY"),),
-    wires=_chat("OPENROUTER"),
-    capabilities=replace(_USUAL, files=True, reasoning=True),
-    rules=(ModelRule(names=("anthropic/*",), facts=ModelFacts(cache_breakpoints=True)),),
-)
-_TOGETHER = Provider(
-    prefix="together",
-    base_url="https://api.together.xyz/v1",
-    base_variables=("TOGETHER_API_BASE", "TOGETHERAI_API_BASE"),
-    keys=(ApiKey("TOGETHER_API_KEY"), ApiKey("TOGETHERAI_API_KEY")),
-    wires=_chat("TOGETHER"),
-    rules=_OPEN_MODELS,
-    aliases=("together_ai",),
-)
-_FIREWORKS = Provider(
-    prefix="fireworks",
-    base_url="https://api.fireworks.ai/inference/v1",
-    base_variables=("FIREWORKS_API_BASE",),
-    keys=(ApiKey("FIREWORKS_API_KEY"), ApiKey("FIREWORKS_AI_API_KEY")),
-    wires=_chat("FIREWORKS"),
-    rules=_OPEN_MODELS,
-    aliases=("fireworks_ai",),
-)
-_XAI = Provider(
-    prefix="xai",
-    base_url="https://api.x.ai/v1",
-    base_variables=("XAI_API_BASE",),
-    keys=(ApiKey("XAI_API_KEY"),),
-    wires=_chat("XAI"),
-    rules=(
-        ModelRule(
-            names=("grok-3-mini*",),
-            facts=ModelFacts(stop=False, efforts=("low", "high"), default_effort="low"),
-            capabilities={**_REASONS, **_TEXT_ONLY},
-        ),
-        ModelRule(names=("*non-reasoning*", "grok-2*", "grok-3*"), facts=_NO_THINKING),
-        # They reason as much as they like; there is no word for it.
-        ModelRule(
-            names=("grok-*",),
-            facts=ModelFacts(thinking="none", default_effort="medium", stop=False),
-            capabilities=_REASONS,
-        ),
-    ),
-)
-_CEREBRAS = Provider(
-    prefix="cerebras",
-    base_url="https://api.cerebras.ai/v1",
-    base_variables=("CEREBRAS_API_BASE",),
-    keys=(ApiKey("CEREBRAS_API_KEY"),),
-    wires=_chat("CEREBRAS"),
-    capabilities=replace(_USUAL, tools_with_json_schema=False, images=False),
-    rules=_OPEN_MODELS,
-)
-
-
-# --- servers of one's own --------------------------------------------------------------------------------------------
-
-
-def _local(
-    prefix: str, dialect: str, port: int, name: str, *, key: str, base: str, aliases: tuple[str, ...] = ()
-) -> Provider:
-    return Provider(
-        prefix=prefix,
-        base_url=f"http://localhost:{port}/v1",
-        base_variables=(base,),
-        keys=(ApiKey(key),),
-        key="optional",
-        own_host=True,
-        wires=_chat(dialect),
-        rules=_OPEN_MODELS,
-        hints={
-            LMTransportError: f"Is {name} running there? Name another server in {base} or base_url (it ends with /v1)."
-        },
-        aliases=aliases,
-    )
-
-
-_LOCAL = (
-    _local("vllm", "VLLM", 8000, "vLLM", key="VLLM_API_KEY", base="VLLM_API_BASE", aliases=("hosted_vllm",)),
-    _local("llamacpp", "LLAMACPP", 9931, "llama.cpp's server", key="LLAMA_API_KEY", base="LLAMA_API_BASE"),
-    _local(
-        "lmstudio", "LM_STUDIO", 1234, "LM Studio",
-        key="LM_STUDIO_API_KEY", base="LM_STUDIO_API_BASE", aliases=("lm_studio",),
-    ),
-)  # fmt: skip
-
-
-# --- not over HTTP of ours ---------------------------------------------------------------------------------------------
+# --- without HTTP
 
 _OFFLINE = Provider(
     prefix="offline",
     backend="sigwire.lm.offline:connect",
-    models={"lexical": replace(_USUAL, images=False)},
+    models={"lexical": replace(Provider(prefix="").capabilities, images=False)},
 )
 _LITELLM = Provider(
     prefix="litellm",
@@ -538,7 +268,6 @@ _LITELLM = Provider(
 )
 
 ROWS: tuple[Provider, ...] = (
-    _OPENAI, _AZURE, _ANTHROPIC, _GEMINI, _VERTEX, _OLLAMA, _OLLAMA_CLOUD, _FOREMAN, _GROQ, _MISTRAL, _DEEPSEEK,
-    _OPENROUTER, _TOGETHER, _FIREWORKS, _XAI, _CEREBRAS, *_LOCAL, _OFFLINE, _LITELLM,
+    OPENAI, AZURE, _ANTHROPIC, _GEMINI, _VERTEX, _OLLAMA, _OLLAMA_CLOUD, _FOREMAN, *COMPATIBLE, _OFFLINE, _LITELLM,
 )  # fmt: skip
-"""Every row that sigwire knows by itself."""
+"""Every row of sigwire's."""
