@@ -21,8 +21,8 @@ from urllib.parse import quote
 from pydantic_core import from_json, to_json
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.json import JsonValue, dumps
-from sigwire.core.request import Request
+from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.request import Request, memoized
 from sigwire.core.response import Attempt, Response
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Gather, Steps
@@ -38,6 +38,7 @@ from sigwire.errors import (
 from sigwire.lm.codecs.shared.choices import join_responses
 from sigwire.lm.codecs.shared.errors import read_body
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, StreamingCodec, Target, WireProfile
+from sigwire.lm.http.messages import HttpRequest
 from sigwire.lm.policy.call import Call, through
 from sigwire.lm.providers.address import EndpointResolver, ServiceEndpoint
 from sigwire.lm.providers.connection import ConnectionOptions, mask_url
@@ -46,7 +47,7 @@ from sigwire.lm.secrets import redact_key
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
-    from sigwire.lm.http.transport import HttpReply, HttpRequest, Transport
+    from sigwire.lm.http.messages import HttpReply, Transport
 
 __all__ = ["ExchangeResult", "HttpBackend"]
 
@@ -258,8 +259,6 @@ class HttpBackend:
         return self._connection.transport or _shared_transport()
 
     def _http_request(self, route: _WireRoute, sent: EncodedRequest, endpoint: ServiceEndpoint) -> HttpRequest:
-        from sigwire.lm.http.transport import HttpRequest
-
         url = endpoint.base + _quoted(sent.path)
         if query := route.wire.query or sent.query:
             url += self._resolver.query({**query, **sent.query})
@@ -320,9 +319,11 @@ class _SendEffect(NamedTuple):
 
 
 def _tool_kind(request: Request) -> _ToolKind:
-    if not request.tools:
-        return "none"
-    return "functions" if all(tool.get("type", "function") == "function" for tool in request.tools) else "builtin"
+    return memoized(request.tools, _kind_of_tools) if request.tools else "none"
+
+
+def _kind_of_tools(tools: tuple[JsonObject, ...]) -> _ToolKind:
+    return "functions" if all(tool.get("type", "function") == "function" for tool in tools) else "builtin"
 
 
 @functools.lru_cache(maxsize=256)
