@@ -1,7 +1,7 @@
-"""What a language model was asked and what it answered: the last calls, kept cheaply, shown on demand.
+"""The log of a language model: its last calls, requests and responses, and how they are printed.
 
-An ``CallRecord`` holds the request and the response as they are; the dict that DSPy's users know (messages, outputs, usage,
-...) is made when somebody looks. A ``CallLog`` is bounded, so a long run does not grow.
+A ``CallRecord`` holds request and response; the dict with DSPy's keys (messages, outputs, usage, ...) is made on first
+access. A ``CallLog`` is bounded, so a long run does not grow.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["CallLog", "CallRecord", "print_entries"]
 
 
 class CallRecord:
-    """One call. ``entry()`` is its dict; every look gives the same dict.
+    """One call. ``entry()`` returns its dict, the same one each time.
 
     >>> CallRecord("m", "chat", Request(), Response()).entry()["model"]
     'm'
@@ -38,10 +38,7 @@ class CallRecord:
         self._entry: dict[str, Any] | None = None
 
     def entry(self) -> dict[str, Any]:
-        """``prompt, messages, kwargs, response, outputs, usage, cost, timestamp, uuid, model, response_model, model_type``.
-
-        Options that are secret by name are not recorded.
-        """
+        """Return the call as a dict with DSPy's keys. ``kwargs`` are the options without secrets."""
         if self._entry is None:
             messages, kwargs = encode_call(self.request)
             usage = self.response.usage
@@ -63,7 +60,7 @@ class CallRecord:
 
 
 class CallLog(Sequence[dict[str, Any]]):
-    """The last ``size`` calls as a sequence of entry dicts, oldest first; ``size`` 0 keeps none.
+    """The last ``size`` calls as a sequence of entry dicts, oldest first. ``size`` 0 keeps no call.
 
     >>> log = CallLog(2)
     >>> for name in "abc":
@@ -72,26 +69,26 @@ class CallLog(Sequence[dict[str, Any]]):
     ['b', 'c']
     """
 
-    __slots__ = ("_exchanges",)
+    __slots__ = ("_records",)
 
     def __init__(self, size: int) -> None:
-        self._exchanges: deque[CallRecord] = deque(maxlen=size)
+        self._records: deque[CallRecord] = deque(maxlen=size)
 
     @property
     def size(self) -> int:
-        """How many calls are kept at most."""
-        return self._exchanges.maxlen or 0
+        """The greatest number of calls that are kept."""
+        return self._records.maxlen or 0
 
-    def add(self, exchange: CallRecord) -> None:
-        """Keep a call; the oldest one goes when the log is full."""
-        self._exchanges.append(exchange)
+    def add(self, record: CallRecord) -> None:
+        """Add a call; a full log drops its oldest one."""
+        self._records.append(record)
 
     def clear(self) -> None:
-        """Forget every call."""
-        self._exchanges.clear()
+        """Drop every call."""
+        self._records.clear()
 
     def __len__(self) -> int:
-        return len(self._exchanges)
+        return len(self._records)
 
     @overload
     def __getitem__(self, index: int) -> dict[str, Any]: ...
@@ -99,15 +96,15 @@ class CallLog(Sequence[dict[str, Any]]):
     def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
     def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
         if isinstance(index, slice):
-            return [exchange.entry() for exchange in list(self._exchanges)[index]]
-        return self._exchanges[index].entry()
+            return [record.entry() for record in list(self._records)[index]]
+        return self._records[index].entry()
 
     def __repr__(self) -> str:
         return f"CallLog({len(self)} of at most {self.size} calls)"
 
 
 def print_entries(entries: Sequence[dict[str, Any]], file: TextIO | None = None) -> None:
-    """Print calls readably: each message under its role, then each answer."""
+    """Print calls: each message under its role, then each answer."""
     for entry in entries:
         print(f"\n--- {entry['model']} at {entry['timestamp']} ---", file=file)
         for message in entry["messages"]:

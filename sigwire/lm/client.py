@@ -19,10 +19,11 @@ from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError
 from sigwire.lm.backend import make_backend
 from sigwire.lm.base import BaseLM
+from sigwire.lm.http.urls import redact_url
 from sigwire.lm.option_aliases import canonical_options
 from sigwire.lm.policy.call import Call, TargetKey
 from sigwire.lm.policy.retry import RetryPolicy
-from sigwire.lm.providers.connection import HOST_BOUND_OPTIONS, ConnectionOptions, mask_url
+from sigwire.lm.providers.connection import HOST_BOUND_OPTIONS, ConnectionOptions
 from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import storable_options
 
@@ -93,7 +94,7 @@ class LM(BaseLM):
         self._backend = make_backend(row, name, connection, self._capabilities, self.model)
         key, base_url = connection.api_key, connection.base_url
         self._target = TargetKey(
-            row.prefix, base_url and mask_url(base_url), hash(key) if isinstance(key, str) else None, self.model
+            row.prefix, base_url and redact_url(base_url), hash(key) if isinstance(key, str) else None, self.model
         )
 
     # --- asking ----------------------------------------------------------------------------------------

@@ -39,9 +39,10 @@ from sigwire.lm.codecs.shared.choices import join_responses
 from sigwire.lm.codecs.shared.errors import read_body
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, StreamingCodec, Target, WireProfile
 from sigwire.lm.http.messages import HttpRequest
+from sigwire.lm.http.urls import redact_url
 from sigwire.lm.policy.call import Call, through
 from sigwire.lm.providers.address import EndpointResolver, ServiceEndpoint
-from sigwire.lm.providers.connection import ConnectionOptions, mask_url
+from sigwire.lm.providers.connection import ConnectionOptions
 from sigwire.lm.providers.registry import Provider, Wire
 from sigwire.lm.secrets import redact_key
 
@@ -273,7 +274,7 @@ class HttpBackend:
             return self._add_context(error, endpoint, sent)
         if not isinstance(error, OSError):
             return error
-        what = f"No answer from {mask_url(endpoint.base)}"
+        what = f"No answer from {redact_url(endpoint.base)}"
         timed_out = isinstance(error, TimeoutError)
         lost = LMTimeoutError(f"{what} in time.") if timed_out else LMTransportError(f"{what}: {error}.")
         lost.__cause__ = error
@@ -290,7 +291,7 @@ class HttpBackend:
             message = f"{message} {hint}"
         if error.status == 404 and self._connection.base_url:
             message = (
-                f"{message} Or base_url is not the address of its API: the request went to {mask_url(endpoint.base)} for "
+                f"{message} Or base_url is not the address of its API: the request went to {redact_url(endpoint.base)} for "
                 f"{sent.path}."
             )
         if isinstance(error, LMInvalidRequestError) and sent.body.get("tools") and _TOOLS_REFUSED.search(message):

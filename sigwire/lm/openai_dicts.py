@@ -1,18 +1,17 @@
 """OpenAI-shaped dicts and objects <-> canonical values, for code in the same process.
 
-``lm(messages=[...])``, ``forward`` of a ``BaseLM`` subclass and the entries of ``lm.history`` have this shape. It is not the
-wire of a provider: no name is mapped, nothing is refused or limited. Pure. Each function has one direction:
+``lm(messages=[...])``, ``forward`` of a ``BaseLM`` subclass and the entries of ``lm.history`` have this shape. It is no
+provider's wire: nothing is renamed, refused or limited as a provider requires. Pure; every function goes one way:
 
     encode_messages   Message...  -> list of dicts          decode_messages   list of dicts -> Message...
-    encode_call       Request     -> messages and keyword arguments of a call          decode_request   the opposite
+    encode_call       Request     -> messages and keyword arguments of a call
     encode_outputs    Response    -> list of str | dict (the value of ``lm(...)``)
-    decode_answer   an object or dict with ``choices``, or a list of str | dict -> Response
+    decode_answer     an object or dict with ``choices``, or a list of str | dict -> Response
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -34,11 +33,11 @@ __all__ = [
     "encode_outputs",
 ]
 
-# --- encode messages
+# --- encoding messages
 
 
 def encode_messages(messages: Iterable[Message]) -> list[JsonObject]:
-    """Return messages as OpenAI-like dicts, one for each tool result.
+    """Return messages as OpenAI-like dicts; each tool result becomes a message of its own.
 
     >>> encode_messages([Message.user("Hi")])
     [{'role': 'user', 'content': 'Hi'}]
@@ -47,23 +46,18 @@ def encode_messages(messages: Iterable[Message]) -> list[JsonObject]:
 
 
 def _encode_message(message: Message) -> list[JsonObject]:
-    results: list[JsonObject] = [
-        {"role": "tool", "tool_call_id": result.id, "name": result.name, "content": result.text}
-        for result in message.tool_results
-    ]
-    turn = _encode_turn(message)
-    return results if results and not turn["content"] and "tool_calls" not in turn else [turn, *results]
-
-
-def _encode_turn(message: Message) -> JsonObject:
-    content = _encode_content([part for part in message.parts if type(part) in _ENCODE_PART])
-    calls: list[JsonValue] = [_encode_tool_call(call) for call in message.tool_calls]
-    data: JsonObject = {"role": message.role, "content": content}
+    results = [_encode_result(result) for result in message.tool_results]
+    content = [part for part in message.parts if type(part) in _ENCODE_PART]
+    calls = message.tool_calls
+    if results and not content and not calls:
+        return results
+    data: JsonObject = {"role": message.role, "content": _encode_content(content)}
     if calls:
-        data |= {"tool_calls": calls, "content": content or None}
-    if reasoning := "".join(part.text for part in message.parts if isinstance(part, ThinkingPart)):
-        data["reasoning_content"] = reasoning
-    return data
+        data["tool_calls"] = [_encode_tool_call(call) for call in calls]
+        data["content"] = data["content"] or None
+    if thoughts := "".join(part.text for part in message.parts if isinstance(part, ThinkingPart)):
+        data["reasoning_content"] = thoughts
+    return [data, *results]
 
 
 def _encode_content(parts: Sequence[Part]) -> JsonValue:
@@ -78,7 +72,8 @@ def _encode_image(part: ImagePart) -> JsonObject:
 
 
 def _encode_file(part: FilePart) -> JsonObject:
-    file = {name: value for name, field in _FILE_FIELDS.items() if (value := getattr(part, field)) is not None}
+    names = {"file_data": "data", "file_url": "url", "file_id": "file_id", "filename": "filename"}
+    given = {name: value for name, field in names.items() if (value := getattr(part, field)) is not None}
     if part.data is not None:
         file["file_data"] = data_url(part.data, part.media_type or "application/octet-stream")
     return {"type": "file", "file": file}
@@ -97,7 +92,11 @@ def _encode_tool_call(call: ToolCall) -> JsonObject:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_text}}
 
 
-# --- encode a call
+def _encode_result(result: ToolResult) -> JsonObject:
+    return {"role": "tool", "tool_call_id": result.id, "name": result.name, "content": result.text}
+
+
+# --- encoding a call
 
 
 def encode_call(request: Request) -> tuple[list[JsonObject], JsonObject]:
@@ -133,15 +132,15 @@ def _encode_response_format(wanted: ResponseFormat) -> JsonObject:
     return {"type": "json_schema", "json_schema": {"name": wanted.name, "schema": wanted.schema}}
 
 
-# --- decode messages
+# --- decoding messages
 
 _ROLES: Mapping[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool",
 }  # fmt: skip
 
 
-def decode_messages(messages: Iterable[Message | Mapping[str, object]]) -> tuple[Message, ...]:
-    """Return messages from OpenAI-like dicts or from messages; tool results in a row become one message.
+def decode_messages(messages: Iterable[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
+    """Return OpenAI-like dicts as messages; a ``Message`` stays. The results of one turn become one message.
 
     Raises ``InputError`` for an unknown role or an unknown type of content part.
 
@@ -162,7 +161,9 @@ def decode_messages(messages: Iterable[Message | Mapping[str, object]]) -> tuple
 def _decode_message(data: Mapping[str, object], names: Mapping[str, str]) -> Message:
     role, content = _ROLES.get(str(data.get("role"))), _get(data, "content")
     if role is None:
-        raise InputError(f"Unknown role {data.get('role')!r} (decoding messages). Use one of {', '.join(_ROLES)}.")
+        raise InputError(
+            f"A message has the role {data.get('role')!r} (decoding messages=[...]). Use one of {', '.join(_ROLES)}."
+        )
     if role == "tool":
         call_id = str(data.get("tool_call_id") or "")
         if isinstance(content, list):
@@ -184,7 +185,7 @@ def _decode_content(content: object) -> tuple[Part, ...]:
         return (TextPart(content),)
     if not isinstance(content, Sequence):
         raise InputError(
-            f"The content of a message is {type(content).__name__} (decoding messages). "
+            f"A message's content is {type(content).__name__} (decoding messages=[...]). "
             "Use text, or a list of parts such as {'type': 'text', 'text': ...}."
         )
     return tuple(map(_decode_part, cast("Sequence[object]", content)))
@@ -197,7 +198,7 @@ def _decode_part(part: object) -> Part:
     decode = _DECODE_PART.get(str(kind))
     if decode is None:
         raise InputError(
-            f"Unknown type {kind!r} of a content part (decoding messages). Use one of {', '.join(_DECODE_PART)}."
+            f"A content part has the type {kind!r} (decoding messages=[...]). Use one of {', '.join(_DECODE_PART)}."
         )
     return decode(part)
 
@@ -241,11 +242,11 @@ def _decode_tool_call(call: object) -> ToolCall:
     return ToolCall.read(str(_get(call, "id") or ""), str(_get(function, "name") or ""), arguments)
 
 
-# --- decode a call
+# --- decoding a call
 
 
-def decode_request(messages: Iterable[Message | Mapping[str, object]], kwargs: Mapping[str, object]) -> Request:
-    """Return the request of an OpenAI-like call; ``decode_request(*encode_call(request))`` equals ``request``.
+def decode_request(messages: Iterable[Message | Mapping[str, Any]], kwargs: Mapping[str, Any]) -> Request:
+    """Return the request of an OpenAI-like call, the inverse of ``encode_call``.
 
     >>> decode_request([{"role": "user", "content": "Hi"}], {"temperature": 0.5, "tool_choice": "auto"}).tool_choice
     ToolChoice(mode='auto', allowed=())
@@ -290,11 +291,11 @@ def _decode_response_format(wanted: object) -> ResponseFormat | None:
     return ResponseFormat(described.get("schema"), described.get("name", "response")) if described else ResponseFormat()
 
 
-# --- responses
+# --- answers
 
 
 def encode_outputs(response: Response) -> list[str | dict[str, Any]]:
-    """Return an item for each choice: its text, or a dict if the choice has more than text.
+    """Return one item per choice: its text, or a dict if the choice has more than text.
 
     >>> encode_outputs(Response((Choice(text="4"), Choice(text="5", reasoning="2 + 3"))))
     ['4', {'text': '5', 'reasoning_content': '2 + 3'}]
@@ -320,11 +321,11 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }  # fmt: skip
 
 
-def decode_answer(output: object, *, model: str | None = None) -> Response:
-    """Return the response of a custom LM's output: a ``Response``, an OpenAI-shaped object or dict, or a list of outputs.
+def decode_answer(answer: Any, *, model: str | None = None) -> Response:
+    """Return the result of a custom LM as a response: a ``Response``, an OpenAI-shaped object or dict, a list of outputs.
 
-    Attributes and dict keys are equal. An unknown finish reason counts as ``stop``, with a warning. Raises
-    ``LMUnexpectedError`` for any other type.
+    Attributes and dict keys are equivalent. An unknown finish reason counts as ``stop``, with a warning. Raises
+    ``LMUnexpectedError`` for a result of another form.
 
     >>> decode_answer({"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}]}).choices[0].text
     '4'
@@ -344,32 +345,31 @@ def decode_answer(output: object, *, model: str | None = None) -> Response:
             model=model,
         )
     return Response(
-        tuple(_decode_choice(choice) for choice in choices),
-        _decode_usage(_get(output, "usage")),
-        _get(output, "model") or model,
-        _get(output, "id"),
-        _finish_warnings(choices),
-        raw=_json_or_none(output),
+        tuple(map(_decode_choice, choices)),
+        _decode_usage(_get(answer, "usage")),
+        _get(answer, "model") or model,
+        _get(answer, "id"),
+        tuple(_finish_warnings(choices)),
+        raw=_json_or_none(answer),
     )
 
 
-def _finish_warnings(choices: Iterable[object]) -> tuple[LMWarning, ...]:
-    return tuple(
-        LMWarning("finish_reason", f"{reason!r} is unknown and was read as 'stop'")
-        for reason in (_get(choice, "finish_reason") for choice in choices)
-        if reason is not None and reason not in FINISH_REASONS
-    )
+def _finish_warnings(choices: Iterable[Any]) -> Iterator[LMWarning]:
+    for reason in (_get(choice, "finish_reason") for choice in choices):
+        if reason is not None and reason not in FINISH_REASONS:
+            yield LMWarning("finish_reason", f"{reason!r} is unknown and was read as 'stop'")
 
 
-def _decode_choice(choice: object) -> Choice:
+def _decode_choice(choice: Any) -> Choice:
     message = _get(choice, "message")
-    text = _get(choice, "text") if message is None else _get(message, "content")  # text: of a text completion
+    text = _get(choice, "text") if message is None else _get(message, "content")  # without message: a text completion
+    reasoning = _get(message, "reasoning_content") or _get(message, "reasoning")
     calls = _decode_tool_calls(_get(message, "tool_calls"))
     reason = FINISH_REASONS.get(str(_get(choice, "finish_reason")), "stop")
     return Choice(
         text if isinstance(text, str) else _text_of(text),
         calls,
-        _get(message, "reasoning_content") or _get(message, "reasoning") or None,
+        reasoning or None,
         _get(message, "refusal") or None,
         "tool_calls" if calls and reason == "stop" else reason,
         logprobs=_json_or_none(_get(choice, "logprobs")),
@@ -416,16 +416,16 @@ def _first_number(data: object, paths: tuple[tuple[str, ...], ...]) -> Any:
     return next((value for value in values if isinstance(value, (int, float))), None)
 
 
-def _json_or_none(value: object) -> JsonValue:
-    """Return a JSON value, or the dump of a pydantic model; None for any other object."""
+def _json_or_none(value: Any) -> JsonValue:
+    """Return a value that is JSON or has ``model_dump``; ``None`` for any other."""
     if isinstance(value, (str, int, float, bool, dict, list)) or value is None:
         return cast(JsonValue, value)
     dump = getattr(value, "model_dump", None)
     return cast(JsonValue, dump(mode="json")) if callable(dump) else None
 
 
-def _get(data: object, name: str, default: object = None) -> Any:
-    """Return an attribute or a key."""
+def _get(data: Any, name: str, default: Any = None) -> Any:
+    """Return a key of a mapping, else an attribute."""
     if isinstance(data, Mapping):
         return cast("Mapping[str, object]", data).get(name, default)
     return getattr(data, name, default)

@@ -1,8 +1,8 @@
-"""Options by the names that other libraries and the providers give them: they mean the same here.
+"""Aliases of options: the names that other libraries and the providers use.
 
 max_completion_tokens, max_output_tokens   max_tokens
-reasoning_effort                           reasoning, in OpenAI's words ("none" switches it off)
-thinking                                   reasoning, as Anthropic writes it: {"type": "enabled", "budget_tokens": 2000}
+reasoning_effort                           reasoning, with OpenAI's values ("none" switches it off)
+thinking                                   reasoning, in Anthropic's form: {"type": "enabled", "budget_tokens": 2000}
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ __all__ = ["canonical_options"]
 
 
 def canonical_options(options: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    """The options by their common names. Those that are ``None`` were not given.
+    """Return the options by their canonical names. An option that is ``None`` counts as not given.
 
-    Raises ``InputError`` for one that was given by two of its names, and for a ``thinking`` that says nothing.
+    Raises ``InputError`` for an option given by two of its names, and for a ``thinking`` of another form.
 
     >>> canonical_options({"max_completion_tokens": 50, "reasoning_effort": "none", "seed": 1})
     {'max_tokens': 50, 'reasoning': 'off', 'seed': 1}
     """
-    if options.keys().isdisjoint(_OTHER_NAMES):
+    if options.keys().isdisjoint(_ALIASES):
         return options
-    named: dict[str, JsonValue] = {}
+    canonical: dict[str, JsonValue] = {}
     for given, value in options.items():
-        name, convert = _OTHER_NAMES.get(given, (given, None))
+        name, convert = _ALIASES.get(given, (given, None))
         if value is None:
             continue
-        if name in named:
-            same = " and ".join(sorted(other for other in options if _OTHER_NAMES.get(other, (other,))[0] == name))
+        if name in canonical:
+            same = " and ".join(sorted(other for other in options if _ALIASES.get(other, (other,))[0] == name))
             raise InputError(f"The option {name} was given twice, as {same}. Leave one of them out.")
-        named[name] = convert(value) if convert else value
-    return named
+        canonical[name] = convert(value) if convert else value
+    return canonical
 
 
 def _effort(value: JsonValue) -> JsonValue:
@@ -54,7 +54,7 @@ def _thinking(value: JsonValue) -> JsonValue:
             )
 
 
-_OTHER_NAMES: Mapping[str, tuple[str, Callable[[JsonValue], JsonValue] | None]] = {
+_ALIASES: Mapping[str, tuple[str, Callable[[JsonValue], JsonValue] | None]] = {
     "max_completion_tokens": ("max_tokens", None),
     "max_output_tokens": ("max_tokens", None),
     "reasoning_effort": ("reasoning", _effort),

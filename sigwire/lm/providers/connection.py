@@ -6,18 +6,18 @@ Its secrets are not shown, copied or stored.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sigwire.errors import ConfigurationError
+from sigwire.lm.http.urls import redact_url
 from sigwire.lm.secrets import is_secret, without_secrets
 
 if TYPE_CHECKING:
     from sigwire.lm.http.messages import Transport
 
-__all__ = ["HOST_BOUND_OPTIONS", "ConnectionOptions", "mask_url"]
+__all__ = ["HOST_BOUND_OPTIONS", "ConnectionOptions"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,7 +49,7 @@ class ConnectionOptions:
     def masked_arguments(self) -> list[str]:
         """Return the given settings as the text of arguments, secrets as ``***``."""
         secret = {"api_key": self.api_key, "headers": self.headers}
-        plain = {"base_url": self.base_url and mask_url(self.base_url), "timeout": self.timeout, "wire": self.wire}
+        plain = {"base_url": self.base_url and redact_url(self.base_url), "timeout": self.timeout, "wire": self.wire}
         return [
             *(f"{name}={value!r}" for name, value in {**plain, **self.variables}.items() if value is not None),
             *([f"transport={type(self.transport).__name__}"] if self.transport is not None else ()),
@@ -86,9 +86,3 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 
 HOST_BOUND_OPTIONS = frozenset({"api_key", "base_url", "headers", "wire"})
 """Options that another provider does not get (``variables`` among them)."""
-
-
-def mask_url(url: str) -> str:
-    """Return a URL without user, password, query and fragment."""
-    before = re.split(r"[?#]", url, maxsplit=1)[0]
-    return re.sub(r"^([a-z]+://)?[^/]*@", r"\1", before, flags=re.IGNORECASE)
