@@ -127,7 +127,7 @@ def test_decoded_call_equals_the_encoded_one(request_: Request) -> None:
         [{"role": "user", "content": 3}],
     ],
 )
-def test_decode_messages_names_unknown_roles_and_parts(messages: list[dict[str, Any]]) -> None:
+def test_what_is_unknown_in_messages_is_named(messages: list[dict[str, Any]]) -> None:
     with pytest.raises(InputError, match="decoding messages"):
         decode_messages(messages)
 
