@@ -1,15 +1,14 @@
 """The boundary to a language model: ``Request`` in, ``Response`` out, blocking or awaited.
 
-``LanguageModel`` is the protocol; anything with its four members can be used wherever sigwire wants a model. ``BaseLM`` is
-a base class that adds what people expect of a model object: ``lm("prompt")``, options, a bounded history, callbacks, copies and
-a state that can be saved. A subclass answers in one of these ways, the first it defines:
+``LanguageModel`` is the protocol: any object with its four members is a model for sigwire. ``BaseLM`` is a base class with
+``lm("prompt")``, options, a bounded history, callbacks, copies and a state that can be saved. A subclass defines one of:
 
     forward(prompt=None, messages=None, **kwargs)    an OpenAI-shaped object or dict, a list of texts, or a Response
     aforward(...)                                    the same, awaited
     __call__(prompt=None, messages=None, **kwargs)   a list of texts or dicts (acall: awaited)
 
-What is missing is made from what is there: awaiting a model that only has ``forward`` runs it in a thread, so the event loop
-stays free; blocking on one that only has ``aforward`` runs it on a loop of our own.
+The other form is derived: an awaited call of ``forward`` runs it in a thread, so that the event loop stays free; a blocking
+call of ``aforward`` runs it on an event loop of sigwire's.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit, Returned, astream, stream
-from sigwire.effects.loops import block_on, to_thread
-from sigwire.effects.steps import FunctionEffect, Steps
+from sigwire.effects.steps import FunctionEffect, Steps, arun, block_on, run, to_thread
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.call_log import CallLog, CallRecord, print_entries
 from sigwire.lm.openai_dicts import decode_answer, decode_request, encode_call, encode_outputs
@@ -44,7 +42,7 @@ __all__ = ["BaseLM", "LanguageModel"]
 
 
 class LanguageModel(Protocol):
-    """Whatever answers requests. No base class is needed to be one.
+    """An object that answers requests. It needs no base class.
 
     >>> class Echo:
     ...     model = "echo"
@@ -116,15 +114,15 @@ class BaseLM:
         self.history = CallLog(self.history_size)
         self._capabilities = capabilities
 
-    # --- asking ------------------------------------------------------------------------------------
+    # --- calls
 
     def respond(self, request: Request) -> Response:
         """Answer a request, blocking."""
-        return self._exchange(request)
+        return run(self.steps(request))
 
     async def arespond(self, request: Request) -> Response:
         """Answer a request, awaited."""
-        return await self._aexchange(request)
+        return await arun(self.steps(request))
 
     def __call__(
         self,
@@ -132,12 +130,13 @@ class BaseLM:
         messages: Iterable[Message | Mapping[str, Any]] | None = None,
         **kwargs: Any,
     ) -> list[Any]:
-        """Ask with a prompt or with messages; options apply to this call.
+        """Answer a prompt or messages; options apply to this call.
 
-        Gives one item per choice: a ``str``, or a ``dict`` with ``text`` and whatever came beside it (``tool_calls``,
-        ``reasoning_content``, ``logprobs``, ``citations``). Raises ``InputError`` without prompt and messages.
+        Returns one item per choice: a ``str``, or a ``dict`` with ``text`` and those of ``tool_calls``,
+        ``reasoning_content``, ``logprobs`` and ``citations`` that the choice has. Raises ``InputError`` without prompt and
+        messages.
         """
-        return self._outputs(self._exchange(_request(prompt, messages, kwargs), prompt))
+        return self._outputs(run(self.steps(_request(prompt, messages, kwargs), prompt=prompt)))
 
     async def acall(
         self,
@@ -146,12 +145,12 @@ class BaseLM:
         **kwargs: Any,
     ) -> list[Any]:
         """``lm(...)``, awaited."""
-        return self._outputs(await self._aexchange(_request(prompt, messages, kwargs), prompt))
+        return self._outputs(await arun(self.steps(_request(prompt, messages, kwargs), prompt=prompt)))
 
     def stream(self, request: Request) -> Generator[StreamEvent, None, Response]:
-        """Answer a request in pieces, blocking: the events as they come; the generator's value is the response.
+        """Answer a request, blocking, and yield its events as they arrive; the generator's value is the response.
 
-        A model that cannot answer in pieces tells its whole answer as events. Leaving early stops the answer.
+        A model without streams yields the events of the whole answer. Closing the generator cancels the call.
 
         >>> class Shout(BaseLM):
         ...     def forward(self, prompt=None, messages=None, **kwargs):
@@ -159,20 +158,21 @@ class BaseLM:
         >>> [event.text for event in Shout("shout").stream(Request((Message.user("hello"),))) if event.kind == "text_delta"]
         ['HELLO']
         """
-        return stream(self.stream_steps(request))
+        return stream(self.steps(request, streamed=True))
 
     async def astream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """``stream``, awaited. (Asynchronous generators have no value: ``collect(events)`` is the response.)"""
-        async with aclosing(astream(self.stream_steps(request))) as events:
+        async with aclosing(astream(self.steps(request, streamed=True))) as events:
             async for event in events:
                 if type(event) is not Returned:
                     yield event
 
-    def stream_steps(self, request: Request) -> Steps[Response]:
-        """``stream`` as a program that emits the events."""
-        with watched_call("lm", self, lambda: _inputs(request, None)) as end:
-            response = yield from self._stream_steps(request)
-            self._keep(request, response, None)
+    def steps(self, request: Request, *, streamed: bool = False, prompt: str | None = None) -> Steps[Response]:
+        """Answer a request in steps. If ``streamed``, they emit the events of the answer. ``prompt`` is for the log."""
+        with watched_call("lm", self, lambda: _inputs(request, prompt)) as end:
+            response = yield from self._steps(request, streamed=streamed)
+            if self.history.size:
+                self.history.add(CallRecord(self.model, self.model_type, request, response, prompt))
             end(response)
         return response
 
@@ -180,26 +180,16 @@ class BaseLM:
         record_usage(self.model, response.usage)  # a module's request is counted by the module
         return encode_outputs(response)
 
-    def _exchange(self, request: Request, prompt: str | None = None) -> Response:
-        with watched_call("lm", self, lambda: _inputs(request, prompt)) as end:
-            response = self._answer(request)
-            self._keep(request, response, prompt)
-            end(response)
-        return response
+    def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+        """Answer without log and callbacks. Backends of sigwire override it; this one emits a whole answer at its end."""
+        response: Response = yield FunctionEffect(partial(self._answer, request), partial(self._aanswer, request))
+        if streamed:
+            from sigwire.core.events import events_of  # only streams need events
 
-    async def _aexchange(self, request: Request, prompt: str | None = None) -> Response:
-        with watched_call("lm", self, lambda: _inputs(request, prompt)) as end:
-            response = await self._aanswer(request)
-            self._keep(request, response, prompt)
-            end(response)
+            yield Emit(*events_of(response))
         return response
-
-    def _keep(self, request: Request, response: Response, prompt: str | None) -> None:
-        if self.history.size:
-            self.history.add(CallRecord(self.model, self.model_type, request, response, prompt))
 
     def _answer(self, request: Request) -> Response:
-        """How the model answers: one of the ways in the module's docstring. Subclasses of ours override it."""
         messages, kwargs = encode_call(request)
         if forward := self._custom_forward("forward"):
             answer = forward(messages=messages, **kwargs)
@@ -219,16 +209,8 @@ class BaseLM:
             )
         return decode_answer(answer, model=self.model)
 
-    def _stream_steps(self, request: Request) -> Steps[Response]:
-        """How the model answers in pieces; this one does not."""
-        from sigwire.core.events import events_of  # only streams need events
-
-        response: Response = yield FunctionEffect(partial(self._answer, request), partial(self._aanswer, request))
-        yield Emit(*events_of(response))
-        return response
-
     def _custom_forward(self, name: str) -> Callable[..., Any] | None:
-        """The method if a subclass defines it."""
+        """Return the method if a subclass defines it."""
         defined = getattr(type(self), name, None)
         return getattr(self, name) if defined is not None and defined is not getattr(BaseLM, name, None) else None
 

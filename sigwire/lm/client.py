@@ -15,7 +15,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Response
-from sigwire.effects.steps import Steps, arun, run
+from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.lm.backend import make_backend
 from sigwire.lm.base import BaseLM
@@ -99,16 +99,7 @@ class LM(BaseLM):
 
     # --- asking ----------------------------------------------------------------------------------------
 
-    def _answer(self, request: Request) -> Response:
-        return run(self._steps(request))
-
-    async def _aanswer(self, request: Request) -> Response:
-        return await arun(self._steps(request))
-
-    def _stream_steps(self, request: Request) -> Steps[Response]:
-        return self._steps(request, streamed=True)
-
-    def _steps(self, request: Request, *, streamed: bool = False) -> Steps[Response]:
+    def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
         return self._backend.answer(
             Call(self._with_options(request), self._target, streamed=streamed, layers=(self._policy(),))
         )

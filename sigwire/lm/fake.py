@@ -93,13 +93,11 @@ class FakeLM(BaseLM):
             choices.extend(answer)
         return Response(tuple(choices), self.usage, self.model)
 
-    async def _aanswer(self, request: Request) -> Response:
-        return self._answer(request)
-
-    def _stream_steps(self, request: Request) -> Steps[Response]:
+    def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
         response = self._answer(request)
-        for event in events_of(response, self.cut):
-            yield Emit(event)
+        if streamed:
+            for event in events_of(response, self.cut):
+                yield Emit(event)
         return response
 
     def _next(self, request: Request) -> Answer:

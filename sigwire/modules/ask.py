@@ -116,9 +116,9 @@ class _PathReader:
 
 def _told(lm: LanguageModel, request: Request) -> Steps[Response]:
     """The answer of any model as a program that emits its events."""
-    steps: Callable[[Request], Steps[Response]] | None = getattr(lm, "stream_steps", None)
+    steps: Callable[..., Steps[Response]] | None = getattr(lm, "steps", None)
     if steps is not None:
-        return (yield from steps(request))
+        return (yield from steps(request, streamed=True))
     response: Response = yield FunctionEffect(partial(lm.respond, request), partial(lm.arespond, request))
     from sigwire.core.events import events_of
 

@@ -355,12 +355,12 @@ class AwaitedAround(Module):
 class _Waiting(FakeLM):
     """Says something, and then nothing for as long as anybody listens."""
 
-    def _stream_steps(self, request: Request) -> Steps[Response]:
-        if len(self.requests) == 1:
+    def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
+        if streamed and len(self.requests) == 1:
             yield Emit(TextDelta("I think"), UsageUpdate(Usage(output_tokens=2)))
             while True:
                 yield Emit(TextDelta("."))
-        return (yield from super()._stream_steps(request))
+        return (yield from super()._steps(request, streamed=streamed))
 
 
 AROUND: list[Callable[[ReAct[..., Any]], Module]] = [lambda made: made, Around, AwaitedAround]
