@@ -1,11 +1,11 @@
-"""Language models: who answers a ``Request``.
+"""Language models: a ``Request`` becomes a ``Response``.
 
-base       LanguageModel (the protocol) and BaseLM (write your own)     client     LM("provider/model")
-providers  the table of model strings                                   offline    the embedded model, no key and no network
-endpoint   a row, a codec and a transport, tied together                policy     what is tried again, and when
-transport  where bytes move (blocking, awaiting)                         codecs     neutral values <-> a provider's JSON, pure
-fake       FakeLM for tests                                             history    the last calls of a model
-secrets    which options are never shown or stored                      litellm_bridge   every provider without a row
-sse        bytes of a streamed reply -> JSON events                     pieces     a reply over HTTP, piece by piece
-telling    a streamed reply told as it comes
+base            LanguageModel (the protocol) and BaseLM    client         LM("provider/model")
+backend         Backend, and which one a model gets        http_backend   row, codec and transport
+litellm         the backend for providers without a row    offline        the embedded model: no key, no network
+providers       the provider table, endpoints and keys     policy         layers around exchanges: retries
+codecs          canonical values <-> a wire's JSON, pure    http           HTTP clients, blocking and awaited
+stream_events   streamed replies as events                 call_log       the last calls of a model
+openai_dicts    OpenAI-shaped dicts <-> canonical values   option_aliases, secrets   options by name
+fake            FakeLM for tests
 """

@@ -68,11 +68,10 @@ class LanguageModel(Protocol):
 
 
 class BaseLM:
-    """Base of language models; write ``forward`` and use it like any other.
+    """Base of language models: define ``forward`` and use the instance like any other model.
 
-    ``kwargs`` holds the generation options, ``temperature`` and ``max_tokens`` always among them; a subclass merges them as it
-    likes. ``capabilities`` says what the model can do, in one object. The last ``history_size`` calls are kept in
-    ``history``; 0 keeps none.
+    ``kwargs`` holds the generation options, always with ``temperature`` and ``max_tokens``; a subclass merges them into its
+    calls. ``capabilities`` defaults to none. ``history`` holds the last ``history_size`` calls; 0 keeps none.
 
     >>> class Shout(BaseLM):
     ...     def forward(self, prompt=None, messages=None, **kwargs):
@@ -87,7 +86,7 @@ class BaseLM:
     history_size: int = 50
     model_type: str = "chat"  # an entry of ``history``
     _capabilities: Capabilities | None = None
-    _left_out: tuple[str, ...] = ()
+    _removed: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -217,16 +216,16 @@ class BaseLM:
     def _call_custom_forward(self) -> Callable[..., Any]:
         if type(self).__call__ is BaseLM.__call__:
             raise ConfigurationError(
-                f"{type(self).__name__} cannot answer (asking {self.model!r}). Define forward(self, prompt=None, "
+                f"{type(self).__name__} cannot answer (calling {self.model!r}). Define forward(self, prompt=None, "
                 "messages=None, **kwargs) or aforward; return an object or dict with choices[i].message.content."
             )
         return self
 
-    # --- what the model can do -----------------------------------------------------------------------
+    # --- properties
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """The capabilities of the model."""
         if self._capabilities is None:
             self._capabilities = self._default_capabilities()
         return self._capabilities
@@ -236,10 +235,10 @@ class BaseLM:
         self._capabilities = capabilities
 
     def _default_capabilities(self) -> Capabilities:
-        """The capabilities of a model that was given none."""
+        """Return the capabilities of a model without ``capabilities=``."""
         return Capabilities()
 
-    # --- looking back ----------------------------------------------------------------------------------
+    # --- history
 
     def inspect_history(self, n: int = 1, file: TextIO | None = None) -> None:
         """Print the last ``n`` calls, to the terminal or to ``file``."""
@@ -250,12 +249,12 @@ class BaseLM:
         shown = "".join(f", {name}={value!r}" for name, value in options.items())
         return f"{type(self).__name__}({self.model!r}{shown})"
 
-    # --- copies and state ----------------------------------------------------------------------------
+    # --- copies and state
 
     def copy(self, **updates: Any) -> Self:
-        """The same model with its own options, callbacks and an empty history.
+        """Return the model with changes, with options and callbacks of its own and an empty history.
 
-        A name that is an attribute updates it, any other updates ``kwargs``; ``None`` removes an option.
+        A name that is an attribute updates it, any other name updates ``kwargs``; ``None`` removes an option.
 
         >>> BaseLM("m", temperature=0.0).copy(seed=1, temperature=1.0).kwargs
         {'temperature': 1.0, 'max_tokens': None, 'seed': 1}
@@ -263,7 +262,7 @@ class BaseLM:
         new = copy.copy(self)
         new.history = CallLog(self.history.size)
         new.callbacks, new.kwargs = list(self.callbacks), dict(self.kwargs)
-        new._left_out = tuple(name for name in self._left_out if name not in updates)
+        new._removed = tuple(name for name in self._removed if name not in updates)
         for name, value in updates.items():
             if name not in new.kwargs and hasattr(new, name):
                 setattr(new, name, value)
@@ -284,16 +283,15 @@ class BaseLM:
         return new
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickles, which travel: no keys, tokens or headers. ``_left_out`` names the options that had some."""
+        """Return the state for a pickle: no keys, tokens or headers. ``_removed`` names the options that had some."""
         kept = without_secrets(self.kwargs)
-        lost = tuple(name for name, value in self.kwargs.items() if name not in kept or kept[name] != value)
-        return {**self.__dict__, "kwargs": kept, "_left_out": (*self._left_out, *lost)}
+        removed = tuple(name for name, value in self.kwargs.items() if name not in kept or kept[name] != value)
+        return {**self.__dict__, "kwargs": kept, "_removed": (*self._removed, *removed)}
 
     def dump_state(self) -> JsonObject:
-        """What is needed to build the model again, as JSON and without secrets.
+        """Return the state that rebuilds the model, as JSON and without secrets.
 
-        Keys, tokens and headers are left out, whatever their option is called; so is what is not JSON (a client object): give
-        them again after loading.
+        Keys, tokens, headers and values that are not JSON (a client object) are removed: pass them again after loading.
 
         >>> sorted(BaseLM("m", api_key="secret", temperature=0.5).dump_state())
         ['cache', 'class', 'max_tokens', 'model', 'num_retries', 'temperature']
@@ -308,11 +306,10 @@ class BaseLM:
 
     @classmethod
     def load_state(cls, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> BaseLM:
-        """Build a model from ``dump_state``'s dict. Nothing is contacted.
+        """Build a model from the dict of ``dump_state``. Contacts nothing.
 
-        A state that names a class other than sigwire's own or the one this is called on imports that class, and a state may
-        name an endpoint that would receive your key: both need ``allow_unsafe_lm_state=True``; without it the first raises
-        ``StateError`` and endpoints are dropped.
+        A state may name another class, which is imported, and an endpoint, which would receive your key. Both need
+        ``allow_unsafe_lm_state=True``; without it a foreign class raises ``StateError`` and endpoints are dropped.
         """
         options: dict[str, Any] = {name: value for name, value in state.items() if name not in _NO_OPTIONS}
         if not isinstance(options.get("model"), str):
@@ -324,21 +321,21 @@ class BaseLM:
             options = {name: value for name, value in storable_options(options).items() if not _is_endpoint(name)}
         try:
             return target(**options)
-        except TypeError as fault:
+        except TypeError as error:
             raise StateError(
-                f"The saved language model does not fit {_class_path(target)}: {fault} (loading its state). "
+                f"The saved language model does not fit {_class_path(target)}: {error} (loading its state). "
                 "Save it again with lm.dump_state()."
-            ) from fault
+            ) from error
 
 
-# In a state, but no options: the first says whose state it is, the others hold objects that no state can name.
+# Keys of a state that are no options: ``class`` names the model's class, the others cannot be JSON.
 _NO_OPTIONS = frozenset({"class", "callbacks", "capabilities"})
 _ENDPOINTS = frozenset({"api_base", "base_url", "model_list"})
 _ENDPOINT_WORD = re.compile(r"(?:^|_)(?:endpoints?|hosts?|proxy|proxies|servers?|urls?|uri)(?:_|$)", re.IGNORECASE)
 
 
 def _is_endpoint(name: str) -> bool:
-    """Whether an option says where a request, and the key with it, goes."""
+    """Return True if an option decides where a request and its key are sent."""
     return name in _ENDPOINTS or _ENDPOINT_WORD.search(name) is not None
 
 
@@ -356,7 +353,7 @@ def _class_named(path: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
         path = path or "sigwire.lm.client.LM"
     elif not trusted:
         raise StateError(
-            f"The saved language model is of the class {path!r}, and loading it would import code (loading its state). "
+            f"The saved language model has the class {path!r}, and loading it would import code (loading its state). "
             "Pass allow_unsafe_lm_state=True if you trust the file, or call load_state on that class."
         )
     module, _, name = path.rpartition(".")
@@ -367,7 +364,7 @@ def _class_named(path: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
 
 
 def _inputs(request: Request, prompt: str | None) -> dict[str, Any]:
-    """What callbacks see: the request as it is, and as DSPy's callbacks expect it."""
+    """Return the inputs for callbacks: the request, and its form for DSPy's callbacks."""
     messages, kwargs = encode_call(request)
     return {"request": request, "prompt": prompt, "messages": messages, **storable_options(kwargs)}
 
@@ -376,9 +373,11 @@ def _request(
     prompt: str | None, messages: Iterable[Message | Mapping[str, Any]] | None, kwargs: Mapping[str, Any]
 ) -> Request:
     if messages is None and prompt is None:
-        raise InputError('A language model was called with nothing to answer. Use lm("text") or lm(messages=[...]).')
+        raise InputError(
+            'A language model was called without prompt and messages. Use lm("text") or lm(messages=[...]).'
+        )
     if isinstance(messages, str):
         raise InputError(
-            'messages is a list of messages (asking a language model). Use lm("text") or lm(messages=[...]).'
+            'messages is a list of messages (calling a language model). Use lm("text") or lm(messages=[...]).'
         )
     return decode_request(messages if messages is not None else (Message.user(cast(str, prompt)),), kwargs)

@@ -1,8 +1,8 @@
 """``LM("provider/model")``: the model object for the rows of the provider table.
 
-Decides which options go with a request (the model's own, then the request's) and how often a failed trip is made again.
-How the provider is reached is a ``ConnectionOptions``, kept apart from the options: nothing of it is sent as one, and nothing
-secret in it is shown or stored. What answers is the row's backend.
+Decides which options a request has (the model's, then the request's) and which layers are around its exchanges. The settings
+for reaching the provider are a ``ConnectionOptions``, separate from the options: they are not sent, and their secrets are not
+shown or stored. The row's backend answers.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ __all__ = ["LM"]
 class LM(BaseLM):
     """A language model by its name: ``provider/model``.
 
-    ``temperature``, ``max_tokens`` and further keyword arguments go with every request and live in ``kwargs``; options of a
-    single request win over them. ``capabilities`` replaces what the table says the model can do.
+    ``temperature``, ``max_tokens`` and further keyword arguments are options of every request, kept in ``kwargs``; options of
+    a request override them. ``capabilities`` replaces those of the provider table.
 
-    How the provider is reached, each only where it is not as the table says: ``api_key`` (else read from the environment
-    when a request is sent; a function is called for each request), ``base_url`` (``api_base`` is the same), ``timeout``
-    in seconds for a whole request, ``headers`` for every request, ``transport`` (a client of your own), ``wire`` (which
-    of the provider's wires to use), and what the row's URL needs (``project``, ``location``, ``api_version``).
-    ``num_retries`` is how often a failed trip is made again; ``retry`` says it in full.
+    These override the provider table: ``api_key`` (default: read from the environment for each request; a function is called
+    for each request), ``base_url`` (alias ``api_base``), ``timeout`` in seconds for a whole request, ``headers`` for every
+    request, ``transport`` (your HTTP client), ``wire`` (one of the provider's wires), and the variables of the row's URL
+    (``project``, ``location``, ``api_version``). ``num_retries`` is the number of retries of a failed exchange; ``retry`` is
+    the whole policy.
 
-    Making one opens nothing and reads no key. Raises ``ConfigurationError`` for a model that nothing serves.
+    The constructor opens nothing and reads no key. Raises ``ConfigurationError`` for a model without a provider.
 
     >>> lm = LM("offline/lexical")
     >>> lm.capabilities.native_tools
@@ -73,7 +73,7 @@ class LM(BaseLM):
         capabilities: Capabilities | None = None,
         **kwargs: Any,
     ) -> None:
-        if not isinstance(model, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # users hand in anything
+        if not isinstance(model, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
             raise ConfigurationError(f"LM needs a model string such as 'offline/lexical', not {type(model).__name__}.")
         same = kwargs.pop("api_base", None)
         base_url = base_url if base_url is not None else same
@@ -97,7 +97,7 @@ class LM(BaseLM):
             row.prefix, base_url and redact_url(base_url), hash(key) if isinstance(key, str) else None, self.model
         )
 
-    # --- asking ----------------------------------------------------------------------------------------
+    # --- calls
 
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
         return self._backend.answer(
@@ -105,19 +105,19 @@ class LM(BaseLM):
         )
 
     def _with_options(self, request: Request) -> Request:
-        if self._left_out:
+        if self._removed:
             raise ConfigurationError(
-                f"{self.model} came out of a pickle, which holds no secrets: {', '.join(self._left_out)} was left out. "
-                f"Give it again, lm.copy({self._left_out[0]}=...), or keep keys in the environment."
+                f"{self.model} was unpickled, and pickles hold no secrets: {', '.join(self._removed)} was removed. "
+                f"Pass it again, lm.copy({self._removed[0]}=...), or keep keys in the environment."
             )
-        own = {name: value for name, value in self.kwargs.items() if value is not None}
-        if not (own or request.options):
+        defaults = {name: value for name, value in self.kwargs.items() if value is not None}
+        if not (defaults or request.options):
             return request
-        options = {**canonical_options(own), **canonical_options(request.options)}
-        if misplaced := options.keys() & _OF_THE_MODEL:
+        options = {**canonical_options(defaults), **canonical_options(request.options)}
+        if misplaced := options.keys() & _MODEL_OPTIONS:
             name = min(misplaced)
             raise ConfigurationError(
-                f"{name} is no option of one request (asking {self.model}). Give it to the model: "
+                f"{name} is no option of one request (calling {self.model}). Give it to the model: "
                 f"LM({self.model!r}, {name}=...) or lm.copy({name}=...)."
             )
         return replace(request, options=options) if options != request.options else request
@@ -128,27 +128,27 @@ class LM(BaseLM):
         return self._retry
 
     def close(self) -> None:
-        """Close idle connections to the provider, those of other models that share the client too.
+        """Close idle connections to the provider, also those of other models that share the transport.
 
-        Nobody has to: they close by themselves after a while. The model can be used again.
+        Optional: idle connections expire. The model can be used again.
         """
         self._backend.close()
 
-    # --- what is known of it -----------------------------------------------------------------------------
+    # --- properties
 
     @property
     def base_url(self) -> str | None:
-        """The address that was given; ``None`` where the provider table or the environment says."""
+        """The base URL given in code; ``None`` if the provider table or the environment decides."""
         return self._connection.base_url
 
     @property
     def timeout(self) -> float | None:
-        """Seconds for a whole request; ``None`` leaves it to the transport."""
+        """Seconds for a whole request; ``None`` for the transport's default."""
         return self._connection.timeout
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """The capabilities of the model."""
         return super().capabilities
 
     @capabilities.setter
@@ -157,15 +157,15 @@ class LM(BaseLM):
         self._connect()
 
     def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}{''.join(f', {piece}' for piece in self._connection.masked_arguments())})"
+        return f"{super().__repr__()[:-1]}{''.join(f', {setting}' for setting in self._connection.masked_arguments())})"
 
-    # --- copies and state --------------------------------------------------------------------------------
+    # --- copies and state
 
     def copy(self, **updates: Any) -> Self:
-        """The same model with changes, to how it is reached too; another ``model`` is looked up in the table again.
+        """Return the model with changes to its options, its connection options or its ``model``.
 
-        A model of another provider is reached as the table says, or as is said here: the key, the headers and the address that
-        were given are the first provider's.
+        A model of another provider gets the key, headers and base URL of the table or of this call, not those of the first
+        provider.
 
         >>> LM("openai/gpt-5-mini", temperature=0.5).copy(base_url="https://llm.example/v1", temperature=1.0)
         LM('openai/gpt-5-mini', temperature=1.0, base_url='https://llm.example/v1')
@@ -173,14 +173,14 @@ class LM(BaseLM):
         if "api_base" in updates:
             updates["base_url"] = updates.pop("api_base")
         row, _ = find_provider(updates.get("model", self.model))
-        reached = {name: updates.pop(name) for name in _CONNECTION & updates.keys()}
+        given = {name: updates.pop(name) for name in _CONNECTION & updates.keys()}
         variables = {name: updates.pop(name) for name in row.variables.keys() & updates.keys()}
         retry, capabilities = updates.pop("retry", None), updates.pop("capabilities", self._given)
         new = super().copy(**updates)
-        known = self._connection if _host(new.model) == _host(self.model) else self._connection.foreign_host()
-        settled = {*reached, *(HOST_BOUND_OPTIONS if known is not self._connection else ())}
-        new._left_out = tuple(name for name in new._left_out if name not in settled)
-        new._connection = replace(known, **reached, variables={**known.variables, **variables})
+        kept = self._connection if _host(new.model) == _host(self.model) else self._connection.foreign_host()
+        settled = {*given, *(HOST_BOUND_OPTIONS if kept is not self._connection else ())}
+        new._removed = tuple(name for name in new._removed if name not in settled)
+        new._connection = replace(kept, **given, variables={**kept.variables, **variables})
         if retry is not None:
             new._retry, new.num_retries = retry, retry.retries
         new._given = capabilities
@@ -188,32 +188,29 @@ class LM(BaseLM):
         return new
 
     def __getstate__(self) -> dict[str, Any]:
-        state, bare = super().__getstate__(), self._connection.without_secrets()
-        lost = [
-            name
-            for name in ("api_key", "base_url", "headers")
-            if getattr(bare, name) != getattr(self._connection, name)
-        ]
+        state, kept = super().__getstate__(), self._connection.without_secrets()
+        names = ("api_key", "base_url", "headers")
+        removed = [name for name in names if getattr(kept, name) != getattr(self._connection, name)]
         del state["_backend"], state["_target"]
-        return {**state, "_connection": bare, "_left_out": (*state["_left_out"], *lost)}
+        return {**state, "_connection": kept, "_removed": (*state["_removed"], *removed)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._connect()
 
     def dump_state(self) -> JsonObject:
-        """What is needed to build the model again, as JSON: no key, no headers, no client."""
+        """Return the state that rebuilds the model, as JSON: no key, no headers, no transport."""
         connection = self._connection
-        reached = {"base_url": connection.base_url, "timeout": connection.timeout, "wire": connection.wire}
-        given = {name: value for name, value in reached.items() if value is not None}
+        settings = {"base_url": connection.base_url, "timeout": connection.timeout, "wire": connection.wire}
+        given = {name: value for name, value in settings.items() if value is not None}
         return {**super().dump_state(), **storable_options({**given, **connection.variables})}
 
 
 _CONNECTION = frozenset({"api_key", "base_url", "headers", "timeout", "transport", "wire"})
-_OF_THE_MODEL = (_CONNECTION | {"api_base"}) - {"wire"}
+_MODEL_OPTIONS = (_CONNECTION | {"api_base"}) - {"wire"}
 
 
 def _host(model: str) -> tuple[str, str]:
-    """Who is asked for a model: its row, and behind a row that passes names on, the provider there."""
+    """Return the row of a model, and the provider behind a row that forwards to others."""
     row, name = find_provider(model)
     return row.prefix, name.partition("/")[0] if row.backend else ""

@@ -1,7 +1,7 @@
 """A language model for tests: it answers from a script and remembers its requests.
 
-Fields are written as a model would write them: in the chat layout, or in the one that ``adapter`` stands for. That is JSON
-or XML for an adapter of that name, and whatever ``format_outputs(fields) -> str`` gives for anything that has it.
+Output fields are formatted like a model's answer: in the chat layout, or in that of ``adapter``. The layout is JSON or XML for
+an adapter of that name, and the value of ``format_outputs(fields) -> str`` for an object with this method.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ Answer: TypeAlias = (
 class FakeLM(BaseLM):
     """A model that answers from a script, one item per choice.
 
-    An item is a text; a dict of output fields (``ToolCalls`` among them are made as calls); a ``ToolCall`` or a list of them
-    (also ``{"name", "args"}`` dicts); a ``Choice``; a ``Response`` or a list of texts, which answers all of a request's
-    ``n`` choices at once; an exception, which is raised; or a function of the request that gives any of these. A function
-    in place of the script answers every request. ``usage`` is reported for each response. Streamed, texts come in the
-    pieces that ``cut`` gives, word by word by default. ``requests`` holds every request, in order, also of copies. Raises
-    ``ConfigurationError`` when the script has run out.
+    An item is a text; a dict of output fields (``ToolCalls`` in it become calls); a ``ToolCall`` or a list of them (also
+    ``{"name", "args"}`` dicts); a ``Choice``; a ``Response`` or a list of texts, which answers all ``n`` choices of a request;
+    an exception, which is raised; or a function of the request that returns any of these. A function in place of the script
+    answers every request. ``usage`` is that of each response. In a stream, ``cut`` splits texts into deltas, by default into
+    words. ``requests`` holds every request in order, also those of copies. Raises ``ConfigurationError`` when the script
+    has no item left.
 
+    >>> from sigwire.core.messages import Message
     >>> lm = FakeLM(["Hello", ToolCall("call_0", "add", {"a": 1})])
     >>> lm("Hi")
     ['Hello']
@@ -69,17 +70,17 @@ class FakeLM(BaseLM):
         cut: Cut = by_word,
         **kwargs: Any,
     ) -> None:
-        able = capabilities or Capabilities(native_tools=True, parallel_tool_calls=True, tool_choice=True)
-        super().__init__(model, capabilities=able, **kwargs)
+        default = Capabilities(native_tools=True, parallel_tool_calls=True, tool_choice=True)
+        super().__init__(model, capabilities=capabilities or default, **kwargs)
         self.requests: list[Request] = []
         self.usage = usage or Usage()
         self.cut = cut
-        self._write = _writer(adapter)
+        self._format = _field_format(adapter)
         self._queue, self._next_answer = _script([answers] if isinstance(answers, str) else answers)
 
     @property
     def remaining(self) -> int | None:
-        """How many scripted answers are left; ``None`` where the script is a function or has no end."""
+        """The number of scripted answers left; ``None`` if the script is a function or an iterator."""
         return len(self._queue) if self._queue is not None else None
 
     def _answer(self, request: Request) -> Response:
@@ -87,7 +88,7 @@ class FakeLM(BaseLM):
         wanted = int(cast(Any, request.options.get("n")) or 1)
         choices: list[Choice] = []
         while len(choices) < wanted:
-            answer = self._read(self._next(request), request)
+            answer = self._resolve(self._next(request), request)
             if isinstance(answer, Response):
                 return answer if answer.model else replace(answer, model=self.model)
             choices.extend(answer)
@@ -107,19 +108,19 @@ class FakeLM(BaseLM):
             last = request.messages[-1].text if request.messages else ""
             raise ConfigurationError(
                 f"{type(self).__name__} has no answer left (request {len(self.requests)} of the test, which ends with "
-                f"{last[-120:]!r}). Script one more answer, or find out why the program asks again."
+                f"{last[-120:]!r}). Script one more answer, or find out why the program calls the model again."
             ) from None
 
-    def _read(self, answer: Any, request: Request) -> Sequence[Choice] | Response:
+    def _resolve(self, answer: Any, request: Request) -> Sequence[Choice] | Response:
         if isinstance(answer, Response):
             return answer
         if _is_error(answer):
             raise cast(BaseException, answer)
         if callable(answer):
-            return self._read(answer(request), request)
+            return self._resolve(answer(request), request)
         items = cast("Sequence[Any]", answer) if isinstance(answer, (list, tuple)) else ()
         if items and not _are_calls(items):
-            return [choice for item in items for choice in _choices(self._read(item, request))]
+            return [choice for item in items for choice in _choices(self._resolve(item, request))]
         return (self._choice(answer),)
 
     def _choice(self, answer: Any) -> Choice:
@@ -139,12 +140,12 @@ class FakeLM(BaseLM):
         )
 
     def _fields_choice(self, fields: Mapping[str, Any]) -> Choice:
-        """Fields as text; those that are tool calls as calls."""
+        """Return a choice with the fields as text, and fields of tool calls as calls."""
         called = [value for value in fields.values() if isinstance(value, ToolCalls)]
         if not called:
-            return Choice(self._write(fields))
+            return Choice(self._format(fields))
         rest = {name: value for name, value in fields.items() if not isinstance(value, ToolCalls)}
-        text = self._write(rest) if rest else "\n".join(calls.text for calls in called)
+        text = self._format(rest) if rest else "\n".join(calls.text for calls in called)
         calls = number_calls(call for calls in called for call in calls)
         return Choice(text, calls, finish_reason="tool_calls" if calls else "stop")
 
@@ -153,7 +154,7 @@ _Next: TypeAlias = Callable[[Request], Answer]
 
 
 def _script(answers: Iterable[Answer] | _Next) -> tuple[deque[Answer] | None, _Next]:
-    """The answers that can be counted, if they can, and what gives the next one."""
+    """Return the queue of answers, if they can be counted, and the function that returns the next one."""
     if isinstance(answers, (list, tuple)):
         queue = deque(cast("Sequence[Answer]", answers))
         return queue, lambda request: queue.popleft()
@@ -182,7 +183,7 @@ def _are_calls(items: Sequence[Any]) -> bool:
     )
 
 
-_Writer: TypeAlias = Callable[[Mapping[str, Any]], str]
+_FieldFormat: TypeAlias = Callable[[Mapping[str, Any]], str]
 
 
 def _chat(fields: Mapping[str, Any]) -> str:
@@ -198,13 +199,13 @@ def _xml(fields: Mapping[str, Any]) -> str:
     return "\n".join(f"<{name}>\n{_text(value)}\n</{name}>" for name, value in fields.items())
 
 
-# By class name: models know no adapters, but a test may say which form it wants by handing one in.
-_WRITERS: Mapping[str, _Writer] = {"JSONAdapter": _json, "XMLAdapter": _xml}
+# By class name: lm does not import adapters.
+_FORMATS: Mapping[str, _FieldFormat] = {"JSONAdapter": _json, "XMLAdapter": _xml}
 
 
-def _writer(adapter: object) -> _Writer:
-    written: _Writer | None = getattr(adapter, "format_outputs", None)
-    return written or next((_WRITERS[c.__name__] for c in type(adapter).__mro__ if c.__name__ in _WRITERS), _chat)
+def _field_format(adapter: object) -> _FieldFormat:
+    custom: _FieldFormat | None = getattr(adapter, "format_outputs", None)
+    return custom or next((_FORMATS[c.__name__] for c in type(adapter).__mro__ if c.__name__ in _FORMATS), _chat)
 
 
 def _text(value: Any) -> str:
@@ -215,6 +216,8 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    from pydantic_core import to_jsonable_python  # only where a value is no text: importing this file stays cheap
+    from pydantic_core import (
+        to_jsonable_python,  # needed for values that are no text; keeps the import of this file cheap
+    )
 
     return value if isinstance(value, str) else to_jsonable_python(value)

@@ -136,7 +136,7 @@ def test_a_model_that_returns_nonsense_is_named() -> None:
 
 
 def test_a_call_with_nothing_to_answer_is_refused() -> None:
-    with pytest.raises(InputError, match="nothing to answer"):
+    with pytest.raises(InputError, match="without prompt and messages"):
         Forward("m")()
 
 

@@ -119,23 +119,23 @@ async def test_pickles_hold_no_secrets_and_say_so_when_they_are_used(
     assert (again.model, again.kwargs["temperature"]) == ("openai/gpt-5-mini", 0.5)
     for ask in (again, pickle.loads(pickle.dumps(again)), again.copy(temperature=1.0)):
         with pytest.raises(
-            ConfigurationError, match=rf"holds no secrets: {', '.join(lost)} was left out.*lm\.copy\({lost[0]}="
+            ConfigurationError, match=rf"hold no secrets: {', '.join(lost)} was removed.*lm\.copy\({lost[0]}="
         ):
             ask("hello")
-        with pytest.raises(ConfigurationError, match="holds no secrets"):
+        with pytest.raises(ConfigurationError, match="hold no secrets"):
             await ask.acall("hello")
-    assert "left out" not in str(again.copy(**options))
-    assert again.copy(**options)._left_out == ()
+    assert "was removed" not in str(again.copy(**options))
+    assert again.copy(**options)._removed == ()
 
 
 def test_copies_keep_their_secrets_and_pickles_what_is_none() -> None:
     lm = LM("openai/gpt-5-mini", api_key="sk-hush", extra_body={"token": "hush"})
     for same in (copy.copy(lm), copy.deepcopy(lm), lm.copy(), copy.deepcopy({"lm": lm})["lm"]):
         assert (same._connection.api_key, same.kwargs["extra_body"]) == ("sk-hush", {"token": "hush"})
-        assert same._left_out == ()
+        assert same._removed == ()
     assert copy.deepcopy(lm).kwargs is not lm.kwargs
     plain = pickle.loads(pickle.dumps(LM("openai/gpt-5-mini", api_key=reference, headers={"x-team": "a"})))
-    assert (plain._connection.api_key, plain._connection.headers, plain._left_out) == (reference, {"x-team": "a"}, ())
+    assert (plain._connection.api_key, plain._connection.headers, plain._removed) == (reference, {"x-team": "a"}, ())
 
 
 def test_a_program_in_a_pickle_holds_no_secrets() -> None:
