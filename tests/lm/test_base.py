@@ -60,22 +60,22 @@ WAYS = [Forward, AForward, Called, Answered]
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_each_way_of_writing_a_model_answers_a_request(way: type[BaseLM]) -> None:
+def test_respond_answers_with_each_form_of_custom_model(way: type[BaseLM]) -> None:
     assert way("m").respond(HELLO).choices[0].text == "HELLO"
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_each_way_of_writing_a_model_can_be_awaited(way: type[BaseLM]) -> None:
+async def test_arespond_answers_with_each_form_of_custom_model(way: type[BaseLM]) -> None:
     assert (await way("m").arespond(HELLO)).choices[0].text == "HELLO"
 
 
 @pytest.mark.parametrize("way", [Forward, AForward, Answered])
-async def test_a_prompt_gives_a_list_sync_inside_a_loop_and_awaited(way: type[BaseLM]) -> None:
+async def test_call_returns_a_list_blocking_in_a_loop_and_awaited(way: type[BaseLM]) -> None:
     assert way("m")("hello") == ["HELLO"]
     assert await way("m").acall("hello") == ["HELLO"]
 
 
-async def test_awaiting_a_model_without_aforward_leaves_the_event_loop_free() -> None:
+async def test_arespond_runs_forward_in_a_thread() -> None:
     threads: list[int] = []
 
     class Slow(BaseLM):
@@ -87,7 +87,7 @@ async def test_awaiting_a_model_without_aforward_leaves_the_event_loop_free() ->
     assert threads != [threading.get_ident()]
 
 
-def test_options_tools_and_formats_reach_forward_in_the_shape_of_an_openai_call() -> None:
+def test_forward_receives_an_openai_shaped_call() -> None:
     lm = Forward("m")
     tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
     request = Request((Message.user("hi"),), (tool,), ToolChoice.named("f"), False, options={"temperature": 0.5})
@@ -104,7 +104,7 @@ def test_options_tools_and_formats_reach_forward_in_the_shape_of_an_openai_call(
     )
 
 
-def test_an_answer_with_more_than_text_is_a_dict() -> None:
+def test_call_returns_a_dict_when_a_choice_has_more_than_text() -> None:
     class Rich(BaseLM):
         def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
             return completion(
@@ -121,12 +121,12 @@ def test_an_answer_with_more_than_text_is_a_dict() -> None:
     }
 
 
-def test_a_model_that_defines_nothing_says_what_to_define() -> None:
+def test_model_without_forward_raises_with_a_hint() -> None:
     with pytest.raises(ConfigurationError, match="Define forward"):
         BaseLM("m")("hello")
 
 
-def test_a_model_that_returns_nonsense_is_named() -> None:
+def test_forward_result_of_unknown_form_is_an_error() -> None:
     class Wrong(BaseLM):
         def forward(self, **kwargs: Any) -> Any:
             return 42
@@ -135,7 +135,7 @@ def test_a_model_that_returns_nonsense_is_named() -> None:
         Wrong("m")("hello")
 
 
-def test_a_call_with_nothing_to_answer_is_refused() -> None:
+def test_call_without_prompt_and_messages_is_refused() -> None:
     with pytest.raises(InputError, match="without prompt and messages"):
         Forward("m")()
 
@@ -157,7 +157,7 @@ def test_model_type_is_refused_with_a_hint_to_the_door() -> None:
 # --- history and callbacks ----------------------------------------------------------------------------
 
 
-def test_history_has_the_known_keys_and_no_secrets() -> None:
+def test_history_entry_has_dspys_keys_and_no_secrets() -> None:
     lm = Forward("m")
     lm("hello", api_key="s3cret", temperature=0.1)
     (entry,) = lm.history
@@ -171,7 +171,7 @@ def test_history_has_the_known_keys_and_no_secrets() -> None:
     assert lm.history[0] is entry
 
 
-def test_history_is_bounded_and_can_be_off() -> None:
+def test_history_is_bounded_and_can_be_disabled() -> None:
     lm = Forward("m")
     for number in range(lm.history_size + 5):
         lm(str(number))
@@ -207,7 +207,7 @@ class Listener(BaseCallback):
         self.seen.append(outputs.choices[0].text if outputs else exception)
 
 
-async def test_callbacks_hear_each_call_sync_and_async() -> None:
+async def test_callbacks_receive_each_call_blocking_and_awaited() -> None:
     listener = Listener()
     lm = Forward("m", callbacks=[listener])
     lm("hi", api_key="s3cret")
@@ -218,7 +218,7 @@ async def test_callbacks_hear_each_call_sync_and_async() -> None:
     assert (first, second) == ("HI", "HELLO")
 
 
-def test_callbacks_hear_a_failure() -> None:
+def test_callbacks_receive_the_error_of_a_failed_call() -> None:
     class Broken(BaseLM):
         def forward(self, **kwargs: Any) -> Any:
             raise RuntimeError("down")
@@ -232,7 +232,7 @@ def test_callbacks_hear_a_failure() -> None:
 # --- copies and state -----------------------------------------------------------------------------------
 
 
-def test_a_copy_has_its_own_options_callbacks_and_history() -> None:
+def test_copy_has_its_own_options_callbacks_and_history() -> None:
     lm = Forward("m", temperature=0.0, seed=1)
     lm("hello")
     copy = lm.copy(temperature=1.0, seed=None, rollout_id=2, num_retries=7)
@@ -263,14 +263,14 @@ def test_no_secret_reaches_state_or_repr() -> None:
     assert lm.dump_state()["max_tokens"] is None
 
 
-def test_an_lm_comes_back_from_its_state() -> None:
+def test_load_state_rebuilds_the_model() -> None:
     lm = LM("offline/lexical", temperature=0.3, max_tokens=7, num_retries=1, seed=4)
     loaded = BaseLM.load_state(json.loads(json.dumps(lm.dump_state())))
     assert isinstance(loaded, LM)
     assert (loaded.model, loaded.kwargs, loaded.num_retries) == (lm.model, lm.kwargs, 1)
 
 
-def test_a_foreign_class_in_a_state_loads_only_when_trusted() -> None:
+def test_load_state_imports_a_foreign_class_only_when_trusted() -> None:
     state = Forward("m", seed=4).dump_state()
     with pytest.raises(StateError, match="allow_unsafe_lm_state=True"):
         BaseLM.load_state(state)
@@ -280,7 +280,7 @@ def test_a_foreign_class_in_a_state_loads_only_when_trusted() -> None:
 ENDPOINTS = "api_base azure_endpoint base_url endpoint host model_list proxies proxy_url server".split()
 
 
-def test_a_state_cannot_point_a_model_at_another_endpoint() -> None:
+def test_load_state_drops_endpoints() -> None:
     endpoints = dict.fromkeys(ENDPOINTS, "https://attacker.example")
     state = {**LM("offline/lexical", seed=4).dump_state(), **endpoints, "extra_headers": {"Host": "attacker.example"}}
     loaded, trusting = LM.load_state(state), LM.load_state(state, allow_unsafe_lm_state=True)
@@ -291,7 +291,7 @@ def test_a_state_cannot_point_a_model_at_another_endpoint() -> None:
     assert (loaded.base_url, trusting.base_url) == (None, "https://attacker.example")
 
 
-def test_a_state_cannot_put_in_what_only_objects_are() -> None:
+def test_load_state_ignores_keys_of_objects() -> None:
     state = {**LM("offline/lexical").dump_state(), "callbacks": ["x"], "capabilities": {"native_tools": False}}
     for trusted in (True, False):
         loaded = LM.load_state(state, allow_unsafe_lm_state=trusted)
@@ -308,12 +308,12 @@ NO_MODELS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("state", NO_MODELS)
-def test_a_state_that_is_no_model_is_refused(state: dict[str, Any]) -> None:
+def test_load_state_refuses_a_state_without_model(state: dict[str, Any]) -> None:
     with pytest.raises(StateError):
         BaseLM.load_state(state, allow_unsafe_lm_state=True)
 
 
-def test_messages_pass_as_values_too() -> None:
+def test_call_accepts_message_values() -> None:
     call = ToolCall("call_0", "f", {"a": 1})
     lm = Forward("m")
     lm(messages=[Message.assistant("", [call]), {"role": "user", "content": "go"}])

@@ -21,19 +21,19 @@ from sigwire.testing import FakeProvider
 
 
 @pytest.mark.parametrize("model", ["", "lexical", "nowhere/model", "offline/", "offline/gpt"])
-def test_an_unknown_model_names_the_known_ones(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_model_error_lists_known_providers(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # as if LiteLLM were not installed
     with pytest.raises(ConfigurationError, match="offline/lexical"):
         LM(model)
 
 
-def test_a_provider_that_may_have_been_mistyped_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_misspelled_provider_error_suggests_the_similar_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match="Did you mean 'openai/gpt-5'"):
         LM("opnai/gpt-5")
 
 
-def test_a_model_that_is_no_string_is_refused() -> None:
+def test_model_must_be_a_string() -> None:
     with pytest.raises(ConfigurationError, match="not int"):
         LM(3)  # type: ignore[arg-type]
 
@@ -48,19 +48,19 @@ def test_a_model_that_is_no_string_is_refused() -> None:
         ({"wire": 2}, "wire is the name"),
     ],
 )
-def test_what_cannot_reach_a_provider_is_refused_when_the_model_is_made(given: dict[str, Any], what: str) -> None:
+def test_constructor_refuses_invalid_connection_options(given: dict[str, Any], what: str) -> None:
     with pytest.raises(ConfigurationError, match=what):
         LM("openai/gpt-5-mini", **given)
 
 
 @pytest.mark.parametrize("name", PROVIDERS["offline"].models)
-def test_every_embedded_model_answers(name: str) -> None:
+def test_every_embedded_model_answers_a_prompt(name: str) -> None:
     row, found = find_provider(f"offline/{name}")
     assert (row.prefix, found) == ("offline", name)
     assert LM(f"offline/{name}").respond(Request((Message.user("hello"),))).choices
 
 
-def test_options_of_the_model_go_along_and_those_of_the_request_win(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_request_options_override_model_options(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Request] = []
 
     def answer(self: Lexical, request: Request) -> Response:
@@ -73,20 +73,20 @@ def test_options_of_the_model_go_along_and_those_of_the_request_win(monkeypatch:
     assert seen[0].options == {"temperature": 0.9, "seed": 5}
 
 
-async def test_asking_and_awaiting_give_the_same() -> None:
+async def test_respond_and_arespond_return_equal_responses() -> None:
     lm = LM("offline/lexical")
     request = Request((Message.user("hello"),), options={"n": 2})
     assert lm.respond(request) == await lm.arespond(request)
     assert len(lm.respond(request).choices) == 2
 
 
-def test_capabilities_can_be_replaced() -> None:
+def test_capabilities_argument_replaces_those_of_the_table() -> None:
     plain = Capabilities()
     assert LM("offline/lexical").capabilities.native_tools
     assert LM("offline/lexical", capabilities=plain).capabilities is plain
 
 
-def test_a_copy_with_another_model_is_looked_up_again() -> None:
+def test_copy_looks_up_another_model_in_the_table() -> None:
     with pytest.raises(ConfigurationError, match="no model 'other'"):
         LM("offline/lexical").copy(model="offline/other")
 
@@ -109,7 +109,7 @@ SECRET: list[tuple[dict[str, Any], tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("options", "lost"), SECRET, ids=[str(lost) for _, lost in SECRET])
-async def test_pickles_hold_no_secrets_and_say_so_when_they_are_used(
+async def test_unpickled_model_without_its_secrets_raises_when_called(
     options: dict[str, Any], lost: tuple[str, ...]
 ) -> None:
     lm = LM("openai/gpt-5-mini", temperature=0.5, **options)
@@ -128,7 +128,7 @@ async def test_pickles_hold_no_secrets_and_say_so_when_they_are_used(
     assert again.copy(**options)._removed == ()
 
 
-def test_copies_keep_their_secrets_and_pickles_what_is_none() -> None:
+def test_copies_keep_secrets_and_pickles_keep_key_functions() -> None:
     lm = LM("openai/gpt-5-mini", api_key="sk-hush", extra_body={"token": "hush"})
     for same in (copy.copy(lm), copy.deepcopy(lm), lm.copy(), copy.deepcopy({"lm": lm})["lm"]):
         assert (same._connection.api_key, same.kwargs["extra_body"]) == ("sk-hush", {"token": "hush"})
@@ -138,13 +138,13 @@ def test_copies_keep_their_secrets_and_pickles_what_is_none() -> None:
     assert (plain._connection.api_key, plain._connection.headers, plain._removed) == (reference, {"x-team": "a"}, ())
 
 
-def test_a_program_in_a_pickle_holds_no_secrets() -> None:
+def test_pickled_program_holds_no_secrets() -> None:
     program = Predict("question -> answer")
     program.set_lm(LM("openai/gpt-5-mini", api_key="sk-hush"))
     assert b"sk-hush" not in pickle.dumps(program.lm)
 
 
-def test_a_copy_for_another_provider_takes_no_key_header_or_address_along(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copy_for_another_provider_drops_key_headers_and_base_url(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROQ_API_KEY", "of-groq-1234")
     lm = LM("openai/gpt-5-mini", api_key="of-openai-1234", headers={"x-team": "a"}, timeout=5, temperature=0.5, seed=1)
     with FakeProvider(["one", "two", "three"]) as server:
@@ -161,7 +161,7 @@ def test_a_copy_for_another_provider_takes_no_key_header_or_address_along(monkey
     assert (sent[0][1], sent[1][1]) == ("a", None)
 
 
-def test_a_copy_behind_litellm_takes_no_key_to_another_provider() -> None:
+def test_copy_behind_litellm_drops_the_key_of_another_provider() -> None:
     lm = LM("bedrock/some-model", api_key="of-bedrock")
     assert lm.copy(model="bedrock/another")._connection.api_key == "of-bedrock"
     assert lm.copy(model="cohere/command")._connection.api_key is None

@@ -40,18 +40,18 @@ ANSWERS: list[tuple[Any, Choice]] = [
 
 
 @pytest.mark.parametrize(("answer", "choice"), ANSWERS)
-async def test_each_kind_of_answer_sync_and_async(answer: Any, choice: Choice) -> None:
+async def test_fake_answers_each_kind_of_item_blocking_and_awaited(answer: Any, choice: Choice) -> None:
     assert FakeLM([answer]).respond(ASK).choices == (choice,)
     assert (await FakeLM([answer]).arespond(ASK)).choices == (choice,)
 
 
-def test_a_response_comes_as_it_is() -> None:
+def test_fake_returns_a_scripted_response_unchanged() -> None:
     response = Response((Choice("a"), Choice("b")), Usage(3, 4), "other")
     assert FakeLM([response]).respond(ASK) == response
 
 
 @pytest.mark.parametrize("error", [LMRateLimitError("slow down"), KeyboardInterrupt, ValueError("no")])
-async def test_errors_are_raised_sync_and_async(error: Any) -> None:
+async def test_fake_raises_scripted_errors_blocking_and_awaited(error: Any) -> None:
     kind = error if isinstance(error, type) else type(error)
     with pytest.raises(kind):
         FakeLM([error]).respond(ASK)
@@ -59,14 +59,14 @@ async def test_errors_are_raised_sync_and_async(error: Any) -> None:
         await FakeLM([error]).arespond(ASK)
 
 
-def test_n_choices_use_up_n_answers() -> None:
+def test_fake_uses_one_item_for_each_choice() -> None:
     lm = FakeLM(["a", "b", "c"])
     assert lm("go", n=2) == ["a", "b"]
     assert lm.remaining == 1
     assert FakeLM([["a", "b"]])("go", n=2) == ["a", "b"]
 
 
-def test_requests_are_recorded_also_those_of_copies() -> None:
+def test_fake_records_requests_of_copies() -> None:
     lm = FakeLM(["a", "b"])
     lm.respond(ASK)
     lm.copy(rollout_id=1)("again")
@@ -74,26 +74,26 @@ def test_requests_are_recorded_also_those_of_copies() -> None:
     assert lm.requests[0] is ASK
 
 
-def test_a_script_that_has_run_out_says_so() -> None:
+def test_fake_raises_when_the_script_is_empty() -> None:
     lm = FakeLM(["only"])
     lm("first")
     with pytest.raises(ConfigurationError, match=r"no answer left \(request 2 .*'second question'"):
         lm("second question")
 
 
-def test_an_answer_that_is_nothing_known_is_named() -> None:
+def test_fake_refuses_an_item_of_unknown_type() -> None:
     with pytest.raises(ConfigurationError, match="cannot answer with float"):
         FakeLM([1.5])("go")  # type: ignore[list-item]
 
 
-def test_functions_and_endless_scripts_never_run_out() -> None:
+def test_fake_accepts_functions_and_endless_iterators() -> None:
     assert FakeLM(lambda request: "same")("a") == ["same"]
     endless = FakeLM(itertools.cycle(["tick", "tock"]))
     assert [endless("a")[0] for _ in range(3)] == ["tick", "tock", "tick"]
     assert endless.remaining is None
 
 
-def test_usage_and_capabilities_can_be_set() -> None:
+def test_fake_reports_given_usage_and_capabilities() -> None:
     lm = FakeLM(["a"], usage=Usage(5, 2), capabilities=Capabilities(json_object=True))
     assert lm.respond(ASK).usage == Usage(5, 2)
     lm.capabilities = Capabilities(reasoning=True)
@@ -114,7 +114,7 @@ class Custom:
         return f"<<{fields['answer']}>>"
 
 
-def test_field_values_are_written_as_a_model_would_write_them() -> None:
+def test_fake_formats_field_values_in_the_chat_layout() -> None:
     fields = {"point": Point(x=1, seen=datetime.date(2026, 1, 2)), "tags": ["é"], "none": None, "text": "as it is"}
     assert FakeLM([fields])("go")[0].split("\n\n")[:4] == [
         '[[ ## point ## ]]\n{"x":1,"seen":"2026-01-02"}',
@@ -124,6 +124,6 @@ def test_field_values_are_written_as_a_model_would_write_them() -> None:
     ]
 
 
-def test_the_adapter_chooses_the_form_of_the_reply() -> None:
+def test_fake_formats_fields_in_the_layout_of_the_adapter() -> None:
     assert json.loads(FakeLM([{"answer": 3}], adapter=JSONAdapter())("go")[0]) == {"answer": 3}
     assert FakeLM([{"answer": "red"}], adapter=Custom())("go") == ["<<red>>"]

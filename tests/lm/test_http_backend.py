@@ -87,7 +87,7 @@ async def test_every_wire_answers_over_http(
     assert "hello" in json.dumps(seen.body)
 
 
-def test_a_program_runs_over_http(serve: Callable[..., Host]) -> None:
+def test_program_runs_over_http(serve: Callable[..., Host]) -> None:
     content = "[[ ## answer ## ]]\nOslo\n\n[[ ## completed ## ]]"
     host = serve({**CHAT, "choices": [{"message": {"content": content}, "finish_reason": "stop"}]})
     lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url)
@@ -106,7 +106,7 @@ def test_a_program_runs_over_http(serve: Callable[..., Host]) -> None:
         ("gpt-5.6", True, {"wire": "chat"}, "/chat/completions"),
     ],
 )
-def test_tools_take_the_wire_that_the_model_takes_them_on(
+def test_request_with_tools_uses_the_wire_of_the_rule(
     model: str, tools: bool, options: dict[str, Any], path: str, serve: Callable[..., Host]
 ) -> None:
     host = serve({**CHAT, **RESPONSES})
@@ -115,7 +115,7 @@ def test_tools_take_the_wire_that_the_model_takes_them_on(
     assert host.seen[0].path == path
 
 
-def test_a_wire_that_the_provider_does_not_speak_is_refused() -> None:
+def test_unknown_wire_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"anthropic has no wire 'responses'.*messages"):
         LM("anthropic/claude-sonnet-5", wire="responses")
 
@@ -124,7 +124,7 @@ def test_a_wire_that_the_provider_does_not_speak_is_refused() -> None:
 
 
 @HOWS
-async def test_choices_that_come_one_at_a_time_are_joined(how: str, serve: Callable[..., Host]) -> None:
+async def test_choices_of_several_exchanges_are_joined(how: str, serve: Callable[..., Host]) -> None:
     host = serve(MESSAGES)
     lm = LM("anthropic/claude-sonnet-4-5", api_key=KEY, base_url=host.url, n=3)
     response = await ask(how, lm)
@@ -136,9 +136,7 @@ async def test_choices_that_come_one_at_a_time_are_joined(how: str, serve: Calla
 
 
 @HOWS
-async def test_a_choice_that_failed_is_asked_for_again_and_the_others_are_not(
-    how: str, serve: Callable[..., Host]
-) -> None:
+async def test_only_the_failed_choice_is_retried(how: str, serve: Callable[..., Host]) -> None:
     host = serve(MESSAGES, Reply({"error": {"type": "overloaded_error"}}, 529), MESSAGES)
     lm = LM("anthropic/claude-sonnet-4-5", api_key=KEY, base_url=host.url, n=2, retry=patient())
     response = await ask(how, lm)
@@ -148,7 +146,7 @@ async def test_a_choice_that_failed_is_asked_for_again_and_the_others_are_not(
 
 
 @HOWS
-async def test_a_paused_turn_is_gone_on_with(how: str, serve: Callable[..., Host]) -> None:
+async def test_paused_turn_is_continued(how: str, serve: Callable[..., Host]) -> None:
     paused = {**MESSAGES, "content": [{"type": "text", "text": "Well, "}], "stop_reason": "pause_turn"}
     host = serve(paused, MESSAGES)
     response = await ask(how, LM("anthropic/claude-sonnet-4-5", api_key=KEY, base_url=host.url))
@@ -159,7 +157,7 @@ async def test_a_paused_turn_is_gone_on_with(how: str, serve: Callable[..., Host
 
 
 @HOWS
-async def test_a_paused_turn_is_streamed_as_one_answer(how: str, serve: Callable[..., Host]) -> None:
+async def test_paused_turn_is_streamed_as_one_answer(how: str, serve: Callable[..., Host]) -> None:
     paused = {**MESSAGES, "content": [{"type": "text", "text": "Well, "}], "stop_reason": "pause_turn"}
     host = serve(paused, MESSAGES)
     lm = LM("anthropic/claude-sonnet-4-5", api_key=KEY, base_url=host.url)
@@ -185,9 +183,7 @@ LONG = {
 
 @HOWS
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_an_answer_that_is_longer_than_a_reply_is_gone_on_with(
-    how: str, streamed: bool, serve: Callable[..., Host]
-) -> None:
+async def test_truncated_reply_is_continued(how: str, streamed: bool, serve: Callable[..., Host]) -> None:
     host = serve(LONG, GEMINI)
     lm = LM("gemini/gemini-2.5-flash", api_key=KEY, base_url=host.url)
     if streamed:
@@ -203,7 +199,7 @@ async def test_an_answer_that_is_longer_than_a_reply_is_gone_on_with(
     assert second == {**first, "continuationToken": "AAEC"}
 
 
-def test_a_turn_that_is_paused_for_ever_ends(serve: Callable[..., Host]) -> None:
+def test_endlessly_paused_turn_ends_after_a_limit(serve: Callable[..., Host]) -> None:
     host = serve({**MESSAGES, "stop_reason": "pause_turn"})
     response = LM("anthropic/claude-sonnet-4-5", api_key=KEY, base_url=host.url).respond(HELLO)
     assert response.choices[0].finish_reason == "length"
@@ -216,7 +212,7 @@ BUSY = Reply({"error": {"message": "overloaded"}}, 503)
 
 
 @HOWS
-async def test_a_busy_provider_is_asked_again(how: str, serve: Callable[..., Host]) -> None:
+async def test_overloaded_provider_is_retried(how: str, serve: Callable[..., Host]) -> None:
     host, clock = serve(BUSY, BUSY, CHAT), Clock()
     response = await ask(how, LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient(clock)))
     assert response.choices[0].text == "hi"
@@ -230,7 +226,7 @@ async def test_a_busy_provider_is_asked_again(how: str, serve: Callable[..., Hos
 
 
 @HOWS
-async def test_the_providers_waiting_time_is_kept(how: str, serve: Callable[..., Host]) -> None:
+async def test_retry_waits_as_long_as_the_provider_states(how: str, serve: Callable[..., Host]) -> None:
     host, clock = serve(Reply({}, 429, {"retry-after": "7"}), CHAT), Clock()
     await ask(how, LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient(clock)))
     assert clock.slept == [7.0]
@@ -246,7 +242,7 @@ async def test_the_providers_waiting_time_is_kept(how: str, serve: Callable[...,
         (Reply({}, 503, {"x-should-retry": "false"}), LMServerError),
     ],
 )
-def test_what_will_not_pass_is_asked_once(reply: Reply, error: type[LMError], serve: Callable[..., Host]) -> None:
+def test_final_errors_are_not_retried(reply: Reply, error: type[LMError], serve: Callable[..., Host]) -> None:
     host = serve(reply)
     with pytest.raises(error) as caught:
         LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient()).respond(HELLO)
@@ -259,7 +255,7 @@ BROKEN = [b"", b"<html><title>Bad gateway</title></html>", b'{"choices": [{"mess
 
 @HOWS
 @pytest.mark.parametrize("body", BROKEN)
-async def test_a_broken_success_is_asked_for_again_once(how: str, body: bytes, serve: Callable[..., Host]) -> None:
+async def test_success_without_an_answer_is_retried_once(how: str, body: bytes, serve: Callable[..., Host]) -> None:
     host = serve(body, CHAT)
     lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient())
     assert (await ask(how, lm)).choices[0].text == "hi"
@@ -271,14 +267,14 @@ async def test_a_broken_success_is_asked_for_again_once(how: str, body: bytes, s
 
 
 @HOWS
-async def test_a_reply_that_was_cut_off_is_asked_for_again(how: str, serve: Callable[..., Host]) -> None:
+async def test_truncated_body_is_retried(how: str, serve: Callable[..., Host]) -> None:
     host = serve(Reply(CHAT, cut=True), CHAT)
     lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient())
     response = await ask(how, lm)
     assert [attempt.error for attempt in response.attempts] == ["connection", None]
 
 
-def test_a_call_that_the_host_could_not_read_is_asked_for_again(serve: Callable[..., Host]) -> None:
+def test_call_that_the_host_cannot_parse_is_retried(serve: Callable[..., Host]) -> None:
     failed = {"error": {"message": "Failed to call a function", "code": "tool_use_failed", "failed_generation": "?"}}
     host = serve(Reply(failed, 400), CHAT)
     lm = LM("groq/llama-3.3-70b", api_key=KEY, base_url=host.url, retry=patient())
@@ -286,9 +282,7 @@ def test_a_call_that_the_host_could_not_read_is_asked_for_again(serve: Callable[
 
 
 @HOWS
-async def test_a_call_that_the_host_refused_is_handed_back_with_its_complaint(
-    how: str, serve: Callable[..., Host]
-) -> None:
+async def test_call_that_the_host_refuses_is_returned_with_its_error(how: str, serve: Callable[..., Host]) -> None:
     told = {"message": "x is missing", "code": "tool_use_failed", "failed_generation": '{"name":"f","arguments":{}}'}
     host = serve(Reply({"error": told}, 400))
     response = await ask(how, LM("groq/llama-3.3-70b", api_key=KEY, base_url=host.url, retry=patient()), WITH_TOOLS)
@@ -297,7 +291,7 @@ async def test_a_call_that_the_host_refused_is_handed_back_with_its_complaint(
     assert len(host.seen) == 1
 
 
-def test_the_number_of_retries_is_the_models(serve: Callable[..., Host]) -> None:
+def test_num_retries_of_the_model_bounds_retries(serve: Callable[..., Host]) -> None:
     host = serve(BUSY)
     lm = LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, retry=patient(), num_retries=3)
     for model, requests in [
@@ -312,7 +306,7 @@ def test_the_number_of_retries_is_the_models(serve: Callable[..., Host]) -> None
 
 
 @HOWS
-async def test_a_timeout_is_for_the_whole_request(how: str, serve: Callable[..., Host]) -> None:
+async def test_timeout_covers_the_whole_request(how: str, serve: Callable[..., Host]) -> None:
     host = serve(Reply(CHAT, delay=0.3))
     with pytest.raises(LMTimeoutError, match=host.url):
         await ask(how, LM("openai/gpt-4.1", api_key=KEY, base_url=host.url, timeout=0.05, num_retries=0))
@@ -322,7 +316,7 @@ async def test_a_timeout_is_for_the_whole_request(how: str, serve: Callable[...,
 @pytest.mark.parametrize(
     ("raised", "error"), [(OSError("no route"), LMTransportError), (TimeoutError(), LMTimeoutError)]
 )
-async def test_what_a_transport_of_ones_own_raises_is_an_error_of_ours(
+async def test_error_of_a_custom_transport_becomes_an_lm_error(
     how: str, raised: Exception, error: type[LMError]
 ) -> None:
     double = Double(raised)
@@ -336,12 +330,14 @@ async def test_what_a_transport_of_ones_own_raises_is_an_error_of_ours(
 # --- what errors say ---------------------------------------------------------------------------------------------------
 
 
-def test_no_model_configured() -> None:
+def test_predict_without_a_model_raises() -> None:
     with pytest.raises(LMNotConfigured, match=r"configure\(lm=sigwire\.LM\("):
         Predict("question -> answer")(question="Where?")
 
 
-def test_a_wrong_key_names_where_it_is_from(serve: Callable[..., Host], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_authentication_error_names_the_origin_of_the_key(
+    serve: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
     host = serve(Reply({"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}}, 401))
     monkeypatch.setenv("OPENAI_BASE_URL", host.url)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -349,7 +345,7 @@ def test_a_wrong_key_names_where_it_is_from(serve: Callable[..., Host], monkeypa
         LM("openai/gpt-4.1").respond(HELLO)
 
 
-def test_a_wrong_key_may_be_a_bad_request(serve: Callable[..., Host]) -> None:
+def test_bad_request_for_a_wrong_key_is_an_authentication_error(serve: Callable[..., Host]) -> None:
     error = {
         "code": 400,
         "message": "API key not valid.",
@@ -361,7 +357,9 @@ def test_a_wrong_key_may_be_a_bad_request(serve: Callable[..., Host]) -> None:
         LM("gemini/gemini-2.5-flash", api_key=KEY, base_url=host.url).respond(HELLO)
 
 
-def test_a_key_that_was_held_back_says_so(serve: Callable[..., Host], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_authentication_error_names_the_key_that_was_not_sent(
+    serve: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
     host = serve(Reply({"error": {"message": "no key"}}, 401))
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with pytest.raises(LMAuthenticationError, match=r"OPENAI_API_KEY was not sent.*127\.0\.0\.1.*Pass api_key="):
@@ -369,7 +367,7 @@ def test_a_key_that_was_held_back_says_so(serve: Callable[..., Host], monkeypatc
     assert "authorization" not in host.seen[0].headers
 
 
-def test_a_model_that_is_not_served(serve: Callable[..., Host]) -> None:
+def test_unknown_model_of_a_provider_is_an_error_with_a_hint(serve: Callable[..., Host]) -> None:
     host = serve(Reply({"error": {"message": "The model does not exist", "code": "model_not_found"}}, 404))
     with pytest.raises(LMUnsupportedModelError, match=r"openai does not serve 'gpt-4\.2' to this key"):
         LM("openai/gpt-4.2", api_key=KEY, base_url=host.url).respond(HELLO)
@@ -378,7 +376,7 @@ def test_a_model_that_is_not_served(serve: Callable[..., Host]) -> None:
         LM("ollama/nope", base_url=host.url).respond(HELLO)
 
 
-def test_an_address_that_is_not_the_apis_is_named_beside_the_model(serve: Callable[..., Host]) -> None:
+def test_not_found_error_names_a_given_base_url(serve: Callable[..., Host]) -> None:
     host = serve(Reply({"error": {"message": "Not Found"}}, 404))
     with pytest.raises(
         LMError, match=rf"base_url is not the address of its API: the request went to {host.url} for /chat"
@@ -387,7 +385,7 @@ def test_an_address_that_is_not_the_apis_is_named_beside_the_model(serve: Callab
 
 
 @HOWS
-async def test_ollama_is_not_running(how: str) -> None:
+async def test_refused_connection_to_ollama_has_its_hint(how: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     lm = LM("ollama/qwen3", base_url=f"http://127.0.0.1:{port}", num_retries=0)
@@ -395,14 +393,14 @@ async def test_ollama_is_not_running(how: str) -> None:
         await ask(how, lm)
 
 
-def test_a_lost_connection_does_not_ask_whether_the_server_runs(serve: Callable[..., Host]) -> None:
+def test_lost_connection_has_no_hint_to_start_the_server(serve: Callable[..., Host]) -> None:
     host = serve(Reply(OLLAMA, cut=True))
     with pytest.raises(LMTransportError) as caught:
         LM("ollama/qwen3", base_url=host.url, num_retries=0).respond(HELLO)
     assert "ollama serve" not in str(caught.value)
 
 
-def test_a_model_without_tools_says_so_before_anything_is_sent() -> None:
+def test_tools_for_a_model_without_tools_are_refused_before_sending() -> None:
     double = Double(OLLAMA)
     with pytest.raises(UnsupportedFeature, match="does not take tools"):
         LM("ollama/gemma2", transport=double).respond(WITH_TOOLS)
@@ -416,14 +414,14 @@ def test_a_model_without_tools_says_so_before_anything_is_sent() -> None:
         ("vllm/m", '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
     ],
 )
-def test_a_host_that_refuses_tools(model: str, said: str, serve: Callable[..., Host]) -> None:
+def test_refused_tools_have_the_hint_of_text_tools(model: str, said: str, serve: Callable[..., Host]) -> None:
     host = serve(Reply({"error": said}, 400))
     with pytest.raises(LMInvalidRequestError, match=r"native_tools=False") as caught:
         LM(model, base_url=host.url).respond(WITH_TOOLS)
     assert str(caught.value).count("native_tools=False") == 1
 
 
-def test_an_option_that_the_wire_lacks_is_refused_before_anything_is_sent() -> None:
+def test_unsupported_option_is_refused_before_sending() -> None:
     double = Double()
     with pytest.raises(UnsupportedOption, match="extra_body"):
         LM("openai/gpt-4.1", api_key=KEY, transport=double, frobnicate=1).respond(HELLO)
@@ -433,7 +431,7 @@ def test_an_option_that_the_wire_lacks_is_refused_before_anything_is_sent() -> N
 # --- copies and state ------------------------------------------------------------------------------------------------------
 
 
-def test_a_copy_is_reached_as_it_says() -> None:
+def test_copy_uses_its_connection_options() -> None:
     lm = LM("openai/gpt-4.1", api_key=KEY, base_url="https://a.example", timeout=3.0, temperature=0.5)
     other = lm.copy(base_url="https://b.example", model="groq/llama-3.3-70b", seed=1)
     assert (other.base_url, other.timeout, other.kwargs["seed"]) == ("https://b.example", 3.0, 1)
@@ -442,7 +440,7 @@ def test_a_copy_is_reached_as_it_says() -> None:
     assert lm.copy(api_base="https://c.example").base_url == "https://c.example"
 
 
-def test_a_state_holds_how_a_model_is_reached_and_loads_without_its_address() -> None:
+def test_load_state_drops_the_base_url() -> None:
     lm = LM(
         "vertex/gemini-2.5-pro", api_key=KEY, base_url="https://a.example", timeout=3.0, project="p", headers={"h": KEY}
     )
@@ -456,7 +454,7 @@ def test_a_state_holds_how_a_model_is_reached_and_loads_without_its_address() ->
     assert trusted.base_url == "https://a.example"
 
 
-def test_capabilities_that_are_given_decide_what_is_sent() -> None:
+def test_given_capabilities_decide_what_is_encoded() -> None:
     double = Double(OLLAMA)
     lm = LM("ollama/gemma2", transport=double, capabilities=Capabilities(native_tools=True))
     lm.respond(WITH_TOOLS)
@@ -466,7 +464,7 @@ def test_capabilities_that_are_given_decide_what_is_sent() -> None:
         lm.respond(WITH_TOOLS)
 
 
-def test_a_deep_copy_shares_the_way_to_the_provider_and_nothing_else(serve: Callable[..., Host]) -> None:
+def test_deepcopy_shares_only_the_backend(serve: Callable[..., Host]) -> None:
     lm = LM("openai/gpt-4.1", api_key=KEY, base_url=serve(CHAT).url, temperature=0.5)
     lm.respond(HELLO)
     twin = copy.deepcopy(lm)
@@ -475,7 +473,7 @@ def test_a_deep_copy_shares_the_way_to_the_provider_and_nothing_else(serve: Call
     assert twin.respond(HELLO).choices[0].text == "hi"
 
 
-def test_a_model_can_be_closed_and_used_again(serve: Callable[..., Host]) -> None:
+def test_closed_model_can_be_called_again(serve: Callable[..., Host]) -> None:
     host = serve(CHAT)
     LM("offline/lexical").close()
     with HttpTransport() as transport:
@@ -498,6 +496,6 @@ print(sorted(heavy & sys.modules.keys()), sorted({event for event in events if e
 """
 
 
-def test_making_a_model_loads_no_client_and_opens_nothing() -> None:
+def test_constructor_loads_no_http_client_and_opens_nothing() -> None:
     done = subprocess.run([sys.executable, "-c", LAZY], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[] []"

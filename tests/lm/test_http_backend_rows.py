@@ -173,7 +173,7 @@ PLACES = {
 
 
 @EVERY_WIRE
-def test_row_1_the_url(wire: str) -> None:
+def test_row_1_request_goes_to_the_url_of_the_wire(wire: str) -> None:
     model, options = MODELS[wire]
     request = taken(model, api_key=KEY, **options)
     assert request.url == PLACES[wire].url
@@ -181,7 +181,7 @@ def test_row_1_the_url(wire: str) -> None:
 
 
 @EVERY_WIRE
-def test_row_2_the_headers_that_carry_the_key(wire: str) -> None:
+def test_row_2_headers_carry_the_key(wire: str) -> None:
     model, options = MODELS[wire]
     place = PLACES[wire]
     headers = taken(model, api_key=KEY, **options).headers
@@ -189,14 +189,14 @@ def test_row_2_the_headers_that_carry_the_key(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WITH_KEY)
-def test_row_3_the_variable_of_the_key(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_3_key_is_read_from_its_variable(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, options = MODELS[wire]
     monkeypatch.setenv(PLACES[wire].key_variable, KEY)
     name, value = PLACES[wire].auth
     assert taken(model, **options).headers[name] == value
 
 
-def test_row_3_which_variable_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_3_first_variable_that_is_set_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("GOOGLE_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
         monkeypatch.setenv(variable, f"from {variable}")
     assert taken("gemini/gemini-3-flash").headers["x-goog-api-key"] == "from GOOGLE_API_KEY"
@@ -204,7 +204,7 @@ def test_row_3_which_variable_comes_first(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @EVERY_WIRE
-def test_row_4_the_variable_of_the_address_which_the_key_follows(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_4_base_url_of_the_environment_gets_the_key(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, options = MODELS[wire]
     place = PLACES[wire]
     monkeypatch.setenv(place.base_variable, place.base)
@@ -216,7 +216,7 @@ def test_row_4_the_variable_of_the_address_which_the_key_follows(wire: str, monk
 
 @HOWS
 @pytest.mark.parametrize("wire", WITH_KEY)
-async def test_row_5_without_a_key_nothing_goes_to_the_providers_own_host(how: str, wire: str) -> None:
+async def test_row_5_nothing_is_sent_without_a_key(how: str, wire: str) -> None:
     model, options = MODELS[wire]
     double = Double()
     with pytest.raises(LMAuthenticationError, match=r"nothing was sent.*api_key=") as caught:
@@ -226,7 +226,7 @@ async def test_row_5_without_a_key_nothing_goes_to_the_providers_own_host(how: s
 
 
 @EVERY_WIRE
-def test_row_5_without_a_key_a_host_of_ones_own_is_asked_without_one(wire: str) -> None:
+def test_row_5_users_host_gets_no_key_when_none_is_set(wire: str) -> None:
     model, options = MODELS[wire]
     headers = taken(model, base_url="http://localhost:9/v1", **options).headers
     assert PLACES[wire].auth[0] not in headers
@@ -237,7 +237,7 @@ def test_row_5_without_a_key_a_host_of_ones_own_is_asked_without_one(wire: str) 
 
 @HOWS
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_row_43_a_model_that_refuses_several_candidates_is_asked_for_each(how: str, streamed: bool) -> None:
+async def test_row_43_refused_candidates_are_requested_one_by_one(how: str, streamed: bool) -> None:
     refusal = Fault("bad_request", "Multiple candidates is not enabled for this model.")
     with FakeProvider([refusal, "one", "two"]) as provider:
         lm = model_at(provider, "gemini")
@@ -256,7 +256,7 @@ async def streamed_by(how: str, lm: LM, request: Request) -> Response:
 
 
 @HOWS
-async def test_row_43_another_refusal_stands(how: str) -> None:
+async def test_row_43_other_bad_requests_are_raised(how: str) -> None:
     with FakeProvider([Fault("bad_request", "No.")]) as provider, pytest.raises(LMInvalidRequestError):
         await ask(how, model_at(provider, "gemini"), replace(HELLO, options={"n": 2}))
     assert len(provider.requests) == 1
@@ -288,9 +288,7 @@ def body_sent(model: str, request: Request, **options: Any) -> Any:
         ("openai/some-model", "http://api.openai.com/v1", False),
     ],
 )
-def test_rows_31_and_38_openais_words_go_to_its_models_and_its_host_and_the_usual_words_elsewhere(
-    model: str, base_url: str | None, own: bool
-) -> None:
+def test_rows_31_and_38_foreign_hosts_get_the_compatible_profile(model: str, base_url: str | None, own: bool) -> None:
     body = body_sent(model, LIMITED, base_url=base_url)
     assert body.get("max_completion_tokens" if own else "max_tokens") == 50
     assert len(body["tools"]) == (2 if own else 1)
@@ -303,7 +301,7 @@ ALLOWED = {
 }
 
 
-def test_row_38_the_environment_may_name_the_other_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_row_38_foreign_host_may_be_set_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     lm = LM("openai/some-model", transport=(double := Double()), api_key=KEY)
     for url in ("http://localhost:8000/v1", "https://api.openai.com/v1"):
         monkeypatch.setenv("OPENAI_BASE_URL", url)
@@ -318,7 +316,7 @@ SEARCHING = replace(HELLO, tools=(Tool.web_search(WebSearch()).spec, TOOL))
 
 
 @pytest.mark.parametrize("model", ["openai/gpt-4.1", "openai/gpt-5.5", "openai/newer"])
-def test_row_49_web_search_takes_the_wire_that_has_it(model: str) -> None:
+def test_row_49_web_search_uses_the_wire_that_supports_web_search(model: str) -> None:
     assert [tool["type"] for tool in body_sent(model, SEARCHING)["tools"]] == ["web_search", "function"]
     assert taken(model, SEARCHING, api_key=KEY).url == PLACES["openai-responses"].url
 
@@ -332,7 +330,7 @@ def test_row_49_web_search_takes_the_wire_that_has_it(model: str) -> None:
         ("groq/llama-3.3-70b", {"api_key": KEY}),
     ],
 )
-def test_row_49_where_there_is_no_web_search_nothing_is_sent(model: str, options: Mapping[str, Any]) -> None:
+def test_row_49_unsupported_web_search_is_refused_before_sending(model: str, options: Mapping[str, Any]) -> None:
     double = Double()
     with pytest.raises(UnsupportedFeature, match="no place for"):
         LM(model, transport=double, **options).respond(SEARCHING)
@@ -344,7 +342,7 @@ def test_row_49_where_there_is_no_web_search_nothing_is_sent(model: str, options
 
 @HOWS
 @pytest.mark.parametrize("wire", WITH_KEY)
-async def test_row_73_a_wrong_key_says_where_it_is_from_and_is_not_shown(how: str, wire: str) -> None:
+async def test_row_73_authentication_error_names_the_variable_and_masks_the_key(how: str, wire: str) -> None:
     error, requests = await failed(how, wire, ["never"], key="another one")
     assert type(error) is LMAuthenticationError
     assert "Check the API key and its permissions. It was given as api_key." in str(error)
@@ -355,7 +353,7 @@ async def test_row_73_a_wrong_key_says_where_it_is_from_and_is_not_shown(how: st
 
 @HOWS
 @EVERY_WIRE
-async def test_row_74_a_model_that_does_not_exist(how: str, wire: str) -> None:
+async def test_row_74_unknown_model_is_an_error(how: str, wire: str) -> None:
     error, requests = await failed(how, wire, ["never"], models={"another-one"})
     assert type(error) is LMUnsupportedModelError
     assert (error.status, requests) == (404, 1)
@@ -369,7 +367,7 @@ async def test_row_74_a_model_that_does_not_exist(how: str, wire: str) -> None:
 
 @HOWS
 @EVERY_WIRE
-async def test_a_server_that_does_not_run_is_named_by_its_whole_address(how: str, wire: str) -> None:
+async def test_refused_connection_error_names_the_base_url(how: str, wire: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         host = f"http://127.0.0.1:{taken.getsockname()[1]}"
     base = f"{host}/v1" if wire.startswith("openai") else host
@@ -382,7 +380,7 @@ async def test_a_server_that_does_not_run_is_named_by_its_whole_address(how: str
 
 @HOWS
 @pytest.mark.parametrize("model", ["ollama/gemma2", "ollama/llama3:8b", "gemini/gemma-3-27b-it", "groq/compound"])
-async def test_a_model_known_to_take_no_tools_says_so_and_is_not_sent_any(how: str, model: str) -> None:
+async def test_listed_model_without_tools_is_refused_before_sending(how: str, model: str) -> None:
     double = Double()
     with pytest.raises(UnsupportedFeature, match=rf"{model} does not take tools.*native_tools=True"):
         await ask(how, LM(model, transport=double, api_key=KEY), replace(HELLO, tools=(TOOL,)))
@@ -410,7 +408,7 @@ FAULTS: Mapping[str, tuple[Fault, Expected]] = {
 @HOWS
 @EVERY_WIRE
 @pytest.mark.parametrize("row", FAULTS)
-async def test_a_fault_is_one_error_on_every_wire_and_asked_again_only_where_that_can_help(
+async def test_fault_has_one_error_class_on_every_wire_and_retries_only_if_transient(
     row: str, wire: str, how: str
 ) -> None:
     fault, expected = FAULTS[row]
@@ -424,7 +422,7 @@ async def test_a_fault_is_one_error_on_every_wire_and_asked_again_only_where_tha
 
 @HOWS
 @EVERY_WIRE
-async def test_row_76_the_wait_that_the_provider_asks_for_is_kept(how: str, wire: str) -> None:
+async def test_row_76_stated_wait_is_on_the_error(how: str, wire: str) -> None:
     clock = Clock()
     with FakeProvider([Fault("rate_limit", retry_after=7), "Hi"]) as provider:
         response = await ask(how, model_at(provider, wire, clock))
@@ -438,7 +436,7 @@ async def test_row_76_the_wait_that_the_provider_asks_for_is_kept(how: str, wire
 
 @HOWS
 @pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic"])  # the others send none
-async def test_the_providers_id_of_the_request_is_on_the_error(how: str, wire: str) -> None:
+async def test_error_has_the_request_id_of_the_provider(how: str, wire: str) -> None:
     error, _ = await failed(how, wire, [Fault("bad_request")])
     assert error.request_id is not None
     assert error.request_id.startswith("req_")
@@ -485,7 +483,7 @@ INSIDE_200: Mapping[str, tuple[str, JsonValue, type[LMError], int, int]] = {
 
 @HOWS
 @pytest.mark.parametrize("row", INSIDE_200)
-async def test_an_error_inside_a_success_is_that_error(row: str, how: str) -> None:
+async def test_error_inside_a_success_is_raised(row: str, how: str) -> None:
     wire, body, kind, status, requests = INSIDE_200[row]
     error, made = await failed(how, wire, lambda request: Raw(body))
     assert (type(error), error.status, made) == (kind, status, requests)
@@ -500,7 +498,7 @@ HTML = "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body><h
     ("status", "kind", "requests"),
     [(502, LMServerError, 4), (401, LMAuthenticationError, 1), (400, LMInvalidRequestError, 1), (200, LMError, 2)],
 )
-async def test_row_80_a_body_that_is_no_json_is_read_by_its_status(
+async def test_row_80_error_body_without_json_is_read_by_its_status(
     status: int, kind: type[LMError], requests: int, wire: str, how: str
 ) -> None:
     page = Raw(HTML, status, {"content-type": "text/html"})
@@ -512,7 +510,7 @@ async def test_row_80_a_body_that_is_no_json_is_read_by_its_status(
 
 @HOWS
 @EVERY_WIRE
-async def test_a_reply_that_breaks_off_is_asked_for_again(how: str, wire: str) -> None:
+async def test_truncated_reply_is_retried(how: str, wire: str) -> None:
     answers: list[Answer] = [Raw({"choices": [], "much": "more" * 50}, cut=True), "Hi"]
     with FakeProvider(answers) as provider:
         response = await ask(how, model_at(provider, wire))
@@ -520,7 +518,7 @@ async def test_a_reply_that_breaks_off_is_asked_for_again(how: str, wire: str) -
     assert [attempt.error for attempt in response.attempts] == [LMTransportError.code, None]
 
 
-def test_row_57_a_blocked_prompt_is_told_apart_from_a_broken_answer() -> None:
+def test_row_57_blocked_prompt_is_a_content_filter_error() -> None:
     with FakeProvider([Fault("content_filter")]) as provider, pytest.raises(LMContentFilteredError):
         model_at(provider, "openai").respond(HELLO)
 
@@ -529,7 +527,7 @@ def test_row_57_a_blocked_prompt_is_told_apart_from_a_broken_answer() -> None:
 
 
 @HOWS
-async def test_a_row_of_three_lines_is_asked_with_its_own_key(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_registered_row_sends_its_own_key(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeProvider(["Hi"], key=KEY) as provider:
         register(Provider(prefix="acme", base_url=provider.url("openai"), keys=(ApiKey("ACME_API_KEY"),)))
         lm = LM("acme/some-model")

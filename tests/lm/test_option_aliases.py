@@ -28,12 +28,12 @@ SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("given_names", "common"), SAME)
-def test_another_name_means_the_common_one(given_names: dict[str, Any], common: dict[str, Any]) -> None:
+def test_alias_becomes_the_canonical_name(given_names: dict[str, Any], common: dict[str, Any]) -> None:
     assert canonical_options(given_names) == common
 
 
 @given(st.dictionaries(st.sampled_from(["max_tokens", "reasoning", "seed", "stop", "extra_body"]), st.integers()))
-def test_common_names_stay_what_they_are(options: dict[str, Any]) -> None:
+def test_canonical_names_are_unchanged(options: dict[str, Any]) -> None:
     assert canonical_options(options) == options
 
 
@@ -45,20 +45,20 @@ def test_common_names_stay_what_they_are(options: dict[str, Any]) -> None:
         {"reasoning": "low", "thinking": {"type": "disabled"}},
     ],
 )
-def test_an_option_given_by_two_of_its_names_is_refused_and_both_are_named(options: dict[str, Any]) -> None:
+def test_option_given_by_two_names_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError) as refused:
         canonical_options(options)
     assert all(name in str(refused.value) for name in options)
 
 
 @pytest.mark.parametrize("thinking", [True, "high", {}, {"type": "enabled"}, {"type": "adaptive"}])
-def test_a_thinking_that_says_nothing_is_refused(thinking: Any) -> None:
+def test_thinking_of_unknown_form_is_refused(thinking: Any) -> None:
     with pytest.raises(InputError, match="budget_tokens"):
         canonical_options({"thinking": thinking})
 
 
 @pytest.mark.parametrize("model", ["openai/gpt-5-mini", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"])
-async def test_the_request_on_the_wire_is_the_same_by_either_name(model: str) -> None:
+async def test_wire_request_is_equal_for_alias_and_canonical_name(model: str) -> None:
     asked = Request((Message.user("hello"),))
     with FakeProvider(["one", "two", "three"]) as server:
         own = {"api_key": "a key", "base_url": server.url(model.partition("/")[0])}

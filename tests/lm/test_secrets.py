@@ -16,12 +16,12 @@ OPEN = "temperature max_tokens max_completion_tokens top_p seed stop logit_bias 
 
 
 @pytest.mark.parametrize("name", SECRET)
-def test_secret_names(name: str) -> None:
+def test_names_with_a_secret_word_are_secret(name: str) -> None:
     assert is_secret(name)
 
 
 @pytest.mark.parametrize("name", OPEN)
-def test_open_names(name: str) -> None:
+def test_other_names_are_not_secret(name: str) -> None:
     assert not is_secret(name)
 
 
@@ -36,7 +36,7 @@ def test_open_names(name: str) -> None:
         "Endpoint=host;AccountKey=abc",
     ],
 )
-def test_a_value_can_give_itself_away(value: str) -> None:
+def test_values_that_look_like_secrets_are_secret(value: str) -> None:
     assert storable_options({"custom": value}) == {}
     assert mask_secrets({"custom": value}) == {"custom": "***"}
     assert storable_options({"custom": ["a", [value]]}) == {"custom": ["a", []]}
@@ -46,7 +46,7 @@ def test_a_value_can_give_itself_away(value: str) -> None:
 @pytest.mark.parametrize(
     "value", ["https://host/v1?monkey", "Answer with key = value", "a token", "https://host/?key="]
 )
-def test_a_value_that_only_speaks_of_keys_is_kept(value: str) -> None:
+def test_text_about_keys_is_not_secret(value: str) -> None:
     assert storable_options({"custom": value}) == mask_secrets({"custom": value}) == {"custom": value}
 
 
@@ -57,7 +57,7 @@ nested = st.recursive(
 
 
 @given(st.sampled_from(SECRET), nested, st.sampled_from(["options", "extra_body"]))
-def test_nothing_secret_is_public_or_shown(name: str, value: object, outer: str) -> None:
+def test_secrets_are_neither_stored_nor_shown(name: str, value: object, outer: str) -> None:
     options = {outer: {"inner": {name: value}, "list": [{name: value}]}, name: value}
     assert "CANARY" not in json.dumps(storable_options(options))
     assert "CANARY" not in repr(mask_secrets(options))

@@ -115,7 +115,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("wire", MODELS)
-def test_what_is_streamed_equals_what_is_returned_whole(wire: str, answer: str, read: Read) -> None:
+def test_streamed_response_equals_the_whole_response(wire: str, answer: str, read: Read) -> None:
     request, said = ANSWERS[answer]
     with FakeProvider([said, Streamed(said, cut=3, packets=7)]) as provider:
         lm = model(provider, wire)
@@ -126,7 +126,7 @@ def test_what_is_streamed_equals_what_is_returned_whole(wire: str, answer: str, 
 
 
 @pytest.mark.parametrize("wire", MODELS)
-def test_texts_and_arguments_come_in_pieces(wire: str) -> None:
+def test_texts_and_arguments_arrive_as_deltas(wire: str) -> None:
     said = Choice("one two three", (CALL,), finish_reason="tool_calls")
     with FakeProvider([Streamed(said, cut=4)]) as provider:
         events = list(model(provider, wire).stream(TOOLS))
@@ -141,7 +141,7 @@ def test_texts_and_arguments_come_in_pieces(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", MODELS)
-def test_the_first_text_is_told_before_more_is_sent(wire: str) -> None:
+def test_first_delta_is_emitted_before_the_next_chunk_arrives(wire: str) -> None:
     gate = Gate()
     text = "one two three four five six seven"
     with FakeProvider([Streamed(text, gate=gate)]) as provider:
@@ -160,7 +160,7 @@ def test_the_first_text_is_told_before_more_is_sent(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", MODELS)
-def test_what_fails_before_the_first_word_is_tried_again(wire: str, read: Read) -> None:
+def test_failure_before_the_first_event_is_retried(wire: str, read: Read) -> None:
     with FakeProvider([Fault("rate_limit"), Fault("server"), "Hello"]) as provider:
         response = collect(read(model(provider, wire), HI))
         assert response.choices[0].text == "Hello"
@@ -168,7 +168,7 @@ def test_what_fails_before_the_first_word_is_tried_again(wire: str, read: Read) 
 
 
 @pytest.mark.parametrize("wire", MODELS)
-def test_a_stream_that_breaks_off_is_an_error_that_keeps_what_was_told(wire: str, read: Read) -> None:
+def test_broken_stream_raises_with_the_partial_answer(wire: str, read: Read) -> None:
     with FakeProvider([Streamed("one two three four five six", stop_after=5), "never asked"]) as provider:
         with pytest.raises(LMTransportError) as caught:
             read(model(provider, wire), HI)
@@ -178,7 +178,7 @@ def test_a_stream_that_breaks_off_is_an_error_that_keeps_what_was_told(wire: str
 
 
 @pytest.mark.parametrize("wire", MODELS)
-def test_a_stream_that_ends_without_its_end_is_no_answer(wire: str, read: Read) -> None:
+def test_stream_without_its_end_is_an_error(wire: str, read: Read) -> None:
     ending = Streamed("one two three four five six", stop_after=5, clean=True)
     with FakeProvider([ending]) as provider, pytest.raises(LMError) as caught:
         read(model(provider, wire), HI)
@@ -187,7 +187,7 @@ def test_a_stream_that_ends_without_its_end_is_no_answer(wire: str, read: Read) 
 
 
 @pytest.mark.parametrize("wire", MODELS)
-def test_an_error_inside_a_stream_is_that_error(wire: str, read: Read) -> None:
+def test_error_event_of_a_stream_is_raised(wire: str, read: Read) -> None:
     broken = Streamed("one two three four five six", stop_after=5, fault=Fault("overloaded"))
     with FakeProvider([broken, "never asked"]) as provider:
         with pytest.raises(LMServerError) as caught:
@@ -197,7 +197,7 @@ def test_an_error_inside_a_stream_is_that_error(wire: str, read: Read) -> None:
 
 
 @pytest.mark.parametrize("wire", [wire for wire in MODELS if wire != "ollama"])
-def test_a_wrong_key_is_the_same_error_as_ever(wire: str, read: Read) -> None:
+def test_streamed_call_raises_the_authentication_error(wire: str, read: Read) -> None:
     with FakeProvider(["Hello"], key="right") as provider:
         lm = model(provider, wire, api_key="wrong-key-of-mine")
         with pytest.raises(LMAuthenticationError) as caught:
@@ -209,7 +209,7 @@ def test_a_wrong_key_is_the_same_error_as_ever(wire: str, read: Read) -> None:
 
 
 @pytest.mark.parametrize("wire", MODELS)
-def test_who_leaves_a_stream_closes_the_connection(wire: str) -> None:
+def test_closing_a_stream_closes_the_connection(wire: str) -> None:
     gate = Gate(5)
     with FakeProvider([Streamed("one two three four five six", gate=gate)]) as provider:
         events = model(provider, wire).stream(HI)
@@ -221,7 +221,7 @@ def test_who_leaves_a_stream_closes_the_connection(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", MODELS)
-async def test_who_leaves_an_awaited_stream_closes_the_connection(wire: str) -> None:
+async def test_closing_an_async_stream_closes_the_connection(wire: str) -> None:
     gate = Gate(5)
     with FakeProvider([Streamed("one two three four five six", gate=gate)]) as provider:
         async with aclosing(model(provider, wire).astream(HI)) as events:
@@ -234,7 +234,7 @@ async def test_who_leaves_an_awaited_stream_closes_the_connection(wire: str) -> 
 
 
 @pytest.mark.parametrize("wire", MODELS)
-async def test_a_task_that_is_cancelled_in_a_stream_closes_the_connection(wire: str) -> None:
+async def test_cancelling_a_streaming_task_closes_the_connection(wire: str) -> None:
     gate, began = Gate(5), asyncio.Event()
 
     async def reading(lm: LM) -> None:
@@ -264,7 +264,7 @@ class Around(Module):
 
 
 @pytest.mark.parametrize("wire", MODELS)
-def test_so_does_who_leaves_the_stream_of_a_program_that_waits_in_a_thread(wire: str) -> None:
+def test_closing_the_stream_of_a_threaded_program_closes_the_connection(wire: str) -> None:
     gate, answer = Gate(6), "[[ ## answer ## ]]\none two three" + " and so on" * 30
     with FakeProvider([Streamed(answer, cut=30, gate=gate)]) as provider:
         with Around(model(provider, wire)).stream(question="?") as events:
@@ -315,7 +315,7 @@ def one_of_them_waits() -> Callable[[Request], Streamed]:
 
 @pytest.mark.parametrize("program", [Both, AwaitedBoth, BothOnItsOwnLoop])
 @pytest.mark.parametrize("wire", MODELS)
-def test_who_leaves_does_not_wait_for_what_has_said_nothing_yet(wire: str, program: type[Both]) -> None:
+def test_closing_a_stream_does_not_wait_for_the_first_event(wire: str, program: type[Both]) -> None:
     with FakeProvider(one_of_them_waits()) as provider:
         with program(model(provider, wire)).stream(questions=["first", "second"]) as events:
             next(event for event in events if isinstance(event, FieldDelta))
@@ -326,7 +326,7 @@ def test_who_leaves_does_not_wait_for_what_has_said_nothing_yet(wire: str, progr
 
 
 @pytest.mark.parametrize("wire", MODELS)
-async def test_a_task_that_is_cancelled_closes_what_waits_in_its_threads(wire: str) -> None:
+async def test_cancelling_a_task_closes_connections_of_its_threads(wire: str) -> None:
     with FakeProvider([Streamed("never sent", gate=Gate())]) as provider:
         events = Around(model(provider, wire)).astream(question="?")
         reading = asyncio.ensure_future(_read_all(events))
@@ -349,7 +349,7 @@ async def _read_all(events: Any) -> None:
 
 
 @pytest.mark.parametrize("wire", ["openai", "openai-responses", "anthropic", "ollama"])
-def test_who_asks_for_another_reading_in_extra_body_is_told_before_anything_is_sent(wire: str, read: Read) -> None:
+def test_stream_options_in_extra_body_are_refused_before_sending(wire: str, read: Read) -> None:
     with FakeProvider(["Hello"] * 2) as provider:
         lm = model(provider, wire)
         in_pieces, whole = (replace(HI, options={"extra_body": {"stream": stream}}) for stream in (True, False))
@@ -382,7 +382,7 @@ TOO_GREAT = {
 
 
 @pytest.mark.parametrize("wire", TOO_GREAT)
-def test_a_number_that_is_too_great_reaches_no_tool_and_counts_nothing(wire: str, read: Read) -> None:
+def test_oversized_number_reaches_no_tool_and_no_usage(wire: str, read: Read) -> None:
     with FakeProvider([Raw(b" ".join(TOO_GREAT[wire].split()))] * 2) as provider:
         whole = model(provider, wire).respond(TOOLS)
         streamed = collect(read(model(provider, wire), TOOLS))

@@ -72,7 +72,7 @@ async def aanswer(lm: LiteLLM, request: Request) -> Response:
     return await arun(lm.answer(new_call(request)))
 
 
-def test_row_1_row_2_and_row_4_address_and_key_go_along_and_row_3_are_left_to_the_environment() -> None:
+def test_rows_1_to_4_url_and_key_are_arguments_when_given() -> None:
     sent = encoded(Request((ASKED,), options={"extra_headers": {"X-B": "2"}}))[1]
     connection = ConnectionOptions(api_key="k", base_url="https://x/v1", timeout=5, headers={"X-A": "1"})
     assert LiteLLM("acme/m", connection)._endpoint_arguments(sent) == {
@@ -87,7 +87,7 @@ def test_row_1_row_2_and_row_4_address_and_key_go_along_and_row_3_are_left_to_th
     assert LiteLLM("acme/m", ConnectionOptions())._endpoint_arguments(encoded(Request((ASKED,)))[1]) == {}
 
 
-def test_a_key_of_the_environment_does_not_go_where_base_url_points() -> None:
+def test_environment_key_is_not_sent_to_a_given_base_url() -> None:
     way = LiteLLM("groq/m", ConnectionOptions(base_url="https://elsewhere/v1"))._endpoint_arguments(
         encoded(Request((ASKED,)))[1]
     )
@@ -100,9 +100,7 @@ def test_a_key_of_the_environment_does_not_go_where_base_url_points() -> None:
 
 
 @pytest.mark.parametrize("release", ["1.82.7", "1.82.8"])
-def test_a_release_that_steals_credentials_is_refused_before_it_is_imported(
-    release: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tampered_release_is_refused_before_its_import(release: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda name: release)
     backend._load.cache_clear()
     for refused in (check_release, backend._load, lambda: connect("acme/m", ConnectionOptions())):
@@ -110,7 +108,7 @@ def test_a_release_that_steals_credentials_is_refused_before_it_is_imported(
             refused()
 
 
-def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> str:
         raise importlib.metadata.PackageNotFoundError(name)
 
@@ -120,14 +118,14 @@ def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("setting", ["transport", "wire"])
-def test_what_litellm_would_ignore_is_refused(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_transport_and_wire_are_refused(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "9.9")
     given: Any = {setting: "x"}
     with pytest.raises(ConfigurationError, match=f"does not support {setting}="):
         connect("acme/m", ConnectionOptions(**given))
 
 
-def test_litellm_is_not_imported_before_it_is_used() -> None:
+def test_litellm_is_not_imported_before_the_first_call() -> None:
     script = """
 import importlib.metadata, sys
 importlib.metadata.version = lambda name: "9.9"
@@ -183,17 +181,17 @@ def check_answer(response: Response) -> None:
     assert response.raw["id"] == "r1"
 
 
-def test_the_package_answers_with_calls(theirs: Any) -> None:
+def test_package_answers_with_calls(theirs: Any) -> None:
     lm = connect("anthropic/claude-x", ConnectionOptions(api_key="k"))
     check_answer(answer(lm, mocked(ANSWER, tools=(TOOL,), tool_choice=ToolChoice.REQUIRED)))
 
 
-async def test_the_package_answers_with_calls_awaited(theirs: Any) -> None:
+async def test_package_answers_with_calls_awaited(theirs: Any) -> None:
     lm = connect("anthropic/claude-x", ConnectionOptions(api_key="k"))
     check_answer(await aanswer(lm, mocked(ANSWER, tools=(TOOL,), tool_choice=ToolChoice.REQUIRED)))
 
 
-def test_the_package_takes_a_whole_conversation_back(theirs: Any) -> None:
+def test_package_accepts_a_whole_conversation(theirs: Any) -> None:
     lm = connect("anthropic/claude-x", ConnectionOptions(api_key="k"))
     turn = answer(lm, mocked(ANSWER, tools=(TOOL,))).choices[0].message()
     results = Message.tool(ToolResult("c1", "f", "ok"), ToolResult("c2", "f", "boom", is_error=True))
@@ -204,7 +202,7 @@ def test_the_package_takes_a_whole_conversation_back(theirs: Any) -> None:
     assert response.usage.input_tokens is not None
 
 
-async def test_row_43_choices_one_at_a_time_are_asked_for_one_by_one(theirs: Any) -> None:
+async def test_row_43_choices_are_requested_one_by_one(theirs: Any) -> None:
     lm = connect("anthropic/claude-x", ConnectionOptions(api_key="k"))
     request = mocked("Hi", options={"n": 2})
     for response in (answer(lm, request), await aanswer(lm, request)):
@@ -215,7 +213,7 @@ async def test_row_43_choices_one_at_a_time_are_asked_for_one_by_one(theirs: Any
     assert at_once.warnings == ()
 
 
-async def test_a_timeout_holds_for_the_whole_request(theirs: Any) -> None:
+async def test_timeout_covers_the_whole_request(theirs: Any) -> None:
     lm = connect("anthropic/claude-x", ConnectionOptions(api_key="k", timeout=0.05))
     late: Any = {"mock_response": "Hi", "mock_delay": 9}
     with pytest.raises(LMTimeoutError, match="in time"):
@@ -230,7 +228,7 @@ MOCKED_ERRORS = {
 
 
 @pytest.mark.parametrize(("word", "kind"), MOCKED_ERRORS.items(), ids=MOCKED_ERRORS)
-async def test_the_packages_errors_are_ours(theirs: Any, word: str, kind: type[LMError]) -> None:
+async def test_package_errors_become_lm_errors(theirs: Any, word: str, kind: type[LMError]) -> None:
     lm = connect("groq/m", ConnectionOptions(api_key="k"))
     with pytest.raises(LMError, match="this is a mock") as caught:
         answer(lm, mocked(word))
@@ -240,12 +238,12 @@ async def test_the_packages_errors_are_ours(theirs: Any, word: str, kind: type[L
         await aanswer(lm, mocked(word))
 
 
-def test_row_74_a_provider_that_nobody_knows_is_named(theirs: Any) -> None:
+def test_row_74_unknown_provider_is_named(theirs: Any) -> None:
     with pytest.raises(LMUnsupportedModelError, match="Neither sigwire nor LiteLLM knows the provider in 'nobody/m'"):
         answer(connect("nobody/m", ConnectionOptions(api_key="k")), mocked("Hi"))
 
 
-def test_an_option_that_litellm_refuses_says_how_to_go_on(theirs: Any) -> None:
+def test_refused_option_error_names_drop_params(theirs: Any) -> None:
     request = mocked("Hi")
     extra: Any = {"mock_response": "Hi", "logit_bias": {"5": 1}}
     with pytest.raises(LMInvalidRequestError, match=r"does not support.*drop_params"):
@@ -255,7 +253,7 @@ def test_an_option_that_litellm_refuses_says_how_to_go_on(theirs: Any) -> None:
         )
 
 
-def test_every_exception_of_the_package_is_read_by_its_class(theirs: Any) -> None:
+def test_every_exception_of_the_package_has_a_rule(theirs: Any) -> None:
     known = {code for rule in tables.ERRORS for code in rule.codes}
     missing = {
         name
@@ -277,7 +275,7 @@ NO_PROVIDER_FAILED = {
 """Exceptions of LiteLLM's own proxy and guards, which a call without them does not raise."""
 
 
-def test_the_package_is_told_to_keep_quiet_and_left_as_it_was_otherwise(
+def test_import_of_the_package_sets_its_flags_and_restores_the_environment(
     theirs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import os
@@ -290,6 +288,6 @@ def test_the_package_is_told_to_keep_quiet_and_left_as_it_was_otherwise(
 
 
 @pytest.mark.parametrize("message", [WIRE_ASKED, ASSISTANT, WIRE_ANSWERED], ids=["user", "assistant", "tool"])
-def test_the_shape_of_messages_is_one_the_package_takes(theirs: Any, message: JsonObject) -> None:
+def test_package_accepts_the_encoded_messages(theirs: Any, message: JsonObject) -> None:
     fixed = theirs.utils.validate_and_fix_openai_messages([copy.deepcopy(message)])
     assert {name: fixed[0].get(name) for name in message} == message

@@ -248,7 +248,7 @@ CONVERSATIONS: dict[str, tuple[Target[LiteLLMProfile], tuple[Message, ...], list
 
 
 @pytest.mark.parametrize(("to", "messages", "wire", "warned"), CONVERSATIONS.values(), ids=CONVERSATIONS)
-def test_messages(
+def test_messages_are_encoded(
     to: Target[LiteLLMProfile], messages: tuple[Message, ...], wire: list[JsonObject], warned: list[str]
 ) -> None:
     arguments, sent = encoded(Request(messages), to)
@@ -256,7 +256,7 @@ def test_messages(
     assert features(sent.warnings) == warned
 
 
-def test_row_10_an_image_that_litellm_would_lose_is_refused() -> None:
+def test_row_10_unsupported_image_is_refused() -> None:
     with pytest.raises(UnsupportedFeature, match="litellm/deepseek/d has no place for image input"):
         encoded(Request((Message("user", (PNG,)),)), DEEPSEEK)
 
@@ -345,7 +345,7 @@ OFFERS: dict[str, tuple[Target[LiteLLMProfile], Request, JsonObject, list[str]]]
 
 
 @pytest.mark.parametrize(("to", "request_", "fields", "warned"), OFFERS.values(), ids=OFFERS)
-def test_tools_and_choices(
+def test_tools_and_tool_choices_are_encoded(
     to: Target[LiteLLMProfile], request_: Request, fields: JsonObject, warned: list[str]
 ) -> None:
     arguments, sent = encoded(replace(request_, messages=(ASKED,)), to)
@@ -353,12 +353,12 @@ def test_tools_and_choices(
     assert features(sent.warnings) == warned
 
 
-def test_row_25_a_tool_without_arguments() -> None:
+def test_row_25_tool_without_arguments_is_encoded() -> None:
     tool = Tool.from_schema("f", "d", {"type": "object", "properties": {}})
     assert encoded(Request((ASKED,), (tool.spec,)))[0]["tools"] == [tool.spec]
 
 
-def test_row_26_a_name_the_wire_forbids_is_mapped_and_mapped_back() -> None:
+def test_row_26_forbidden_tool_name_is_mapped_both_ways() -> None:
     tool = Tool.from_schema("shop.orders", "d", SCHEMA)
     arguments, sent = encoded(Request((ASKED,), (tool.spec,)))
     assert arguments["tools"][0]["function"] == {"name": "shop_orders", "description": "d", "parameters": SCHEMA}
@@ -366,13 +366,13 @@ def test_row_26_a_name_the_wire_forbids_is_mapped_and_mapped_back() -> None:
     assert decode_answer(wire, sent, target()).choices[0].tool_calls[0].name == "shop.orders"
 
 
-def test_row_49_web_search_limits_that_have_no_place_are_refused() -> None:
+def test_row_49_unsupported_web_search_limits_are_refused() -> None:
     search = Tool.web_search(WebSearch(allowed_domains=("x.org",)))
     with pytest.raises(UnsupportedFeature, match="allowed_domains of a web search"):
         encoded(Request((ASKED,), (search.spec,)), CLAUDE)
 
 
-def test_row_49_web_search_is_refused_where_there_is_none() -> None:
+def test_row_49_unsupported_web_search_is_refused() -> None:
     with pytest.raises(UnsupportedFeature, match="ollama_chat/l has no place for a built-in web search"):
         encoded(Request((ASKED,), (Tool.web_search(WebSearch()).spec,)), LLAMA)
 
@@ -418,7 +418,9 @@ FIELDS: dict[str, tuple[Target[LiteLLMProfile], JsonObject, dict[str, Any], list
 
 
 @pytest.mark.parametrize(("to", "options", "fields", "warned"), FIELDS.values(), ids=FIELDS)
-def test_options(to: Target[LiteLLMProfile], options: JsonObject, fields: JsonObject, warned: list[str]) -> None:
+def test_options_are_encoded(
+    to: Target[LiteLLMProfile], options: JsonObject, fields: JsonObject, warned: list[str]
+) -> None:
     arguments, sent = encoded(Request((ASKED,), options=options), to)
     assert arguments == call(WIRE_ASKED, model=to.model, **fields)
     assert features(sent.warnings) == warned
@@ -433,17 +435,17 @@ def test_options(to: Target[LiteLLMProfile], options: JsonObject, fields: JsonOb
         pytest.param(target(), "temprature", id="a misspelt option"),
     ],
 )
-def test_an_option_without_a_place_is_refused(to: Target[LiteLLMProfile], option: str) -> None:
+def test_unsupported_option_is_refused(to: Target[LiteLLMProfile], option: str) -> None:
     with pytest.raises(UnsupportedOption, match=f"litellm has no option {option!r}"):
         encoded(Request((ASKED,), options={option: True}), to)
 
 
-def test_row_45_an_effort_for_a_model_that_does_not_reason_is_refused() -> None:
+def test_row_45_effort_is_refused_when_the_model_does_not_reason() -> None:
     with pytest.raises(UnsupportedFeature, match="reasoning effort 'high'"):
         encoded(Request((ASKED,), options={"reasoning": "high"}), target("acme/m", ()))
 
 
-def test_row_34_structured_output_row_35_its_name_and_row_37_beside_tools() -> None:
+def test_rows_34_35_and_37_structured_output_is_encoded_with_tools() -> None:
     wanted = ResponseFormat(SCHEMA, "reply")
     form: JsonObject = {"type": "json_schema", "json_schema": {"name": "reply", "schema": SCHEMA}}
     assert encoded(Request((ASKED,), response_format=wanted))[0] == call(WIRE_ASKED, response_format=form)
@@ -451,14 +453,14 @@ def test_row_34_structured_output_row_35_its_name_and_row_37_beside_tools() -> N
     assert beside == call(WIRE_ASKED, tools=[TOOL], response_format=form)
 
 
-def test_row_36_structured_output_that_is_missing_is_asked_for_in_words() -> None:
+def test_row_36_unsupported_structured_output_becomes_an_instruction() -> None:
     arguments, sent = encoded(Request((ASKED,), response_format=ResponseFormat()), target("acme/m", ()))
     words: JsonObject = {"role": "system", "content": "Reply with only a JSON object."}
     assert arguments == call(words, WIRE_ASKED)
     assert features(sent.warnings) == ["response_format"]
 
 
-def test_row_48_a_cache_hint_marks_the_system_text_where_the_upstream_wants_marks() -> None:
+def test_row_48_cache_hint_marks_the_system_text() -> None:
     request = Request((Message.system("S"), ASKED), options={"cache": True})
     text: JsonObject = {"type": "text", "text": "S", "cache_control": {"type": "ephemeral"}}
     assert encoded(request, CLAUDE)[0] == call({"role": "system", "content": [text]}, WIRE_ASKED, model="anthropic/c")
@@ -595,7 +597,7 @@ WARNED = {
 
 
 @pytest.mark.parametrize("name", REPLIES)
-def test_answers(name: str) -> None:
+def test_answers_are_decoded(name: str) -> None:
     to, message, reason, choice = REPLIES[name]
     wire = answer(message, reason)
     response = decoded(wire, to)
@@ -627,12 +629,12 @@ def test_answers(name: str) -> None:
         pytest.param(None, Usage(), id="row 63 none"),
     ],
 )
-def test_usage(counts: JsonValue, used: Usage) -> None:
+def test_usage_is_decoded(counts: JsonValue, used: Usage) -> None:
     assert decoded(answer({"content": "Hi"}, usage=counts)).usage == used
 
 
 @pytest.mark.parametrize("wire", [{"choices": []}, {"choices": None}, [], "oops <html>"])
-def test_row_62_an_answer_without_choices_is_an_error(wire: JsonValue) -> None:
+def test_row_62_answer_without_choices_is_an_error(wire: JsonValue) -> None:
     with pytest.raises(LMError, match="no choices"):
         decoded(wire)
 
@@ -706,7 +708,7 @@ ERRORS: dict[str, tuple[Exception, type[LMError], bool]] = {
 
 
 @pytest.mark.parametrize(("theirs", "kind", "retryable"), ERRORS.values(), ids=ERRORS)
-def test_errors(theirs: Exception, kind: type[LMError], retryable: bool) -> None:
+def test_exceptions_become_lm_errors(theirs: Exception, kind: type[LMError], retryable: bool) -> None:
     error = translate_error(theirs, target())
     assert type(error) is kind
     assert error.retryable is retryable
@@ -714,7 +716,7 @@ def test_errors(theirs: Exception, kind: type[LMError], retryable: bool) -> None
     assert error.message
 
 
-def test_an_error_says_what_the_provider_said_and_not_what_litellm_made_of_it() -> None:
+def test_error_text_is_the_providers_without_litellm_prefixes() -> None:
     theirs = made(
         "RateLimitError", 429, "RateLimitError: GroqException - try again in 1.5s. Your key gsk_123456 is busy"
     )
@@ -723,7 +725,7 @@ def test_an_error_says_what_the_provider_said_and_not_what_litellm_made_of_it() 
     assert translate_error(KeyError("x"), target()).message.startswith("LiteLLM failed with KeyError: 'x'")
 
 
-def test_row_76_the_wait_and_the_request_id_are_on_the_error_where_litellm_kept_them() -> None:
+def test_row_76_error_has_wait_and_request_id() -> None:
     headers = {"retry-after": "7", "x-request-id": "r9"}
     error = translate_error(made("RateLimitError", 429, litellm_response_headers=headers), target())
     assert (error.retry_after, error.request_id) == (7, "r9")
@@ -776,9 +778,7 @@ def attempt(request: Request, to: Target[LiteLLMProfile]) -> tuple[dict[str, Any
 
 
 @given(requests, st.sampled_from([target(), CLAUDE, DEEPSEEK, LLAMA, GEMINI]))
-def test_any_request_becomes_a_call_or_fails_naming_what_has_no_place(
-    request: Request, to: Target[LiteLLMProfile]
-) -> None:
+def test_any_request_is_encoded_or_refused(request: Request, to: Target[LiteLLMProfile]) -> None:
     made = attempt(request, to)
     if isinstance(made, str):
         assert "no place for" in made
@@ -796,7 +796,7 @@ def test_any_request_becomes_a_call_or_fails_naming_what_has_no_place(
     st.sampled_from([CLAUDE, DEEPSEEK, GEMINI]),
     st.booleans(),
 )
-def test_an_answer_put_into_history_is_sent_as_it_came(
+def test_answer_in_history_is_encoded_as_received(
     text: str, thinking: str, arguments: list[Any], to: Target[LiteLLMProfile], signed: bool
 ) -> None:
     calls: list[JsonObject] = [

@@ -134,7 +134,7 @@ F = ToolCall.read("c1", "f", '{"x":1}')
 
 
 @HOWS
-async def test_rows_64_to_72_an_answer_is_told_as_it_comes(how: str) -> None:
+async def test_rows_64_to_72_events_are_emitted_as_chunks_arrive(how: str) -> None:
     package = Package(CHUNKS)
     events = await told(how, program(package))
     (choice,) = collect(events).choices
@@ -148,14 +148,14 @@ async def test_rows_64_to_72_an_answer_is_told_as_it_comes(how: str) -> None:
     assert collect(events) == decode_answer(collect(events).raw, sent, CLAUDE)
 
 
-def test_row_64_a_stream_is_asked_for_with_its_counts() -> None:
+def test_row_64_streamed_call_requests_usage() -> None:
     arguments, _ = encode_call(ASKED, CLAUDE, stream=True)
     assert (arguments["stream"], arguments["stream_options"]) == (True, {"include_usage": True})
     assert "stream" not in encode_call(ASKED, CLAUDE)[0]
 
 
 @HOWS
-async def test_row_52_a_signature_inside_an_id_is_no_part_of_it(how: str) -> None:
+async def test_row_52_signature_is_split_from_the_call_id(how: str) -> None:
     events = await told(how, program(Package([fragment("{}", "f", id="c1__thought__S"), over("tool_calls")]), GEMINI))
     data: JsonValue = {"litellm/gemini": {"provider_specific_fields": {"thought_signature": "S"}}}
     assert ToolCallStart(0, "c1", "f") in events
@@ -163,7 +163,7 @@ async def test_row_52_a_signature_inside_an_id_is_no_part_of_it(how: str) -> Non
 
 
 @HOWS
-async def test_row_65_calls_are_told_apart_and_row_66_no_arguments_are_none(how: str) -> None:
+async def test_rows_65_and_66_calls_are_separated_by_index(how: str) -> None:
     calls: list[JsonObject] = [
         {"index": 0, "id": "c1", "function": {"name": "f", "arguments": '{"x":'}},
         {"index": 1, "id": "c2", "function": {"name": "g", "arguments": ""}},
@@ -174,13 +174,13 @@ async def test_row_65_calls_are_told_apart_and_row_66_no_arguments_are_none(how:
 
 
 @HOWS
-async def test_row_69_an_answer_in_one_piece_is_read_as_it_is(how: str) -> None:
+async def test_row_69_whole_answer_in_a_stream_is_decoded(how: str) -> None:
     body: JsonObject = {"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}], "model": "m-1"}
     assert collect(await told(how, program(Package([body])))).choices[0].text == "Hi"
 
 
 @HOWS
-async def test_images_and_an_answer_of_nothing(how: str) -> None:
+async def test_images_and_empty_answers_are_decoded(how: str) -> None:
     image: JsonObject = {"image_url": {"url": "data:image/png;base64,iVBO"}}
     (choice,) = collect(await told(how, program(Package([chunk({"images": [image]}), over()])))).choices
     assert choice.parts == (ImagePart(data="iVBO", media_type="image/png"),)
@@ -189,7 +189,7 @@ async def test_images_and_an_answer_of_nothing(how: str) -> None:
 
 
 @HOWS
-async def test_row_70_an_exception_in_the_stream_is_ours_and_keeps_what_came(how: str) -> None:
+async def test_row_70_exception_in_a_stream_has_the_partial_answer(how: str) -> None:
     package = Package([*CHUNKS[:5], RuntimeError("it broke")])
     with pytest.raises(LMError, match="it broke") as caught:
         await told(how, program(package))
@@ -201,7 +201,7 @@ async def test_row_70_an_exception_in_the_stream_is_ours_and_keeps_what_came(how
 
 
 @HOWS
-async def test_row_68_an_iterator_that_ends_early_is_an_error(how: str) -> None:
+async def test_row_68_truncated_stream_is_an_error(how: str) -> None:
     package = Package(CHUNKS[:6])
     with pytest.raises(LMTransportError, match="stopped before the end") as caught:
         await told(how, program(package))
@@ -210,14 +210,14 @@ async def test_row_68_an_iterator_that_ends_early_is_an_error(how: str) -> None:
 
 
 @HOWS
-async def test_a_timeout_is_for_the_whole_answer(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_timeout_covers_the_whole_answer(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(1000))
     monkeypatch.setattr("sigwire.lm.litellm.effects.time.monotonic", lambda: next(clock))
     with pytest.raises(LMTimeoutError, match="in time"):
         await told(how, program(Package(CHUNKS), timeout=5))
 
 
-async def test_leaving_early_puts_the_stream_away() -> None:
+async def test_closing_early_closes_the_litellm_stream() -> None:
     package = Package(CHUNKS)
     events = stream(program(package))
     assert next(events)
@@ -236,7 +236,7 @@ async def test_leaving_early_puts_the_stream_away() -> None:
     (True, [], "acompletion"),
     (True, [{"provider": "mine"}], "completion"),
 ])  # fmt: skip
-def test_where_it_may_be_left_the_awaited_call_is_made_unless_the_provider_is_the_users_own(
+def test_cancellable_call_is_awaited_unless_the_provider_is_the_users(
     left: bool, own: list[dict[str, Any]], used: str, whole: bool
 ) -> None:
     package = Package(CHUNKS)
@@ -271,7 +271,7 @@ async def asked(how: str, lm: LM, request: Request) -> list[StreamEvent]:
 
 
 @HOWS
-async def test_the_package_streams(how: str) -> None:
+async def test_package_streams(how: str) -> None:
     lm, request = LM("litellm/anthropic/claude-x", api_key="k"), mocked("Hello there, friend")
     events = await asked(how, lm, request)
     assert len([event for event in events if isinstance(event, TextDelta)]) > 2
@@ -281,7 +281,7 @@ async def test_the_package_streams(how: str) -> None:
 
 
 @HOWS
-async def test_the_packages_errors_are_ours_before_the_first_word(how: str) -> None:
+async def test_package_error_before_the_first_event_has_no_partial(how: str) -> None:
     lm = LM("litellm/openai/gpt-4o", api_key="k", num_retries=0)
     with pytest.raises(LMRateLimitError) as caught:
         await asked(how, lm, mocked("litellm.RateLimitError"))

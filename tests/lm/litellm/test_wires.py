@@ -72,7 +72,7 @@ def model_at(provider: FakeProvider, model: str, **options: Any) -> LM:
 
 @HOWS
 @EVERY_UPSTREAM
-async def test_calls_come_back_and_go_out_again_with_their_results(how: str, model: str) -> None:
+async def test_calls_and_their_results_round_trip(how: str, model: str) -> None:
     asked = [ToolCall("", "f", {"x": 1}), ToolCall("", "f", {})]
     with FakeProvider([asked, "done"]) as provider:
         lm = model_at(provider, model)
@@ -96,7 +96,7 @@ async def test_calls_come_back_and_go_out_again_with_their_results(how: str, mod
 
 
 @EVERY_UPSTREAM
-def test_text_limits_and_usage(model: str) -> None:
+def test_text_limits_and_usage_over_the_wire(model: str) -> None:
     with FakeProvider(["Hi"]) as provider:
         response = model_at(provider, model, max_tokens=50).respond(HELLO)
     assert response.choices[0].text == "Hi"
@@ -106,7 +106,7 @@ def test_text_limits_and_usage(model: str) -> None:
     assert sent.request.options["max_tokens"] == 50
 
 
-def test_structured_output() -> None:
+def test_structured_output_over_the_wire() -> None:
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {"n": {"type": "integer"}},
@@ -125,14 +125,14 @@ def test_structured_output() -> None:
 
 @HOWS
 @pytest.mark.parametrize("model", ["litellm/openai/gpt-4.1", "litellm/anthropic/claude-opus-4-5"])
-async def test_row_5_without_a_key_nothing_is_sent(how: str, model: str) -> None:
+async def test_row_5_nothing_is_sent_without_a_key(how: str, model: str) -> None:
     with pytest.raises(LMAuthenticationError, match="Check the API key") as caught:
         await ask(how, LM(model))
     assert len(caught.value.attempts) == 1
 
 
 @HOWS
-async def test_row_73_a_wrong_key_is_not_shown(how: str) -> None:
+async def test_row_73_wrong_key_is_masked(how: str) -> None:
     with FakeProvider(["never"], key="another one") as provider, pytest.raises(LMAuthenticationError) as caught:
         await ask(how, model_at(provider, "litellm/openai/gpt-4.1"))
     assert KEY not in f"{caught.value} {caught.value!r}"
@@ -150,7 +150,7 @@ FAULTS: Mapping[str, tuple[Fault, type[LMError], int]] = {
 @HOWS
 @pytest.mark.parametrize("model", ["litellm/openai/gpt-4.1", "litellm/anthropic/claude-opus-4-5"])
 @pytest.mark.parametrize("row", FAULTS)
-async def test_a_fault_is_ours_and_only_sigwire_tries_again(row: str, model: str, how: str) -> None:
+async def test_fault_is_an_lm_error_and_retried_by_sigwire_only(row: str, model: str, how: str) -> None:
     fault, kind, requests = FAULTS[row]
     with FakeProvider(lambda request: fault) as provider, pytest.raises(LMError) as caught:
         await ask(how, model_at(provider, model, retry=patient(Clock(), 2)))
@@ -160,7 +160,7 @@ async def test_a_fault_is_ours_and_only_sigwire_tries_again(row: str, model: str
 
 @HOWS
 @pytest.mark.parametrize("model", ["litellm/openai/gpt-4.1", "litellm/ollama_chat/qwen3"])
-async def test_a_server_that_does_not_run_is_said_to_be_out_of_reach(how: str, model: str) -> None:
+async def test_refused_connection_is_a_transport_error(how: str, model: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     lm = LM(model, base_url=f"http://127.0.0.1:{port}", api_key=KEY, num_retries=0)
@@ -178,7 +178,7 @@ async def _is_left(provider: FakeProvider) -> bool:
 
 
 @EVERY_UPSTREAM
-async def test_who_leaves_a_stream_closes_the_connection(model: str) -> None:
+async def test_closing_a_stream_closes_the_connection(model: str) -> None:
     """Also where LiteLLM's own iterators would leave it open until they are collected: the collector is off."""
     gc.disable()
     try:
@@ -219,7 +219,7 @@ class Around(Module):
 
 
 @EVERY_UPSTREAM
-def test_who_leaves_does_not_wait_for_an_answer_that_has_not_begun(model: str) -> None:
+def test_closing_does_not_wait_for_an_answer_without_chunks(model: str) -> None:
     importlib.import_module("litellm")  # which takes long, and nobody leaves an import
     with FakeProvider([Streamed("never sent", gate=Gate())]) as provider:
         with Around(model_at(provider, model), provider).stream(question="?") as events:
@@ -239,7 +239,7 @@ class Blocking(Module):
         return self.predict(question=question)
 
 
-async def test_nor_does_who_cancels_blocking_code_that_waits_for_a_whole_answer() -> None:
+async def test_cancelling_blocking_code_does_not_wait_for_the_answer() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
         lm = LM("litellm/openai/gpt-4.1", api_key=KEY, base_url=address, num_retries=0)

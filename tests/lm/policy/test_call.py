@@ -63,7 +63,7 @@ def test_answer_once_lists_failed_and_successful_attempts() -> None:
     assert response.attempts == (Attempt("ask", "acme/m", error="server"), Attempt("retry", "acme/m", Usage(1, 2)))
 
 
-def test_part_has_its_own_log_and_whole_shares_it() -> None:
+def test_part_has_its_own_log_and_whole_a_shared_log() -> None:
     call = Call(Request(), TARGET, streamed=True)
     call.part().log.append(Attempt())
     assert call.log == []

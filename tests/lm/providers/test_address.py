@@ -26,7 +26,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- keys --------------------------------------------------------------------------------------------------------
 
 
-def test_a_key_is_read_when_a_request_is_sent_and_goes_where_the_environment_says(
+def test_key_is_read_for_each_request_and_sent_to_the_environments_base_url(
     monkeypatch: pytest.MonkeyPatch, serve: Callable[..., Host]
 ) -> None:
     host = serve(CHAT)
@@ -38,7 +38,7 @@ def test_a_key_is_read_when_a_request_is_sent_and_goes_where_the_environment_say
     assert [seen.headers["authorization"] for seen in host.seen] == ["Bearer first", "Bearer second"]
 
 
-def test_a_function_gives_a_key_for_each_request(serve: Callable[..., Host]) -> None:
+def test_key_function_is_called_for_each_request(serve: Callable[..., Host]) -> None:
     host, tokens = serve(CHAT), iter("ab")
     lm = LM("openai/gpt-4.1", base_url=host.url, api_key=lambda: next(tokens))
     lm.respond(HELLO)
@@ -51,9 +51,7 @@ NEEDY = sorted(row.prefix for row in PROVIDERS.values() if row.key == "needed" a
 
 @HOWS
 @pytest.mark.parametrize("prefix", NEEDY)
-async def test_without_a_key_nothing_is_sent_and_the_variable_is_named(
-    how: str, prefix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_missing_key_error_names_the_variable(how: str, prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "p")
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com")
     double = Double()
@@ -64,7 +62,7 @@ async def test_without_a_key_nothing_is_sent_and_the_variable_is_named(
 
 
 @pytest.mark.parametrize("key", ["", "  ", lambda: ""])
-def test_an_empty_key_is_no_key(key: Any) -> None:
+def test_empty_key_counts_as_missing(key: Any) -> None:
     double = Double()
     with pytest.raises(LMAuthenticationError, match="OPENAI_API_KEY"):
         LM("openai/gpt-4.1", api_key=key, transport=double).respond(HELLO)
@@ -91,7 +89,7 @@ WHOSE = [
 
 
 @pytest.mark.parametrize(("model", "variable", "base", "goes"), WHOSE)
-def test_a_key_from_the_environment_goes_to_its_own_host_only(
+def test_environment_key_is_sent_to_own_hosts_only(
     model: str, variable: str, base: str | None, goes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, KEY)
@@ -103,7 +101,7 @@ def test_a_key_from_the_environment_goes_to_its_own_host_only(
     assert ("org-canary" in sent) is (goes and model.startswith("openai"))
 
 
-def test_a_header_of_ones_own_stands_for_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_header_of_the_user_replaces_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     double = Double()
     lm = LM("openai/gpt-4.1", headers={"Authorization": "Basic mine", "X-Team": "a"}, transport=double)
@@ -113,7 +111,7 @@ def test_a_header_of_ones_own_stands_for_the_key(monkeypatch: pytest.MonkeyPatch
     assert (first["authorization"], first["x-team"], second["x-team"]) == ("Basic mine", "a", "b")
 
 
-def test_the_second_variable_is_sent_in_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_variable_has_its_own_header_form(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", KEY)
     double = Double(MESSAGES)
     LM("anthropic/claude-sonnet-5", transport=double).respond(HELLO)
@@ -122,7 +120,7 @@ def test_the_second_variable_is_sent_in_its_own_way(monkeypatch: pytest.MonkeyPa
     assert "x-api-key" not in headers
 
 
-def test_no_key_is_shown_stored_or_raised(serve: Callable[..., Host], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_is_not_in_repr_state_or_errors(serve: Callable[..., Host], monkeypatch: pytest.MonkeyPatch) -> None:
     host = serve(
         Reply({"error": {"message": f"Incorrect API key provided: {KEY}", "code": "invalid_api_key"}}, 401), CHAT
     )
@@ -146,7 +144,7 @@ def test_no_key_is_shown_stored_or_raised(serve: Callable[..., Host], monkeypatc
 
 
 @pytest.mark.parametrize("name", ["api_key", "api_base", "base_url", "headers", "timeout", "transport"])
-def test_a_request_cannot_say_where_it_goes(name: str) -> None:
+def test_request_options_cannot_change_the_endpoint(name: str) -> None:
     double = Double()
     with pytest.raises(ConfigurationError, match=f"{name} is no option of one request"):
         LM("openai/gpt-4.1", api_key=KEY, transport=double)("hello", **{name: "x"})
@@ -203,7 +201,7 @@ URLS = [
 
 
 @pytest.mark.parametrize(("model", "options", "environment", "url"), URLS)
-def test_where_a_request_goes(
+def test_request_url_of_each_row(
     model: str, options: dict[str, Any], environment: dict[str, str], url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in environment.items():
@@ -222,7 +220,7 @@ def test_where_a_request_goes(
         ("vertex/m", {"project": "p", "location": "evil.example/x"}, "is no location"),
     ],
 )
-def test_an_address_that_is_missing_something_says_what(model: str, options: dict[str, Any], named: str) -> None:
+def test_missing_url_variable_is_named(model: str, options: dict[str, Any], named: str) -> None:
     with pytest.raises(ConfigurationError, match=named):
         LM(model, api_key=KEY, transport=Double(), **options).respond(HELLO)
 
@@ -231,7 +229,7 @@ def test_an_address_that_is_missing_something_says_what(model: str, options: dic
 @pytest.mark.parametrize(
     "base", ["http://[bad", "http://x:99999", "https://", "nowhere", "ftp://x.example", "http://a b", "http://a>b/v1"]
 )
-async def test_an_address_that_is_none_is_said_to_be_none(how: str, base: str) -> None:
+async def test_invalid_base_url_is_refused(how: str, base: str) -> None:
     with pytest.raises(ConfigurationError, match="is not an HTTP address"):
         await ask(how, LM("openai/some-model", base_url=base, num_retries=0))
 
@@ -239,7 +237,7 @@ async def test_an_address_that_is_none_is_said_to_be_none(how: str, base: str) -
 # --- what is read for every request ----------------------------------------------------------------------------------
 
 
-def test_whatever_changes_between_two_requests_counts_for_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_changes_apply_to_the_next_request(monkeypatch: pytest.MonkeyPatch) -> None:
     double = Double()
     lm = LM("openai/gpt-4.1", transport=double)
     changes: list[tuple[str, str | None]] = [
@@ -269,7 +267,7 @@ def test_whatever_changes_between_two_requests_counts_for_the_second(monkeypatch
     ]
 
 
-def test_headers_of_one_request_are_not_those_of_the_next() -> None:
+def test_request_headers_do_not_reach_the_next_request() -> None:
     double = Double()
     lm = LM("openai/gpt-4.1", transport=double, api_key=KEY, headers={"x-team": "a"})
     for extra in ({"X-Team": "b", "x-once": "1"}, None):
@@ -278,7 +276,7 @@ def test_headers_of_one_request_are_not_those_of_the_next() -> None:
     assert teams == [("b", True), ("a", False)]
 
 
-def test_what_a_transport_does_with_its_request_is_no_other_requests_business() -> None:
+def test_transport_may_change_the_headers_of_its_request() -> None:
     double = Double()
     lm = LM("openai/gpt-4.1", transport=double, api_key=KEY)
     lm.respond(HELLO)

@@ -40,7 +40,7 @@ def rows_put_back(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 # --- rows --------------------------------------------------------------------------------------------------
 
 
-def test_the_rows_that_were_promised_are_there() -> None:
+def test_table_has_the_documented_rows() -> None:
     promised = (
         "openai azure anthropic gemini vertex ollama ollama-cloud foreman groq mistral deepseek openrouter together "
         "fireworks xai cerebras vllm llamacpp lmstudio offline litellm"
@@ -58,7 +58,7 @@ def test_every_wire_of_a_row_loads_and_encodes(row: Provider) -> None:
 
 
 @pytest.mark.parametrize("row", OVER_HTTP, ids=lambda row: row.prefix)
-def test_a_row_is_reached_safely_or_on_this_machine(row: Provider) -> None:
+def test_base_urls_use_tls_or_loopback(row: Provider) -> None:
     base = row.base_url({"project": "p", "location": "l"}) if callable(row.base_url) else row.base_url
     url = urlsplit(base)
     assert not base or url.scheme == "https" or url.hostname in ("localhost", "127.0.0.1")
@@ -67,7 +67,7 @@ def test_a_row_is_reached_safely_or_on_this_machine(row: Provider) -> None:
 
 
 @pytest.mark.parametrize("row", PROVIDERS.values(), ids=lambda row: row.prefix)
-def test_rules_name_wires_of_their_row_abilities_that_exist_and_known_efforts(row: Provider) -> None:
+def test_rules_name_existing_wires_capabilities_and_efforts(row: Provider) -> None:
     for rule in row.rules:
         assert {rule.wire, rule.tools_wire} - {None} <= row.wires.keys()
         assert row.capabilities_of(rule.names[0].replace("*", "x"))
@@ -76,7 +76,7 @@ def test_rules_name_wires_of_their_row_abilities_that_exist_and_known_efforts(ro
 
 
 @pytest.mark.parametrize("row", PROVIDERS.values(), ids=lambda row: row.prefix)
-def test_no_rule_is_hidden_by_the_one_before_it(row: Provider) -> None:
+def test_no_rule_is_shadowed_by_an_earlier_rule(row: Provider) -> None:
     for rule in row.rules:
         examples = [re.sub(r"\[(.).*?\]", r"\1", name).replace("?", "1") for name in rule.names]
         met = [row.rule_for(example.replace("*", "")) for example in examples]
@@ -148,7 +148,7 @@ MODELS: list[tuple[str, str, str, Mapping[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("model", "plain", "tools", "expected"), MODELS, ids=[row[0] for row in MODELS])
-def test_a_model_meets_the_rule_that_is_meant(model: str, plain: str, tools: str, expected: Mapping[str, Any]) -> None:
+def test_model_meets_its_rule(model: str, plain: str, tools: str, expected: Mapping[str, Any]) -> None:
     row, name = find_provider(model)
     facts, able = row.rule_for(name).facts, row.capabilities_of(name)
     assert (row.wire_for(name, tools=False), row.wire_for(name, tools=True)) == (plain, tools)
@@ -159,16 +159,16 @@ def test_a_model_meets_the_rule_that_is_meant(model: str, plain: str, tools: str
     ("alias", "prefix"),
     [("ollama_chat", "ollama"), ("together_ai", "together"), ("fireworks_ai", "fireworks"), ("lm_studio", "lmstudio")],
 )
-def test_names_that_litellm_uses_mean_the_same_rows(alias: str, prefix: str) -> None:
+def test_litellm_prefixes_are_aliases_of_rows(alias: str, prefix: str) -> None:
     assert find_provider(f"{alias}/m") == (PROVIDERS[prefix], "m")
 
 
-def test_a_prefix_without_a_row_goes_to_litellm_whole() -> None:
+def test_prefix_without_a_row_belongs_to_litellm() -> None:
     assert find_provider("bedrock/anthropic.claude") == (PROVIDERS["litellm"], "bedrock/anthropic.claude")
     assert find_provider("litellm/bedrock/x") == (PROVIDERS["litellm"], "bedrock/x")
 
 
-def test_litellm_is_asked_for_by_name_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_litellm_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match=r'pip install "sigwire\[litellm\]".*openai') as caught:
         LM("opnai/gpt-5")
@@ -191,7 +191,7 @@ HOSTS = [
 
 
 @pytest.mark.parametrize(("host", "base"), HOSTS)
-def test_what_ollama_host_means(host: str, base: str) -> None:
+def test_ollama_host_becomes_a_base_url(host: str, base: str) -> None:
     tidy = PROVIDERS["ollama"].tidy
     assert tidy(host) == base
     assert tidy(base) == base
@@ -200,7 +200,7 @@ def test_what_ollama_host_means(host: str, base: str) -> None:
 # --- rows of one's own -------------------------------------------------------------------------------------
 
 
-def test_a_row_of_ones_own_takes_three_lines() -> None:
+def test_register_adds_a_row_of_three_arguments() -> None:
     register(Provider(prefix="acme", base_url="https://llm.acme.example/v1", keys=(ApiKey("ACME_API_KEY"),)))
     row, name = find_provider("acme/some-model")
     _, dialect = row.wires["chat"].load()
@@ -208,7 +208,7 @@ def test_a_row_of_ones_own_takes_three_lines() -> None:
     assert LM("acme/some-model").capabilities.native_tools
 
 
-def test_a_row_may_bring_its_codec_dialect_and_rules_as_objects() -> None:
+def test_row_may_hold_codec_profile_and_rules_as_objects() -> None:
     codec, dialect = PROVIDERS["groq"].wires["chat"].load()
     wire = Wire(codec, dialect, path="/elsewhere")
     register(
@@ -219,7 +219,7 @@ def test_a_row_may_bring_its_codec_dialect_and_rules_as_objects() -> None:
     assert row.wires["chat"].load()[1].path == "/elsewhere"
 
 
-def test_a_prefix_that_is_taken_is_replaced_only_on_purpose() -> None:
+def test_register_replaces_a_row_only_with_replace() -> None:
     mine = Provider(prefix="groq", base_url="https://mine.example/v1")
     with pytest.raises(ConfigurationError, match="already"):
         register(mine)
@@ -228,12 +228,12 @@ def test_a_prefix_that_is_taken_is_replaced_only_on_purpose() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "a/b", "a b"])
-def test_a_prefix_that_no_model_string_can_hold_is_refused(prefix: str) -> None:
+def test_register_refuses_an_invalid_prefix(prefix: str) -> None:
     with pytest.raises(ConfigurationError, match="cannot begin a model string"):
         register(Provider(prefix=prefix))
 
 
-def test_the_table_itself_cannot_be_changed() -> None:
+def test_table_is_read_only() -> None:
     with pytest.raises(TypeError):
         PROVIDERS["x"] = PROVIDERS["groq"]  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
 
@@ -267,7 +267,7 @@ def names_in_code(source: str) -> list[str]:
 _EMBEDDED = tuple(f"offline/{name}" for name in PROVIDERS["offline"].models)  # the model that comes along may be named
 
 
-def test_no_code_elsewhere_names_a_provider() -> None:
+def test_no_other_code_names_a_provider() -> None:
     found = {path.relative_to(PACKAGE): names_in_code(path.read_text(encoding="utf-8")) for path in ELSEWHERE}
     assert len(found) > 90
     assert {path: names for path, names in found.items() if names} == {}
@@ -284,12 +284,12 @@ def test_no_code_elsewhere_names_a_provider() -> None:
         'fnmatch(model, "*gpt-4*")',
     ],
 )
-def test_a_provider_that_is_told_apart_is_noticed(code: str) -> None:
+def test_provider_name_in_code_is_detected(code: str) -> None:
     assert names_in_code(code) != []
 
 
 @pytest.mark.parametrize("folder", ["adapters/text_tools/**/*.py", "lm/litellm/*.py"])
-def test_what_has_names_in_its_tables_compares_with_none(folder: str) -> None:
+def test_code_with_name_tables_compares_no_names(folder: str) -> None:
     compared = {
         value.value
         for path in PACKAGE.glob(folder)
@@ -305,14 +305,14 @@ def test_what_has_names_in_its_tables_compares_with_none(folder: str) -> None:
 # --- the docs -------------------------------------------------------------------------------------------------
 
 
-def test_the_pages_show_what_the_table_says() -> None:
+def test_pages_match_the_table() -> None:
     tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
     pages = "".join(page.read_text(encoding="utf-8") for page in tables["PAGES"])
     assert all(f"<!-- {name} -->" in pages for name in tables["TABLES"])
     assert tables["stale"]() == [], "run python docs/tables.py"
 
 
-def test_a_row_of_ones_own_is_in_the_tables_and_makes_the_pages_stale(capsys: pytest.CaptureFixture[str]) -> None:
+def test_registered_row_makes_the_pages_stale(capsys: pytest.CaptureFixture[str]) -> None:
     register(Provider(prefix="acme", base_url="https://llm.acme.example/v1", keys=(ApiKey("ACME_API_KEY"),)))
     tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
     assert '| `LM("acme/...")` | `ACME_API_KEY` | `https://llm.acme.example/v1` |' in tables["models"]()
