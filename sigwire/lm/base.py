@@ -124,10 +124,7 @@ class BaseLM:
         return await arun(self.steps(request))
 
     def __call__(
-        self,
-        prompt: str | None = None,
-        messages: Iterable[Message | Mapping[str, Any]] | None = None,
-        **kwargs: Any,
+        self, prompt: str | None = None, messages: Iterable[Message | Mapping[str, Any]] | None = None, **kwargs: Any
     ) -> list[Any]:
         """Answer a prompt or messages; options apply to this call.
 
@@ -138,10 +135,7 @@ class BaseLM:
         return self._outputs(run(self.steps(_request(prompt, messages, kwargs), prompt=prompt)))
 
     async def acall(
-        self,
-        prompt: str | None = None,
-        messages: Iterable[Message | Mapping[str, Any]] | None = None,
-        **kwargs: Any,
+        self, prompt: str | None = None, messages: Iterable[Message | Mapping[str, Any]] | None = None, **kwargs: Any
     ) -> list[Any]:
         """``lm(...)``, awaited."""
         return self._outputs(await arun(self.steps(_request(prompt, messages, kwargs), prompt=prompt)))

@@ -23,15 +23,7 @@ from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
 from sigwire.errors import InputError, LMUnexpectedError
 from sigwire.lm.codecs.shared.media import data_url, split_data_url
 
-__all__ = [
-    "FINISH_REASONS",
-    "decode_answer",
-    "decode_messages",
-    "decode_request",
-    "encode_call",
-    "encode_messages",
-    "encode_outputs",
-]
+__all__ = ["decode_answer", "decode_messages", "decode_request", "encode_call", "encode_messages", "encode_outputs"]
 
 # --- encoding messages
 

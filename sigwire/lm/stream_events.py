@@ -11,15 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from sigwire.core.events import (
-    ChoiceEnd,
-    ResponseEnd,
-    ResponseStart,
-    StreamEvent,
-    UsageUpdate,
-    collect,
-    events_of,
-)
+from sigwire.core.events import ChoiceEnd, ResponseEnd, ResponseStart, StreamEvent, UsageUpdate, collect, events_of
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps

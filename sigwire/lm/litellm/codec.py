@@ -35,20 +35,8 @@ from sigwire.lm.codecs.shared.interface import EncodedRequest, ModelFacts, Targe
 from sigwire.lm.codecs.shared.media import split_data_url
 from sigwire.lm.codecs.shared.options import Drop, Option, require_feature
 from sigwire.lm.codecs.shared.tools import provider_data
-from sigwire.lm.litellm.tables import (
-    DROPPED_OPTIONS,
-    EFFORTS,
-    ERRORS,
-    LITELLM,
-    MARKS_CACHE,
-    NO_KEY,
-    PROFILES,
-    REFUSED_OPTIONS,
-    SIGNS_TEXT,
-    THINKING_BUDGET,
-    USAGE,
-    LiteLLMProfile,
-)
+from sigwire.lm.litellm import tables
+from sigwire.lm.litellm.tables import LiteLLMProfile
 from sigwire.lm.secrets import redact_key
 
 __all__ = ["LiteLLMDecoder", "decode_answer", "encode_call", "profile_for", "target_for", "translate_error"]
@@ -63,7 +51,7 @@ _CAPABILITIES = Capabilities(
 def target_for(model: str, parameters: Collection[str] | None) -> Target[LiteLLMProfile]:
     """Return the target for LiteLLM's name of a model. ``parameters``: the options it takes, ``None`` if unknown."""
     upstream = model.partition("/")[0]
-    facts = ModelFacts(cache_breakpoints=upstream in MARKS_CACHE)
+    facts = ModelFacts(cache_breakpoints=upstream in tables.MARKS_CACHE)
     return Target("litellm", model, profile_for(model, parameters), _CAPABILITIES, facts)
 
 
@@ -74,7 +62,7 @@ def profile_for(model: str, parameters: Collection[str] | None) -> LiteLLMProfil
     False
     """
     upstream = model.partition("/")[0]
-    row = replace(PROFILES.get(upstream, LITELLM), family=f"litellm/{upstream}")
+    row = replace(tables.PROFILES.get(upstream, tables.LITELLM), family=f"litellm/{upstream}")
     if parameters is None:
         return row
     return replace(
@@ -93,15 +81,15 @@ def profile_for(model: str, parameters: Collection[str] | None) -> LiteLLMProfil
 def _missing_options(parameters: Collection[str]) -> dict[str, Option | None]:
     dropped = {
         name: Drop(f"{name} is not taken by this model; it was left out.")
-        for name in DROPPED_OPTIONS
+        for name in tables.DROPPED_OPTIONS
         if name not in parameters
     }
-    return {**dropped, **{name: None for name in REFUSED_OPTIONS if name not in parameters}}
+    return {**dropped, **{name: None for name in tables.REFUSED_OPTIONS if name not in parameters}}
 
 
 def _reasoning_names(parameters: Collection[str]) -> ReasoningNames:
-    efforts = EFFORTS if "reasoning_effort" in parameters else ()
-    return ReasoningNames(efforts=efforts, budget=THINKING_BUDGET if "thinking" in parameters else None)
+    efforts = tables.EFFORTS if "reasoning_effort" in parameters else ()
+    return ReasoningNames(efforts=efforts, budget=tables.THINKING_BUDGET if "thinking" in parameters else None)
 
 
 # --- encode
@@ -171,7 +159,7 @@ def decode_answer(body: JsonValue, sent: EncodedRequest, target: Target[LiteLLMP
     response = openai_chat.decode(body, sent, target)
     usage = body.get("usage") if isinstance(body, dict) else None
     choices = tuple(_complete_choice(choice, target) for choice in response.choices)
-    return replace(response, choices=choices, usage=usage_of(usage, USAGE))
+    return replace(response, choices=choices, usage=usage_of(usage, tables.USAGE))
 
 
 class LiteLLMDecoder(ChatDecoder[LiteLLMProfile]):
@@ -181,7 +169,7 @@ class LiteLLMDecoder(ChatDecoder[LiteLLMProfile]):
         return decode_answer(body, self.sent, self.target)
 
     def _usage_of(self, body: JsonObject) -> Usage:
-        return usage_of(body.get("usage"), USAGE)
+        return usage_of(body.get("usage"), tables.USAGE)
 
     def _begin(self, call: PartialCall) -> tuple[str, str]:
         return self._numbered(call.id.partition(_SIGNED_ID)[0]), self.sent.names.decode(call.name)
@@ -230,7 +218,7 @@ def _replayed_fields(message: JsonObject, target: Target[LiteLLMProfile]) -> tup
         fields["thinking_blocks"] = blocks
     upstream = target.model.partition("/")[0]
     specific = message.get("provider_specific_fields")
-    if upstream in SIGNS_TEXT and isinstance(specific, dict) and specific.get("thought_signatures"):
+    if upstream in tables.SIGNS_TEXT and isinstance(specific, dict) and specific.get("thought_signatures"):
         fields["provider_specific_fields"] = {"thought_signatures": specific["thought_signatures"]}
     return (OpaquePart(target.dialect.family, fields),) if fields else ()
 
@@ -263,9 +251,9 @@ def translate_error(error: Exception, target: Target[LiteLLMProfile], key: JsonV
     text = _PREFIXES.sub("", str(error)) if classes else f"LiteLLM failed with {type(error).__name__}: {error}"
     text = redact_key(text, key if isinstance(key, str) else None)
     codes = tuple(dict.fromkeys((*fault.codes, *(name.lower() for name in classes))))
-    result = lm_error(replace(fault, message=text.strip() or fault.message, codes=codes), ERRORS, target)
+    result = lm_error(replace(fault, message=text.strip() or fault.message, codes=codes), tables.ERRORS, target)
     result.provider_code = fault.codes[0] if fault.codes else None
-    if key == NO_KEY and isinstance(result, LMAuthenticationError):
+    if key == tables.NO_KEY and isinstance(result, LMAuthenticationError):
         result.message = f"{result.message} {_WITHHELD}"
         result.args = (result.message,)
     return result

@@ -26,20 +26,9 @@ from sigwire.lm.codecs.shared.errors import CONTEXT_TEXTS, ErrorRule
 from sigwire.lm.codecs.shared.options import Option, Place
 
 __all__ = [
-    "DROPPED_OPTIONS",
-    "EFFORTS",
-    "ERRORS",
-    "LITELLM",
-    "MARKS_CACHE",
-    "NO_KEY",
-    "PROFILES",
-    "REFUSED_OPTIONS",
-    "REFUSED_RELEASES",
-    "SIGNS_TEXT",
-    "THINKING_BUDGET",
-    "USAGE",
-    "LiteLLMProfile",
-]
+    "DROPPED_OPTIONS", "EFFORTS", "ERRORS", "LITELLM", "MARKS_CACHE", "NO_KEY", "PROFILES", "REFUSED_OPTIONS",
+    "REFUSED_RELEASES", "SIGNS_TEXT", "THINKING_BUDGET", "USAGE", "LiteLLMProfile",
+]  # fmt: skip
 
 REFUSED_RELEASES = frozenset({"1.82.7", "1.82.8"})
 """Releases that stole credentials (24 March 2026); 1.82.8 did so at the start of every Python beside it."""

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from sigwire.errors import LMTransportError
 from sigwire.lm.codecs.shared.interface import ModelFacts
-from sigwire.lm.providers.row import NO_THINKING, REASONS, ApiKey, ModelRule, Provider, Wire
+from sigwire.lm.providers.row import NO_THINKING, ApiKey, ModelRule, Provider, Wire
 
-__all__ = ["COMPATIBLE", "GPT_OSS", "SEES"]
+__all__ = ["COMPATIBLE", "GPT_OSS"]
 
 
 def _chat(profile: str) -> Mapping[str, Wire]:
@@ -20,25 +20,19 @@ def _chat(profile: str) -> Mapping[str, Wire]:
 
 
 GPT_OSS = ModelFacts(efforts=("low", "medium", "high"), default_effort="medium")
-SEES: Mapping[str, bool] = {"images": True}
-_TEXT_ONLY: Mapping[str, bool] = {"images": False}
 _OPEN_MODELS = (
-    ModelRule(names=("*gpt-oss*",), facts=GPT_OSS, capabilities={**REASONS, **_TEXT_ONLY}),
-    ModelRule(
-        names=("*deepseek-r1*", "*kimi-k2-thinking*", "*magistral*", "*qwq*", "*-thinking*"),
-        facts=ModelFacts(default_effort="medium"),
-        capabilities={**REASONS, **_TEXT_ONLY},
+    ModelRule.of("*gpt-oss*", GPT_OSS, reasoning=True, images=False),
+    ModelRule.of(
+        "*deepseek-r1* *kimi-k2-thinking* *magistral* *qwq* *-thinking*",
+        ModelFacts(default_effort="medium"),
+        reasoning=True,
+        images=False,
     ),
-    ModelRule(names=("*llama-4*", "*llama4*", "*vision*", "*-vl-*", "*-vl", "*gemma-3*"), facts=NO_THINKING),
-    ModelRule(names=("*qwen3*", "*qwen-3*", "*glm*"), capabilities={**REASONS, **_TEXT_ONLY}),
-    ModelRule(
-        names=("*llama*", "*mixtral*", "*mistral*", "*gemma*", "*qwen2*", "*qwen-2*", "*phi*"),
-        facts=NO_THINKING,
-        capabilities=_TEXT_ONLY,
-    ),
+    ModelRule.of("*llama-4* *llama4* *vision* *-vl-* *-vl *gemma-3*", NO_THINKING),
+    ModelRule.of("*qwen3* *qwen-3* *glm*", reasoning=True, images=False),
+    ModelRule.of("*llama* *mixtral* *mistral* *gemma* *qwen2* *qwen-2* *phi*", NO_THINKING, images=False),
 )
 _DEFAULTS = Provider(prefix="").capabilities
-_BY_SCHEMA: Mapping[str, bool] = {"json_schema": True}
 
 _GROQ = Provider(
     prefix="groq",
@@ -48,17 +42,15 @@ _GROQ = Provider(
     wires=_chat("GROQ"),
     capabilities=replace(_DEFAULTS, json_schema=False, tools_with_json_schema=False, images=False),
     rules=(
-        ModelRule(names=("*gpt-oss*",), facts=GPT_OSS, capabilities={**REASONS, **_BY_SCHEMA}),
+        ModelRule.of("*gpt-oss*", GPT_OSS, reasoning=True, json_schema=True),
         # Thinking is on or off; there are no efforts.
-        ModelRule(
-            names=("*qwen3*",),
-            facts=ModelFacts(efforts=("off",), default_effort="medium"),
-            capabilities={**REASONS, **_BY_SCHEMA},
+        ModelRule.of(
+            "*qwen3*", ModelFacts(efforts=("off",), default_effort="medium"), reasoning=True, json_schema=True
         ),
-        ModelRule(names=("*llama-4*",), facts=NO_THINKING, capabilities={**SEES, **_BY_SCHEMA}),
-        ModelRule(names=("*kimi-k2*",), facts=NO_THINKING, capabilities=_BY_SCHEMA),
-        ModelRule(names=("*compound*",), facts=NO_THINKING, capabilities={"native_tools": False}),
-        ModelRule(names=("*",), facts=NO_THINKING),
+        ModelRule.of("*llama-4*", NO_THINKING, images=True, json_schema=True),
+        ModelRule.of("*kimi-k2*", NO_THINKING, json_schema=True),
+        ModelRule.of("*compound*", NO_THINKING, native_tools=False),
+        ModelRule.of("*", NO_THINKING),
     ),
 )
 _MISTRAL = Provider(
@@ -67,13 +59,7 @@ _MISTRAL = Provider(
     base_variables=("MISTRAL_API_BASE",),
     keys=(ApiKey("MISTRAL_API_KEY"),),
     wires=_chat("MISTRAL"),
-    rules=(
-        ModelRule(
-            names=("magistral*",),
-            facts=ModelFacts(efforts=("off", "high"), default_effort="high"),
-            capabilities=REASONS,
-        ),
-    ),
+    rules=(ModelRule.of("magistral*", ModelFacts(efforts=("off", "high"), default_effort="high"), reasoning=True),),
 )
 _DEEPSEEK = Provider(
     prefix="deepseek",
@@ -83,8 +69,8 @@ _DEEPSEEK = Provider(
     wires=_chat("DEEPSEEK"),
     capabilities=replace(_DEFAULTS, json_schema=False, tools_with_json_schema=False, images=False, reasoning=True),
     rules=(
-        ModelRule(names=("deepseek-chat",), facts=ModelFacts(forced_choice_with_reasoning=False)),
-        ModelRule(names=("*",), facts=ModelFacts(default_effort="high", forced_choice_with_reasoning=False)),
+        ModelRule.of("deepseek-chat", ModelFacts(forced_choice_with_reasoning=False)),
+        ModelRule.of("*", ModelFacts(default_effort="high", forced_choice_with_reasoning=False)),
     ),
 )
 _OPENROUTER = Provider(
@@ -94,7 +80,7 @@ _OPENROUTER = Provider(
     keys=(ApiKey("OPENROUTER_API_KEY"),),
     wires=_chat("OPENROUTER"),
     capabilities=replace(_DEFAULTS, files=True, reasoning=True),
-    rules=(ModelRule(names=("anthropic/*",), facts=ModelFacts(cache_breakpoints=True)),),
+    rules=(ModelRule.of("anthropic/*", ModelFacts(cache_breakpoints=True)),),
 )
 _TOGETHER = Provider(
     prefix="together",
@@ -121,18 +107,15 @@ _XAI = Provider(
     keys=(ApiKey("XAI_API_KEY"),),
     wires=_chat("XAI"),
     rules=(
-        ModelRule(
-            names=("grok-3-mini*",),
-            facts=ModelFacts(stop=False, efforts=("low", "high"), default_effort="low"),
-            capabilities={**REASONS, **_TEXT_ONLY},
+        ModelRule.of(
+            "grok-3-mini*",
+            ModelFacts(stop=False, efforts=("low", "high"), default_effort="low"),
+            reasoning=True,
+            images=False,
         ),
-        ModelRule(names=("*non-reasoning*", "grok-2*", "grok-3*"), facts=NO_THINKING),
+        ModelRule.of("*non-reasoning* grok-2* grok-3*", NO_THINKING),
         # They always reason, and take no effort.
-        ModelRule(
-            names=("grok-*",),
-            facts=ModelFacts(thinking="none", default_effort="medium", stop=False),
-            capabilities=REASONS,
-        ),
+        ModelRule.of("grok-*", ModelFacts(thinking="none", default_effort="medium", stop=False), reasoning=True),
     ),
 )
 _CEREBRAS = Provider(

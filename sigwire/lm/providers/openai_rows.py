@@ -5,11 +5,10 @@ A new model is a new name in a rule, or a new rule above those that would fit it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from sigwire.lm.codecs.shared.interface import ModelFacts
-from sigwire.lm.providers.row import NO_THINKING, REASONS, ApiKey, ModelRule, Provider, UrlVariable, Wire
+from sigwire.lm.providers.row import NO_THINKING, ApiKey, ModelRule, Provider, UrlVariable, Wire
 
 __all__ = ["AZURE", "OPENAI"]
 
@@ -24,60 +23,47 @@ _GPT_5_4 = replace(_GPT_5_2, tools_with_reasoning=False)
 _GPT_5_5 = replace(_GPT_5_4, default_effort="medium")
 _GPT_5_6 = replace(_GPT_5_5, cache_breakpoints=True)
 _ALWAYS_REASONS = replace(_GPT_5_6, sampling="never", efforts=("low", "medium", "high", "xhigh"))
-_FILES: Mapping[str, bool] = {"files": True}
-_REASONS_WITH_FILES: Mapping[str, bool] = {"reasoning": True, "files": True}
 
 _OPENAI_RULES = (
-    ModelRule(names=("*gpt-4-turbo*",), facts=NO_THINKING, capabilities={"json_schema": False}),
-    ModelRule(
-        names=("*gpt-3.5*", "*gpt-35*", "gpt-4", "gpt-4-*"),
-        facts=NO_THINKING,
-        capabilities={"json_schema": False, "images": False},
+    ModelRule.of("*gpt-4-turbo*", NO_THINKING, json_schema=False),
+    ModelRule.of("*gpt-3.5* *gpt-35* gpt-4 gpt-4-*", NO_THINKING, json_schema=False, images=False),
+    ModelRule.of("gpt-4o-audio* gpt-audio*", NO_THINKING, json_schema=False, images=False, audio=True),
+    ModelRule.of("*gpt-4* chatgpt-* gpt-5-chat* gpt-5.?-chat*", NO_THINKING, files=True),
+    ModelRule.of("*deep-research* computer-use-*", _O_SERIES, wire="responses", reasoning=True),
+    ModelRule.of(
+        "o1-mini* o1-preview*",
+        replace(_O_SERIES, thinking="none"),
+        reasoning=True,
+        native_tools=False,
+        json_schema=False,
+        json_object=False,
+        images=False,
     ),
-    ModelRule(
-        names=("gpt-4o-audio*", "gpt-audio*"),
-        facts=NO_THINKING,
-        capabilities={"json_schema": False, "images": False, "audio": True},
-    ),
-    ModelRule(names=("*gpt-4*", "chatgpt-*", "gpt-5-chat*", "gpt-5.?-chat*"), facts=NO_THINKING, capabilities=_FILES),
-    ModelRule(names=("*deep-research*", "computer-use-*"), facts=_O_SERIES, capabilities=REASONS, wire="responses"),
-    ModelRule(
-        names=("o1-mini*", "o1-preview*"),
-        facts=replace(_O_SERIES, thinking="none"),
-        capabilities={**REASONS, "native_tools": False, "json_schema": False, "json_object": False, "images": False},
-    ),
-    ModelRule(
-        names=("o1-pro*", "o3-pro*", "codex-*"), facts=_O_SERIES, capabilities=_REASONS_WITH_FILES, wire="responses"
-    ),
-    ModelRule(names=("o3-mini*",), facts=_O_SERIES, capabilities={**REASONS, "images": False}),
-    ModelRule(names=("o1*", "o3*", "o4*"), facts=_O_SERIES, capabilities=_REASONS_WITH_FILES),
-    ModelRule(
-        names=("gpt-5-pro*",),
-        facts=replace(_GPT_5, efforts=("high",), default_effort="high"),
-        capabilities=_REASONS_WITH_FILES,
+    ModelRule.of("o1-pro* o3-pro* codex-*", _O_SERIES, wire="responses", reasoning=True, files=True),
+    ModelRule.of("o3-mini*", _O_SERIES, reasoning=True, images=False),
+    ModelRule.of("o1* o3* o4*", _O_SERIES, reasoning=True, files=True),
+    ModelRule.of(
+        "gpt-5-pro*",
+        replace(_GPT_5, efforts=("high",), default_effort="high"),
         wire="responses",
+        reasoning=True,
+        files=True,
     ),
-    ModelRule(names=("gpt-5-codex*",), facts=_O_SERIES, capabilities=_REASONS_WITH_FILES, wire="responses"),
-    ModelRule(
-        names=("gpt-?.?-pro*", "gpt-?-pro*", "gpt-?.?-codex*", "gpt-?-codex*"),
-        facts=replace(_ALWAYS_REASONS, cache_breakpoints=False),
-        capabilities=_REASONS_WITH_FILES,
+    ModelRule.of("gpt-5-codex*", _O_SERIES, wire="responses", reasoning=True, files=True),
+    ModelRule.of(
+        "gpt-?.?-pro* gpt-?-pro* gpt-?.?-codex* gpt-?-codex*",
+        replace(_ALWAYS_REASONS, cache_breakpoints=False),
         wire="responses",
+        reasoning=True,
+        files=True,
     ),
-    ModelRule(names=("gpt-5", "gpt-5-*"), facts=_GPT_5, capabilities=_REASONS_WITH_FILES),
-    ModelRule(names=("gpt-5.1*",), facts=_GPT_5_1, capabilities=_REASONS_WITH_FILES),
-    ModelRule(names=("gpt-5.[23]*",), facts=_GPT_5_2, capabilities=_REASONS_WITH_FILES),
-    ModelRule(names=("gpt-5.4*",), facts=_GPT_5_4, capabilities=_REASONS_WITH_FILES, tools_wire="responses"),
-    ModelRule(names=("gpt-5.5*",), facts=_GPT_5_5, capabilities=_REASONS_WITH_FILES, tools_wire="responses"),
-    ModelRule(
-        names=("gpt-6-astra*", "gpt-6.1-sol*"),
-        facts=_ALWAYS_REASONS,
-        capabilities=_REASONS_WITH_FILES,
-        tools_wire="responses",
-    ),
-    ModelRule(
-        names=("gpt-5.[6-9]*", "gpt-[6-9]*"), facts=_GPT_5_6, capabilities=_REASONS_WITH_FILES, tools_wire="responses"
-    ),
+    ModelRule.of("gpt-5 gpt-5-*", _GPT_5, reasoning=True, files=True),
+    ModelRule.of("gpt-5.1*", _GPT_5_1, reasoning=True, files=True),
+    ModelRule.of("gpt-5.[23]*", _GPT_5_2, reasoning=True, files=True),
+    ModelRule.of("gpt-5.4*", _GPT_5_4, tools_wire="responses", reasoning=True, files=True),
+    ModelRule.of("gpt-5.5*", _GPT_5_5, tools_wire="responses", reasoning=True, files=True),
+    ModelRule.of("gpt-6-astra* gpt-6.1-sol*", _ALWAYS_REASONS, tools_wire="responses", reasoning=True, files=True),
+    ModelRule.of("gpt-5.[6-9]* gpt-[6-9]*", _GPT_5_6, tools_wire="responses", reasoning=True, files=True),
 )
 
 OPENAI = Provider(

@@ -22,7 +22,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.errors import LMError
 from sigwire.lm.codecs.shared.interface import Codec, ModelFacts, WireProfile
 
-__all__ = ["NO_THINKING", "REASONS", "ApiKey", "ModelRule", "Provider", "UrlVariable", "Wire", "without_slash"]
+__all__ = ["NO_THINKING", "ApiKey", "ModelRule", "Provider", "UrlVariable", "Wire", "without_slash"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class UrlVariable:
     default: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ModelRule:
     """How some models of a row differ from the rest. The first rule of the row with a fitting name counts.
 
@@ -100,6 +100,23 @@ class ModelRule:
     wire: str | None = None
     tools_wire: str | None = None
 
+    @classmethod
+    def of(
+        cls,
+        names: str,
+        facts: ModelFacts | None = None,
+        *,
+        wire: str | None = None,
+        tools_wire: str | None = None,
+        **capabilities: int | None,
+    ) -> ModelRule:
+        """Return a rule; ``names`` are space-separated.
+
+        >>> ModelRule.of("gpt-4 gpt-4-*", images=False).names
+        ('gpt-4', 'gpt-4-*')
+        """
+        return cls(tuple(names.split()), facts or ModelFacts(), capabilities, wire, tools_wire)
+
     def fits(self, model: str) -> bool:
         """Return True if the rule is for ``model``.
 
@@ -111,7 +128,6 @@ class ModelRule:
 
 _DEFAULT_RULE = ModelRule(names=("*",))
 NO_THINKING = ModelFacts(thinking="none")
-REASONS: Mapping[str, bool] = {"reasoning": True}
 
 
 def without_slash(url: str) -> str:

@@ -13,9 +13,9 @@ from dataclasses import replace
 from sigwire.core.capabilities import Capabilities
 from sigwire.errors import LMAuthenticationError, LMTransportError
 from sigwire.lm.codecs.shared.interface import ModelFacts
-from sigwire.lm.providers.compatible_rows import COMPATIBLE, GPT_OSS, SEES
+from sigwire.lm.providers.compatible_rows import COMPATIBLE, GPT_OSS
 from sigwire.lm.providers.openai_rows import AZURE, OPENAI
-from sigwire.lm.providers.row import NO_THINKING, REASONS, ApiKey, ModelRule, Provider, UrlVariable, Wire, without_slash
+from sigwire.lm.providers.row import NO_THINKING, ApiKey, ModelRule, Provider, UrlVariable, Wire, without_slash
 
 __all__ = ["ROWS"]
 
@@ -41,35 +41,28 @@ _CLAUDE_ALWAYS_THINKS = ModelFacts(
     prefill=False,
     default_max_tokens=16384,  # thinking counts against it and cannot be switched off
 )
-_NO_SCHEMA: Mapping[str, bool] = {"json_schema": False, "tools_with_json_schema": False}
 
 _CLAUDE_RULES = (
-    ModelRule(names=("*claude-3-7*", "*claude-3.7*"), facts=_CLAUDE_4, capabilities={**_NO_SCHEMA, **REASONS}),
-    ModelRule(names=("*claude-3*", "*claude-2*", "*claude-instant*"), facts=_CLAUDE_3, capabilities=_NO_SCHEMA),
-    ModelRule(
-        names=("*claude-*-4-5*", "*claude-*-4.5*", "*claude-opus-4-1*", "*claude-opus-4.1*"),
-        facts=_CLAUDE_4,
-        capabilities=REASONS,
+    ModelRule.of(
+        "*claude-3-7* *claude-3.7*", _CLAUDE_4, json_schema=False, tools_with_json_schema=False, reasoning=True
     ),
-    ModelRule(names=("*claude-*-4-6*", "*claude-*-4.6*"), facts=_CLAUDE_4_6, capabilities=REASONS),
-    ModelRule(names=("*claude-*-4-7*", "*claude-*-4.7*"), facts=_CLAUDE_4_7, capabilities=REASONS),
-    ModelRule(names=("*claude-*-4-8*", "*claude-*-4.8*"), facts=_CLAUDE_4_8, capabilities=REASONS),
-    ModelRule(
-        names=("*claude-sonnet-4", "*claude-sonnet-4-*", "*claude-opus-4", "*claude-opus-4-*"),
-        facts=_CLAUDE_4,
-        capabilities={**_NO_SCHEMA, **REASONS},
+    ModelRule.of("*claude-3* *claude-2* *claude-instant*", _CLAUDE_3, json_schema=False, tools_with_json_schema=False),
+    ModelRule.of("*claude-*-4-5* *claude-*-4.5* *claude-opus-4-1* *claude-opus-4.1*", _CLAUDE_4, reasoning=True),
+    ModelRule.of("*claude-*-4-6* *claude-*-4.6*", _CLAUDE_4_6, reasoning=True),
+    ModelRule.of("*claude-*-4-7* *claude-*-4.7*", _CLAUDE_4_7, reasoning=True),
+    ModelRule.of("*claude-*-4-8* *claude-*-4.8*", _CLAUDE_4_8, reasoning=True),
+    ModelRule.of(
+        "*claude-sonnet-4 *claude-sonnet-4-* *claude-opus-4 *claude-opus-4-*",
+        _CLAUDE_4,
+        json_schema=False,
+        tools_with_json_schema=False,
+        reasoning=True,
     ),
-    ModelRule(names=("*claude-haiku-5-5*", "*claude-haiku-5.5*"), facts=_CLAUDE_4_8, capabilities=REASONS),
-    ModelRule(
-        names=("*mythos-preview*",), facts=replace(_CLAUDE_ALWAYS_THINKS, later_system=False), capabilities=REASONS
-    ),
-    ModelRule(
-        names=("*claude-*-5-5*", "*claude-*-5.5*", "*fable*", "*mythos*"),
-        facts=_CLAUDE_ALWAYS_THINKS,
-        capabilities=REASONS,
-    ),
-    ModelRule(names=("*claude-opus-5*",), facts=_CLAUDE_4_8, capabilities=REASONS),
-    ModelRule(names=("*claude-*",), facts=_CLAUDE_4_7, capabilities=REASONS),
+    ModelRule.of("*claude-haiku-5-5* *claude-haiku-5.5*", _CLAUDE_4_8, reasoning=True),
+    ModelRule.of("*mythos-preview*", replace(_CLAUDE_ALWAYS_THINKS, later_system=False), reasoning=True),
+    ModelRule.of("*claude-*-5-5* *claude-*-5.5* *fable* *mythos*", _CLAUDE_ALWAYS_THINKS, reasoning=True),
+    ModelRule.of("*claude-opus-5*", _CLAUDE_4_8, reasoning=True),
+    ModelRule.of("*claude-*", _CLAUDE_4_7, reasoning=True),
 )
 
 _ANTHROPIC = Provider(
@@ -96,30 +89,25 @@ _GEMINI_3 = ModelFacts(
 )
 
 _GEMINI_RULES = (
-    ModelRule(names=("*gemini-1*", "*gemini-2.0*", "*gemini-2-0*"), facts=_GEMINI_2),
-    ModelRule(
-        names=("*gemini-2.5-pro*",),
-        facts=replace(_GEMINI_2_5, efforts=("minimal", *_EFFORTS), budgets=(128, 32768)),
-        capabilities=REASONS,
+    ModelRule.of("*gemini-1* *gemini-2.0* *gemini-2-0*", _GEMINI_2),
+    ModelRule.of(
+        "*gemini-2.5-pro*", replace(_GEMINI_2_5, efforts=("minimal", *_EFFORTS), budgets=(128, 32768)), reasoning=True
     ),
-    ModelRule(
-        names=("*gemini-2.5-flash-lite*",),
-        facts=replace(_GEMINI_2_5, budgets=(512, 24576), default_effort="off"),
-        capabilities=REASONS,
+    ModelRule.of(
+        "*gemini-2.5-flash-lite*", replace(_GEMINI_2_5, budgets=(512, 24576), default_effort="off"), reasoning=True
     ),
-    ModelRule(names=("*gemini-2.5*",), facts=_GEMINI_2_5, capabilities=REASONS),
-    ModelRule(
-        names=("*gemini-3-pro*",),
-        facts=replace(_GEMINI_3, efforts=("low", "high")),
-        capabilities={**REASONS, "tools_with_json_schema": True},
+    ModelRule.of("*gemini-2.5*", _GEMINI_2_5, reasoning=True),
+    ModelRule.of(
+        "*gemini-3-pro*", replace(_GEMINI_3, efforts=("low", "high")), reasoning=True, tools_with_json_schema=True
     ),
-    ModelRule(
-        names=("*gemini-3-flash*", "*gemini-3.[1-6]-flash*"),
-        facts=replace(_GEMINI_3, efforts=("minimal", "low", "medium", "high")),
-        capabilities={**REASONS, "tools_with_json_schema": True},
+    ModelRule.of(
+        "*gemini-3-flash* *gemini-3.[1-6]-flash*",
+        replace(_GEMINI_3, efforts=("minimal", "low", "medium", "high")),
+        reasoning=True,
+        tools_with_json_schema=True,
     ),
-    ModelRule(names=("*gemma*",), facts=_GEMINI_2, capabilities={"native_tools": False, **_NO_SCHEMA}),
-    ModelRule(names=("*gemini*",), facts=_GEMINI_3, capabilities={**REASONS, "tools_with_json_schema": True}),
+    ModelRule.of("*gemma*", _GEMINI_2, native_tools=False, json_schema=False, tools_with_json_schema=False),
+    ModelRule.of("*gemini*", _GEMINI_3, reasoning=True, tools_with_json_schema=True),
 )
 _GEMINI_CAPABILITIES = Capabilities(
     native_tools=True, parallel_tool_calls=True, tool_choice=True, json_schema=True, json_object=True,
@@ -179,36 +167,30 @@ def _ollama_base(host: str) -> str:
     return f"{scheme or 'http'}://{name}:{port}{slash}{path}".rstrip("/")
 
 
-_NO_FORMAT: Mapping[str, bool] = {"json_schema": False, "json_object": False}
-
 _OLLAMA_RULES = (
-    ModelRule(names=("gpt-oss*cloud",), facts=GPT_OSS, capabilities={**REASONS, **_NO_FORMAT}),
-    ModelRule(names=("*-cloud", "*:cloud"), capabilities=_NO_FORMAT),
-    ModelRule(names=("gpt-oss*",), facts=GPT_OSS, capabilities=REASONS),
-    ModelRule(
-        names=("qwen3-vl*",), facts=ModelFacts(default_effort="medium"), capabilities={**REASONS, **SEES}
+    ModelRule.of("gpt-oss*cloud", GPT_OSS, reasoning=True, json_schema=False, json_object=False),
+    ModelRule.of("*-cloud *:cloud", json_schema=False, json_object=False),
+    ModelRule.of("gpt-oss*", GPT_OSS, reasoning=True),
+    ModelRule.of("qwen3-vl*", ModelFacts(default_effort="medium"), reasoning=True, images=True),
+    ModelRule.of(
+        "deepseek-r1* deepseek-v3.1* magistral* qwen3* qwq*", ModelFacts(default_effort="medium"), reasoning=True
     ),
-    ModelRule(
-        names=("deepseek-r1*", "deepseek-v3.1*", "magistral*", "qwen3*", "qwq*"),
-        facts=ModelFacts(default_effort="medium"),
-        capabilities=REASONS,
+    ModelRule.of(
+        "bakllava* gemma3* llava* minicpm-v* moondream*",
+        NO_THINKING,
+        images=True,
+        native_tools=False,
+        parallel_tool_calls=False,
     ),
-    ModelRule(
-        names=("bakllava*", "gemma3*", "llava*", "minicpm-v*", "moondream*"),
-        facts=NO_THINKING,
-        capabilities={**SEES, "native_tools": False, "parallel_tool_calls": False},
+    ModelRule.of("llama3.2-vision* llama4* mistral-small3* qwen2.5vl*", NO_THINKING, images=True),
+    ModelRule.of(
+        "codegemma* codellama* falcon* gemma gemma:* gemma2* llama2* llama3 llama3:* neural-chat* orca* phi "
+        "phi:* phi3* phi4 phi4:* starling* tinyllama* vicuna* wizard* yi* zephyr*",
+        NO_THINKING,
+        native_tools=False,
+        parallel_tool_calls=False,
     ),
-    ModelRule(names=("llama3.2-vision*", "llama4*", "mistral-small3*", "qwen2.5vl*"), facts=NO_THINKING, capabilities=SEES),
-    ModelRule(
-        names=(
-            "codegemma*", "codellama*", "falcon*", "gemma", "gemma:*", "gemma2*", "llama2*", "llama3", "llama3:*",
-            "neural-chat*", "orca*", "phi", "phi:*", "phi3*", "phi4", "phi4:*", "starling*", "tinyllama*", "vicuna*",
-            "wizard*", "yi*", "zephyr*",
-        ),
-        facts=NO_THINKING,
-        capabilities={"native_tools": False, "parallel_tool_calls": False},
-    ),
-)  # fmt: skip
+)
 
 _OLLAMA = Provider(
     prefix="ollama",
@@ -236,7 +218,7 @@ _OLLAMA_CLOUD = replace(
     key="needed",
     wires={"chat": Wire("ollama", "ollama:OLLAMA_CLOUD")},
     capabilities=Capabilities(native_tools=True, parallel_tool_calls=True),
-    rules=(ModelRule(names=("gpt-oss*",), facts=GPT_OSS, capabilities=REASONS),),
+    rules=(ModelRule.of("gpt-oss*", GPT_OSS, reasoning=True),),
     hints={},
     aliases=(),
 )
