@@ -19,7 +19,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, TypeAlias, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
 
 __all__ = ["BaseLM", "LanguageModel"]
+
+_Forward: TypeAlias = Callable[..., Any]
 
 
 class LanguageModel(Protocol):
@@ -124,7 +126,7 @@ class BaseLM:
         return await arun(self.steps(request))
 
     def __call__(
-        self, prompt: str | None = None, messages: Iterable[Message | Mapping[str, Any]] | None = None, **kwargs: Any
+        self, prompt: str | None = None, messages: Iterable[Message | Mapping[str, object]] | None = None, **kwargs: Any
     ) -> list[Any]:
         """Answer a prompt or messages; options apply to this call.
 
@@ -135,7 +137,7 @@ class BaseLM:
         return self._outputs(run(self.steps(_request(prompt, messages, kwargs), prompt=prompt)))
 
     async def acall(
-        self, prompt: str | None = None, messages: Iterable[Message | Mapping[str, Any]] | None = None, **kwargs: Any
+        self, prompt: str | None = None, messages: Iterable[Message | Mapping[str, object]] | None = None, **kwargs: Any
     ) -> list[Any]:
         """``lm(...)``, awaited."""
         return self._outputs(await arun(self.steps(_request(prompt, messages, kwargs), prompt=prompt)))
@@ -202,12 +204,12 @@ class BaseLM:
             )
         return decode_answer(answer, model=self.model)
 
-    def _custom_forward(self, name: str) -> Callable[..., Any] | None:
+    def _custom_forward(self, name: str) -> _Forward | None:
         """Return the method if a subclass defines it."""
         defined = getattr(type(self), name, None)
         return getattr(self, name) if defined is not None and defined is not getattr(BaseLM, name, None) else None
 
-    def _call_custom_forward(self) -> Callable[..., Any]:
+    def _call_custom_forward(self) -> _Forward:
         if type(self).__call__ is BaseLM.__call__:
             raise ConfigurationError(
                 f"{type(self).__name__} cannot answer (calling {self.model!r}). Define forward(self, prompt=None, "
@@ -271,12 +273,12 @@ class BaseLM:
         new.__dict__.update(self.__dict__)
         return new
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         memo[id(self)] = new = object.__new__(type(self))
         new.__dict__.update({name: copy.deepcopy(value, memo) for name, value in self.__dict__.items()})
         return new
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return the state for a pickle: no keys, tokens or headers. ``_removed`` names the options that had some."""
         kept = without_secrets(self.kwargs)
         removed = tuple(name for name, value in self.kwargs.items() if name not in kept or kept[name] != value)
@@ -299,7 +301,7 @@ class BaseLM:
         }
 
     @classmethod
-    def load_state(cls, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> BaseLM:
+    def load_state(cls, state: Mapping[str, object], *, allow_unsafe_lm_state: bool = False) -> BaseLM:
         """Build a model from the dict of ``dump_state``. Contacts nothing.
 
         A state may name another class, which is imported, and an endpoint, which would receive your key. Both need
@@ -357,14 +359,14 @@ def _class_named(path: str, cls: type[BaseLM], trusted: bool) -> type[BaseLM]:
     return found
 
 
-def _inputs(request: Request, prompt: str | None) -> dict[str, Any]:
+def _inputs(request: Request, prompt: str | None) -> dict[str, object]:
     """Return the inputs for callbacks: the request, and its form for DSPy's callbacks."""
     messages, kwargs = encode_call(request)
     return {"request": request, "prompt": prompt, "messages": messages, **storable_options(kwargs)}
 
 
 def _request(
-    prompt: str | None, messages: Iterable[Message | Mapping[str, Any]] | None, kwargs: Mapping[str, Any]
+    prompt: str | None, messages: Iterable[Message | Mapping[str, object]] | None, kwargs: Mapping[str, Any]
 ) -> Request:
     if messages is None and prompt is None:
         raise InputError(

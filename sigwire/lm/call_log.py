@@ -10,14 +10,17 @@ import datetime
 import uuid
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, TextIO, cast, overload
+from typing import Any, TextIO, TypeAlias, cast, overload
 
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.lm.openai_dicts import encode_call, encode_outputs
 from sigwire.lm.secrets import storable_options
 
-__all__ = ["CallLog", "CallRecord", "print_entries"]
+__all__ = ["CallLog", "CallRecord", "Entry", "print_entries"]
+
+Entry: TypeAlias = dict[str, Any]
+"""A call as a dict with DSPy's keys."""
 
 
 class CallRecord:
@@ -35,9 +38,9 @@ class CallRecord:
         self.model, self.model_type = model, model_type
         self.request, self.response, self.prompt = request, response, prompt
         self.time = datetime.datetime.now(datetime.UTC)
-        self._entry: dict[str, Any] | None = None
+        self._entry: Entry | None = None
 
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> Entry:
         """Return the call as a dict with DSPy's keys. ``kwargs`` are the options without secrets."""
         if self._entry is None:
             messages, kwargs = encode_call(self.request)
@@ -59,7 +62,7 @@ class CallRecord:
         return self._entry
 
 
-class CallLog(Sequence[dict[str, Any]]):
+class CallLog(Sequence[Entry]):
     """The last ``size`` calls as a sequence of entry dicts, oldest first. ``size`` 0 keeps no call.
 
     >>> log = CallLog(2)
@@ -91,10 +94,10 @@ class CallLog(Sequence[dict[str, Any]]):
         return len(self._records)
 
     @overload
-    def __getitem__(self, index: int) -> dict[str, Any]: ...
+    def __getitem__(self, index: int) -> Entry: ...
     @overload
-    def __getitem__(self, index: slice) -> list[dict[str, Any]]: ...
-    def __getitem__(self, index: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+    def __getitem__(self, index: slice) -> list[Entry]: ...
+    def __getitem__(self, index: int | slice) -> Entry | list[Entry]:
         if isinstance(index, slice):
             return [record.entry() for record in list(self._records)[index]]
         return self._records[index].entry()
@@ -103,7 +106,7 @@ class CallLog(Sequence[dict[str, Any]]):
         return f"CallLog({len(self)} of at most {self.size} calls)"
 
 
-def print_entries(entries: Sequence[dict[str, Any]], file: TextIO | None = None) -> None:
+def print_entries(entries: Sequence[Entry], file: TextIO | None = None) -> None:
     """Print calls: each message under its role, then each answer."""
     for entry in entries:
         print(f"\n--- {entry['model']} at {entry['timestamp']} ---", file=file)
@@ -115,11 +118,11 @@ def print_entries(entries: Sequence[dict[str, Any]], file: TextIO | None = None)
             _print_turn(role, text, calls, file)
 
 
-def _print_turn(role: str, content: Any, calls: Any, file: TextIO | None) -> None:
+def _print_turn(role: str, content: object, calls: Any, file: TextIO | None) -> None:
     print(f"\n{role}:", file=file)
     if isinstance(content, str) and content:
         print(content, file=file)
-    parts = cast("list[dict[str, Any]]", content) if isinstance(content, list) else []
+    parts = cast("list[Entry]", content) if isinstance(content, list) else []
     for part in parts:
         print(part["text"] if part.get("type") == "text" else f"[{part.get('type')}]", file=file)
     for call in calls or ():

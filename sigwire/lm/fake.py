@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.capabilities import Capabilities
@@ -26,15 +27,15 @@ __all__ = ["Answer", "FakeLM"]
 
 Answer: TypeAlias = (
     str
-    | Mapping[str, Any]
+    | Mapping[str, object]
     | ToolCall
     | ToolCalls
-    | Sequence[Any]
+    | Sequence[object]
     | Choice
     | Response
     | BaseException
     | type[BaseException]
-    | Callable[[Request], Any]
+    | Callable[[Request], object]
 )
 """One scripted answer; see ``FakeLM``."""
 
@@ -111,42 +112,43 @@ class FakeLM(BaseLM):
                 f"{last[-120:]!r}). Script one more answer, or find out why the program calls the model again."
             ) from None
 
-    def _resolve(self, answer: Any, request: Request) -> Sequence[Choice] | Response:
+    def _resolve(self, answer: object, request: Request) -> Sequence[Choice] | Response:
         if isinstance(answer, Response):
             return answer
         if _is_error(answer):
             raise cast(BaseException, answer)
         if callable(answer):
             return self._resolve(answer(request), request)
-        items = cast("Sequence[Any]", answer) if isinstance(answer, (list, tuple)) else ()
-        if items and not _are_calls(items):
-            return [choice for item in items for choice in _choices(self._resolve(item, request))]
+        if isinstance(answer, (list, tuple)):
+            answer = cast("Sequence[object]", answer)
+            if answer and not _are_calls(answer):
+                return [choice for item in answer for choice in _choices(self._resolve(item, request))]
         return (self._choice(answer),)
 
-    def _choice(self, answer: Any) -> Choice:
+    def _choice(self, answer: object) -> Choice:
         if isinstance(answer, Choice):
             return answer
         if isinstance(answer, str):
             return Choice(answer)
         if isinstance(answer, Mapping):
-            return self._fields_choice(cast("Mapping[str, Any]", answer))
+            return self._fields_choice(cast("Mapping[str, object]", answer))
         if isinstance(answer, (ToolCall, ToolCalls, list, tuple)):
             calls = ToolCalls([answer] if isinstance(answer, ToolCall) else cast("Iterable[ToolCall]", answer))
             text = answer.text if isinstance(answer, ToolCalls) else ""
             return Choice(text, number_calls(calls), finish_reason="tool_calls")
         raise ConfigurationError(
-            f"{type(self).__name__} cannot answer with {type(cast(object, answer)).__name__} (reading the script). "
+            f"{type(self).__name__} cannot answer with {type(answer).__name__} (reading the script). "
             "Use a text, a dict of fields, tool calls, a Choice, a Response, an exception or a function of the request."
         )
 
-    def _fields_choice(self, fields: Mapping[str, Any]) -> Choice:
+    def _fields_choice(self, fields: Mapping[str, object]) -> Choice:
         """Return a choice with the fields as text, and fields of tool calls as calls."""
-        called = [value for value in fields.values() if isinstance(value, ToolCalls)]
+        called = {name: value for name, value in fields.items() if isinstance(value, ToolCalls)}
         if not called:
             return Choice(self._format(fields))
-        rest = {name: value for name, value in fields.items() if not isinstance(value, ToolCalls)}
-        text = self._format(rest) if rest else "\n".join(calls.text for calls in called)
-        calls = number_calls(call for calls in called for call in calls)
+        rest = {name: value for name, value in fields.items() if name not in called}
+        text = self._format(rest) if rest else "\n".join(calls.text for calls in called.values())
+        calls = number_calls(chain.from_iterable(called.values()))
         return Choice(text, calls, finish_reason="tool_calls" if calls else "stop")
 
 
@@ -172,7 +174,7 @@ def _choices(answer: Sequence[Choice] | Response) -> Sequence[Choice]:
     return answer.choices if isinstance(answer, Response) else answer
 
 
-def _are_calls(items: Sequence[Any]) -> bool:
+def _are_calls(items: Sequence[object]) -> bool:
     return bool(items) and all(
         isinstance(item, ToolCall)
         or (
@@ -183,19 +185,19 @@ def _are_calls(items: Sequence[Any]) -> bool:
     )
 
 
-_FieldFormat: TypeAlias = Callable[[Mapping[str, Any]], str]
+_FieldFormat: TypeAlias = Callable[[Mapping[str, object]], str]
 
 
-def _chat(fields: Mapping[str, Any]) -> str:
+def _chat(fields: Mapping[str, object]) -> str:
     sections = [f"[[ ## {name} ## ]]\n{_text(value)}" for name, value in fields.items()]
     return "\n\n".join([*sections, "[[ ## completed ## ]]\n"])
 
 
-def _json(fields: Mapping[str, Any]) -> str:
+def _json(fields: Mapping[str, object]) -> str:
     return dumps({name: _plain(value) for name, value in fields.items()})
 
 
-def _xml(fields: Mapping[str, Any]) -> str:
+def _xml(fields: Mapping[str, object]) -> str:
     return "\n".join(f"<{name}>\n{_text(value)}\n</{name}>" for name, value in fields.items())
 
 
@@ -208,14 +210,14 @@ def _field_format(adapter: object) -> _FieldFormat:
     return custom or next((_FORMATS[c.__name__] for c in type(adapter).__mro__ if c.__name__ in _FORMATS), _chat)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, str):
         return value
     plain = _plain(value)
     return plain if isinstance(plain, str) else dumps(plain)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     from pydantic_core import (
         to_jsonable_python,  # needed for values that are no text; keeps the import of this file cheap
     )

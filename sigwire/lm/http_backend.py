@@ -307,7 +307,7 @@ class HttpBackend:
 
 
 class _SendEffect(NamedTuple):
-    """Effect: one exchange over HTTP, in one piece."""
+    """Effect: one exchange over HTTP, with the whole reply."""
 
     transport: Transport
     request: HttpRequest

@@ -12,7 +12,7 @@ provider's wire: nothing is renamed, refused or limited as a provider requires. 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part, Role
@@ -38,14 +38,13 @@ def encode_messages(messages: Iterable[Message]) -> list[JsonObject]:
 
 
 def _encode_message(message: Message) -> list[JsonObject]:
-    results = [_encode_result(result) for result in message.tool_results]
+    results = list(map(_encode_result, message.tool_results))
     content = [part for part in message.parts if type(part) in _ENCODE_PART]
-    calls = message.tool_calls
-    if results and not content and not calls:
+    if results and not content and not message.tool_calls:
         return results
     data: JsonObject = {"role": message.role, "content": _encode_content(content)}
-    if calls:
-        data["tool_calls"] = [_encode_tool_call(call) for call in calls]
+    if message.tool_calls:
+        data["tool_calls"] = list(map(_encode_tool_call, message.tool_calls))
         data["content"] = data["content"] or None
     if thoughts := "".join(part.text for part in message.parts if isinstance(part, ThinkingPart)):
         data["reasoning_content"] = thoughts
@@ -126,12 +125,15 @@ def _encode_response_format(wanted: ResponseFormat) -> JsonObject:
 
 # --- decoding messages
 
+_Shape: TypeAlias = Any  # a dict or an object of another library
+_Dict: TypeAlias = Mapping[str, _Shape]
+
 _ROLES: Mapping[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool",
 }  # fmt: skip
 
 
-def decode_messages(messages: Iterable[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
+def decode_messages(messages: Iterable[Message | _Dict]) -> tuple[Message, ...]:
     """Return OpenAI-like dicts as messages; a ``Message`` stays. The results of one turn become one message.
 
     Raises ``InputError`` for an unknown role or an unknown type of content part.
@@ -150,8 +152,8 @@ def decode_messages(messages: Iterable[Message | Mapping[str, Any]]) -> tuple[Me
     return tuple(decoded)
 
 
-def _decode_message(data: Mapping[str, object], names: Mapping[str, str]) -> Message:
-    role, content = _ROLES.get(str(data.get("role"))), _get(data, "content")
+def _decode_message(data: _Dict, names: Mapping[str, str]) -> Message:
+    role = _ROLES.get(str(data.get("role")))
     if role is None:
         raise InputError(
             f"A message has the role {data.get('role')!r} (decoding messages=[...]). Use one of {', '.join(_ROLES)}."
@@ -159,18 +161,22 @@ def _decode_message(data: Mapping[str, object], names: Mapping[str, str]) -> Mes
     if role == "tool":
         call_id = str(data.get("tool_call_id") or "")
         if isinstance(content, list):
-            content = _text_of(cast(object, content))
-        return Message("tool", (ToolResult(call_id, str(data.get("name") or names.get(call_id, "")), content or ""),))
-    reasoning = data.get("reasoning_content")
-    parts = (ThinkingPart(str(reasoning)),) if reasoning else ()
-    return Message(role, (*parts, *_decode_content(content), *_decode_tool_calls(_get(data, "tool_calls"))))
+            content = "".join(
+                part.text for part in _decode_content(cast(_Shape, content)) if isinstance(part, TextPart)
+            )
+        return Message("tool", (ToolResult(id, str(data.get("name") or names.get(id, "")), content or ""),))
+    thinking = data.get("reasoning_content")
+    return Message(
+        role,
+        (
+            *((ThinkingPart(str(thinking)),) if thinking else ()),
+            *_decode_content(data.get("content")),
+            *_decode_tool_calls(data.get("tool_calls")),
+        ),
+    )
 
 
-def _text_of(content: object) -> str:
-    return "".join(part.text for part in _decode_content(content) if isinstance(part, TextPart))
-
-
-def _decode_content(content: object) -> tuple[Part, ...]:
+def _decode_content(content: _Shape) -> tuple[Part, ...]:
     if content is None or content == "":
         return ()
     if isinstance(content, str):
@@ -180,10 +186,10 @@ def _decode_content(content: object) -> tuple[Part, ...]:
             f"A message's content is {type(content).__name__} (decoding messages=[...]). "
             "Use text, or a list of parts such as {'type': 'text', 'text': ...}."
         )
-    return tuple(map(_decode_part, cast("Sequence[object]", content)))
+    return tuple(map(_decode_part, cast(_Shape, content)))
 
 
-def _decode_part(part: object) -> Part:
+def _decode_part(part: _Shape) -> Part:
     if isinstance(part, str):
         return TextPart(part)
     kind = _get(part, "type")
@@ -192,41 +198,45 @@ def _decode_part(part: object) -> Part:
         raise InputError(
             f"A content part has the type {kind!r} (decoding messages=[...]). Use one of {', '.join(_DECODE_PART)}."
         )
-    return decode(part)
+    return decode(cast(_Dict, part))
 
 
-def _decode_image(part: object) -> Part:
-    image = _get(part, "image_url")
-    url, detail = str(_get(image, "url", image)), _get(image, "detail")
-    media_type, data = split_data_url(url)
-    return ImagePart(url=url if data is None else None, data=data, media_type=media_type, detail=detail)
+def _decode_image(part: _Dict) -> Part:
+    image = part.get("image_url")
+    url, detail = _get(image, "url", image), _get(image, "detail")
+    media_type, data = split_data_url(str(url))
+    if data is None:
+        return ImagePart(url=str(url), detail=detail)
+    return ImagePart(data=data, media_type=media_type, detail=detail)
 
 
-def _decode_audio(part: object) -> Part:
-    audio = _get(part, "input_audio")
-    return AudioPart(str(_get(audio, "data", "")), str(_get(audio, "format", "wav")))
+def _decode_audio(part: _Dict) -> Part:
+    audio: _Dict = part.get("input_audio") or {}
+    return AudioPart(str(audio.get("data", "")), str(audio.get("format", "wav")))
 
 
-def _decode_file(part: object) -> Part:
-    file = _get(part, "file")
-    media_type, data = split_data_url(str(_get(file, "file_data") or ""))
-    fields = {field: _get(file, name) for name, field in _FILE_FIELDS.items()}
-    return FilePart(**{**fields, "data": data, "media_type": media_type})
+def _decode_file(part: _Dict) -> Part:
+    file: _Dict = part.get("file") or {}
+    media_type, data = split_data_url(str(file.get("file_data") or ""))
+    return FilePart(
+        data=data, url=file.get("file_url"), file_id=file.get("file_id"), filename=file.get("filename"),
+        media_type=media_type,
+    )  # fmt: skip
 
 
-_DECODE_PART: Mapping[str, Callable[[object], Part]] = {
-    "text": lambda part: TextPart(str(_get(part, "text", ""))),
+_DECODE_PART: Mapping[str, Callable[[_Dict], Part]] = {
+    "text": lambda part: TextPart(str(part.get("text", ""))),
     "image_url": _decode_image,
     "input_audio": _decode_audio,
     "file": _decode_file,
 }
 
 
-def _decode_tool_calls(calls: Iterable[object] | None) -> tuple[ToolCall, ...]:
+def _decode_tool_calls(calls: _Shape) -> tuple[ToolCall, ...]:
     return number_calls(_decode_tool_call(call) for call in calls or ())
 
 
-def _decode_tool_call(call: object) -> ToolCall:
+def _decode_tool_call(call: _Shape) -> ToolCall:
     if isinstance(call, ToolCall):
         return call
     function = _get(call, "function", call)
@@ -237,14 +247,14 @@ def _decode_tool_call(call: object) -> ToolCall:
 # --- decoding a call
 
 
-def decode_request(messages: Iterable[Message | Mapping[str, Any]], kwargs: Mapping[str, Any]) -> Request:
+def decode_request(messages: Iterable[Message | _Dict], kwargs: _Dict) -> Request:
     """Return the request of an OpenAI-like call, the inverse of ``encode_call``.
 
     >>> decode_request([{"role": "user", "content": "Hi"}], {"temperature": 0.5, "tool_choice": "auto"}).tool_choice
     ToolChoice(mode='auto', allowed=())
     """
-    options: dict[str, Any] = dict(kwargs)
-    tools: Iterable[object] = options.pop("tools", None) or ()
+    options = dict(kwargs)
+    tools: Iterable[_Shape] = options.pop("tools", None) or ()
     choice, wanted = options.pop("tool_choice", None), options.pop("response_format", None)
     return Request(
         decode_messages(messages),
@@ -259,7 +269,7 @@ def decode_request(messages: Iterable[Message | Mapping[str, Any]], kwargs: Mapp
 _MODES: Mapping[str, ToolChoice] = {mode.mode: mode for mode in (ToolChoice.AUTO, ToolChoice.REQUIRED, ToolChoice.NONE)}
 
 
-def _decode_tool_choice(choice: object) -> ToolChoice | None:
+def _decode_tool_choice(choice: _Shape) -> ToolChoice | None:
     if choice is None or isinstance(choice, ToolChoice):
         return choice
     if isinstance(choice, str):
@@ -271,7 +281,7 @@ def _decode_tool_choice(choice: object) -> ToolChoice | None:
     return ToolChoice(_get(allowed, "mode", "auto"), names)
 
 
-def _decode_response_format(wanted: object) -> ResponseFormat | None:
+def _decode_response_format(wanted: _Shape) -> ResponseFormat | None:
     if wanted is None or isinstance(wanted, ResponseFormat):
         return wanted
     if not isinstance(wanted, Mapping):
@@ -279,14 +289,14 @@ def _decode_response_format(wanted: object) -> ResponseFormat | None:
             f"response_format is {type(wanted).__name__} (decoding the call). Use {{'type': 'json_object'}} or "
             "{'type': 'json_schema', 'json_schema': {'name': ..., 'schema': {...}}}."
         )
-    described = _get(cast("Mapping[str, object]", wanted), "json_schema")
+    described = cast(_Dict, wanted).get("json_schema")
     return ResponseFormat(described.get("schema"), described.get("name", "response")) if described else ResponseFormat()
 
 
 # --- answers
 
 
-def encode_outputs(response: Response) -> list[str | dict[str, Any]]:
+def encode_outputs(response: Response) -> list[str | dict[str, object]]:
     """Return one item per choice: its text, or a dict if the choice has more than text.
 
     >>> encode_outputs(Response((Choice(text="4"), Choice(text="5", reasoning="2 + 3"))))
@@ -295,8 +305,8 @@ def encode_outputs(response: Response) -> list[str | dict[str, Any]]:
     return [_encode_output(choice) for choice in response.choices]
 
 
-def _encode_output(choice: Choice) -> str | dict[str, Any]:
-    fields: dict[str, Any] = {
+def _encode_output(choice: Choice) -> str | dict[str, object]:
+    more: dict[str, object] = {
         "tool_calls": [_encode_tool_call(call) for call in choice.tool_calls],
         "reasoning_content": choice.reasoning,
         "logprobs": choice.logprobs,
@@ -313,7 +323,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }  # fmt: skip
 
 
-def decode_answer(answer: Any, *, model: str | None = None) -> Response:
+def decode_answer(answer: _Shape, *, model: str | None = None) -> Response:
     """Return the result of a custom LM as a response: a ``Response``, an OpenAI-shaped object or dict, a list of outputs.
 
     Attributes and dict keys are equivalent. An unknown finish reason counts as ``stop``, with a warning. Raises
@@ -324,13 +334,14 @@ def decode_answer(answer: Any, *, model: str | None = None) -> Response:
     >>> decode_answer(["4", {"text": "5"}]).choices[1].text
     '5'
     """
-    if isinstance(output, Response):
-        return output
-    if isinstance(output, (str, list, tuple)):
-        outputs: Sequence[object] = [output] if isinstance(output, str) else cast("Sequence[object]", output)
-        return Response(tuple(map(_decode_output, outputs)), model=model)
-    choices = _get(output, "choices")
-    if isinstance(choices, str) or not hasattr(choices, "__iter__"):
+    if isinstance(answer, Response):
+        return answer
+    if isinstance(answer, str):
+        answer = [answer]
+    if isinstance(answer, (list, tuple)):
+        return Response(tuple(_decode_output(item) for item in cast("Sequence[_Shape]", answer)), model=model)
+    choices = _get(answer, "choices", _MISSING)
+    if choices is _MISSING or isinstance(choices, str) or not hasattr(choices, "__iter__"):
         raise LMUnexpectedError(
             f"The language model returned {type(output).__name__}, which has no list of choices. Return an object or dict "
             "with choices[i].message.content, a list of texts, or a sigwire Response.",
@@ -346,13 +357,13 @@ def decode_answer(answer: Any, *, model: str | None = None) -> Response:
     )
 
 
-def _finish_warnings(choices: Iterable[Any]) -> Iterator[LMWarning]:
+def _finish_warnings(choices: Iterable[_Shape]) -> Iterator[LMWarning]:
     for reason in (_get(choice, "finish_reason") for choice in choices):
         if reason is not None and reason not in FINISH_REASONS:
             yield LMWarning("finish_reason", f"{reason!r} is unknown and was read as 'stop'")
 
 
-def _decode_choice(choice: Any) -> Choice:
+def _decode_choice(choice: _Shape) -> Choice:
     message = _get(choice, "message")
     text = _get(choice, "text") if message is None else _get(message, "content")  # without message: a text completion
     reasoning = _get(message, "reasoning_content") or _get(message, "reasoning")
@@ -369,15 +380,15 @@ def _decode_choice(choice: Any) -> Choice:
     )
 
 
-def _decode_output(item: object) -> Choice:
+def _decode_output(item: _Shape) -> Choice:
     if isinstance(item, str):
         return Choice(item)
     if not isinstance(item, Mapping):
         raise LMUnexpectedError(
             f"The language model returned a list with {type(item).__name__}. Return texts, or dicts with 'text'."
         )
-    output = cast("Mapping[str, object]", item)
-    calls = _decode_tool_calls(_get(output, "tool_calls"))
+    output = cast(_Dict, item)
+    calls = _decode_tool_calls(output.get("tool_calls"))
     return Choice(
         str(_get(output, "text") or ""),
         calls,
@@ -397,18 +408,23 @@ _USAGE: Mapping[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def _decode_usage(usage: object) -> Usage:
+def _decode_usage(usage: _Shape) -> Usage:
     if isinstance(usage, Usage):
         return usage
     return Usage(**{name: _first_number(usage, paths) for name, paths in _USAGE.items()})
 
 
-def _first_number(data: object, paths: tuple[tuple[str, ...], ...]) -> Any:
-    values = (functools.reduce(_get, path, data) for path in paths)
-    return next((value for value in values if isinstance(value, (int, float))), None)
+def _first(data: _Shape, paths: tuple[tuple[str, ...], ...]) -> _Shape:
+    for path in paths:
+        value = data
+        for name in path:
+            value = _get(value, name)
+        if isinstance(value, (int, float)):
+            return value
+    return None
 
 
-def _json_or_none(value: Any) -> JsonValue:
+def _json_or_none(value: _Shape) -> JsonValue:
     """Return a value that is JSON or has ``model_dump``; ``None`` for any other."""
     if isinstance(value, (str, int, float, bool, dict, list)) or value is None:
         return cast(JsonValue, value)
@@ -416,8 +432,8 @@ def _json_or_none(value: Any) -> JsonValue:
     return cast(JsonValue, dump(mode="json")) if callable(dump) else None
 
 
-def _get(data: Any, name: str, default: Any = None) -> Any:
+def _get(data: _Shape, name: str, default: _Shape = None) -> _Shape:
     """Return a key of a mapping, else an attribute."""
     if isinstance(data, Mapping):
-        return cast("Mapping[str, object]", data).get(name, default)
+        return cast(_Dict, data).get(name, default)
     return getattr(data, name, default)

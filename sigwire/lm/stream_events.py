@@ -1,6 +1,6 @@
 """The events of streamed replies: bytes to JSON to emitted events, and the partial answer of a reply that failed.
 
-Needed by streams only: a call that is not streamed loads neither this file nor ``core.events``. The ends of a reply (of its
+A call that is not streamed does not load this file, and does not load ``core.events``. The ends of a reply (of its
 choices and of the response) are not emitted with it, because the provider may have paused the turn; ``ExchangeResult``
 holds them.
 """
@@ -94,5 +94,5 @@ def end_events_of(response: Response) -> list[StreamEvent]:
 def attach_partial(error: E, events: Sequence[StreamEvent]) -> E:
     """Return the error with the answer as far as it was emitted. A ``partial`` set by the decoder is kept."""
     if getattr(error, "partial", None) is None and not all(isinstance(event, _EMPTY) for event in events):
-        error.partial = collect(events)  # type: ignore[attr-defined]  # ours or not, an exception takes attributes
+        error.partial = collect(events)  # type: ignore[attr-defined]  # any exception takes attributes
     return error

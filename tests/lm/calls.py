@@ -1,4 +1,4 @@
-"""What the tests of models over HTTP share: a question, asking it blocking or awaited, retries that nobody waits for."""
+"""Helpers of the tests of models over HTTP: a request, a blocking or awaited call, retries without waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of models share: hosts on this machine that end with the test."""
+"""Fixtures of the tests of models: hosts on this machine that close with the test."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ OLLAMA: JsonObject = {
 
 
 class Double:
-    """A transport that answers by itself and writes down what it was handed."""
+    """A transport that answers and records its requests."""
 
     def __init__(self, answer: Any = CHAT) -> None:
         self.answer = answer

@@ -1,4 +1,4 @@
-"""A model over real HTTP: every wire, where requests go and with which key, what is tried again, what errors say."""
+"""A model over real HTTP: every wire, endpoints and keys, retries, error texts."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_unknown_wire_is_refused() -> None:
         LM("anthropic/claude-sonnet-5", wire="responses")
 
 
-# --- choices one at a time, turns in pieces --------------------------------------------------------------------
+# --- choices of several exchanges, paused turns
 
 
 @HOWS
@@ -327,7 +327,7 @@ async def test_error_of_a_custom_transport_becomes_an_lm_error(
     assert len(double.requests) == 2
 
 
-# --- what errors say ---------------------------------------------------------------------------------------------------
+# --- error texts
 
 
 def test_predict_without_a_model_raises() -> None:
@@ -491,7 +491,8 @@ sys.addaudithook(lambda event, args: events.append(event))
 from sigwire.lm.client import LM
 for model in ("openai/gpt-5.6", "anthropic/claude-sonnet-5", "gemini/gemini-3-pro", "ollama/qwen3", "vertex/gemini-3-pro"):
     repr(LM(model, api_key="k"))
-heavy = {"asyncio", "ssl", "http.client", "httptools", "pyreqwest", "aiohttp", "litellm", "pydantic", "sigwire.lm.http.transport"}
+heavy = {"asyncio", "ssl", "http.client", "httptools", "pyreqwest", "aiohttp", "litellm", "pydantic"}
+heavy.add("sigwire.lm.http.transport")
 print(sorted(heavy & sys.modules.keys()), sorted({event for event in events if event.startswith("socket.")}))
 """
 

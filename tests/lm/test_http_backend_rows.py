@@ -1,4 +1,4 @@
-"""What only an endpoint can show of the wire's checklist, on every wire: addresses, keys, and what becomes of errors.
+"""The rows of the wire's checklist that need a backend, on every wire: URLs, keys and errors.
 
 A test id names its row and the wire. Errors come from ``FakeProvider``, in each provider's own words; what no provider should
 send, and some do, are raw bodies.
@@ -41,7 +41,7 @@ from sigwire.lm.providers.row import ApiKey, Provider
 from sigwire.testing import Answer, FakeProvider, Fault, Raw
 from tests.lm.calls import HELLO, HOWS, KEY, TOOL, Clock, ask, forget_keys, patient
 
-# The wire of the fake provider, a model, and what makes it speak that wire.
+# The wire of the fake provider, a model, and the options that select the wire.
 MODELS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "openai": ("openai/gpt-4.1", {}),
     "openai-responses": ("openai/gpt-4.1", {"wire": "responses"}),
@@ -388,7 +388,7 @@ async def test_listed_model_without_tools_is_refused_before_sending(how: str, mo
 
 
 class Expected(NamedTuple):
-    """What a fault is to the caller, and whether asking again is worth it."""
+    """The error of a fault, and whether a retry can cure it."""
 
     kind: type[LMError]
     again: bool

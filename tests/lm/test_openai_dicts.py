@@ -75,7 +75,7 @@ MESSAGES: list[tuple[Message, list[dict[str, Any]]]] = [
 
 
 @pytest.mark.parametrize(("message", "dicts"), MESSAGES)
-def test_messages_round_trip(message: Message, dicts: list[dict[str, Any]]) -> None:
+def test_decoded_messages_equal_the_encoded_ones(message: Message, dicts: list[dict[str, Any]]) -> None:
     assert encode_messages([message]) == dicts
     assert decode_messages(dicts) == (message,)
 
@@ -92,13 +92,13 @@ arguments = st.dictionaries(st.text(max_size=5), st.none() | st.integers() | tex
 
 
 @given(st.lists(st.sampled_from(["system", "user"]).flatmap(lambda r: st.builds(lambda t: (r, t), texts)), max_size=5))
-def test_any_text_conversation_round_trips(turns: list[tuple[Any, str]]) -> None:
+def test_any_decoded_conversation_equals_the_encoded_one(turns: list[tuple[Any, str]]) -> None:
     messages = tuple(Message(role, (TextPart(text),) if text else ()) for role, text in turns)
     assert decode_messages(encode_messages(messages)) == messages
 
 
 @given(arguments)
-def test_any_arguments_round_trip(given_arguments: dict[str, Any]) -> None:
+def test_any_decoded_arguments_equal_the_encoded_ones(given_arguments: dict[str, Any]) -> None:
     (message,) = decode_messages(encode_messages([Message.assistant("", [ToolCall("c", "f", given_arguments)])]))
     assert message.tool_calls[0].arguments == given_arguments
 
@@ -115,7 +115,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize("request_", CALLS)
-def test_call_round_trips(request_: Request) -> None:
+def test_decoded_call_equals_the_encoded_one(request_: Request) -> None:
     assert decode_request(*encode_call(request_)) == request_
 
 
@@ -196,7 +196,7 @@ def test_decode_answer_refuses_other_values(answer: Any) -> None:
         decode_answer(answer)
 
 
-def test_outputs_round_trip() -> None:
+def test_decoded_outputs_equal_the_encoded_ones() -> None:
     choices = (
         Choice("a"),
         Choice("b", (ToolCall("call_0", "f", {"a": 1}, '{"a":1}'),), "why", finish_reason="tool_calls"),

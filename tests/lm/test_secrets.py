@@ -1,4 +1,4 @@
-"""Secrets are told by their name, at any depth."""
+"""Secrets are recognized by their name, at any depth."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ nested = st.recursive(
 
 
 @given(st.sampled_from(SECRET), nested, st.sampled_from(["options", "extra_body"]))
-def test_secrets_are_neither_stored_nor_shown(name: str, value: object, outer: str) -> None:
+def test_secrets_are_masked_and_not_stored(name: str, value: object, outer: str) -> None:
     options = {outer: {"inner": {name: value}, "list": [{name: value}]}, name: value}
     assert "CANARY" not in json.dumps(storable_options(options))
     assert "CANARY" not in repr(mask_secrets(options))

@@ -91,7 +91,7 @@ def read(request: pytest.FixtureRequest) -> Read:
 
 
 def essence(response: Response) -> list[Any]:
-    """What does not change from request to request: ids do, and the bodies as they came."""
+    """Return a response without ids and raw bodies, which change between requests."""
     choices = [
         (
             choice.text,
@@ -146,7 +146,7 @@ def test_first_delta_is_emitted_before_the_next_chunk_arrives(wire: str) -> None
     text = "one two three four five six seven"
     with FakeProvider([Streamed(text, gate=gate)]) as provider:
         events = model(provider, wire).stream(HI)
-        gate.release(5)  # what the wires send around and in the first piece
+        gate.release(5)  # the events of the wires up to the first delta
         first = next(event for event in events if isinstance(event, TextDelta))
         (sent,) = provider.requests
         assert sent.stream is not None
@@ -272,7 +272,7 @@ def test_closing_the_stream_of_a_threaded_program_closes_the_connection(wire: st
         (sent,) = provider.requests
         assert sent.stream is not None
         assert sent.stream.wait(5) == "client left"
-        assert len(provider.requests) == 1  # leaving is no failure that another try could mend
+        assert len(provider.requests) == 1  # cancelling is no failure that a retry could cure
 
 
 class Both(Module):

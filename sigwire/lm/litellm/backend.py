@@ -1,7 +1,7 @@
 """The LiteLLM backend: answers for models of every provider without a row of its own (ADR 0017).
 
-LiteLLM is an extra; the first request imports it, which takes seconds. It is told to fetch no price table, to send no
-telemetry, to make one exchange a call, and to run no tool. Releases that were tampered with are refused before their import.
+LiteLLM is an extra; the first request imports it, which takes seconds. Its settings: no price table from the network,
+no telemetry, one exchange a call, no tool runs. Releases that were tampered with are refused before their import.
 ``codec`` has the JSON, ``effects`` the calls.
 """
 

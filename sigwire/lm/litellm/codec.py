@@ -177,24 +177,26 @@ class LiteLLMDecoder(ChatDecoder[LiteLLMProfile]):
 
 def _complete_choice(choice: Choice, target: Target[LiteLLMProfile]) -> Choice:
     """Return the choice with LiteLLM's additions to OpenAI's shape."""
-    family = target.dialect.family
-    message = choice.raw.get("message") if isinstance(choice.raw, dict) else None
-    message = message if isinstance(message, dict) else {}
-    found = [_strip_signature(part, family) if isinstance(part, ToolCall) else part for part in choice.message().parts]
-    thinking: list[Part] = [part for part in found if isinstance(part, ThinkingPart)]
-    rest: list[Part] = [part for part in found if not isinstance(part, ThinkingPart | ToolCall)]
-    calls = tuple(part for part in found if isinstance(part, ToolCall))
-    parts = (*thinking, *_replayed_fields(message, target), *rest, *_images(message), *calls)
-    usual = all(isinstance(part, TextPart | ToolCall) for part in parts)
+    parts = _ordered_parts(choice, target)
     # LiteLLM reports some failures of the model as a plain stop with an empty answer.
-    has_content = any(not isinstance(part, ThinkingPart | OpaquePart) for part in parts)
-    is_empty = choice.finish_reason == "stop" and choice.refusal is None and not has_content
+    is_empty = all(isinstance(part, ThinkingPart | OpaquePart) for part in parts) and choice.refusal is None
     return replace(
         choice,
-        tool_calls=calls,
-        parts=() if usual else parts,
-        finish_reason="error" if is_empty else choice.finish_reason,
+        tool_calls=tuple(part for part in parts if isinstance(part, ToolCall)),
+        parts=() if all(isinstance(part, TextPart | ToolCall) for part in parts) else parts,
+        finish_reason="error" if is_empty and choice.finish_reason == "stop" else choice.finish_reason,
     )
+
+
+def _ordered_parts(choice: Choice, target: Target[LiteLLMProfile]) -> tuple[Part, ...]:
+    """Return the parts: thinking, fields of the upstream, text, images, calls."""
+    message = choice.raw.get("message") if isinstance(choice.raw, dict) else None
+    message = message if isinstance(message, dict) else {}
+    found = choice.message().parts
+    thinking = (part for part in found if isinstance(part, ThinkingPart))
+    rest = (part for part in found if not isinstance(part, ThinkingPart | ToolCall))
+    calls = (_strip_signature(part, target.dialect.family) for part in found if isinstance(part, ToolCall))
+    return (*thinking, *_replayed_fields(message, target), *rest, *_images(message), *calls)
 
 
 _SIGNED_ID = "__thought__"

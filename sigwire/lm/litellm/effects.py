@@ -1,8 +1,8 @@
-"""LiteLLM's answers as effects: ``CompletionEffect`` in one piece, ``LiteLLMStream`` as chunks; ``emit_stream`` reads a stream.
+"""LiteLLM's answers as effects: ``CompletionEffect`` (whole) and ``LiteLLMStream`` (chunks), read by ``emit_stream``.
 
 LiteLLM returns an iterator, blocking or asynchronous, of its own objects. A stream is opened, read and closed.
 
-The caller's timeout is for the whole answer: LiteLLM's own starts anew with every byte that arrives.
+The caller's timeout is for the whole answer: LiteLLM's restarts with every byte that arrives.
 
 A blocking call of LiteLLM cannot be cancelled before its first chunk. In a ``CancelScope``, blocking code therefore waits for
 the awaitable call on a loop of sigwire's; cancelling that closes its socket (ADR 0024).
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CompletionEffect:
-    """Effect: LiteLLM's answer in one piece. ``arguments`` are those of ``litellm.completion``."""
+    """Effect: LiteLLM's whole answer. ``arguments`` are those of ``litellm.completion``."""
 
     litellm: Any
     arguments: JsonObject
@@ -92,20 +92,20 @@ class LiteLLMStream:
 
         self._start_deadline()
         self._is_async = True
-        async with asyncio.timeout(self._seconds_left()):
+        async with asyncio.timeout(self._seconds_until_deadline()):
             self._chunks = aiter(await self._litellm.acompletion(**self._arguments))
 
     def _next(self) -> JsonValue:
         if self._is_async:
             return block_on(self._anext())
         chunk = next(self._chunks, None)
-        self._seconds_left()
+        self._seconds_until_deadline()
         return to_json_value(chunk)
 
     async def _anext(self) -> JsonValue:
         import asyncio
 
-        async with asyncio.timeout(self._seconds_left()):
+        async with asyncio.timeout(self._seconds_until_deadline()):
             return to_json_value(await anext(self._chunks, None))
 
     def _close(self) -> None:
@@ -122,14 +122,14 @@ class LiteLLMStream:
     def _start_deadline(self) -> None:
         self._deadline = None if self._timeout is None else time.monotonic() + self._timeout
 
-    def _seconds_left(self) -> float | None:
+    def _seconds_until_deadline(self) -> float | None:
         """Return the seconds until the deadline. Raises ``TimeoutError`` if it has passed."""
         if self._deadline is None:
             return None
-        left = self._deadline - time.monotonic()
-        if left <= 0:
+        seconds = self._deadline - time.monotonic()
+        if seconds <= 0:
             raise TimeoutError
-        return left
+        return seconds
 
 
 def _must_be_cancellable(litellm: Any, arguments: JsonObject) -> bool:
@@ -163,7 +163,7 @@ def emit_stream(
 ) -> Steps[Response]:
     """Emit the events of an answer as they arrive. ``translate`` makes an ``LMError`` of LiteLLM's exception.
 
-    An error after the first event has the answer so far as its ``partial``.
+    An error after the first event has the partial answer as its ``partial``.
     """
     events: list[StreamEvent] = []
     with on_cancel(stream.abort):

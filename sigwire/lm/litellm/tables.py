@@ -135,7 +135,7 @@ ERRORS: tuple[ErrorRule, ...] = (
         LMUnsupportedModelError,
         codes=_codes("BadRequestError"),
         texts=("llm provider not provided",),
-        hint="Neither sigwire nor LiteLLM knows the provider in {model!r}; check its spelling.",
+        hint="The provider in {model!r} is unknown to sigwire and to LiteLLM; check its spelling.",
     ),
     ErrorRule(LMAuthenticationError, codes=_codes("AuthenticationError", "PermissionDeniedError"), hint=_KEY_HINT),
     # OpenAI's client raises without a key; LiteLLM reports that as a server error.

@@ -230,7 +230,7 @@ _FOREMAN = replace(
     base_variables=("FOREMAN_HOST",),
     keys=(ApiKey("FOREMAN_API_KEY"),),
     own_host=True,
-    hints={LMTransportError: "Is Foreman running where FOREMAN_HOST or base_url says?"},
+    hints={LMTransportError: "Is Foreman running at the address of FOREMAN_HOST or base_url?"},
     aliases=(),
 )
 

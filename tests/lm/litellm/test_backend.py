@@ -239,7 +239,9 @@ async def test_package_errors_become_lm_errors(theirs: Any, word: str, kind: typ
 
 
 def test_row_74_unknown_provider_is_named(theirs: Any) -> None:
-    with pytest.raises(LMUnsupportedModelError, match="Neither sigwire nor LiteLLM knows the provider in 'nobody/m'"):
+    with pytest.raises(
+        LMUnsupportedModelError, match="The provider in 'nobody/m' is unknown to sigwire and to LiteLLM"
+    ):
         answer(connect("nobody/m", ConnectionOptions(api_key="k")), mocked("Hi"))
 
 

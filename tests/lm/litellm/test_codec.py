@@ -80,7 +80,7 @@ LLAMA = target("ollama_chat/l", OLLAMA)
 
 
 def encoded(request: Request, to: Target[LiteLLMProfile] | None = None) -> tuple[dict[str, Any], EncodedRequest]:
-    """The call, checking that neither the request nor anything in it was changed."""
+    """Return the call, and check that the request is unchanged."""
     before = copy.deepcopy(request)
     call = encode_call(request, to or target())
     assert request == before

@@ -38,7 +38,7 @@ GEMINI = target_for("gemini/g", None)
 
 
 class Events:
-    """An iterator over chunks, of both kinds; what is an exception is raised. ``closed`` says that it was put away."""
+    """A blocking and async iterator over chunks; raises those that are exceptions. ``closed``: it was closed."""
 
     def __init__(self, chunks: list[Any]) -> None:
         self._chunks = iter(chunks)
@@ -71,7 +71,7 @@ class Events:
 
 
 class Package:
-    """What is used of LiteLLM."""
+    """A double of the LiteLLM package."""
 
     def __init__(self, chunks: list[Any]) -> None:
         self.events = Events(chunks)

@@ -44,14 +44,14 @@ from tests.lm.calls import HELLO, HOWS, KEY, TOOL, Clock, ask, forget_keys, pati
 # litellm's own models, built when they are first used.
 pytestmark = pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning")
 
-# A model of LiteLLM's, the wire that LiteLLM speaks for it, and what it wants at the end of the address.
+# A model of LiteLLM's, the wire that LiteLLM uses for it, and the suffix of its base URL.
 UPSTREAMS: Mapping[str, tuple[str, str]] = {
     "litellm/openai/gpt-4.1": ("openai", ""),
     "litellm/openai/responses/gpt-5.5": ("openai-responses", ""),
     "litellm/anthropic/claude-opus-4-5": ("anthropic", ""),
     "litellm/gemini/gemini-2.5-flash": ("gemini", "/v1beta"),
     "litellm/mistral/mistral-large": ("openai", ""),
-    "hyperbolic/m": ("openai", ""),  # a prefix without a row of ours
+    "hyperbolic/m": ("openai", ""),  # a prefix without a row in the table
 }
 EVERY_UPSTREAM = pytest.mark.parametrize("model", UPSTREAMS)
 
@@ -72,7 +72,7 @@ def model_at(provider: FakeProvider, model: str, **options: Any) -> LM:
 
 @HOWS
 @EVERY_UPSTREAM
-async def test_calls_and_their_results_round_trip(how: str, model: str) -> None:
+async def test_calls_and_their_results_are_sent_back(how: str, model: str) -> None:
     asked = [ToolCall("", "f", {"x": 1}), ToolCall("", "f", {})]
     with FakeProvider([asked, "done"]) as provider:
         lm = model_at(provider, model)
@@ -199,7 +199,7 @@ async def test_closing_a_stream_closes_the_connection(model: str) -> None:
 
 
 class Around(Module):
-    """A user's blocking code around a predictor, and something that is said once that has asked."""
+    """A user's blocking code around a predictor, and an event after the predictor has called the model."""
 
     def __init__(self, lm: LM, provider: FakeProvider) -> None:
         def say(_: Request) -> dict[str, str]:
@@ -220,7 +220,7 @@ class Around(Module):
 
 @EVERY_UPSTREAM
 def test_closing_does_not_wait_for_an_answer_without_chunks(model: str) -> None:
-    importlib.import_module("litellm")  # which takes long, and nobody leaves an import
+    importlib.import_module("litellm")  # takes seconds, and an import cannot be cancelled
     with FakeProvider([Streamed("never sent", gate=Gate())]) as provider:
         with Around(model_at(provider, model), provider).stream(question="?") as events:
             next(event for event in events if isinstance(event, FieldDelta))

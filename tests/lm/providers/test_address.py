@@ -1,4 +1,4 @@
-"""Where requests go and which key goes along: what the code says, what the environment says, and whose key it is."""
+"""Endpoints of requests: the base URL and the key, from code and from the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The provider table: every row works, every model meets the rule that is meant, and the docs show what the table says."""
+"""The provider table: every row works, every model meets its rule, and the docs match the table."""
 
 from __future__ import annotations
 
@@ -238,9 +238,9 @@ def test_table_is_read_only() -> None:
         PROVIDERS["x"] = PROVIDERS["groq"]  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
 
 
-# --- nobody else tells providers apart -----------------------------------------------------------------------
+# --- no other code compares provider names
 
-# Where providers are told apart by name: their wires, their table, LiteLLM's table of its own, and the fake of them all.
+# Code that may compare provider names: the wires, the provider table, LiteLLM's table, and the fake provider.
 # The forms of calls in text are named after the models that write them.
 TOLD_APART = ("adapters/text_tools/", "lm/codecs/", "lm/litellm/", "lm/providers/", "testing/")
 PACKAGE = ROOT / "sigwire"
