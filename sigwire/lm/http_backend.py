@@ -162,7 +162,10 @@ class HttpBackend:
             current = following
         if len(bodies) > 1:
             response = route.codec.decode(bodies, sent, route.target)
-            ends = _joined_ends(response) if call.streamed else ()
+        if len(bodies) > 1 and call.streamed:
+            from sigwire.lm.stream_events import end_events_of
+
+            ends = end_events_of(response)
         if call.streamed:
             yield Emit(*ends)
         return response
@@ -343,12 +346,6 @@ def _emit_all(response: Response) -> Emit:
     from sigwire.lm.stream_events import emit_response
 
     return emit_response(response)
-
-
-def _joined_ends(response: Response) -> Sequence[StreamEvent]:
-    from sigwire.lm.stream_events import end_events_of
-
-    return end_events_of(response)
 
 
 # --- the optional functions of a codec

@@ -12,6 +12,7 @@ provider's wire: nothing is renamed, refused or limited as a provider requires. 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -399,12 +400,12 @@ def _decode_output(item: _Shape) -> Choice:
     )
 
 
-_USAGE: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "input_tokens": (("prompt_tokens",), ("input_tokens",)),
-    "output_tokens": (("completion_tokens",), ("output_tokens",)),
-    "cached_tokens": (("prompt_tokens_details", "cached_tokens"), ("cached_tokens",)),
-    "reasoning_tokens": (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",)),
-    "cost": (("cost",),),
+_USAGE: Mapping[str, tuple[str, ...]] = {
+    "input_tokens": ("prompt_tokens", "input_tokens"),
+    "output_tokens": ("completion_tokens", "output_tokens"),
+    "cached_tokens": ("prompt_tokens_details.cached_tokens", "cached_tokens"),
+    "reasoning_tokens": ("completion_tokens_details.reasoning_tokens", "reasoning_tokens"),
+    "cost": ("cost",),
 }
 
 
@@ -414,14 +415,9 @@ def _decode_usage(usage: _Shape) -> Usage:
     return Usage(**{name: _first_number(usage, paths) for name, paths in _USAGE.items()})
 
 
-def _first(data: _Shape, paths: tuple[tuple[str, ...], ...]) -> _Shape:
-    for path in paths:
-        value = data
-        for name in path:
-            value = _get(value, name)
-        if isinstance(value, (int, float)):
-            return value
-    return None
+def _first(data: _Shape, paths: Iterable[str]) -> _Shape:
+    values = (reduce(_get, path.split("."), data) for path in paths)
+    return next((value for value in values if isinstance(value, (int, float))), None)
 
 
 def _json_or_none(value: _Shape) -> JsonValue:

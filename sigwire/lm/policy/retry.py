@@ -104,31 +104,11 @@ class RetryPolicy:
         stated = error.retry_after or 0.0
         return max(stated, self.backoff(number)) if stated <= self.longest_wait else None
 
-    def _retries_for(self, error: LMError) -> int:
-        # A 2xx without an answer may be one broken reply; the second one is how this server answers. A 2xx that names an
-        # error by its code is that error.
-        empty = error.status is not None and 200 <= error.status < 300 and error.provider_code is None
-        return min(self.retries, 1) if empty else self.retries
-
     def around(self, call: Call, inner: Exchange[T]) -> Steps[T]:
         """Perform an exchange until it succeeds or is not retried; each failure is an attempt in ``call.log``.
 
         The last error is raised unchanged, with the log as its ``attempts``. Once the exchange has emitted an event with
         content, its failure is final. Anything but an ``LMError`` passes at once.
-
-        >>> from sigwire.core.request import Request
-        >>> from sigwire.effects.steps import run
-        >>> from sigwire.errors import LMServerError
-        >>> from sigwire.lm.policy.call import Call, TargetKey
-        >>> outcomes = iter([LMServerError("busy"), None])
-        >>> def exchange():
-        ...     if error := next(outcomes):
-        ...         raise error
-        ...     return "done"
-        ...     yield
-        >>> call = Call(Request(), TargetKey("acme", None, None, "acme/m"))
-        >>> run(RetryPolicy(first_wait=0.0).around(call, exchange)), [attempt.error for attempt in call.log]
-        ('done', ['server'])
         """
         number, emitted = 0, call.emitted
         while True:
@@ -142,3 +122,9 @@ class RetryPolicy:
                     raise
             number += 1
             yield Sleep(seconds, self.clock)
+
+    def _retries_for(self, error: LMError) -> int:
+        # A 2xx without an answer may be one broken reply; the second one is how this server answers. A 2xx that names an
+        # error by its code is that error.
+        empty = error.status is not None and 200 <= error.status < 300 and error.provider_code is None
+        return min(self.retries, 1) if empty else self.retries
