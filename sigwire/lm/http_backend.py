@@ -70,7 +70,7 @@ class _WireRoute(NamedTuple):
     codec: Codec[Any]
     target: Target[Any]
     wire: Wire
-    resume: Callable[[JsonValue, EncodedRequest], EncodedRequest | None] | None
+    resume: Callable[[JsonValue, EncodedRequest], EncodedRequest | None]
 
 
 _ToolKind: TypeAlias = Literal["none", "functions", "builtin"]
@@ -156,7 +156,7 @@ class HttpBackend:
             is_retry = len(call.log) > failures
             call.log.append(Attempt("retry" if is_retry else "ask", call.target.model, response.usage))
             bodies.append(body)
-            following = None if route.resume is None else route.resume(body, current)
+            following = route.resume(body, current)
             if following is None or len(bodies) > _MAX_CONTINUATIONS:
                 break
             current = following
@@ -237,7 +237,9 @@ class HttpBackend:
             target: Target[WireProfile] = Target(
                 row.prefix, name, profile, self._capabilities, row.rule_for(name).facts
             )
-            route = self._routes[tools, foreign] = _WireRoute(codec, target, wire, getattr(codec, "resume", None))
+            route = self._routes[tools, foreign] = _WireRoute(
+                codec, target, wire, getattr(codec, "resume", _no_continuation)
+            )
         return route
 
     def _wire(self, tools: _ToolKind) -> Wire:
@@ -320,6 +322,10 @@ class _SendEffect(NamedTuple):
 
     async def arun(self) -> HttpReply:
         return await self.transport.asend(self.request)
+
+
+def _no_continuation(body: JsonValue, sent: EncodedRequest) -> None:
+    return None
 
 
 def _tool_kind(request: Request) -> _ToolKind:
