@@ -20,7 +20,8 @@ from sigwire.errors import ConfigurationError
 from sigwire.lm.http_backend import HttpBackend
 from sigwire.lm.policy.call import Call, answer_once
 from sigwire.lm.providers.connection import ConnectionOptions
-from sigwire.lm.providers.registry import PROVIDERS, Provider, suggest_provider
+from sigwire.lm.providers.registry import PROVIDERS, suggest_provider
+from sigwire.lm.providers.row import Provider
 
 __all__ = ["Backend", "SimpleBackend", "SimpleBackendAdapter", "make_backend"]
 

@@ -27,7 +27,8 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit, Returned, astream, stream
-from sigwire.effects.steps import FunctionEffect, Steps, arun, block_on, run, to_thread
+from sigwire.effects.loops import block_on, to_thread
+from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.call_log import CallLog, CallRecord, print_entries
 from sigwire.lm.openai_dicts import decode_answer, decode_request, encode_call, encode_outputs

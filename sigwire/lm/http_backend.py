@@ -25,7 +25,8 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.request import Request, memoized
 from sigwire.core.response import Attempt, Response
 from sigwire.effects.emitting import Emit
-from sigwire.effects.steps import Gather, Steps
+from sigwire.effects.gather import Gather
+from sigwire.effects.steps import Steps
 from sigwire.errors import (
     ConfigurationError,
     LMAuthenticationError,
@@ -43,7 +44,7 @@ from sigwire.lm.http.urls import redact_url
 from sigwire.lm.policy.call import Call, through
 from sigwire.lm.providers.address import EndpointResolver, ServiceEndpoint
 from sigwire.lm.providers.connection import ConnectionOptions
-from sigwire.lm.providers.registry import Provider, Wire
+from sigwire.lm.providers.row import Provider, Wire
 from sigwire.lm.secrets import redact_key
 
 if TYPE_CHECKING:

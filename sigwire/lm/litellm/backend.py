@@ -22,7 +22,9 @@ from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
-from sigwire.effects.steps import Gather, Steps, to_thread
+from sigwire.effects.gather import Gather
+from sigwire.effects.loops import to_thread
+from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.lm.codecs.shared.choices import join_responses
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target

@@ -20,10 +20,11 @@ from dataclasses import replace
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import ImagePart, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.messages import Part
+from sigwire.core.parts import ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Response, Usage
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMAuthenticationError, LMError, LMTimeoutError
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.codecs.openai_chat.partial_calls import PartialCall

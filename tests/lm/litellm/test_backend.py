@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import Message, OpaquePart, TextPart
+from sigwire.core.messages import Message
+from sigwire.core.parts import OpaquePart, TextPart
 from sigwire.core.request import Request, ToolChoice
 from sigwire.core.response import Response
-from sigwire.core.tools.tool import ToolResult
+from sigwire.core.tools.calls import ToolResult
 from sigwire.effects.steps import arun, run
 from sigwire.errors import (
     ConfigurationError,

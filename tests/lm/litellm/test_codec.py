@@ -15,10 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.messages import AudioPart, FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ThinkingPart
+from sigwire.core.messages import Message, Part
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat, ToolChoice
 from sigwire.core.response import Choice, LMWarning, Response, Usage
-from sigwire.core.tools.tool import CallError, Tool, ToolCall, ToolResult, WebSearch
+from sigwire.core.tools.calls import CallError, ToolCall, ToolResult, WebSearch
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import (
     CallerError,
     ContextWindowExceededError,
