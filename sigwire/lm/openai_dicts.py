@@ -1,19 +1,19 @@
 """OpenAI-shaped dicts and objects <-> canonical values, for code in the same process.
 
-``lm(messages=[...])``, ``forward`` of a ``BaseLM`` subclass and the entries of ``lm.history`` have this shape. It is no
-provider's wire: nothing is renamed, refused or limited as a provider requires. Pure; every function goes one way:
+``lm(messages=[...])``, ``forward`` of a ``BaseLM`` subclass and the entries of ``lm.history`` have this shape. It is not the
+wire of a provider: no name is mapped, nothing is refused or limited. Pure. Each function has one direction:
 
     encode_messages   Message...  -> list of dicts          decode_messages   list of dicts -> Message...
-    encode_call       Request     -> messages and keyword arguments of a call
+    encode_call       Request     -> messages and keyword arguments of a call          decode_request   the opposite
     encode_outputs    Response    -> list of str | dict (the value of ``lm(...)``)
-    decode_answer     an object or dict with ``choices``, or a list of str | dict -> Response
+    decode_answer   an object or dict with ``choices``, or a list of str | dict -> Response
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
-from typing import Any, TypeAlias, cast
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part, Role
@@ -24,13 +24,21 @@ from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
 from sigwire.errors import InputError, LMUnexpectedError
 from sigwire.lm.codecs.shared.media import data_url, split_data_url
 
-__all__ = ["decode_answer", "decode_messages", "decode_request", "encode_call", "encode_messages", "encode_outputs"]
+__all__ = [
+    "FINISH_REASONS",
+    "decode_answer",
+    "decode_messages",
+    "decode_request",
+    "encode_call",
+    "encode_messages",
+    "encode_outputs",
+]
 
-# --- encoding messages
+# --- encode messages
 
 
 def encode_messages(messages: Iterable[Message]) -> list[JsonObject]:
-    """Return messages as OpenAI-like dicts; each tool result becomes a message of its own.
+    """Return messages as OpenAI-like dicts, one for each tool result.
 
     >>> encode_messages([Message.user("Hi")])
     [{'role': 'user', 'content': 'Hi'}]
@@ -39,17 +47,23 @@ def encode_messages(messages: Iterable[Message]) -> list[JsonObject]:
 
 
 def _encode_message(message: Message) -> list[JsonObject]:
-    results = list(map(_encode_result, message.tool_results))
-    content = [part for part in message.parts if type(part) in _ENCODE_PART]
-    if results and not content and not message.tool_calls:
-        return results
-    data: JsonObject = {"role": message.role, "content": _encode_content(content)}
-    if message.tool_calls:
-        data["tool_calls"] = list(map(_encode_tool_call, message.tool_calls))
-        data["content"] = data["content"] or None
-    if thoughts := "".join(part.text for part in message.parts if isinstance(part, ThinkingPart)):
-        data["reasoning_content"] = thoughts
-    return [data, *results]
+    results: list[JsonObject] = [
+        {"role": "tool", "tool_call_id": result.id, "name": result.name, "content": result.text}
+        for result in message.tool_results
+    ]
+    turn = _encode_turn(message)
+    return results if results and not turn["content"] and "tool_calls" not in turn else [turn, *results]
+
+
+def _encode_turn(message: Message) -> JsonObject:
+    content = _encode_content([part for part in message.parts if type(part) in _ENCODE_PART])
+    calls: list[JsonValue] = [_encode_tool_call(call) for call in message.tool_calls]
+    data: JsonObject = {"role": message.role, "content": content}
+    if calls:
+        data |= {"tool_calls": calls, "content": content or None}
+    if reasoning := "".join(part.text for part in message.parts if isinstance(part, ThinkingPart)):
+        data["reasoning_content"] = reasoning
+    return data
 
 
 def _encode_content(parts: Sequence[Part]) -> JsonValue:
@@ -64,8 +78,7 @@ def _encode_image(part: ImagePart) -> JsonObject:
 
 
 def _encode_file(part: FilePart) -> JsonObject:
-    names = {"file_data": "data", "file_url": "url", "file_id": "file_id", "filename": "filename"}
-    given = {name: value for name, field in names.items() if (value := getattr(part, field)) is not None}
+    file = {name: value for name, field in _FILE_FIELDS.items() if (value := getattr(part, field)) is not None}
     if part.data is not None:
         file["file_data"] = data_url(part.data, part.media_type or "application/octet-stream")
     return {"type": "file", "file": file}
@@ -84,11 +97,7 @@ def _encode_tool_call(call: ToolCall) -> JsonObject:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments_text}}
 
 
-def _encode_result(result: ToolResult) -> JsonObject:
-    return {"role": "tool", "tool_call_id": result.id, "name": result.name, "content": result.text}
-
-
-# --- encoding a call
+# --- encode a call
 
 
 def encode_call(request: Request) -> tuple[list[JsonObject], JsonObject]:
@@ -124,18 +133,15 @@ def _encode_response_format(wanted: ResponseFormat) -> JsonObject:
     return {"type": "json_schema", "json_schema": {"name": wanted.name, "schema": wanted.schema}}
 
 
-# --- decoding messages
-
-_Shape: TypeAlias = Any  # a dict or an object of another library
-_Dict: TypeAlias = Mapping[str, _Shape]
+# --- decode messages
 
 _ROLES: Mapping[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool",
 }  # fmt: skip
 
 
-def decode_messages(messages: Iterable[Message | _Dict]) -> tuple[Message, ...]:
-    """Return OpenAI-like dicts as messages; a ``Message`` stays. The results of one turn become one message.
+def decode_messages(messages: Iterable[Message | Mapping[str, object]]) -> tuple[Message, ...]:
+    """Return messages from OpenAI-like dicts or from messages; tool results in a row become one message.
 
     Raises ``InputError`` for an unknown role or an unknown type of content part.
 
@@ -153,91 +159,81 @@ def decode_messages(messages: Iterable[Message | _Dict]) -> tuple[Message, ...]:
     return tuple(decoded)
 
 
-def _decode_message(data: _Dict, names: Mapping[str, str]) -> Message:
-    role = _ROLES.get(str(data.get("role")))
+def _decode_message(data: Mapping[str, object], names: Mapping[str, str]) -> Message:
+    role, content = _ROLES.get(str(data.get("role"))), _get(data, "content")
     if role is None:
-        raise InputError(
-            f"A message has the role {data.get('role')!r} (decoding messages=[...]). Use one of {', '.join(_ROLES)}."
-        )
+        raise InputError(f"Unknown role {data.get('role')!r} (decoding messages). Use one of {', '.join(_ROLES)}.")
     if role == "tool":
         call_id = str(data.get("tool_call_id") or "")
         if isinstance(content, list):
-            content = "".join(
-                part.text for part in _decode_content(cast(_Shape, content)) if isinstance(part, TextPart)
-            )
-        return Message("tool", (ToolResult(id, str(data.get("name") or names.get(id, "")), content or ""),))
-    thinking = data.get("reasoning_content")
-    return Message(
-        role,
-        (
-            *((ThinkingPart(str(thinking)),) if thinking else ()),
-            *_decode_content(data.get("content")),
-            *_decode_tool_calls(data.get("tool_calls")),
-        ),
-    )
+            content = _text_of(cast(object, content))
+        return Message("tool", (ToolResult(call_id, str(data.get("name") or names.get(call_id, "")), content or ""),))
+    reasoning = data.get("reasoning_content")
+    parts = (ThinkingPart(str(reasoning)),) if reasoning else ()
+    return Message(role, (*parts, *_decode_content(content), *_decode_tool_calls(_get(data, "tool_calls"))))
 
 
-def _decode_content(content: _Shape) -> tuple[Part, ...]:
+def _text_of(content: object) -> str:
+    return "".join(part.text for part in _decode_content(content) if isinstance(part, TextPart))
+
+
+def _decode_content(content: object) -> tuple[Part, ...]:
     if content is None or content == "":
         return ()
     if isinstance(content, str):
         return (TextPart(content),)
     if not isinstance(content, Sequence):
         raise InputError(
-            f"A message's content is {type(content).__name__} (decoding messages=[...]). "
+            f"The content of a message is {type(content).__name__} (decoding messages). "
             "Use text, or a list of parts such as {'type': 'text', 'text': ...}."
         )
-    return tuple(map(_decode_part, cast(_Shape, content)))
+    return tuple(map(_decode_part, cast("Sequence[object]", content)))
 
 
-def _decode_part(part: _Shape) -> Part:
+def _decode_part(part: object) -> Part:
     if isinstance(part, str):
         return TextPart(part)
     kind = _get(part, "type")
     decode = _DECODE_PART.get(str(kind))
     if decode is None:
         raise InputError(
-            f"A content part has the type {kind!r} (decoding messages=[...]). Use one of {', '.join(_DECODE_PART)}."
+            f"Unknown type {kind!r} of a content part (decoding messages). Use one of {', '.join(_DECODE_PART)}."
         )
-    return decode(cast(_Dict, part))
+    return decode(part)
 
 
-def _decode_image(part: _Dict) -> Part:
-    image = part.get("image_url")
-    url, detail = _get(image, "url", image), _get(image, "detail")
-    media_type, data = split_data_url(str(url))
-    if data is None:
-        return ImagePart(url=str(url), detail=detail)
-    return ImagePart(data=data, media_type=media_type, detail=detail)
+def _decode_image(part: object) -> Part:
+    image = _get(part, "image_url")
+    url, detail = str(_get(image, "url", image)), _get(image, "detail")
+    media_type, data = split_data_url(url)
+    return ImagePart(url=url if data is None else None, data=data, media_type=media_type, detail=detail)
 
 
-def _decode_audio(part: _Dict) -> Part:
-    audio: _Dict = part.get("input_audio") or {}
-    return AudioPart(str(audio.get("data", "")), str(audio.get("format", "wav")))
+def _decode_audio(part: object) -> Part:
+    audio = _get(part, "input_audio")
+    return AudioPart(str(_get(audio, "data", "")), str(_get(audio, "format", "wav")))
 
 
-def _decode_file(part: _Dict) -> Part:
-    file: _Dict = part.get("file") or {}
-    media_type, data = split_data_url(str(file.get("file_data") or ""))
-    return FilePart(
-        data=data, url=file.get("file_url"), file_id=file.get("file_id"), filename=file.get("filename"),
-        media_type=media_type,
-    )  # fmt: skip
+def _decode_file(part: object) -> Part:
+    file = _get(part, "file")
+    media_type, data = split_data_url(str(_get(file, "file_data") or ""))
+    fields = {field: _get(file, name) for name, field in _FILE_FIELDS.items()}
+    return FilePart(**{**fields, "data": data, "media_type": media_type})
 
 
-_DECODE_PART: Mapping[str, Callable[[_Dict], Part]] = {
-    "text": lambda part: TextPart(str(part.get("text", ""))),
+_DECODE_PART: Mapping[str, Callable[[object], Part]] = {
+    "text": lambda part: TextPart(str(_get(part, "text", ""))),
     "image_url": _decode_image,
     "input_audio": _decode_audio,
     "file": _decode_file,
 }
 
 
-def _decode_tool_calls(calls: _Shape) -> tuple[ToolCall, ...]:
+def _decode_tool_calls(calls: Iterable[object] | None) -> tuple[ToolCall, ...]:
     return number_calls(_decode_tool_call(call) for call in calls or ())
 
 
-def _decode_tool_call(call: _Shape) -> ToolCall:
+def _decode_tool_call(call: object) -> ToolCall:
     if isinstance(call, ToolCall):
         return call
     function = _get(call, "function", call)
@@ -245,17 +241,17 @@ def _decode_tool_call(call: _Shape) -> ToolCall:
     return ToolCall.read(str(_get(call, "id") or ""), str(_get(function, "name") or ""), arguments)
 
 
-# --- decoding a call
+# --- decode a call
 
 
-def decode_request(messages: Iterable[Message | _Dict], kwargs: _Dict) -> Request:
-    """Return the request of an OpenAI-like call, the inverse of ``encode_call``.
+def decode_request(messages: Iterable[Message | Mapping[str, object]], kwargs: Mapping[str, object]) -> Request:
+    """Return the request of an OpenAI-like call; ``decode_request(*encode_call(request))`` equals ``request``.
 
     >>> decode_request([{"role": "user", "content": "Hi"}], {"temperature": 0.5, "tool_choice": "auto"}).tool_choice
     ToolChoice(mode='auto', allowed=())
     """
-    options = dict(kwargs)
-    tools: Iterable[_Shape] = options.pop("tools", None) or ()
+    options: dict[str, Any] = dict(kwargs)
+    tools: Iterable[object] = options.pop("tools", None) or ()
     choice, wanted = options.pop("tool_choice", None), options.pop("response_format", None)
     return Request(
         decode_messages(messages),
@@ -270,7 +266,7 @@ def decode_request(messages: Iterable[Message | _Dict], kwargs: _Dict) -> Reques
 _MODES: Mapping[str, ToolChoice] = {mode.mode: mode for mode in (ToolChoice.AUTO, ToolChoice.REQUIRED, ToolChoice.NONE)}
 
 
-def _decode_tool_choice(choice: _Shape) -> ToolChoice | None:
+def _decode_tool_choice(choice: object) -> ToolChoice | None:
     if choice is None or isinstance(choice, ToolChoice):
         return choice
     if isinstance(choice, str):
@@ -282,7 +278,7 @@ def _decode_tool_choice(choice: _Shape) -> ToolChoice | None:
     return ToolChoice(_get(allowed, "mode", "auto"), names)
 
 
-def _decode_response_format(wanted: _Shape) -> ResponseFormat | None:
+def _decode_response_format(wanted: object) -> ResponseFormat | None:
     if wanted is None or isinstance(wanted, ResponseFormat):
         return wanted
     if not isinstance(wanted, Mapping):
@@ -290,15 +286,15 @@ def _decode_response_format(wanted: _Shape) -> ResponseFormat | None:
             f"response_format is {type(wanted).__name__} (decoding the call). Use {{'type': 'json_object'}} or "
             "{'type': 'json_schema', 'json_schema': {'name': ..., 'schema': {...}}}."
         )
-    described = cast(_Dict, wanted).get("json_schema")
+    described = _get(cast("Mapping[str, object]", wanted), "json_schema")
     return ResponseFormat(described.get("schema"), described.get("name", "response")) if described else ResponseFormat()
 
 
-# --- answers
+# --- responses
 
 
-def encode_outputs(response: Response) -> list[str | dict[str, object]]:
-    """Return one item per choice: its text, or a dict if the choice has more than text.
+def encode_outputs(response: Response) -> list[str | dict[str, Any]]:
+    """Return an item for each choice: its text, or a dict if the choice has more than text.
 
     >>> encode_outputs(Response((Choice(text="4"), Choice(text="5", reasoning="2 + 3"))))
     ['4', {'text': '5', 'reasoning_content': '2 + 3'}]
@@ -306,8 +302,8 @@ def encode_outputs(response: Response) -> list[str | dict[str, object]]:
     return [_encode_output(choice) for choice in response.choices]
 
 
-def _encode_output(choice: Choice) -> str | dict[str, object]:
-    more: dict[str, object] = {
+def _encode_output(choice: Choice) -> str | dict[str, Any]:
+    fields: dict[str, Any] = {
         "tool_calls": [_encode_tool_call(call) for call in choice.tool_calls],
         "reasoning_content": choice.reasoning,
         "logprobs": choice.logprobs,
@@ -324,56 +320,56 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }  # fmt: skip
 
 
-def decode_answer(answer: _Shape, *, model: str | None = None) -> Response:
-    """Return the result of a custom LM as a response: a ``Response``, an OpenAI-shaped object or dict, a list of outputs.
+def decode_answer(output: object, *, model: str | None = None) -> Response:
+    """Return the response of a custom LM's output: a ``Response``, an OpenAI-shaped object or dict, or a list of outputs.
 
-    Attributes and dict keys are equivalent. An unknown finish reason counts as ``stop``, with a warning. Raises
-    ``LMUnexpectedError`` for a result of another form.
+    Attributes and dict keys are equal. An unknown finish reason counts as ``stop``, with a warning. Raises
+    ``LMUnexpectedError`` for any other type.
 
     >>> decode_answer({"choices": [{"message": {"content": "4"}, "finish_reason": "stop"}]}).choices[0].text
     '4'
     >>> decode_answer(["4", {"text": "5"}]).choices[1].text
     '5'
     """
-    if isinstance(answer, Response):
-        return answer
-    if isinstance(answer, str):
-        answer = [answer]
-    if isinstance(answer, (list, tuple)):
-        return Response(tuple(_decode_output(item) for item in cast("Sequence[_Shape]", answer)), model=model)
-    choices = _get(answer, "choices", _MISSING)
-    if choices is _MISSING or isinstance(choices, str) or not hasattr(choices, "__iter__"):
+    if isinstance(output, Response):
+        return output
+    if isinstance(output, (str, list, tuple)):
+        outputs: Sequence[object] = [output] if isinstance(output, str) else cast("Sequence[object]", output)
+        return Response(tuple(map(_decode_output, outputs)), model=model)
+    choices = _get(output, "choices")
+    if isinstance(choices, str) or not hasattr(choices, "__iter__"):
         raise LMUnexpectedError(
             f"The language model returned {type(output).__name__}, which has no list of choices. Return an object or dict "
             "with choices[i].message.content, a list of texts, or a sigwire Response.",
             model=model,
         )
     return Response(
-        tuple(map(_decode_choice, choices)),
-        _decode_usage(_get(answer, "usage")),
-        _get(answer, "model") or model,
-        _get(answer, "id"),
-        tuple(_finish_warnings(choices)),
-        raw=_json_or_none(answer),
+        tuple(_decode_choice(choice) for choice in choices),
+        _decode_usage(_get(output, "usage")),
+        _get(output, "model") or model,
+        _get(output, "id"),
+        _finish_warnings(choices),
+        raw=_json_or_none(output),
     )
 
 
-def _finish_warnings(choices: Iterable[_Shape]) -> Iterator[LMWarning]:
-    for reason in (_get(choice, "finish_reason") for choice in choices):
-        if reason is not None and reason not in FINISH_REASONS:
-            yield LMWarning("finish_reason", f"{reason!r} is unknown and was read as 'stop'")
+def _finish_warnings(choices: Iterable[object]) -> tuple[LMWarning, ...]:
+    return tuple(
+        LMWarning("finish_reason", f"{reason!r} is unknown and was read as 'stop'")
+        for reason in (_get(choice, "finish_reason") for choice in choices)
+        if reason is not None and reason not in FINISH_REASONS
+    )
 
 
-def _decode_choice(choice: _Shape) -> Choice:
+def _decode_choice(choice: object) -> Choice:
     message = _get(choice, "message")
-    text = _get(choice, "text") if message is None else _get(message, "content")  # without message: a text completion
-    reasoning = _get(message, "reasoning_content") or _get(message, "reasoning")
+    text = _get(choice, "text") if message is None else _get(message, "content")  # text: of a text completion
     calls = _decode_tool_calls(_get(message, "tool_calls"))
     reason = FINISH_REASONS.get(str(_get(choice, "finish_reason")), "stop")
     return Choice(
         text if isinstance(text, str) else _text_of(text),
         calls,
-        reasoning or None,
+        _get(message, "reasoning_content") or _get(message, "reasoning") or None,
         _get(message, "refusal") or None,
         "tool_calls" if calls and reason == "stop" else reason,
         logprobs=_json_or_none(_get(choice, "logprobs")),
@@ -381,15 +377,15 @@ def _decode_choice(choice: _Shape) -> Choice:
     )
 
 
-def _decode_output(item: _Shape) -> Choice:
+def _decode_output(item: object) -> Choice:
     if isinstance(item, str):
         return Choice(item)
     if not isinstance(item, Mapping):
         raise LMUnexpectedError(
             f"The language model returned a list with {type(item).__name__}. Return texts, or dicts with 'text'."
         )
-    output = cast(_Dict, item)
-    calls = _decode_tool_calls(output.get("tool_calls"))
+    output = cast("Mapping[str, object]", item)
+    calls = _decode_tool_calls(_get(output, "tool_calls"))
     return Choice(
         str(_get(output, "text") or ""),
         calls,
@@ -409,27 +405,27 @@ _USAGE: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def _decode_usage(usage: _Shape) -> Usage:
+def _decode_usage(usage: object) -> Usage:
     if isinstance(usage, Usage):
         return usage
     return Usage(**{name: _first_number(usage, paths) for name, paths in _USAGE.items()})
 
 
-def _first(data: _Shape, paths: Iterable[str]) -> _Shape:
-    values = (reduce(_get, path.split("."), data) for path in paths)
+def _first_number(data: object, paths: tuple[str, ...]) -> Any:
+    values = (functools.reduce(_get, path.split("."), data) for path in paths)
     return next((value for value in values if isinstance(value, (int, float))), None)
 
 
-def _json_or_none(value: _Shape) -> JsonValue:
-    """Return a value that is JSON or has ``model_dump``; ``None`` for any other."""
+def _json_or_none(value: object) -> JsonValue:
+    """Return a JSON value, or the dump of a pydantic model; None for any other object."""
     if isinstance(value, (str, int, float, bool, dict, list)) or value is None:
         return cast(JsonValue, value)
     dump = getattr(value, "model_dump", None)
     return cast(JsonValue, dump(mode="json")) if callable(dump) else None
 
 
-def _get(data: _Shape, name: str, default: _Shape = None) -> _Shape:
-    """Return a key of a mapping, else an attribute."""
+def _get(data: object, name: str, default: object = None) -> Any:
+    """Return an attribute or a key."""
     if isinstance(data, Mapping):
-        return cast(_Dict, data).get(name, default)
+        return cast("Mapping[str, object]", data).get(name, default)
     return getattr(data, name, default)

@@ -16,6 +16,7 @@ from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError
+from sigwire.lm.codecs.shared.framing import make_frame_decoder
 from sigwire.lm.codecs.shared.interface import EncodedRequest, StreamingCodec, Target
 from sigwire.lm.http.reply_stream import ReplyReader
 from sigwire.lm.policy.call import Call
@@ -46,7 +47,7 @@ def emit_decoded(
     events: list[StreamEvent],
 ) -> Steps[None]:
     """Read a reply to its end and emit its events, those of a chunk at once; ``events`` gets its ends as well."""
-    framing, decoder = splitter_for(codec.FRAMING), codec.decoder(sent, target)
+    framing, decoder = make_frame_decoder(codec.FRAMING), codec.decoder(sent, target)
     ended, failure = False, None
     while not ended and failure is None:
         chunk: bytes | None = yield reply.next()

@@ -31,7 +31,7 @@ from sigwire.lm.codecs.openai_chat.partial_calls import PartialCall
 from sigwire.lm.codecs.openai_chat.profiles import ReasoningNames
 from sigwire.lm.codecs.openai_chat.stream_decoder import ChatDecoder
 from sigwire.lm.codecs.shared.choices import usage_of
-from sigwire.lm.codecs.shared.errors import lm_error, read_fault
+from sigwire.lm.codecs.shared.errors import lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, ModelFacts, Target
 from sigwire.lm.codecs.shared.media import split_data_url
 from sigwire.lm.codecs.shared.options import Drop, Option, require_feature
@@ -109,9 +109,9 @@ def encode_call(
     body = {**search, **sent.body}
     if isinstance(thinking := body.get("thinking"), dict):
         body["thinking"] = {"type": "enabled", **thinking}
-    if body.get("tool_choice") == "auto" and not target.dialect.forced_choice:
+    if body.get("tool_choice") == "auto" and not target.profile.forced_choice:
         del body["tool_choice"]  # the default; LiteLLM refuses the argument for some models
-    if not target.dialect.many:
+    if not target.profile.many:
         body.pop("n", None)
     sent = sent._replace(body=body, warnings=(*sent.warnings, *lost, *serial))
     settings: JsonObject = {"num_retries": 0, "max_retries": 0}  # retries are a layer of the call
@@ -127,7 +127,7 @@ def _split_web_search(
     searches = [tool for tool in request.tools if tool.get("type") == "web_search"]
     if not searches:
         return request, {}, ()
-    require_feature(target.dialect.web_search, "a built-in web search", target, "Use a function tool of your own.")
+    require_feature(target.profile.web_search, "a built-in web search", target, "Use a function tool of your own.")
     settings = searches[0].get("web_search")
     settings = settings if isinstance(settings, dict) else {}
     for limit in ("allowed_domains", "blocked_domains"):
@@ -144,7 +144,7 @@ def _split_web_search(
 
 def _drop_parallel(request: Request, target: Target[LiteLLMProfile]) -> tuple[Request, tuple[LMWarning, ...]]:
     wanted = request.parallel_tool_calls
-    if wanted is None or target.dialect.parallel_choice:
+    if wanted is None or target.profile.parallel_choice:
         return request, ()
     lost = LMWarning(
         "parallel_tool_calls", f"{target.provider}/{target.model} cannot be limited to one call at a time."
@@ -173,7 +173,7 @@ class LiteLLMDecoder(ChatDecoder[LiteLLMProfile]):
         return usage_of(body.get("usage"), tables.USAGE)
 
     def _begin(self, call: PartialCall) -> tuple[str, str]:
-        return self._numbered(call.id.partition(_SIGNED_ID)[0]), self.sent.names.decode(call.name)
+        return self._assign_call_id(call.id.partition(_SIGNED_ID)[0]), self.sent.names.decode(call.name)
 
 
 def _complete_choice(choice: Choice, target: Target[LiteLLMProfile]) -> Choice:
@@ -196,7 +196,7 @@ def _ordered_parts(choice: Choice, target: Target[LiteLLMProfile]) -> tuple[Part
     found = choice.message().parts
     thinking = (part for part in found if isinstance(part, ThinkingPart))
     rest = (part for part in found if not isinstance(part, ThinkingPart | ToolCall))
-    calls = (_strip_signature(part, target.dialect.family) for part in found if isinstance(part, ToolCall))
+    calls = (_strip_signature(part, target.profile.family) for part in found if isinstance(part, ToolCall))
     return (*thinking, *_replayed_fields(message, target), *rest, *_images(message), *calls)
 
 
@@ -223,7 +223,7 @@ def _replayed_fields(message: JsonObject, target: Target[LiteLLMProfile]) -> tup
     specific = message.get("provider_specific_fields")
     if upstream in tables.SIGNS_TEXT and isinstance(specific, dict) and specific.get("thought_signatures"):
         fields["provider_specific_fields"] = {"thought_signatures": specific["thought_signatures"]}
-    return (OpaquePart(target.dialect.family, fields),) if fields else ()
+    return (OpaquePart(target.profile.family, fields),) if fields else ()
 
 
 def _images(message: JsonObject) -> list[Part]:
@@ -247,7 +247,7 @@ def translate_error(error: Exception, target: Target[LiteLLMProfile], key: JsonV
         return LMTimeoutError("No answer through LiteLLM in time.", provider=target.provider, model=target.model)
     status: object = getattr(error, "status_code", None)
     body: JsonValue = getattr(error, "body", None)
-    fault = read_fault(
+    fault = read_error_body(
         status if isinstance(status, int) else None, _headers(error), body if isinstance(body, dict) else {}
     )
     classes = [cls.__name__ for cls in type(error).__mro__ if cls.__module__.partition(".")[0] in ("litellm", "openai")]
