@@ -66,12 +66,12 @@ class ExchangeResult(NamedTuple):
 
 
 class _WireRoute(NamedTuple):
-    """One of the row's wires, loaded for a model. ``resume`` continues a paused turn, on wires that pause turns."""
+    """One of the row's wires, loaded for a model. ``continuation``: the codec's function of that name, if any."""
 
     codec: Codec[Any]
     target: Target[Any]
     wire: Wire
-    resume: Callable[[JsonValue, EncodedRequest], EncodedRequest | None]
+    continuation: Callable[[JsonValue, EncodedRequest], EncodedRequest | None]
 
 
 _ToolKind: TypeAlias = Literal["none", "functions", "builtin"]
@@ -157,7 +157,7 @@ class HttpBackend:
             is_retry = len(call.log) > failures
             call.log.append(Attempt("retry" if is_retry else "ask", call.target.model, response.usage))
             bodies.append(body)
-            following = route.resume(body, current)
+            following = route.continuation(body, current)
             if following is None or len(bodies) > _MAX_CONTINUATIONS:
                 break
             current = following
@@ -239,7 +239,7 @@ class HttpBackend:
                 row.prefix, name, profile, self._capabilities, row.rule_for(name).facts
             )
             route = self._routes[tools, foreign] = _WireRoute(
-                codec, target, wire, getattr(codec, "resume", _no_continuation)
+                codec, target, wire, getattr(codec, "continuation", _no_continuation)
             )
         return route
 
@@ -360,8 +360,8 @@ def _emit_all(response: Response) -> Emit:
 
 def _alternative_form(codec: Codec[Any], error: LMError, sent: EncodedRequest) -> EncodedRequest | None:
     """Return another form of a refused request, if the codec has one and no part of an answer was emitted."""
-    otherwise: Callable[[LMError, EncodedRequest], EncodedRequest | None] | None = getattr(codec, "otherwise", None)
-    return otherwise(error, sent) if otherwise is not None and error.partial is None else None
+    alternative: Callable[[LMError, EncodedRequest], EncodedRequest | None] | None = getattr(codec, "alternative", None)
+    return alternative(error, sent) if alternative is not None and error.partial is None else None
 
 
 def _recover(route: _WireRoute, sent: EncodedRequest, status: int, headers: Mapping[str, str], body: bytes) -> Response:
