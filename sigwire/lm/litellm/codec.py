@@ -172,7 +172,7 @@ class LiteLLMDecoder(ChatDecoder[LiteLLMProfile]):
     def _usage_of(self, body: JsonObject) -> Usage:
         return usage_of(body.get("usage"), tables.USAGE)
 
-    def _begin(self, call: PartialCall) -> tuple[str, str]:
+    def _start_call(self, call: PartialCall) -> tuple[str, str]:
         return self._assign_call_id(call.id.partition(_SIGNED_ID)[0]), self.sent.names.decode(call.name)
 
 
