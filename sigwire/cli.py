@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     answers: LanguageModel | Callable[[Request], str] = LM(options.lm)
     if options.answer is not None:
-        answers = _always(options.answer)
+        answers = _constant_answer(options.answer)
     provider = FakeProvider(answers, key=options.key, host=options.host, port=options.port)
     try:
         with provider:
@@ -33,12 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"{len(provider.requests)} requests")
     except OSError as error:
-        print(f"Cannot listen on {options.host}:{options.port} ({error}). Name another --port, or 0 for a free one.")
+        print(f"Cannot listen on {options.host}:{options.port} ({error}). Use another --port, or 0 for a free one.")
         return 1
     return 0
 
 
-def _always(text: str) -> Callable[[Request], str]:
+def _constant_answer(text: str) -> Callable[[Request], str]:
     return lambda request: text
 
 
