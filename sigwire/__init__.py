@@ -78,10 +78,11 @@ if TYPE_CHECKING:
     from sigwire.lm.base import BaseLM, LanguageModel
     from sigwire.lm.client import LM
     from sigwire.lm.fake import FakeLM
-    from sigwire.modules.agents.react import AgentRun, ReAct, ReActStep
+    from sigwire.modules.agents.react import ReAct
+    from sigwire.modules.agents.run import AgentRun, ReActStep
     from sigwire.modules.agents.toolbox import Toolbox
+    from sigwire.modules.ask import inspect_history
     from sigwire.modules.chain_of_thought import ChainOfThought
-    from sigwire.modules.looking_back import inspect_history
     from sigwire.modules.module import Module
     from sigwire.modules.predict import Predict
     from sigwire.observe.callbacks import BaseCallback
@@ -222,10 +223,11 @@ _HOMES = {
     "sigwire.lm.client": "LM",
     "sigwire.lm.fake": "FakeLM",
     "sigwire.modules.chain_of_thought": "ChainOfThought",
-    "sigwire.modules.looking_back": "inspect_history",
+    "sigwire.modules.ask": "inspect_history",
     "sigwire.modules.module": "Module",
     "sigwire.modules.predict": "Predict",
-    "sigwire.modules.agents.react": "AgentRun ReAct ReActStep",
+    "sigwire.modules.agents.react": "ReAct",
+    "sigwire.modules.agents.run": "AgentRun ReActStep",
     "sigwire.modules.agents.toolbox": "Toolbox",
     "sigwire.observe.callbacks": "BaseCallback",
     "sigwire.observe.usage": "track_usage",

@@ -322,7 +322,7 @@ class AdapterParseError(ModelError, ValueError):
         excerpt = self.lm_response if len(self.lm_response) <= 400 else self.lm_response[:400] + " [...]"
         return (
             f"{self.adapter_name} could not parse the model's answer. {problems}. Parsed fields: {found}. "
-            f"The whole text is in error.lm_response; max_repairs=1 lets the model correct itself.\nAnswer: {excerpt}"
+            f"The whole text is in error.lm_response; max_reasks=1 lets the model correct itself.\nAnswer: {excerpt}"
         )
 
     @property

@@ -115,7 +115,7 @@ def test_parse_error_shows_fields_and_problems_and_advice() -> None:
     error = AdapterParseError("ChatAdapter", None, "x" * 1_000, parsed_result={"a": 1}, problems={"b": "is missing"})
     assert "b: is missing" in str(error)
     assert "Parsed fields: a" in str(error)
-    assert "max_repairs=1" in str(error)
+    assert "max_reasks=1" in str(error)
     assert len(str(error)) < 700
     assert error.text == error.lm_response == "x" * 1_000
     assert error.problems == {"b": "is missing"}

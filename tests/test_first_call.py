@@ -51,7 +51,7 @@ TOOLS = (
 ).split()
 OTHERS = (
     "adapters.json adapters.two_step adapters.xml cli dspy lm.http.async_client lm.fake lm.litellm.backend lm.litellm.effects lm.offline "
-    "modules.chain_of_thought testing"
+    "modules.batch modules.chain_of_thought testing"
 ).split()
 CODECS = {"anthropic", "gemini", "ollama", "openai_chat", "openai_responses"}
 

@@ -17,7 +17,7 @@ __all__ = ["Adapter", "ChatAdapter", "JSONAdapter", "TwoStepAdapter", "XMLAdapte
 
 _NO_FALLBACK = (
     "use_json_adapter_fallback=True has no effect: one call is one request. An answer that is a JSON object is read as it "
-    "stands; to ask again after an answer that cannot be read, use Predict(..., max_repairs=1)."
+    "stands; to ask again after an answer that cannot be read, use Predict(..., max_reasks=1)."
 )
 _NO_NATIVE_TYPES = (
     "native_response_types has no effect: an output of type Reasoning is the model's own reasoning wherever the model's "

@@ -20,7 +20,7 @@ from sigwire.dspy.saving import name_fields, without_text_loop
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.effects.steps import Steps
 from sigwire.modules import chain_of_thought, module, predict
-from sigwire.modules.agents import react
+from sigwire.modules.agents import react, run
 from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class ReAct(Module, react.ReAct[P, S]):
         """The tools by name, as ``Tool`` of the door."""
         return {name: Tool.of(given) for name, given in super().tools.items()}
 
-    def _run_fields(self, run: react.AgentRun) -> dict[str, Any]:
+    def _run_fields(self, run: run.AgentRun) -> dict[str, Any]:
         return {"trajectory": _trajectory(run), **super()._run_fields(run)}
 
     def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
@@ -184,7 +184,7 @@ class ReAct(Module, react.ReAct[P, S]):
 
 
 @dataclass(frozen=True, slots=True)
-class AgentRun(react.AgentRun):
+class AgentRun(run.AgentRun):
     """``sigwire.AgentRun`` with DSPy's ``trajectory``."""
 
     @property
@@ -193,7 +193,7 @@ class AgentRun(react.AgentRun):
         return _trajectory(self)
 
 
-def _trajectory(run: react.AgentRun) -> dict[str, Any]:
+def _trajectory(run: run.AgentRun) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     number = 0
     for step in run.steps:

@@ -24,9 +24,9 @@ from sigwire.effects.emitting import stream as blocking_stream
 from sigwire.effects.loops import block_on
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError
-from sigwire.modules.module import Module
+from sigwire.modules.module import Module, module_paths
 from sigwire.modules.predict import Predict
-from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, module_paths
+from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.observe.callbacks import BaseCallback
 from sigwire.settings import current
 
@@ -377,13 +377,13 @@ class _Run:
 
     def stream_items(self) -> Generator[Any]:
         self.active = _resolve_all(self.program, self.listeners)
-        with ProgramStream(self.program, self._steps) as events:
+        with ProgramStream(module_paths(self.program), self._steps) as events:
             for event in events:
                 yield from self._items_of(event)
 
     async def astream_items(self) -> AsyncGenerator[Any, None]:
         self.active = _resolve_all(self.program, self.listeners)
-        async with AsyncProgramStream(self.program, self._steps) as events:
+        async with AsyncProgramStream(module_paths(self.program), self._steps) as events:
             async for event in events:
                 for item in self._items_of(event):
                     yield item

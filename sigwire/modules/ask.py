@@ -1,4 +1,4 @@
-"""``Ask``: the effect of asking a model, and what every asking leaves behind (usage, module histories)."""
+"""``Ask``: the effect of asking a model. Each call is counted in the usage and recorded in the call logs of modules."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit, in_stream
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import ConfigurationError, LMNotConfigured
-from sigwire.modules.program_stream import EventPath, event_path_of
+from sigwire.modules.program_stream import EventPath, EventReader, event_path_of
 from sigwire.observe.usage import record_usage
 from sigwire.settings import current
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
     from sigwire.lm.call_log import CallLog
 
-__all__ = ["Ask", "EventReader", "EventReaderFactory", "recording_calls", "resolve_lm"]
+__all__ = ["Ask", "EventReaderFactory", "inspect_history", "recording_calls", "resolve_lm"]
 
 
 class Ask:
-    """An effect: ask a model. Its value is the ``Response``.
+    """An effect: ask a model. Its value is the ``Response``. ``reader_factory`` makes readers for streams.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> from sigwire.core.messages import Message
@@ -35,65 +35,58 @@ class Ask:
     'Hello!'
     """
 
-    __slots__ = ("asker", "lm", "request")
+    __slots__ = ("lm", "reader_factory", "request")
 
-    def __init__(self, lm: LanguageModel, request: Request, asker: EventReaderFactory | None = None) -> None:
+    def __init__(self, lm: LanguageModel, request: Request, reader_factory: EventReaderFactory | None = None) -> None:
         self.lm = lm
         self.request = request
-        self.asker = asker
+        self.reader_factory = reader_factory
 
     def run(self) -> Response:
         """Ask and wait, blocking."""
         if in_stream():
             return run(self.streamed())
-        return self._done(self.lm.respond(self.request))
+        return self._record_call(self.lm.respond(self.request))
 
     async def arun(self) -> Response:
         """Ask and await."""
         if in_stream():
             return await arun(self.streamed())
-        return self._done(await self.lm.arespond(self.request))
+        return self._record_call(await self.lm.arespond(self.request))
 
     def streamed(self) -> Steps[Response]:
-        """Ask, and tell the answer as it comes: as events of fields where the asker reads fields."""
+        """Ask, and emit the response as it arrives, in events of the reader."""
         from sigwire.core.events import AskStart  # only streams need events
 
-        place = event_path_of(self.asker.module if self.asker is not None else self.lm)
-        reader: EventReader = _PathReader(place) if self.asker is None else self.asker.reader(*place)
-        yield Emit(AskStart(self.lm.model, path=place.path, turn=place.turn))
-        heard = _EventLog()
+        factory = self.reader_factory
+        event_path = event_path_of(self.lm if factory is None else factory.module)
+        reader: EventReader = _PathReader(event_path) if factory is None else factory.reader(*event_path)
+        yield Emit(AskStart(self.lm.model, path=event_path.path, turn=event_path.turn))
+        log = _EventLog()
         try:
-            response: Response = yield from _read_by(reader, _told(self.lm, self.request), heard.events)
-        except BaseException as error:  # what was answered before it ended is paid for
-            so_far = heard.answer_on(error)
-            if so_far is not None:
-                record_usage(self.lm.model, so_far.usage)
+            response: Response = yield from _convert_events(reader, _model_steps(self.lm, self.request), log.events)
+        except BaseException as error:  # the provider charges for a partial response
+            partial_response = log.partial_of(error)
+            if partial_response is not None:
+                record_usage(self.lm.model, partial_response.usage)
             raise
-        if said := tuple(reader.close()):
-            yield Emit(*said)
-        return self._done(response)
+        if events := tuple(reader.close()):
+            yield Emit(*events)
+        return self._record_call(response)
 
-    def _done(self, response: Response) -> Response:
+    def _record_call(self, response: Response) -> Response:
         record_usage(self.lm.model, response.usage)
         if logs := _logs.get():
             from sigwire.lm.call_log import CallRecord
 
-            exchange = CallRecord(self.lm.model, "chat", self.request, response)
+            record = CallRecord(self.lm.model, "chat", self.request, response)
             for log in logs:
-                log.add(exchange)
+                log.add(record)
         return response
 
 
-class EventReader(Protocol):
-    """Makes events for the user from those of a response."""
-
-    def feed(self, event: StreamEvent) -> Iterable[ProgramEvent]: ...
-
-    def close(self) -> Iterable[ProgramEvent]: ...
-
-
 class EventReaderFactory(Protocol):
-    """Who asks: the module, and how it reads an answer in pieces."""
+    """The asking module, and the factory of its event readers."""
 
     @property
     def module(self) -> object: ...
@@ -102,20 +95,20 @@ class EventReaderFactory(Protocol):
 
 
 class _PathReader:
-    """Events as they are, with the place they come from."""
+    """Adds the module path to events and does not convert them."""
 
-    def __init__(self, place: EventPath) -> None:
-        self._place = place
+    def __init__(self, event_path: EventPath) -> None:
+        self._event_path = event_path
 
     def feed(self, event: StreamEvent) -> Iterable[ProgramEvent]:
-        yield replace(event, path=self._place.path, turn=self._place.turn)
+        yield replace(event, path=self._event_path.path, turn=self._event_path.turn)
 
     def close(self) -> Iterable[ProgramEvent]:
         return ()
 
 
-def _told(lm: LanguageModel, request: Request) -> Steps[Response]:
-    """The answer of any model as a program that emits its events."""
+def _model_steps(lm: LanguageModel, request: Request) -> Steps[Response]:
+    """Return the steps of a call of any model; they emit the events of the response."""
     steps: Callable[..., Steps[Response]] | None = getattr(lm, "steps", None)
     if steps is not None:
         return (yield from steps(request, streamed=True))
@@ -127,7 +120,7 @@ def _told(lm: LanguageModel, request: Request) -> Steps[Response]:
 
 
 class _EventLog:
-    """The events of an answer so far. Imports are made at its beginning: a stream may be forgotten until Python ends."""
+    """The events of a partial response. Imports are made early: a forgotten stream may be closed while Python shuts down."""
 
     def __init__(self) -> None:
         from sigwire.core.events import ResponseStart, collect
@@ -135,41 +128,41 @@ class _EventLog:
         self.events: list[StreamEvent] = []
         self._start, self._collect = ResponseStart, collect
 
-    def answer_on(self, error: BaseException) -> Response | None:
-        """The answer as far as it had come, put on the error by the model that was asked, or else here."""
+    def partial_of(self, error: BaseException) -> Response | None:
+        """Return the partial response that the model set on the error, or set and return that of the events."""
         known = getattr(error, "partial", None)
         if known is None and any(type(event) is not self._start for event in self.events):
-            known = error.partial = self._collect(self.events)  # type: ignore[attr-defined]  # an exception takes attributes
+            known = error.partial = self._collect(self.events)  # type: ignore[attr-defined]  # exceptions accept attributes
         return known if isinstance(known, Response) else None
 
 
-def _read_by(reader: EventReader, program: Steps[Response], heard: list[StreamEvent]) -> Steps[Response]:
-    """The program; what it emits is put into ``heard``, and becomes what the reader makes of it."""
+def _convert_events(reader: EventReader, steps: Steps[Response], log: list[StreamEvent]) -> Steps[Response]:
+    """Run the steps; add emitted events to ``log`` and emit their conversion by the reader."""
     try:
-        effect: Any = program.send(None)
+        effect: Any = steps.send(None)
         while True:
             try:
                 if type(effect) is Emit:
-                    heard += effect.events
-                    said = [event for told in effect.events for event in reader.feed(told)]
-                    value = (yield Emit(*said)) if said else None
+                    log += effect.events
+                    events = [converted for event in effect.events for converted in reader.feed(event)]
+                    value = (yield Emit(*events)) if events else None
                 else:
                     value = yield effect
             except BaseException as error:
-                effect = program.throw(error)
+                effect = steps.throw(error)
             else:
-                effect = program.send(value)
+                effect = steps.send(value)
     except StopIteration as stop:
         return cast(Response, stop.value)
 
 
-# The histories of the modules whose calls are under way, outermost first; empty unless histories are switched on.
+# The call logs of the running modules, outermost first; empty unless the settings enable histories.
 _logs: ContextVar[tuple[CallLog, ...]] = ContextVar("sigwire_module_logs", default=())
 
 
 @contextmanager
 def recording_calls(log: CallLog | None) -> Generator[None]:
-    """What is asked inside is added to ``log``; ``None`` adds nothing."""
+    """Add the model calls inside the block to ``log``. ``None`` adds nothing."""
     before = _logs.get()
     if log is not None and all(log is not other for other in before):
         _logs.set((*before, log))
@@ -179,8 +172,8 @@ def recording_calls(log: CallLog | None) -> Generator[None]:
         _logs.set(before)
 
 
-def resolve_lm(lm: Any, where: object) -> LanguageModel:
-    """The given model, else the one in the settings. Raises ``ConfigurationError`` for what is no model.
+def resolve_lm(lm: object, where: object) -> LanguageModel:
+    """Return the given model, or that of the settings. Raises ``ConfigurationError`` if it is not a language model.
 
     >>> resolve_lm("openai/gpt-5-mini", "Predict")
     Traceback (most recent call last):
@@ -195,11 +188,35 @@ def resolve_lm(lm: Any, where: object) -> LanguageModel:
         raise ConfigurationError(
             f"{where} needs a language model, not the class {lm.__name__}. Write {lm.__name__}(...)."
         )
-    if hasattr(lm, "respond"):
-        return lm  # type: ignore[no-any-return]  # the protocol is checked by its one decisive member
+    if hasattr(lm, "respond"):  # the decisive member of the protocol
+        return cast("LanguageModel", lm)
     if isinstance(lm, str):
         raise ConfigurationError(f"{where} needs a language model, not the text {lm!r}. Write sigwire.LM({lm!r}).")
     raise ConfigurationError(
         f"{where} needs a language model, not {type(lm).__name__}: it has no respond(request). "
         "Subclass sigwire.BaseLM, or give the class respond, arespond, model and capabilities."
     )
+
+
+def inspect_history(n: int = 1, file: TextIO | None = None) -> None:
+    """Print the last ``n`` requests and responses of the configured model, to the terminal or to ``file``.
+
+    Other models and modules have a method of this name. Raises ``LMNotConfigured`` without a model, and
+    ``ConfigurationError`` if the model records no history.
+
+    >>> from sigwire.lm.fake import FakeLM
+    >>> from sigwire.settings import context
+    >>> with context(lm=FakeLM(["Hello!"])):
+    ...     _ = current().lm("Hi")
+    ...     inspect_history()
+    <BLANKLINE>
+    ...Hi...Hello!...
+    """
+    lm = resolve_lm(None, "inspect_history")
+    show = getattr(lm, "inspect_history", None)
+    if show is None:
+        raise ConfigurationError(
+            f"The model {lm.model!r} records no history (inspect_history). Subclass BaseLM, or set max_history_size and call "
+            "module.inspect_history()."
+        )
+    show(n, file)

@@ -1,7 +1,7 @@
-"""A call's keyword arguments against a signature's inputs: names, defaults, types, tools. One ``InputReader`` per signature.
+"""Check the keyword arguments of a call against the inputs of a signature: names, defaults, types, tools.
 
-Names are settled before anything is sent: a missing or unknown input is an ``InputError`` that shows the right call. A value
-that does not fit its type is a warning, and goes to the model as it is: programs rely on passing near enough values.
+A missing or unknown input is an ``InputError`` that shows the right call, raised before anything is sent. A value that does
+not fit its type is a warning and is sent as it is: programs rely on nearly fitting values.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ class InputReader:
         self.specials = SPECIALS - self.names
         self.tools_name = spec.tools_field.name if spec.tools_field else None
         self.history_name = spec.history_field.name if spec.history_field else None
-        self._defaults = tuple(field for field in spec.inputs if field.has_default)
-        self._conversation = {self.tools_name, self.history_name} - {None}
-        self._values = frozenset(self.names - self._conversation)
-        self._known_tools: tuple[_KnownTools, ...] = ()  # replaced as a whole: other threads may look at it
+        self._conversation = {name for name in (self.tools_name, self.history_name) if name is not None}
+        self._values = self.names - self._conversation
         self._checked = tuple(field for field in spec.inputs if field.name in self._values)
+        self._known_tools: tuple[_KnownTools, ...] = ()  # replaced as a whole: other threads may read it
 
-    def read(self, module: str, given: dict[str, Any], *, check_types: bool = True) -> dict[str, Any]:
-        """The inputs to format: checked, defaults filled in, functions made tools. ``given`` may be taken over.
+    def read(self, module: str, given: dict[str, object], *, check_types: bool = True) -> dict[str, object]:
+        """Return the inputs to format: checked, with defaults, functions as tools. May change and return ``given``.
 
-        Without any value, a call whose history is not empty goes on with that conversation: nothing is missing then.
+        If ``given`` has a history that is not empty and no other value, the call continues the conversation: then no input is
+        missing and no default is filled in.
         """
-        if given.keys() != self.names and not self._goes_on(given):
-            given = self._completed(module, given)
+        if given.keys() != self.names and not self._is_conversation(given):
+            given = self._with_defaults(module, given)
         if self.tools_name is not None:
-            given[self.tools_name] = self._tools(given[self.tools_name])
+            given[self.tools_name] = self._as_tools(given[self.tools_name])
         if check_types:
             for field in self._checked:
                 value = given.get(field.name)
@@ -62,43 +62,47 @@ class InputReader:
                     _warn_of_mismatch(module, field, value)
         return given
 
-    def _goes_on(self, given: dict[str, Any]) -> bool:
-        """Whether a conversation, with its tools, is all there is to say, as it is at an agent's turns."""
+    def _is_conversation(self, given: dict[str, object]) -> bool:
+        """Return True if a history and its tools are the only inputs, as at the turns of an agent."""
         return self.history_name is not None and given.keys() == self._conversation and bool(given[self.history_name])
 
-    def _completed(self, module: str, given: dict[str, Any]) -> dict[str, Any]:
+    def _with_defaults(self, module: str, given: Mapping[str, object]) -> dict[str, object]:
         if unknown := [name for name in given if name not in self.names]:
-            raise InputError(
-                f"{module} has no input {_list(unknown)} (calling {self._text()!r}). Write {module}({self._call()})."
-            )
-        goes_on = bool(self.history_name and given.get(self.history_name)) and self._values.isdisjoint(given)
+            raise InputError(f"{module} has no input {_quote(unknown)} ({self._help(module)}")
         completed = dict(given)
-        for field in self._defaults:
-            if field.name not in given and not (goes_on and field.name in self._values):
+        missing: list[str] = []
+        for field in self._absent_inputs(given):
+            if field.has_default:
                 completed[field.name] = field.default_value()
-        if goes_on:
-            missing = [name for name in (self.tools_name,) if name is not None and name not in completed]
-        else:
-            missing = [f.name for f in self.spec.inputs if f.name not in completed and f.name != self.history_name]
+            elif field.name != self.history_name:
+                missing.append(field.name)
         if missing:
             noun = "input" if len(missing) == 1 else "inputs"
-            raise InputError(
-                f"{module} needs the {noun} {_list(missing)} (calling {self._text()!r}). Write {module}({self._call()})."
-            )
+            raise InputError(f"{module} needs the {noun} {_quote(missing)} ({self._help(module)}")
         return completed
 
-    def _tools(self, value: Any) -> Any:
-        """Tools as they were given, functions among them as tools. The same ones give the same object: plans know it."""
+    def _absent_inputs(self, given: Mapping[str, object]) -> Iterable[FieldSpec]:
+        """Yield the inputs that are not given; in a conversation without new values, only those of history and tools."""
+        continues = self.history_name is not None and given.get(self.history_name) and self._values.isdisjoint(given)
+        for field in self.spec.inputs:
+            if field.name not in given and not (continues and field.name in self._values):
+                yield field
+
+    def _as_tools(self, value: object) -> object:
+        """Return tools in the form in which they were given, functions as ``Tool``. Equal tools return the same object: plans
+        compare by identity.
+        """
         if isinstance(value, Tool) or value is None:
             return value
         if issubclass(type(value), Mapping):
+            value = cast("Mapping[str, object]", value)
             names = tuple(value)
             return dict(zip(names, self._tools_for(tuple(value.values()), names), strict=True))
         if callable(value):
             return self._tools_for((value,))[0]
-        return self._tools_for(tuple(value))
+        return self._tools_for(tuple(cast("Iterable[object]", value)))
 
-    def _tools_for(self, given: tuple[Any, ...], names: tuple[str, ...] = ()) -> tuple[Tool, ...]:
+    def _tools_for(self, given: tuple[object, ...], names: tuple[str, ...] = ()) -> tuple[Tool, ...]:
         for known in self._known_tools:
             if names == known.names and are_same_tools(given, known.given):
                 return known.tools
@@ -106,31 +110,32 @@ class InputReader:
         self._known_tools = (_KnownTools(given, names, tools), *self._known_tools[: _MOST_KNOWN - 1])
         return tools
 
-    def refuse_positional(self, module: str) -> InputError:
-        """The error for a call with positional arguments."""
-        return InputError(f"{module} takes its inputs by name. Write {module}({self._call()}).")
+    def positional_error(self, module: str) -> InputError:
+        """Return the error for a call with positional arguments."""
+        return InputError(f"{module} takes its inputs by name. Write {self._example(module)}.")
 
-    def _call(self) -> str:
-        return ", ".join(f"{field.name}=..." for field in self.spec.inputs)
-
-    def _text(self) -> str:
+    def _help(self, module: str) -> str:
         sides = (self.spec.inputs, self.spec.outputs)
-        return " -> ".join(", ".join(field.name for field in side) for side in sides)
+        text = " -> ".join(", ".join(field.name for field in side) for side in sides)
+        return f"calling {text!r}). Write {self._example(module)}."
+
+    def _example(self, module: str) -> str:
+        return f"{module}({', '.join(f'{field.name}=...' for field in self.spec.inputs)})"
 
 
-def _list(names: list[str]) -> str:
+def _quote(names: list[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-def _warn_of_mismatch(module: str, field: FieldSpec, value: Any) -> None:
+def _warn_of_mismatch(module: str, field: FieldSpec, value: object) -> None:
     from pydantic import ValidationError
 
     try:
         field.adapter.validate_python(value)
-    except ValidationError as fault:
-        problem = fault.errors()[0]["msg"]
-    except ValueError as fault:
-        problem = str(fault)
+    except ValidationError as error:
+        problem = error.errors()[0]["msg"]
+    except ValueError as error:
+        problem = str(error)
     else:
         return
     warnings.warn(
@@ -147,7 +152,7 @@ _MOST_KNOWN = 8
 class _KnownTools(NamedTuple):
     """Tools as a call gave them (``names``: the keys, if in a mapping), and as ``Tool`` objects."""
 
-    given: tuple[Any, ...]
+    given: tuple[object, ...]
     names: tuple[str, ...]
     tools: tuple[Tool, ...]
 
@@ -156,7 +161,7 @@ def _as_named_tool(tool: Any, name: str) -> Tool:
     return tool if isinstance(tool, Tool) else Tool(tool, name=name)
 
 
-def _as_tool(function: Any) -> Tool:
+def _as_tool(function: object) -> Tool:
     if isinstance(function, Tool):
         return function
     if not callable(function):
@@ -165,18 +170,19 @@ def _as_tool(function: Any) -> Tool:
 
 
 class UsedCallIds(Iterable[str]):
-    """The call ids of a history, looked up only where a call needs a new one."""
+    """The call ids of a history. The history is searched only when a call needs a new id."""
 
     __slots__ = ("_history",)
 
-    def __init__(self, history: Any) -> None:
+    def __init__(self, history: object) -> None:
         self._history = history
 
     def __iter__(self) -> Iterator[str]:
-        for turn in getattr(self._history, "messages", self._history) or ():
+        turns: object = getattr(self._history, "messages", self._history)
+        for turn in cast("Iterable[object]", turns or ()):
             if isinstance(turn, Message):
                 yield from (call.id for call in turn.tool_calls)
             elif isinstance(turn, Mapping):
-                for value in cast("Mapping[str, Any]", turn).values():
+                for value in cast("Mapping[str, object]", turn).values():
                     if isinstance(value, ToolCalls):
                         yield from (call.id for call in value)

@@ -1,17 +1,17 @@
-"""Predict: a signature asked once. Format, ask, normalize, parse; nothing is executed here.
+"""Predict: ask a model for the outputs of a signature, once. Format, ask, normalize, parse; no tool is run.
 
-``Predict`` holds what can be learned (signature, demos, model, options) and prepares a call; ``_answer`` below is the
-trip itself, with the two things that may make it more than one request: repairs, which the caller asked for, and an
-adapter's second question. Every request made is in ``prediction.attempts``.
+``Predict`` holds the learned state (signature, demos, model, options) and prepares a call. ``_answer`` below makes the call.
+Two cases need more than one request: re-asks, which the caller enabled, and the second request of a two-step adapter. All
+requests are in ``prediction.attempts``.
 
-Statically ``Predict[P, S]`` takes the signature's inputs and gives the signature's outputs.
+For type checkers ``Predict[P, S]`` takes the signature's inputs and returns the signature's outputs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, cast, overload
 
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
@@ -28,47 +28,92 @@ from sigwire.errors import (
     ModelError,
     StateError,
 )
-from sigwire.modules.ask import Ask, EventReader, resolve_lm
+from sigwire.modules.ask import Ask, resolve_lm
 from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import StepsModule
-from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, submit_listener_of
-from sigwire.modules.tree.saving import plain, prepare_one
-from sigwire.modules.tree.walk import Parameter
-from sigwire.observe.callbacks import watched_call as watch
+from sigwire.modules.program_stream import AsyncProgramStream, EventReader, ProgramStream, submit_listener_of
+from sigwire.modules.tree.saving import plain_records, prepare_one
+from sigwire.modules.tree.walk import Predictor
+from sigwire.observe.callbacks import watched_call
 from sigwire.settings import Settings, current
 from sigwire.signatures.parser import caller_scope
 from sigwire.signatures.signature import Signature, SignatureMeta, ensure_signature
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeIs
+    from typing_extensions import ParamSpec, TypeIs, TypeVar
 
     from sigwire.adapters.base import Adapter
     from sigwire.adapters.plan import FollowUp, ParsedChoice, Plan
     from sigwire.adapters.streaming import FieldReader
+    from sigwire.core.record import Meta
     from sigwire.lm.base import LanguageModel
+else:
+    from typing import ParamSpec, TypeVar
 
-__all__ = ["Predict", "attempts_of", "default_adapter"]
+__all__ = ["Predict", "PredictorCalls", "default_adapter", "meta_of", "signature_of"]
 
-P = ParamSpec("P")
-S = TypeVar("S")
+if TYPE_CHECKING:  # a signature that is text takes any inputs and returns a Prediction
+    P = ParamSpec("P", default=...)
+    S = TypeVar("S", default=Prediction)
+else:
+    P = ParamSpec("P")
+    S = TypeVar("S")
 
-Purpose: TypeAlias = Literal["ask", "repair", "extract", "retry"]
+_Purpose: TypeAlias = Literal["ask", "repair", "extract", "retry"]
 
 
-class Predict(StepsModule, Parameter, Generic[P, S]):
+class PredictorCalls(StepsModule, Generic[P, S]):
+    """The typed calls of predictors: the parameters are the signature's inputs, the result has the signature's outputs."""
+
+    if TYPE_CHECKING:
+        # A ParamSpec cannot be extended by keywords: a call with config=, demos=, lm= or signature= takes any inputs.
+        @overload
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> S: ...
+        @overload
+        def __call__(self, *, config: Mapping[str, object], **inputs: object) -> S: ...
+        @overload
+        def __call__(self, *, demos: Sequence[object], **inputs: object) -> S: ...
+        @overload
+        def __call__(self, *, lm: LanguageModel, **inputs: object) -> S: ...
+        @overload
+        def __call__(self, *, signature: str | type[Signature], **inputs: object) -> Any: ...
+        def __call__(self, *args: object, **kwargs: object) -> object: ...
+        @overload
+        async def acall(self, *args: P.args, **kwargs: P.kwargs) -> S: ...
+        @overload
+        async def acall(self, *, config: Mapping[str, object], **inputs: object) -> S: ...
+        @overload
+        async def acall(self, *, demos: Sequence[object], **inputs: object) -> S: ...
+        @overload
+        async def acall(self, *, lm: LanguageModel, **inputs: object) -> S: ...
+        @overload
+        async def acall(self, *, signature: str | type[Signature], **inputs: object) -> Any: ...
+        async def acall(self, *args: object, **kwargs: object) -> object: ...
+        @overload
+        def stream(self, *args: P.args, **kwargs: P.kwargs) -> ProgramStream[S]: ...
+        @overload
+        def stream(self, **inputs: object) -> ProgramStream[S]: ...
+        def stream(self, *args: object, **kwargs: object) -> ProgramStream[Any]: ...
+        @overload
+        def astream(self, *args: P.args, **kwargs: P.kwargs) -> AsyncProgramStream[S]: ...
+        @overload
+        def astream(self, **inputs: object) -> AsyncProgramStream[S]: ...
+        def astream(self, *args: object, **kwargs: object) -> AsyncProgramStream[Any]: ...
+
+
+class Predict(PredictorCalls[P, S], Predictor):
     """Ask a model for a signature's outputs: one call, one request.
 
-    ``signature`` is a class or text. ``config`` holds request options (``temperature``, ``n``, ...) and
-    ``max_repairs``: how often an answer that cannot be read is sent back with what is wrong. ``lm`` is the model;
-    without it the settings' one. Attributes: ``signature``, ``demos``, ``lm``, ``config``, ``traces``, ``train``.
+    ``signature`` is a class or text. ``config`` holds request options (``temperature``, ``n``, ...). ``max_reasks``: how often
+    a response that cannot be parsed is sent back to the model with its errors. ``lm`` is the model, by default that of the
+    settings. Attributes: ``signature``, ``demos``, ``lm``, ``config``, ``traces``, ``train``.
 
     A call takes the inputs by name. It may also take ``config=`` (merged over the module's), ``demos=``, ``lm=``,
-    ``signature=``, and ``prediction={"type": "content", ...}``, unless an input has that name. With ``n`` above 1 all
-    candidates are in ``prediction.completions``. Where the signature offers tools, the model's calls are an output;
-    nobody runs them.
+    ``signature=``, and ``prediction={"type": "content", ...}``, unless an input has that name. If ``n`` is above 1,
+    ``prediction.completions`` has all candidates. If the signature offers tools, the model's calls are an output; they are
+    not run.
 
-    Raises ``InputError`` for missing and unknown inputs, ``LMNotConfigured``, and the errors of the model and of its
-    answer.
+    Raises ``InputError`` for missing and unknown inputs, ``LMNotConfigured``, and the errors of the model and its response.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> predict = Predict("question -> answer", lm=FakeLM([{"answer": "4"}]))
@@ -76,124 +121,67 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
     '4'
     """
 
-    @overload
-    def __init__(
-        self: Predict[..., Prediction],
-        signature: str | Signature,
-        callbacks: Sequence[Any] | None = None,
-        *,
-        lm: Any = None,
-        max_repairs: int = 0,
-        **config: Any,
-    ) -> None: ...
-    @overload
     def __init__(
         self,
-        signature: Callable[P, S],
-        callbacks: Sequence[Any] | None = None,
+        signature: str | Signature | Callable[P, S],
+        callbacks: Sequence[object] | None = None,
         *,
-        lm: Any = None,
-        max_repairs: int = 0,
-        **config: Any,
-    ) -> None: ...
-    def __init__(
-        self,
-        signature: Any,
-        callbacks: Sequence[Any] | None = None,
-        *,
-        lm: Any = None,
-        max_repairs: int = 0,
-        **config: Any,
+        lm: LanguageModel | None = None,
+        max_reasks: int = 0,
+        **config: object,
     ) -> None:
         super().__init__(callbacks)
-        scope = None if isinstance(signature, SignatureMeta) else caller_scope()
-        self.signature: Any = ensure_signature(signature, scope=scope)
-        self.config: dict[str, Any] = config
-        self.max_repairs = max_repairs
+        self.signature: Any = signature_of(signature)
+        self.config: dict[str, object] = _without_old_names(config)
+        self.max_reasks = max_reasks
         self.lm: Any = lm
         self.demos: list[Any] = []
         self.traces: list[Any] = []
         self.train: list[Any] = []
         self._reader: InputReader | None = None
-        self._plan: tuple[Any, Any, Any, Plan] | None = None
+        self._plan: tuple[object, object, object, Plan] | None = None
 
-    # --- calling -------------------------------------------------------------------------------------
+    # --- calls ---------------------------------------------------------------------------------------
 
-    if TYPE_CHECKING:
-        # A ParamSpec leaves no room for further keywords: a call with one of ours takes any inputs.
-        @overload
-        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> S: ...
-        @overload
-        def __call__(self, *, config: Mapping[str, Any], **inputs: Any) -> S: ...
-        @overload
-        def __call__(self, *, demos: Sequence[Any], **inputs: Any) -> S: ...
-        @overload
-        def __call__(self, *, lm: LanguageModel, **inputs: Any) -> S: ...
-        @overload
-        def __call__(self, *, signature: str | type[Signature], **inputs: Any) -> Any: ...
-        def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-
-        @overload
-        async def acall(self, *args: P.args, **kwargs: P.kwargs) -> S: ...
-        @overload
-        async def acall(self, *, config: Mapping[str, Any], **inputs: Any) -> S: ...
-        @overload
-        async def acall(self, *, demos: Sequence[Any], **inputs: Any) -> S: ...
-        @overload
-        async def acall(self, *, lm: LanguageModel, **inputs: Any) -> S: ...
-        @overload
-        async def acall(self, *, signature: str | type[Signature], **inputs: Any) -> Any: ...
-        async def acall(self, *args: Any, **kwargs: Any) -> Any: ...
-
-        @overload
-        def stream(self, *args: P.args, **kwargs: P.kwargs) -> ProgramStream[S]: ...
-        @overload
-        def stream(self, **inputs: Any) -> ProgramStream[S]: ...
-        def stream(self, *args: Any, **kwargs: Any) -> Any: ...
-
-        @overload
-        def astream(self, *args: P.args, **kwargs: P.kwargs) -> AsyncProgramStream[S]: ...
-        @overload
-        def astream(self, **inputs: Any) -> AsyncProgramStream[S]: ...
-        def astream(self, *args: Any, **kwargs: Any) -> Any: ...
-
-    def steps(self, *args: Any, **kwargs: Any) -> Steps[Prediction]:
-        """One call as a program."""
+    def steps(self, *args: object, **kwargs: object) -> Steps[Prediction]:
+        """Return the steps of one call, without callbacks and call records."""
         reader = self._reader
         if reader is None or reader.spec is not self.signature.spec:
             reader = self._reader = InputReader(self.signature.spec)
         if args:
-            raise reader.refuse_positional(type(self).__name__)
-        specials: dict[str, Any] = {}
+            raise reader.positional_error(type(self).__name__)
+        specials: dict[str, object] = {}
         if kwargs.keys() != reader.names:
             specials = {name: kwargs.pop(name) for name in reader.specials & kwargs.keys()}
             if (other := specials.pop("signature", None)) is not None:
-                signature = ensure_signature(other, scope={})
-                return self._steps(signature, InputReader(signature.spec), kwargs, specials)
-        return self._steps(self.signature, reader, kwargs, specials)
+                signature = ensure_signature(cast(Any, other), scope={})
+                return self._signature_steps(signature, InputReader(signature.spec), kwargs, specials)
+        return self._signature_steps(self.signature, reader, kwargs, specials)
 
-    def _steps(
-        self, signature: Any, reader: InputReader, given: dict[str, Any], specials: dict[str, Any]
+    def _signature_steps(
+        self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: Mapping[str, object]
     ) -> Steps[Prediction]:
         values = current()
         inputs = reader.read(type(self).__name__, given, check_types=values.warn_on_type_mismatch)
         given_lm = specials.get("lm")
         lm = resolve_lm(self.lm if given_lm is None else given_lm, type(self).__name__)
         plan = self._plan_for(signature, lm, values)
-        options, repairs = self._options(specials)
-        demos = specials.get("demos", self.demos)
-        with watch("adapter_format", plan.adapter, lambda: _format_inputs(signature, inputs, demos)) as end:
+        options, reasks = self._options(specials)
+        demos: Any = specials.get("demos", self.demos)
+        with watched_call(
+            "adapter_format", plan.adapter, lambda: {"signature": signature, "inputs": inputs, "demos": demos}
+        ) as end:
             request = plan.format(inputs, demos, options)
             end(request)
         tools = plan.tools_of(inputs) if reader.tools_name is not None else ()
-        taken = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
-        prediction = yield from _answer(_CallContext(self, lm, plan, tools, taken), request, repairs)
+        used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
+        prediction = yield from _answer(_CallContext(self, lm, plan, tools, used_ids), request, reasks)
         if values.trace is not None:
-            _remember(values, (self, inputs, prediction))
+            _append_trace(values, (self, inputs, prediction))
         return prediction
 
-    def _plan_for(self, signature: Any, lm: LanguageModel, values: Settings) -> Plan:
-        """The plan; looked up by identity, since it changes only when one of its makers does."""
+    def _plan_for(self, signature: SignatureMeta, lm: LanguageModel, values: Settings) -> Plan:
+        """Return the plan. Signature, adapter and capabilities decide it; each is compared by identity."""
         adapter = values.adapter or default_adapter()
         capabilities = lm.capabilities
         spec = signature.spec
@@ -204,47 +192,47 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
         self._plan = (spec, adapter, capabilities, plan)
         return plan
 
-    def _options(self, specials: dict[str, Any]) -> tuple[dict[str, Any] | None, int]:
-        """The request's options, and how many repairs they allow."""
-        config: Mapping[str, Any] | None = specials.get("config")
+    def _options(self, specials: Mapping[str, object]) -> tuple[dict[str, object] | None, int]:
+        """Return the request's options and the number of re-asks."""
+        config = specials.get("config")
         if not self.config and not config and "prediction" not in specials:
-            return None, _repairs(self.max_repairs)
-        if config is not None and not isinstance(config, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            return None, _check_reasks(self.max_reasks)
+        if config is not None and not isinstance(config, Mapping):
             raise InputError(f"config is a dict of request options, not {type(config).__name__} (calling Predict).")
-        options: dict[str, Any] = {**self.config, **(config or {})}
+        options = _without_old_names({**self.config, **cast("Mapping[str, object]", config or {})})
         if "prediction" in specials:
             options["prediction"] = specials["prediction"]
-        repairs = options.pop("max_repairs", self.max_repairs)
-        return options, _repairs(repairs)
+        reasks = options.pop("max_reasks", self.max_reasks)
+        return options, _check_reasks(reasks)
 
-    # --- what can be learned ---------------------------------------------------------------------------
+    # --- learned state -------------------------------------------------------------------------------
 
     def reset(self) -> None:
-        """Forget demos, traces, training examples and the model. Signature and options stay."""
+        """Remove demos, traces, training examples and the model. Signature and options are kept."""
         self.lm = None
         self.demos, self.traces, self.train = [], [], []
 
     def dump_state(self) -> JsonObject:
-        """Demos, signature texts and model as JSON, without secrets. A model that has no ``dump_state`` is left out."""
-        dump = getattr(self.lm, "dump_state", None)
+        """Return demos, signature texts and model as JSON, without secrets. A model without ``dump_state`` is omitted."""
+        dump: Callable[[], JsonObject] | None = getattr(self.lm, "dump_state", None)
         return {
-            "traces": plain("traces", self.traces),
-            "train": plain("train", self.train),
-            "demos": plain("demos", self.demos),
+            "traces": plain_records("traces", self.traces),
+            "train": plain_records("train", self.train),
+            "demos": plain_records("demos", self.demos),
             "signature": self.signature.dump_state(),
             "lm": dump() if dump is not None else None,
         }
 
-    def prepare_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
-        """Check a state; gives the change that takes it over. Demos come back as dicts."""
+    def prepare_state(self, state: Mapping[str, object], *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
+        """Check a state; return the change that applies it. Demos are loaded as dicts."""
         if not isinstance(state, Mapping) or not isinstance(state.get("signature"), Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise StateError("a predictor's state is an object with a signature.")
-        lists = {name: _list_of(name, state) for name in ("traces", "train", "demos")}
+        lists = {name: _state_list(name, state) for name in ("traces", "train", "demos")}
         for demo in lists["demos"]:
             if not isinstance(demo, Mapping):
                 raise StateError(f"a demo is an object, not {type(demo).__name__}.")
         signature = self.signature.load_state(state["signature"])
-        lm = _loaded_lm(state.get("lm"), allow_unsafe_lm_state)
+        lm = _load_lm(state.get("lm"), allow_unsafe_lm_state)
 
         def change() -> None:
             self.signature = signature
@@ -253,20 +241,20 @@ class Predict(StepsModule, Parameter, Generic[P, S]):
 
         return change
 
-    def _prepare(self, state: Mapping[str, Any], unsafe: bool) -> list[Callable[[], None]]:
+    def _prepare(self, state: Mapping[str, object], unsafe: bool) -> list[Callable[[], None]]:
         return [prepare_one("self", self, state, unsafe)]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.signature.signature!r})"
 
 
-# --- the trip -----------------------------------------------------------------------------------------
+# --- one call -----------------------------------------------------------------------------------------
 
 
 class _CallContext:
-    """What stays the same through all requests of one call."""
+    """The parts of one call that all its requests share."""
 
-    __slots__ = ("attempts", "heard", "lm", "module", "plan", "taken", "tools")
+    __slots__ = ("_field_reader", "_used_ids", "attempts", "lm", "module", "plan", "tools")
 
     def __init__(
         self,
@@ -274,74 +262,74 @@ class _CallContext:
         lm: LanguageModel,
         plan: Plan,
         tools: tuple[Tool, ...] = (),
-        taken: Iterable[str] = (),
+        used_ids: Iterable[str] = (),
     ) -> None:
-        self.module, self.lm, self.plan, self.tools, self.taken = module, lm, plan, tools, taken
+        self.module, self.lm, self.plan, self.tools, self._used_ids = module, lm, plan, tools, used_ids
         self.attempts: list[Attempt] = []
-        self.heard: FieldReader | None = None
+        self._field_reader: FieldReader | None = None
 
     def reader(self, path: str, turn: int | None) -> EventReader:
-        """What reads an answer in pieces."""
+        """Return a new reader of a streamed response."""
         from sigwire.adapters.streaming import FieldReader
 
-        self.heard = FieldReader(self.plan, self.tools, path, turn, self.taken)
+        self._field_reader = FieldReader(self.plan, self.tools, path, turn, self._used_ids)
         listener = submit_listener_of(self.module)
-        return self.heard if listener is None else listener.beside(self.heard)
+        return self._field_reader if listener is None else listener(self._field_reader)
 
-    def parse(self, number: int, choice: Choice) -> ParsedChoice:
-        """The fields of a choice of the last answer."""
-        return self.plan.parse(choice) if self.heard is None else self.heard.parse(number, choice)
+    def add_attempts(self, response: Response, purpose: _Purpose) -> None:
+        """Add the attempts of a response. The model does not know their purpose and reports "ask"."""
+        attempts = response.attempts or (Attempt(purpose, self.lm.model, response.usage),)
+        if purpose != "ask":
+            attempts = tuple(replace(each, purpose=purpose) if each.purpose == "ask" else each for each in attempts)
+        self.attempts.extend(attempts)
 
+    def normalize(self, response: Response, checks_calls: bool) -> Response:
+        """Normalize a response; ``checks_calls`` marks the calls that do not fit their tool, for a re-ask."""
+        response = self.plan.normalize(response, self.tools, taken=self._used_ids)
+        return self.plan.checked(response, self.tools) if checks_calls else response
 
-def _attempts(response: Response, purpose: Purpose) -> tuple[Attempt, ...]:
-    """The requests that the model says it made for this: it does not know what for."""
-    if purpose == "ask":
-        return response.attempts
-    return tuple(replace(one, purpose=purpose) if one.purpose == "ask" else one for one in response.attempts)
+    def read(self, number: int, choice: Choice) -> _Reading:
+        """Parse a choice of the last response; return its fields, a second request, or the error."""
+        plan, reader = self.plan, self._field_reader
+        try:
+            follow_up = plan.follow_up(choice)
+            if follow_up is not None:
+                return follow_up
+            with watched_call(
+                "adapter_parse", plan.adapter, lambda: {"signature": plan.signature, "choice": choice}
+            ) as end:
+                parsed = plan.parse(choice) if reader is None else reader.parse(number, choice)
+                end(parsed.fields)
+            return parsed
+        except ModelError as error:
+            return error
 
-
-def _answer(trip: _CallContext, request: Request, repairs: int, purpose: Purpose = "ask") -> Steps[Prediction]:
-    """Ask until the answer can be read or the repairs are used up; a prediction of it."""
-    plan, checks = trip.plan, repairs > 0
-    while True:
-        response = yield Ask(trip.lm, request, trip)
-        trip.attempts.extend(_attempts(response, purpose) or (Attempt(purpose, trip.lm.model, response.usage),))
-        response = plan.normalize(response, trip.tools, taken=trip.taken)
-        if checks:  # a call that does not fit its tool is worth a repair, where the caller pays for repairs
-            response = plan.checked(response, trip.tools)
-        readings = [_read(trip, *numbered) for numbered in enumerate(response.choices or (Choice(),))]
-        failure = _first_failure(readings)
-        if failure is None and not (repairs > 0 and _has_wrong_calls(response)):
-            break
-        if failure is not None and (repairs <= 0 or not isinstance(failure, _REPAIRABLE)):
-            failure.attempts = tuple(trip.attempts)
-            raise failure
-        choice = next(iter(response.choices), Choice())
-        request, repairs, purpose = plan.reask(request, choice, failure), repairs - 1, "repair"
-    return (yield from _predicted(trip, response, readings, repairs))
-
-
-_REPAIRABLE = (AdapterParseError, EmptyResponse, MalformedToolCall)
 
 _Reading: TypeAlias = "ParsedChoice | FollowUp | ModelError"
 
-
-def _read(trip: _CallContext, number: int, choice: Choice) -> _Reading:
-    plan = trip.plan
-    try:
-        follow_up = plan.follow_up(choice)
-        if follow_up is not None:
-            return follow_up
-        with watch("adapter_parse", plan.adapter, lambda: {"signature": plan.signature, "choice": choice}) as end:
-            parsed = trip.parse(number, choice)
-            end(parsed.fields)
-        return parsed
-    except ModelError as fault:
-        return fault
+_REASKABLE = (AdapterParseError, EmptyResponse, MalformedToolCall)
 
 
-def _first_failure(readings: list[_Reading]) -> ModelError | None:
-    """The error of the first choice, if no choice at all can be used."""
+def _answer(context: _CallContext, request: Request, reasks: int, purpose: _Purpose = "ask") -> Steps[Prediction]:
+    """Ask until the response can be parsed or all re-asks are used; return the prediction."""
+    checks_calls = reasks > 0
+    while True:
+        response = yield Ask(context.lm, request, context)
+        context.add_attempts(response, purpose)
+        response = context.normalize(response, checks_calls)
+        readings = [context.read(number, choice) for number, choice in enumerate(response.choices or (Choice(),))]
+        failure = _first_failure(readings)
+        if failure is None and not (reasks > 0 and _has_wrong_calls(response)):
+            return (yield from _prediction(context, response, readings, reasks))
+        if failure is not None and (reasks <= 0 or not isinstance(failure, _REASKABLE)):
+            failure.attempts = tuple(context.attempts)
+            raise failure
+        choice = next(iter(response.choices), Choice())
+        request, reasks, purpose = context.plan.reask(request, choice, failure), reasks - 1, "repair"
+
+
+def _first_failure(readings: Sequence[_Reading]) -> ModelError | None:
+    """Return the error of the first choice if no choice could be parsed."""
     first = readings[0]
     if not isinstance(first, ModelError) or not all(isinstance(reading, ModelError) for reading in readings):
         return None
@@ -352,61 +340,67 @@ def _has_wrong_calls(response: Response) -> bool:
     return any(call.error is not None for choice in response.choices for call in choice.tool_calls)
 
 
-def _predicted(trip: _CallContext, response: Response, readings: list[_Reading], repairs: int) -> Steps[Prediction]:
-    """The prediction of what was read: the first usable choice, all usable ones as completions."""
-    rows: list[dict[str, Any]] = []
+def _prediction(
+    context: _CallContext, response: Response, readings: Sequence[_Reading], reasks: int
+) -> Steps[Prediction]:
+    """Return the prediction of the first parsed choice; the completions are all parsed choices."""
+    rows: list[dict[str, object]] = []
     first: tuple[Choice, ParsedChoice] | None = None
     for number, reading in enumerate(readings):
         if isinstance(reading, ModelError):
-            told = LMWarning("choices", f"choice {number} was left out: {reading.message.splitlines()[0]}")
-            response = response.with_warnings(told)
+            detail = f"choice {number} was left out: {reading.message.splitlines()[0]}"
+            response = response.with_warnings(LMWarning("choices", detail))
             continue
         if _is_follow_up(reading):
-            reading = yield from _extracted(trip, reading, repairs)
+            reading = yield from _extracted_fields(context, reading, reasks)
         first = first or (response.choices[number], reading)
         rows.append(reading.fields)
     choice, parsed = cast("tuple[Choice, ParsedChoice]", first)
     return Prediction.make(
         parsed.fields,
-        signature=trip.plan.signature,
+        signature=context.plan.signature,
         response=response,
         choice=choice,
         repairs=parsed.repairs,
-        mode=trip.plan.mode,
-        attempts=tuple(trip.attempts),
+        mode=context.plan.mode,
+        attempts=tuple(context.attempts),
         completions=rows if len(readings) > 1 else None,
     )
 
 
 def _is_follow_up(reading: ParsedChoice | FollowUp) -> TypeIs[FollowUp]:
-    return hasattr(reading, "request")  # its class is not loaded here: declaring a predictor needs no adapter
+    return hasattr(reading, "request")  # importing FollowUp would load the adapters when a predictor is declared
 
 
-def _extracted(trip: _CallContext, follow_up: FollowUp, repairs: int) -> Steps[ParsedChoice]:
-    """The adapter's second question: fields out of a free answer."""
-    lm = trip.lm if follow_up.lm is None else resolve_lm(follow_up.lm, "the adapter's second question")
-    second = _CallContext(trip.module, lm, follow_up.plan)
-    second.attempts = trip.attempts
-    prediction = yield from _answer(second, follow_up.request, repairs, "extract")
+def _extracted_fields(context: _CallContext, follow_up: FollowUp, reasks: int) -> Steps[ParsedChoice]:
+    """Make the second request of a two-step adapter: fields from free text."""
+    lm = context.lm if follow_up.lm is None else resolve_lm(follow_up.lm, "the second request of the adapter")
+    second = _CallContext(context.module, lm, follow_up.plan)
+    second.attempts = context.attempts
+    prediction = yield from _answer(second, follow_up.request, reasks, "extract")
     from sigwire.adapters.plan import ParsedChoice
 
-    return ParsedChoice(prediction.__dict__, _repairs_of(prediction))
+    return ParsedChoice(prediction.__dict__, tuple(meta_of(prediction).repairs))
 
 
-def attempts_of(prediction: Any) -> tuple[Attempt, ...]:
-    """Every request that was made for a prediction, whatever its fields are called."""
-    return tuple(prediction._meta.attempts)
+def meta_of(prediction: object) -> Meta:
+    """Return the metadata of a prediction. Its attributes may be hidden by fields of their names."""
+    meta: Meta = cast(Any, prediction)._meta
+    return meta
 
 
-def _repairs_of(prediction: Any) -> tuple[Any, ...]:
-    return tuple(prediction._meta.repairs)
+# --- helpers ------------------------------------------------------------------------------------------
 
 
-# --- small parts --------------------------------------------------------------------------------------
+def signature_of(given: object) -> SignatureMeta:
+    """Return the signature class of a constructor's argument. Text may name types that the constructor's caller sees."""
+    if isinstance(given, SignatureMeta):
+        return given
+    return ensure_signature(cast(Any, given), scope=caller_scope(2))
 
 
 def default_adapter() -> Adapter:
-    """What is used where no adapter is set."""
+    """Return the adapter that is used if the settings have none."""
     global _default_adapter
     if _default_adapter is None:
         from sigwire.adapters.chat import ChatAdapter
@@ -418,37 +412,39 @@ def default_adapter() -> Adapter:
 _default_adapter: Adapter | None = None
 
 
-def _repairs(given: Any) -> int:
+def _without_old_names(config: dict[str, object]) -> dict[str, object]:
+    if "max_repairs" in config:
+        raise ConfigurationError("max_repairs is now max_reasks (calling Predict). Write max_reasks=1.")
+    return config
+
+
+def _check_reasks(given: object) -> int:
     if not isinstance(given, int) or given < 0:
-        raise ConfigurationError(f"max_repairs is a number, 0 or more, not {given!r} (Predict).")
+        raise ConfigurationError(f"max_reasks is a number, 0 or more, not {given!r} (calling Predict).")
     return given
 
 
-def _format_inputs(signature: Any, inputs: dict[str, Any], demos: Any) -> dict[str, Any]:
-    return {"signature": signature, "inputs": inputs, "demos": demos}
-
-
-def _remember(values: Settings, entry: tuple[Any, ...]) -> None:
-    trace = cast("list[Any]", values.trace)
+def _append_trace(values: Settings, entry: tuple[object, ...]) -> None:
+    trace = cast("list[object]", values.trace)
     trace.append(entry)
     if len(trace) > values.max_trace_size:
         del trace[: len(trace) - values.max_trace_size]
 
 
-def _list_of(name: str, state: Mapping[str, Any]) -> list[Any]:
+def _state_list(name: str, state: Mapping[str, object]) -> list[object]:
     value = state.get(name)
     if value is None:
         return []
     if not issubclass(type(value), list):
         raise StateError(f"{name} is a list, not {type(value).__name__}.")
-    return list(value)
+    return list(cast("list[object]", value))
 
 
-def _loaded_lm(state: Any, unsafe: bool) -> Any:
+def _load_lm(state: object, unsafe: bool) -> LanguageModel | None:
     if state is None:
         return None
     if not isinstance(state, Mapping):
         raise StateError("lm is an object or null.")
     from sigwire.lm.base import BaseLM
 
-    return BaseLM.load_state(cast("Mapping[str, Any]", state), allow_unsafe_lm_state=unsafe)
+    return BaseLM.load_state(cast("Mapping[str, object]", state), allow_unsafe_lm_state=unsafe)

@@ -297,7 +297,7 @@ WRONG = [
 async def test_a_wrong_call_goes_back_as_the_error_result_of_its_id(wrong: ToolCall, code: str, told: str) -> None:
     for sync in (True, False):
         lm = FakeLM([wrong, ToolCall("b", "double", {"n": 2})], usage=Usage(10, 5))
-        predict = Predict("q, tools: list[Tool] -> calls: ToolCalls", lm=lm, max_repairs=1)
+        predict = Predict("q, tools: list[Tool] -> calls: ToolCalls", lm=lm, max_reasks=1)
         result = predict(q="?", tools=[double]) if sync else await predict.acall(q="?", tools=[double])
         assert [call.arguments for call in result.calls] == [{"n": 2}]
         said, answer = lm.requests[1].messages[-2:]
@@ -315,7 +315,7 @@ async def test_a_wrong_call_goes_back_as_the_error_result_of_its_id(wrong: ToolC
 @pytest.mark.parametrize(("wrong", "code", "told"), WRONG)
 def test_repairs_are_bounded_and_what_stays_wrong_says_so(wrong: ToolCall, code: str, told: str) -> None:
     lm = FakeLM([wrong] * 3)
-    result = Predict("q, tools: list[Tool] -> calls: ToolCalls", lm=lm, max_repairs=2)(q="?", tools=[double])
+    result = Predict("q, tools: list[Tool] -> calls: ToolCalls", lm=lm, max_reasks=2)(q="?", tools=[double])
     assert len(lm.requests) == 3
     assert result.calls[0].error.code == code
     assert result.calls[0].arguments == wrong.arguments
@@ -333,7 +333,7 @@ def test_without_repairs_calls_are_given_as_they_came() -> None:
 def test_a_wrong_call_in_text_is_asked_for_again_in_the_same_form(wrong: str) -> None:
     lm = FakeLM([wrong, HERMES], capabilities=TEXT)
     with context(adapter=ChatAdapter(text_tools="hermes")):
-        result = Predict("q, tools: list[Tool] -> calls: ToolCalls", lm=lm, max_repairs=1)(q="?", tools=[double])
+        result = Predict("q, tools: list[Tool] -> calls: ToolCalls", lm=lm, max_reasks=1)(q="?", tools=[double])
     assert result.calls[0].arguments == {"n": 21}
     said, answer = lm.requests[1].messages[-2:]
     assert said.text.startswith("<tool_call>")

@@ -32,7 +32,7 @@ def test_options_that_change_nothing_are_accepted() -> None:
 
 @pytest.mark.parametrize(
     ("option", "instead"),
-    [({"use_json_adapter_fallback": True}, "max_repairs"), ({"native_response_types": [Reasoning]}, "capabilities")],
+    [({"use_json_adapter_fallback": True}, "max_reasks"), ({"native_response_types": [Reasoning]}, "capabilities")],
 )
 def test_options_without_effect_warn_and_name_the_alternative(option: dict[str, Any], instead: str) -> None:
     with pytest.warns(UserWarning, match=instead) as caught:

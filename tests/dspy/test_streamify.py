@@ -226,7 +226,7 @@ def test_an_answer_that_is_asked_for_again_comes_again_and_a_second_call_does_no
                 {"answer": "good", "score": 1},
                 {"answer": "second", "score": 2},
             ]
-            self.ask: Predict[..., Any] = Predict("question -> answer, score: float", lm=FakeLM(answers), max_repairs=1)
+            self.ask: Predict[..., Any] = Predict("question -> answer, score: float", lm=FakeLM(answers), max_reasks=1)
 
         def forward(self, question: str) -> Any:
             first = self.ask(question=question)

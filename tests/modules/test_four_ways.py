@@ -1,4 +1,4 @@
-"""Called, awaited, streamed, streamed and awaited: the same answers of the model end in the same state, whatever they are."""
+"""Called, awaited, streamed, streamed and awaited: equal answers of the model give an equal end of the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from sigwire.core.response import Choice, Usage
 from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMServerError, SigwireError
 from sigwire.lm.fake import FakeLM
-from sigwire.modules.agents.react import AgentRun, ReAct
+from sigwire.modules.agents.react import ReAct
+from sigwire.modules.agents.run import AgentRun
 
 
 def add(a: int, b: int) -> int:
@@ -25,7 +26,7 @@ def add(a: int, b: int) -> int:
 
 
 def fail() -> None:
-    """Never works."""
+    """Fail."""
     raise ValueError("no")
 
 
@@ -53,7 +54,7 @@ ANSWERS = (
     Choice("half", finish_reason="content_filter"),
     Choice("", refusal="I would rather not"),
     Choice(finish_reason="error"),
-    busy,  # a new one each time: runs put what they did on it
+    busy,  # a new exception each time: a run sets attributes on its exception
     ToolCall("s", "submit", {"answer": "none"}),
     ToolCall("s", "submit", {"answer": 3}),
 )
@@ -89,13 +90,13 @@ def streamed_and_awaited(agent: Agent) -> Any:
 
 
 def ended(way: Callable[[Agent], Any], answers: list[Any], capabilities: Capabilities, cut: int) -> tuple[Any, ...]:
-    """How a run ended, but for the seconds it took."""
+    """Return the end of a run without its seconds."""
     agent: Agent = ReAct("question -> answer: int", tools=[add, fail], max_iters=3)
 
-    def pieces(text: str) -> list[str]:
+    def deltas(text: str) -> list[str]:
         return [text[at : at + cut] for at in range(0, len(text), cut)]
 
-    lm = FakeLM(answers, capabilities=capabilities, cut=pieces, usage=Usage(input_tokens=1, output_tokens=2))
+    lm = FakeLM(answers, capabilities=capabilities, cut=deltas, usage=Usage(input_tokens=1, output_tokens=2))
     agent.set_lm(lm)
     result: Any
     try:
@@ -109,7 +110,9 @@ def ended(way: Callable[[Agent], Any], answers: list[Any], capabilities: Capabil
 
 
 @given(st.lists(st.sampled_from(ANSWERS), min_size=4, max_size=4), st.sampled_from([PLAIN, ABLE]), st.integers(1, 9))
-def test_a_run_ends_the_same_way_however_it_is_run(answers: list[Any], capabilities: Capabilities, cut: int) -> None:
+def test_agent_run_has_equal_results_in_all_four_ways_of_calling(
+    answers: list[Any], capabilities: Capabilities, cut: int
+) -> None:
     once = ended(called, answers, capabilities, cut)
     for way in (awaited, streamed, streamed_and_awaited):
         assert ended(way, answers, capabilities, cut) == once

@@ -28,7 +28,7 @@ from sigwire.signatures import InputField, OutputField, Signature
 
 
 def answering(text: str = "yes") -> FakeLM:
-    """A model that answers every question with the same text."""
+    """Return a model with the same answer to each request."""
     return FakeLM(lambda request: {"answer": text}, usage=Usage(input_tokens=2, output_tokens=1))
 
 
@@ -66,7 +66,7 @@ class Stepping(Module):
         return (yield from Awaited().call_steps(first))
 
 
-async def test_a_blocking_entry_serves_both_kinds_of_call_and_leaves_the_loop_free() -> None:
+async def test_module_with_forward_serves_both_calls_without_blocking_the_loop() -> None:
     assert Blocking()(1) == (2, "MainThread")
     number, thread = await Blocking().acall(1)
     assert number == 2
@@ -74,28 +74,28 @@ async def test_a_blocking_entry_serves_both_kinds_of_call_and_leaves_the_loop_fr
 
 
 @pytest.mark.parametrize("module", [Awaited(), AwaitedForward()])
-def test_an_awaited_entry_can_be_called_blocking(module: Module) -> None:
+def test_module_with_aforward_can_be_called_blocking(module: Module) -> None:
     assert module(n=1) == 2
 
 
 @pytest.mark.parametrize("module", [Awaited(), AwaitedForward()])
-async def test_an_awaited_entry_can_be_called_blocking_inside_a_running_loop(module: Module) -> None:
+async def test_module_with_aforward_can_be_called_blocking_inside_a_running_loop(module: Module) -> None:
     assert module(n=1) == 2
     assert await module.acall(n=1) == 2
 
 
-async def test_a_module_with_both_entries_uses_each_for_its_kind_of_call() -> None:
+async def test_module_with_both_entries_uses_each_for_its_kind_of_call() -> None:
     assert Both()(n=1) == "blocking 1"
     assert await Both().acall(n=1) == "awaited 1"
 
 
-async def test_a_program_serves_both_kinds_of_call() -> None:
+async def test_module_with_steps_serves_both_kinds_of_call() -> None:
     assert Stepping()(n=1) == 3
     assert await Stepping().acall(n=1) == 3
     assert run(Stepping().call_steps(n=1)) == 3
 
 
-async def test_the_nearest_class_that_defines_an_entry_decides_for_both_kinds_of_call() -> None:
+async def test_module_uses_entry_of_nearest_class_for_both_kinds_of_call() -> None:
     class Child(Both):
         def forward(self, n: int) -> str:
             return "child " + super().forward(n)
@@ -108,7 +108,7 @@ async def test_the_nearest_class_that_defines_an_entry_decides_for_both_kinds_of
     assert Threaded()(n=1) == await Threaded().acall(n=1) == "threaded"
 
 
-async def test_a_subclass_of_a_library_module_may_override_forward_and_call_it() -> None:
+async def test_subclass_of_predict_may_override_and_call_forward() -> None:
     class Careful(Predict[..., Any]):
         def forward(self, **inputs: Any) -> Any:
             return super().forward(**inputs).answer.upper()
@@ -117,12 +117,12 @@ async def test_a_subclass_of_a_library_module_may_override_forward_and_call_it()
     assert careful(question="?") == await careful.acall(question="?") == "YES"
 
 
-def test_a_module_without_an_entry_says_what_to_define() -> None:
+def test_module_without_entry_names_methods_to_define() -> None:
     with pytest.raises(ConfigurationError, match=r"Module cannot be called.*forward"):
         Module()()
 
 
-def test_what_the_base_needs_is_there_when_a_subclass_forgets_super_init() -> None:
+def test_module_has_base_attributes_when_subclass_skips_super_init() -> None:
     class Forgetful(Module):
         def __init__(self) -> None:
             self.ask = Predict("question -> answer")
@@ -136,7 +136,7 @@ def test_what_the_base_needs_is_there_when_a_subclass_forgets_super_init() -> No
     assert forgetful(question="?").answer == "yes"
 
 
-# --- what is inside ----------------------------------------------------------------------------------
+# --- parts ------------------------------------------------------------------------------------------
 
 
 class Nested(Module):
@@ -153,19 +153,19 @@ class Nested(Module):
 NAMES = ["first", "many[0]", "many[1][0].predict", "many[1][1]['deep'][0]", "named['k']"]
 
 
-def test_parameters_are_named_by_their_path_and_shared_ones_appear_once() -> None:
+def test_named_parameters_use_paths_and_list_shared_ones_once() -> None:
     nested = Nested()
     assert [name for name, _ in nested.named_parameters()] == NAMES
     assert [name for name, _ in nested.named_predictors()] == NAMES
     assert nested.predictors() == nested.parameters()
 
 
-def test_a_predictor_is_its_own_parameter() -> None:
+def test_predictor_is_its_own_parameter() -> None:
     predict = Predict("a -> b")
     assert predict.named_parameters() == [("self", predict)]
 
 
-def test_sub_modules_come_nearest_first() -> None:
+def test_named_sub_modules_are_breadth_first() -> None:
     nested = Nested()
     named = dict(nested.named_sub_modules())
     assert list(named) == [
@@ -176,14 +176,14 @@ def test_sub_modules_come_nearest_first() -> None:
     assert [name for name, _ in nested.named_sub_modules(ChainOfThought)] == ["self.many[1][0]"]
 
 
-def test_a_compiled_sub_module_hides_its_parameters_and_its_inside() -> None:
+def test_compiled_sub_module_hides_its_parameters() -> None:
     nested = Nested()
     nested.many[1][0]._compiled = True  # type: ignore[index, union-attr]
     assert [name for name, _ in nested.named_parameters()] == [name for name in NAMES if "predict" not in name]
     assert "self.many[1][0].predict" not in dict(nested.named_sub_modules(skip_compiled=True))
 
 
-def test_get_lm_is_the_common_model_and_an_error_if_there_are_several() -> None:
+def test_get_lm_returns_common_model_and_raises_when_there_are_several() -> None:
     nested, lm = Nested(), answering()
     assert nested.get_lm() is None
     nested.set_lm(lm)
@@ -196,7 +196,7 @@ def test_get_lm_is_the_common_model_and_an_error_if_there_are_several() -> None:
 # --- copies --------------------------------------------------------------------------------------------
 
 
-def test_a_deep_copy_has_its_own_parts_and_shares_what_cannot_be_copied() -> None:
+def test_deepcopy_copies_parts_and_shares_resources() -> None:
     class Holder(Module):
         def __init__(self) -> None:
             super().__init__()
@@ -225,7 +225,7 @@ def test_a_deep_copy_has_its_own_parts_and_shares_what_cannot_be_copied() -> Non
     assert holder.ask.demos == [Example(question="q", answer="a"), {"question": "x"}]
 
 
-def test_copying_never_pickles() -> None:
+def test_deepcopy_never_pickles() -> None:
     class Hostile:
         def __reduce_ex__(self, protocol: Any) -> Any:
             raise RuntimeError("this must not be taken apart")
@@ -243,7 +243,7 @@ def test_copying_never_pickles() -> None:
 
 
 class Slow(Module):
-    """Waits longer for smaller numbers, and counts how many calls are under way."""
+    """Waits longer for smaller numbers, and counts the calls that run at once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -262,7 +262,7 @@ class Slow(Module):
         return n
 
 
-async def test_a_batch_keeps_the_order_and_the_limit() -> None:
+async def test_batch_keeps_order_and_limit() -> None:
     slow = Slow()
     assert slow.batch([{"n": n} for n in range(12)], num_threads=3) == list(range(12))
     assert 1 < slow.most <= 3
@@ -271,14 +271,14 @@ async def test_a_batch_keeps_the_order_and_the_limit() -> None:
     assert 1 < slow.most <= 3
 
 
-def test_the_settings_give_the_limit_of_a_batch() -> None:
+def test_batch_takes_limit_from_settings() -> None:
     slow = Slow()
     with context(num_threads=1):
         slow.batch([{"n": n} for n in range(4)])
     assert slow.most == 1
 
 
-async def test_errors_of_a_batch_are_raised_or_stand_in_their_place() -> None:
+async def test_batch_raises_or_returns_errors() -> None:
     inputs = [{"n": 1}, {"n": 13}, {"n": 2}]
     with pytest.raises(ValueError, match="unlucky"):
         Slow().batch(inputs)
@@ -290,7 +290,7 @@ async def test_errors_of_a_batch_are_raised_or_stand_in_their_place() -> None:
         assert isinstance(results[1], ValueError)
 
 
-async def test_failures_of_a_batch_can_be_given_apart() -> None:
+async def test_batch_returns_failed_examples_separately() -> None:
     inputs = [{"n": 1}, {"n": 13}, {"n": 2}]
     for batch in (
         Slow().batch(inputs, 2, return_failed_examples=True),
@@ -302,12 +302,12 @@ async def test_failures_of_a_batch_can_be_given_apart() -> None:
 
 
 @pytest.mark.parametrize("threads", [0, -1])
-def test_a_batch_with_nobody_to_work_on_it_is_refused(threads: int) -> None:
+def test_batch_refuses_limit_of_zero(threads: int) -> None:
     with pytest.raises(ConfigurationError, match="num_threads is a number above 0"):
         Slow().batch([{"n": 1}], num_threads=threads)
 
 
-async def test_a_batch_inherits_the_context() -> None:
+async def test_batch_inherits_the_context() -> None:
     predict = Predict("question -> answer")
     with context(lm=answering("inherited")), track_usage() as tracker:
         results = predict.batch([{"question": str(n)} for n in range(4)])
@@ -316,7 +316,7 @@ async def test_a_batch_inherits_the_context() -> None:
     assert tracker.get_total_tokens()["fake"]["input_tokens"] == 16
 
 
-def test_a_batch_takes_examples_with_inputs_and_nothing_strange() -> None:
+def test_batch_takes_examples_and_dicts_only() -> None:
     assert Slow().batch([Example(n=3, label="x").with_inputs("n")]) == [3]
     assert Slow().batch([]) == []
     with pytest.raises(ValueError, match="with_inputs"):
@@ -325,7 +325,7 @@ def test_a_batch_takes_examples_with_inputs_and_nothing_strange() -> None:
         Slow().batch([3])  # type: ignore[list-item]
 
 
-def test_an_interrupt_begins_nothing_more_of_a_batch() -> None:
+def test_batch_starts_no_call_after_an_interrupt() -> None:
     begun: list[int] = []
 
     class Interrupted(Module):
@@ -363,7 +363,7 @@ class Recorder(BaseCallback):
         self.events.append(("parsed", outputs))
 
 
-async def test_callbacks_hear_modules_and_adapters_in_both_kinds_of_call() -> None:
+async def test_callbacks_receive_modules_and_adapters_in_both_kinds_of_call() -> None:
     class Outer(Module):
         def __init__(self) -> None:
             super().__init__()
@@ -390,7 +390,7 @@ async def test_callbacks_hear_modules_and_adapters_in_both_kinds_of_call() -> No
         ]
 
 
-def test_a_modules_own_callbacks_hear_it_and_its_failure() -> None:
+def test_callbacks_of_a_module_receive_its_calls_and_failures() -> None:
     recorder = Recorder()
     module = Predict("question -> answer", callbacks=[recorder], lm=answering())
     with pytest.raises(InputError) as caught:
@@ -398,7 +398,7 @@ def test_a_modules_own_callbacks_hear_it_and_its_failure() -> None:
     assert recorder.events == [("start", "Predict", {"qestion": "?"}), ("end", None, caught.value)]
 
 
-async def test_the_outermost_module_has_the_usage_totals_when_asked_for() -> None:
+async def test_track_usage_sets_totals_on_outermost_module_only() -> None:
     class Twice(Module):
         def __init__(self) -> None:
             super().__init__()
@@ -428,7 +428,7 @@ def chatty() -> Module:
     return Chatty()
 
 
-def test_nothing_is_remembered_by_default_and_inspect_history_says_how(
+def test_module_history_is_empty_by_default_and_inspect_history_names_the_setting(
     chatty: Module, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chatty(question="?")
@@ -437,7 +437,7 @@ def test_nothing_is_remembered_by_default_and_inspect_history_says_how(
     assert "max_history_size" in capsys.readouterr().out
 
 
-def test_with_a_history_size_every_module_of_the_call_remembers_its_requests(
+def test_module_history_records_calls_of_inner_modules_when_size_is_set(
     chatty: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with context(max_history_size=2):
@@ -460,7 +460,7 @@ class Pair(Module):
         self.second = ChainOfThought("question -> answer")
 
 
-def test_a_saved_program_loads_into_a_fresh_one(tmp_path: Path) -> None:
+def test_saved_program_loads_into_new_program(tmp_path: Path) -> None:
     pair, path = Pair(), tmp_path / "pair.json"
     pair.first.demos = [Example(question="é", answer="4").with_inputs("question")]
     pair.first.signature = pair.first.signature.with_instructions("Be brief.")
@@ -476,7 +476,7 @@ def test_a_saved_program_loads_into_a_fresh_one(tmp_path: Path) -> None:
     assert fresh.dump_state() == pair.dump_state()
 
 
-def test_a_bare_predictor_is_saved_at_the_top_level(tmp_path: Path) -> None:
+def test_predictor_is_saved_at_top_level(tmp_path: Path) -> None:
     predict = Predict("question -> answer")
     predict.save(tmp_path / "p.json")
     saved = json.loads((tmp_path / "p.json").read_text(encoding="utf-8"))
@@ -484,7 +484,7 @@ def test_a_bare_predictor_is_saved_at_the_top_level(tmp_path: Path) -> None:
     Predict("question -> answer").load(tmp_path / "p.json")
 
 
-def test_secrets_do_not_reach_a_saved_program(tmp_path: Path) -> None:
+def test_saved_program_has_no_secrets(tmp_path: Path) -> None:
     predict = Predict("question -> answer", lm=FakeLM("x", api_key="canary-key", extra_headers={"X": "canary-key"}))
     predict.save(tmp_path / "p.json")
     assert "canary-key" not in (tmp_path / "p.json").read_text(encoding="utf-8")
@@ -537,7 +537,7 @@ BROKEN: list[tuple[str, Any, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("name", "damage", "error", "text"), BROKEN, ids=[case[0] for case in BROKEN])
-def test_loading_is_all_or_nothing(name: str, damage: Any, error: type[Exception], text: str) -> None:
+def test_load_changes_nothing_when_a_part_is_invalid(name: str, damage: Any, error: type[Exception], text: str) -> None:
     pair = Pair()
     pair.first.demos = [{"question": "new"}]
     state = json.loads(json.dumps(pair.dump_state()))
@@ -550,14 +550,14 @@ def test_loading_is_all_or_nothing(name: str, damage: Any, error: type[Exception
     assert target.dump_state() == before
 
 
-def test_a_missing_part_is_a_key_error_too_with_a_readable_message() -> None:
+def test_load_raises_readable_key_error_when_a_part_is_missing() -> None:
     with pytest.raises(KeyError) as caught:
         Pair().load_state({})
     assert str(caught.value).startswith("The saved state has nothing for first, second.predict")
 
 
 @pytest.mark.parametrize("name", ["program.pkl", "program", "program.yaml"])
-def test_only_json_files_are_written_and_read(tmp_path: Path, name: str) -> None:
+def test_save_and_load_refuse_other_suffixes_than_json(tmp_path: Path, name: str) -> None:
     with pytest.raises(StateError, match="JSON"):
         Pair().save(tmp_path / name)
     with pytest.raises(StateError, match="JSON"):
@@ -566,23 +566,23 @@ def test_only_json_files_are_written_and_read(tmp_path: Path, name: str) -> None
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "\x80\x04K\x01."])
-def test_a_file_that_is_no_saved_program_is_a_state_error(tmp_path: Path, text: str) -> None:
+def test_load_raises_state_error_when_file_is_not_a_program(tmp_path: Path, text: str) -> None:
     path = tmp_path / "p.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(StateError, match=r"p\.json is not a saved program"):
         Pair().load(path)
 
 
-def test_nothing_is_pickled_on_request_either(tmp_path: Path) -> None:
-    with pytest.raises(StateError, match="takes pickle"):
+def test_save_and_load_never_pickle_even_on_request(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="needs pickle"):
         Pair().save(tmp_path / "program", save_program=True)
     Pair().save(tmp_path / "p.json", save_program=False)
     Pair().load(tmp_path / "p.json", allow_pickle=True)
-    with pytest.raises(StateError, match="pickle files"):
+    with pytest.raises(StateError, match="Pickle files"):
         Pair().load(tmp_path / "p.pkl", allow_pickle=True)
 
 
-def test_what_is_wrong_with_the_file_of_a_bare_predictor_is_said_as_for_programs() -> None:
+def test_load_state_of_predictor_reports_errors_like_a_program() -> None:
     predict = Predict("question -> answer")
     with pytest.raises(StateError, match=r"at-all.*Nothing was changed"):
         predict.load_state({**predict.dump_state(), "lm": {"model": "offline/at-all"}})
@@ -595,7 +595,7 @@ class Photo(Signature):
     text: str = OutputField()
 
 
-def test_saved_demos_are_shown_as_they_were(tmp_path: Path) -> None:
+def test_saved_demos_give_the_same_prompt(tmp_path: Path) -> None:
     lm, path = FakeLM(lambda request: {"text": "a cat"}), tmp_path / "p.json"
     predict, fresh = Predict(Photo), Predict(Photo)
     predict.demos = [Example(raw=b"\xff\x00", text="caf\udce9")]
@@ -607,7 +607,7 @@ def test_saved_demos_are_shown_as_they_were(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bad", [object(), float("nan")])
-def test_a_demo_that_cannot_be_saved_is_a_state_error(tmp_path: Path, bad: object) -> None:
+def test_save_raises_state_error_when_a_demo_has_no_json_form(tmp_path: Path, bad: object) -> None:
     predict = Predict("question -> answer")
     predict.demos = [{"question": "fine"}, {"question": bad}]
     with pytest.raises(StateError, match=r"demos\[1\] of a predictor|A demo holds NaN"):
@@ -615,12 +615,12 @@ def test_a_demo_that_cannot_be_saved_is_a_state_error(tmp_path: Path, bad: objec
     assert list(tmp_path.iterdir()) == []
 
 
-def test_saving_where_there_is_no_directory_names_it(tmp_path: Path) -> None:
+def test_save_names_missing_directory(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"no directory '.*nowhere' to save 'p\.json' in"):
         Pair().save(tmp_path / "nowhere" / "p.json")
 
 
-def test_many_threads_may_save_to_one_file(tmp_path: Path) -> None:
+def test_save_works_from_many_threads_to_one_file(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: Pair().save(path), range(40)))
@@ -628,7 +628,7 @@ def test_many_threads_may_save_to_one_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_failed_save_leaves_the_old_file(tmp_path: Path) -> None:
+def test_save_keeps_old_file_when_it_fails(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     predict = Predict("question -> answer")
     predict.save(path)

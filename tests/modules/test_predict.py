@@ -1,4 +1,4 @@
-"""Predict and ChainOfThought: inputs, options, one request per call, repairs that are asked for, and no tool ever run."""
+"""Predict and ChainOfThought: inputs, options, one request per call, re-asks on request; tools are never run."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ GOOD = {"stars": 3, "why": "so so"}
 
 
 class Script(FakeLM):
-    """A FakeLM that can be had a second time from its beginning."""
+    """A script from which several FakeLMs can be made."""
 
     def __init__(self, answers: list[Any], **options: Any) -> None:
         super().__init__(answers, **options)
@@ -64,7 +64,7 @@ class Script(FakeLM):
 
 
 async def ask(module: Any, lm: Script, /, **inputs: Any) -> Any:
-    """Call blocking and awaited with the same script; both must give the same."""
+    """Call blocking and awaited with the same script; compare the predictions."""
     first = module(lm=lm, **inputs)
     second = await module.acall(lm=lm.again(), **inputs)
     assert first == second
@@ -74,7 +74,7 @@ async def ask(module: Any, lm: Script, /, **inputs: Any) -> Any:
 # --- inputs --------------------------------------------------------------------------------------------
 
 
-async def test_outputs_come_back_typed_and_defaults_are_filled_in() -> None:
+async def test_predict_returns_typed_outputs_and_fills_in_defaults() -> None:
     lm = Script([GOOD])
     prediction = await ask(Predict(Rate), lm, review="fine")
     assert (prediction.stars, prediction.why) == (3, "so so")
@@ -91,7 +91,7 @@ WRONG_CALLS: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("args", "kwargs", "message"), WRONG_CALLS)
-async def test_a_wrong_call_names_the_input_and_shows_the_right_call(
+async def test_wrong_call_names_input_and_shows_right_call(
     args: tuple[Any, ...], kwargs: dict[str, Any], message: str
 ) -> None:
     lm = FakeLM([GOOD])
@@ -104,7 +104,7 @@ async def test_a_wrong_call_names_the_input_and_shows_the_right_call(
     assert lm.requests == []
 
 
-def test_an_input_of_another_type_is_sent_with_a_warning() -> None:
+def test_input_of_another_type_is_sent_with_warning() -> None:
     predict = Predict("n: int -> answer", lm=FakeLM([{"answer": "a"}, {"answer": "b"}]))
     with pytest.warns(UserWarning, match="'n' does not fit its type"):
         predict(n="many")  # type: ignore[call-arg, unused-ignore]
@@ -114,13 +114,13 @@ def test_an_input_of_another_type_is_sent_with_a_warning() -> None:
 
 
 @pytest.mark.parametrize("value", [3, "3", True])
-def test_an_input_that_pydantic_would_accept_gives_no_warning(value: Any) -> None:
+def test_input_that_pydantic_accepts_gives_no_warning(value: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Predict("n: int -> answer", lm=FakeLM([{"answer": "a"}]))(n=value)
 
 
-def test_an_input_named_like_an_option_is_an_input() -> None:
+def test_input_named_like_an_option_is_an_input() -> None:
     lm = FakeLM([{"answer": "a"}])
     Predict("config, demos, signature -> answer", lm=lm)(config="c", demos="d", signature="s")
     assert "[[ ## config ## ]]\nc" in lm.requests[0].messages[-1].text
@@ -129,7 +129,7 @@ def test_an_input_named_like_an_option_is_an_input() -> None:
 # --- models and options --------------------------------------------------------------------------------
 
 
-def test_the_model_of_the_call_wins_over_the_modules_and_that_over_the_settings() -> None:
+def test_model_of_call_overrides_module_and_settings() -> None:
     call, module, default = (FakeLM([GOOD], model=name) for name in ("call", "module", "default"))
     predict = Predict(Rate)
     with context(lm=default):
@@ -147,7 +147,7 @@ BAD_MODELS: list[tuple[Any, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("lm", "error", "message"), BAD_MODELS)
-async def test_what_is_no_model_is_an_error_that_says_what_to_write(
+async def test_object_that_is_no_model_raises_error_with_correction(
     lm: Any, error: type[Exception], message: str
 ) -> None:
     predict = Predict(Rate)
@@ -158,7 +158,7 @@ async def test_what_is_no_model_is_an_error_that_says_what_to_write(
         await predict.acall(review="x")
 
 
-def test_options_of_the_call_are_merged_over_the_modules() -> None:
+def test_options_of_call_override_those_of_module() -> None:
     lm = FakeLM([GOOD, GOOD])
     predict = Predict(Rate, lm=lm, temperature=0.5, top_p=0.9)
     predict(review="x", config={"temperature": 1.0, "seed": 7})
@@ -167,7 +167,7 @@ def test_options_of_the_call_are_merged_over_the_modules() -> None:
     assert lm.requests[1].options == {"temperature": 0.5, "top_p": 0.9}
 
 
-def test_demos_signature_and_predicted_text_can_be_given_for_one_call() -> None:
+def test_call_takes_demos_signature_and_predicted_text() -> None:
     lm = FakeLM([GOOD, {"summary": "s"}, GOOD])
     predict = Predict(Rate, lm=lm)
     predict.demos = [{"review": "old demo", "stars": 1, "why": "w"}]
@@ -181,7 +181,7 @@ def test_demos_signature_and_predicted_text_can_be_given_for_one_call() -> None:
     assert predict.signature is Rate
 
 
-def test_changed_instructions_and_adapters_are_seen_by_the_next_call() -> None:
+def test_next_call_uses_changed_instructions_and_adapter() -> None:
     lm = FakeLM(lambda request: GOOD)
     predict = Predict(Rate, lm=lm)
     predict(review="x")
@@ -199,7 +199,7 @@ def test_changed_instructions_and_adapters_are_seen_by_the_next_call() -> None:
 # --- answers -------------------------------------------------------------------------------------------
 
 
-async def test_one_call_is_one_request_and_its_cost_is_on_the_prediction() -> None:
+async def test_call_makes_one_request_and_prediction_has_its_usage() -> None:
     lm = Script([GOOD], usage=Usage(input_tokens=10, output_tokens=2))
     prediction = await ask(Predict(Rate), lm, review="x")
     assert len(lm.requests) == 1
@@ -223,7 +223,7 @@ FAILURES: list[tuple[Any, type[Exception]]] = [
 
 
 @pytest.mark.parametrize(("answer", "error"), FAILURES)
-async def test_an_unusable_answer_is_its_own_error_after_one_request(answer: Any, error: type[Exception]) -> None:
+async def test_unusable_answer_raises_specific_error_after_one_request(answer: Any, error: type[Exception]) -> None:
     lm = FakeLM([answer] * 4)
     predict = Predict(Rate, lm=lm)
     with pytest.raises(error) as called:
@@ -241,9 +241,9 @@ async def test_an_unusable_answer_is_its_own_error_after_one_request(answer: Any
     assert [(type(one), str(one)) for one in raised] == [(error, str(raised[0]))] * 4
 
 
-async def test_repairs_send_back_what_is_wrong_and_are_counted() -> None:
+async def test_reask_sends_errors_of_answer_and_is_counted() -> None:
     lm = Script([{"stars": 0, "why": "w"}, {"stars": "none", "why": "w"}, GOOD], usage=Usage(input_tokens=1))
-    prediction = await ask(Predict(Rate, max_repairs=2), lm, review="x")
+    prediction = await ask(Predict(Rate, max_reasks=2), lm, review="x")
     assert prediction.stars == 3
     assert [attempt.purpose for attempt in prediction.attempts] == ["ask", "repair", "repair"]
     assert prediction.usage.input_tokens == 3
@@ -251,24 +251,24 @@ async def test_repairs_send_back_what_is_wrong_and_are_counted() -> None:
     assert len(lm.requests[2].messages) > len(lm.requests[1].messages)
 
 
-async def test_repairs_used_up_raise_with_every_attempt() -> None:
+async def test_last_error_has_all_attempts_when_reasks_are_used() -> None:
     lm = FakeLM(["nonsense", "nonsense", "nonsense"])
     with pytest.raises(AdapterParseError) as caught:
-        Predict(Rate, lm=lm)(review="x", config={"max_repairs": 1})
+        Predict(Rate, lm=lm)(review="x", config={"max_reasks": 1})
     assert len(lm.requests) == 2
     assert [attempt.purpose for attempt in caught.value.attempts] == ["ask", "repair"]
-    assert "max_repairs" not in lm.requests[0].options
+    assert "max_reasks" not in lm.requests[0].options
 
 
 @pytest.mark.parametrize("answer", [Choice(text="[[ ## stars", finish_reason="length"), Choice(refusal="no")])
-def test_a_truncated_or_refused_answer_is_never_asked_again(answer: Choice) -> None:
+def test_truncated_or_refused_answer_is_never_reasked(answer: Choice) -> None:
     lm = FakeLM([answer, GOOD])
     with pytest.raises((OutputTruncated, Refused)):
-        Predict(Rate, lm=lm, max_repairs=3)(review="x")
+        Predict(Rate, lm=lm, max_reasks=3)(review="x")
     assert len(lm.requests) == 1
 
 
-async def test_several_candidates_are_completions_and_nothing_else_is_changed() -> None:
+async def test_candidates_are_completions_of_the_prediction() -> None:
     lm = Script([GOOD, {"stars": 4, "why": "good"}])
     prediction = await ask(Predict(Rate), lm, review="x", config={"n": 2})
     assert prediction.completions.stars == [3, 4]
@@ -276,7 +276,7 @@ async def test_several_candidates_are_completions_and_nothing_else_is_changed() 
     assert lm.requests[0].options == {"n": 2}
 
 
-def test_a_candidate_that_cannot_be_read_is_left_out_with_a_warning() -> None:
+def test_unreadable_candidate_is_omitted_with_warning() -> None:
     lm = FakeLM(["nonsense", GOOD])
     prediction = Predict(Rate, lm=lm)(review="x", config={"n": 2})
     assert (prediction.stars, prediction.completions.stars) == (3, [3])
@@ -284,7 +284,7 @@ def test_a_candidate_that_cannot_be_read_is_left_out_with_a_warning() -> None:
     assert prediction.choice is prediction.response.choices[1]
 
 
-async def test_a_two_step_adapters_second_question_is_counted() -> None:
+async def test_second_request_of_two_step_adapter_is_counted() -> None:
     extractor = FakeLM(lambda request: GOOD, model="extractor", usage=Usage(input_tokens=1))
     with context(adapter=TwoStepAdapter(extractor)):
         prediction = await ask(Predict(Rate), Script(["Three stars, so so."], usage=Usage(input_tokens=5)), review="x")
@@ -296,7 +296,7 @@ async def test_a_two_step_adapters_second_question_is_counted() -> None:
     assert prediction.usage.input_tokens == 6
 
 
-def test_a_prediction_says_why_an_output_is_missing() -> None:
+def test_prediction_explains_missing_output() -> None:
     signature = Signature("question, tools: list[Tool] -> answer, calls: ToolCalls")
     prediction = Predict(signature, lm=FakeLM([ToolCall("c", "f", {})]))(question="?", tools=[explode])
     with pytest.raises(AttributeError, match="called tools instead"):
@@ -330,7 +330,7 @@ CALLS: list[tuple[Any, Capabilities]] = [
 
 @pytest.mark.parametrize("tools", TOOLS)
 @pytest.mark.parametrize(("answer", "capabilities"), CALLS)
-async def test_predict_and_adapters_hand_over_calls_and_never_run_them(
+async def test_predict_returns_tool_calls_without_running_tools(
     tools: Any, answer: Any, capabilities: Capabilities
 ) -> None:
     lm = Script([answer], capabilities=capabilities)
@@ -342,7 +342,7 @@ async def test_predict_and_adapters_hand_over_calls_and_never_run_them(
 
 
 @pytest.mark.parametrize("adapter", [ChatAdapter(), JSONAdapter()])
-def test_functions_become_tools_once(adapter: Any) -> None:
+def test_input_reader_converts_functions_to_tools_once(adapter: Any) -> None:
     lm = FakeLM(lambda request: ToolCall("c", "explode", {"n": 1}))
     predict = Predict("question, tools: list[Tool] -> calls: ToolCalls", lm=lm)
     with context(adapter=adapter):
@@ -351,7 +351,7 @@ def test_functions_become_tools_once(adapter: Any) -> None:
     assert lm.requests[0].tools[0] is lm.requests[1].tools[0]
 
 
-def test_predict_makes_a_tool_once_of_each_function_bound_method_and_dict_entry() -> None:
+def test_predict_converts_each_function_bound_method_and_dict_entry_once() -> None:
     class Shop:
         def find(self, name: str) -> str:
             raise AssertionError("predictors run no tools")
@@ -368,7 +368,7 @@ def test_predict_makes_a_tool_once_of_each_function_bound_method_and_dict_entry(
     assert lm.requests[-1].tools is not first[0].tools
 
 
-def test_predict_sees_a_list_of_tools_that_the_caller_changed_in_place() -> None:
+def test_predict_uses_tools_of_a_list_changed_in_place() -> None:
     lm, tools = FakeLM(lambda request: ToolCall("c", "explode", {"n": 1})), [Tool(explode)]
     predict = Predict("question, tools: list[Tool] -> calls: ToolCalls", lm=lm)
     for name in ("explode", "other", "third"):
@@ -380,9 +380,9 @@ def test_predict_sees_a_list_of_tools_that_the_caller_changed_in_place() -> None
     assert names == [["explode"], ["other"], ["third"], ["third", "explode"]]
 
 
-def test_tools_that_another_thread_gives_meanwhile_are_not_taken_for_ones_own() -> None:
+def test_input_reader_keeps_tools_of_two_threads_separate() -> None:
     class Shared(InputReader):
-        """Whenever it is looked at, another thread has given its own tools in the meantime."""
+        """Each read of the attribute finds the tools of another thread."""
 
         @property
         def _known_tools(self) -> Any:
@@ -401,17 +401,17 @@ def test_tools_that_another_thread_gives_meanwhile_are_not_taken_for_ones_own() 
     assert [tool.name for tool in read("Predict", {"question": "?", "tools": mine})["tools"]] == ["explode"]
 
 
-def test_wrong_arguments_are_handed_over_with_their_error_and_repaired_on_request() -> None:
+def test_call_with_wrong_arguments_has_error_and_is_reasked_on_request() -> None:
     bad, good = ToolCall.read("c", "explode", '{"n": '), ToolCall("c", "explode", {"n": 1})
     signature = "question, tools: list[Tool] -> calls: ToolCalls"
     handed = Predict(signature, lm=FakeLM([bad]))(question="?", tools=[explode])
     assert handed.calls[0].error.code == "malformed_json"
     lm = FakeLM([bad, good])
-    assert Predict(signature, lm=lm, max_repairs=1)(question="?", tools=[explode]).calls[0].arguments == {"n": 1}
+    assert Predict(signature, lm=lm, max_reasks=1)(question="?", tools=[explode]).calls[0].arguments == {"n": 1}
     assert lm.requests[1].messages[-1].tool_results[0].is_error
 
 
-def test_ids_made_up_for_text_calls_are_new_to_the_history() -> None:
+def test_generated_ids_of_text_calls_differ_from_those_of_history() -> None:
     text = '~~~tool_call\n{"name": "explode", "arguments": {"n": 1}}\n~~~'
     history = History([{"question": "old", "calls": ToolCalls([ToolCall("call_0", "explode", {"n": 1})])}])
     predict = Predict("question, history: History, tools: list[Tool] -> calls: ToolCalls")
@@ -419,7 +419,7 @@ def test_ids_made_up_for_text_calls_are_new_to_the_history() -> None:
     assert predict(question="?", history=history, tools=[explode]).calls[0].id == "call_1"
 
 
-def test_a_conversation_goes_on_without_new_inputs() -> None:
+def test_conversation_continues_without_new_inputs() -> None:
     lm = FakeLM([{"answer": "a"}])
     Predict("question, history: History -> answer", lm=lm)(history=History([{"question": "said before"}]))
     assert [message.role for message in lm.requests[0].messages] == ["system", "user"]
@@ -430,7 +430,7 @@ def test_a_conversation_goes_on_without_new_inputs() -> None:
 # --- traces ----------------------------------------------------------------------------------------------
 
 
-async def test_a_trace_is_kept_where_the_settings_have_a_list_and_it_is_bounded() -> None:
+async def test_trace_of_settings_is_filled_and_bounded() -> None:
     predict = Predict(Rate, lm=FakeLM(lambda request: GOOD))
     predict(review="before")
     assert settings.trace is None
@@ -443,7 +443,7 @@ async def test_a_trace_is_kept_where_the_settings_have_a_list_and_it_is_bounded(
     assert [entry[1]["review"] for entry in trace] == ["two", "three"]
 
 
-def test_resetting_forgets_what_was_learned_and_keeps_the_signature() -> None:
+def test_reset_removes_learned_state_and_keeps_signature() -> None:
     predict = Predict(Rate, lm=FakeLM([GOOD]), temperature=0.5)
     predict.demos, predict.train, predict.traces = [{}], [{}], [{}]
     predict.reset()
@@ -459,7 +459,7 @@ class Place(pydantic.BaseModel):
     kind: Literal["capital", "town"]
 
 
-async def test_reasoning_is_the_first_output_and_the_rest_stays_typed() -> None:
+async def test_chain_of_thought_adds_reasoning_as_first_output() -> None:
     lm = Script([{"reasoning": "I know it.", "place": {"city": "Paris", "kind": "capital"}}])
     think = ChainOfThought(Signature("question -> place: Place"))
     prediction = await ask(think, lm, question="?")
@@ -469,7 +469,7 @@ async def test_reasoning_is_the_first_output_and_the_rest_stays_typed() -> None:
     assert [name for name, _ in think.named_predictors()] == ["predict"]
 
 
-def test_a_signature_with_a_reasoning_of_its_own_keeps_it() -> None:
+def test_chain_of_thought_keeps_reasoning_of_the_signature() -> None:
     class Own(Signature):
         """Answer."""
 
@@ -480,7 +480,7 @@ def test_a_signature_with_a_reasoning_of_its_own_keeps_it() -> None:
     assert ChainOfThought(Own).predict.signature is Own
 
 
-def test_a_model_that_reasons_natively_is_not_asked_to_think_twice() -> None:
+def test_chain_of_thought_uses_native_reasoning_of_model() -> None:
     answer = Choice(text="[[ ## answer ## ]]\n4", reasoning="two and two")
     lm = FakeLM([answer], capabilities=Capabilities(reasoning=True))
     prediction = ChainOfThought("question -> answer")(question="2+2?", lm=lm)
@@ -489,20 +489,20 @@ def test_a_model_that_reasons_natively_is_not_asked_to_think_twice() -> None:
     assert "reasoning" not in lm.requests[0].messages[0].text
 
 
-def test_the_reasoning_field_can_be_declared_otherwise() -> None:
+def test_chain_of_thought_takes_another_reasoning_field() -> None:
     think = ChainOfThought("question -> answer", OutputField(desc="the proof"), str)
     spec = think.predict.signature.spec.outputs[0]
     assert (spec.name, spec.description, spec.annotation) == ("reasoning", "the proof", str)
 
 
-def test_options_of_a_chain_of_thought_reach_its_predictor() -> None:
+def test_chain_of_thought_passes_options_to_its_predictor() -> None:
     lm = FakeLM(["nonsense", {"reasoning": "r", "answer": "a"}])
-    think = ChainOfThought("question -> answer", lm=lm, max_repairs=1, temperature=0.5)
+    think = ChainOfThought("question -> answer", lm=lm, max_reasks=1, temperature=0.5)
     assert think(question="?").answer == "a"
     assert lm.requests[1].options == {"temperature": 0.5}
 
 
-def test_a_model_needs_no_base_class() -> None:
+def test_predict_takes_model_without_base_class() -> None:
     class Echo:
         model = "echo"
         capabilities = Capabilities()
@@ -525,7 +525,7 @@ WRONG: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
         ConfigurationError,
         r"the class FakeLM. Write FakeLM\(",
     ),
-    ("a model as callbacks", lambda: Predict("q -> a", FakeLM()), ConfigurationError, "a model goes into lm="),
+    ("a model as callbacks", lambda: Predict("q -> a", FakeLM()), ConfigurationError, "a model is passed as lm="),
     (
         "demos that are text",
         lambda: answering()(q="?", demos="abc"),
@@ -539,8 +539,10 @@ WRONG: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
         InputError,
         "config is a dict of request options",
     ),
-    ("repairs that are text", lambda: answering(max_repairs="1")(q="?"), ConfigurationError, "max_repairs is a number"),
-    ("repairs of a call", lambda: answering()(q="?", config={"max_repairs": -1}), ConfigurationError, "max_repairs"),
+    ("the old name", lambda: answering(max_repairs=1), ConfigurationError, "max_repairs is now max_reasks"),
+    ("the old name of a call", lambda: answering()(q="?", config={"max_repairs": 1}), ConfigurationError, "max_reasks"),
+    ("re-asks that are text", lambda: answering(max_reasks="1")(q="?"), ConfigurationError, "max_reasks is a number"),
+    ("re-asks of a call", lambda: answering()(q="?", config={"max_reasks": -1}), ConfigurationError, "max_reasks"),
     ("messages that are text", lambda: FakeLM(["x"])(messages="hi"), InputError, r'Use lm\("text"\)'),
 ]
 
@@ -550,6 +552,6 @@ def answering(**options: Any) -> Any:
 
 
 @pytest.mark.parametrize(("use", "error", "text"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
-def test_what_is_held_wrong_says_how_to_hold_it(use: Callable[[], Any], error: type[Exception], text: str) -> None:
+def test_misuse_raises_error_with_correction(use: Callable[[], Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         use()

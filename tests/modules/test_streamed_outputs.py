@@ -1,4 +1,4 @@
-"""What a program streams is what it returns: every kind of output, through every adapter, over every wire."""
+"""A program streams the outputs that it returns: every kind of output, through every adapter, over every wire."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Person(BaseModel):
 
 
 class Everything(Signature):
-    """Answer in every way there is."""
+    """Answer in all kinds of outputs."""
 
     question: str = InputField()
     answer: str = OutputField()
@@ -92,8 +92,8 @@ def model(provider: FakeProvider, wire: str) -> LM:
     return LM(name, base_url=provider.url(wire), api_key="any", wire=own_wire)
 
 
-def told(events: Iterable[ProgramEvent], choice: int = 0) -> dict[str, Any]:
-    """What was told of the outputs since the model was asked last, each by its end."""
+def streamed_outputs(events: Iterable[ProgramEvent], choice: int = 0) -> dict[str, Any]:
+    """Return the complete outputs in the events since the last ``AskStart``."""
     growing: dict[str, Any] = {}
     whole: dict[str, Any] = {}
     for event in events:
@@ -112,7 +112,7 @@ def told(events: Iterable[ProgramEvent], choice: int = 0) -> dict[str, Any]:
 
 
 def tokens(events: Iterable[ProgramEvent]) -> Usage:
-    """The tokens of all answers: of each the last that was told of it."""
+    """Return the tokens of all answers: the last usage of each."""
     asked: list[Usage] = []
     for event in events:
         if isinstance(event, AskStart):
@@ -124,7 +124,7 @@ def tokens(events: Iterable[ProgramEvent]) -> Usage:
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
 @pytest.mark.parametrize("wire", WIRES)
-def test_what_is_told_is_what_the_call_returns(wire: str, adapter: Adapter, read: Read) -> None:
+def test_stream_emits_the_outputs_that_the_call_returns(wire: str, adapter: Adapter, read: Read) -> None:
     writer = FakeLM(lambda request: VALUES, adapter=adapter)
     with FakeProvider(writer, streamed=Streamed(cut=4)) as provider, context(adapter=adapter):
         program: Predict[..., Any] = Predict(Everything, lm=model(provider, wire))
@@ -133,16 +133,16 @@ def test_what_is_told_is_what_the_call_returns(wire: str, adapter: Adapter, read
     assert isinstance(events[0], AskStart)
     assert isinstance(last, Finished)
     assert last.value == whole
-    assert told(events) == VALUES
+    assert streamed_outputs(events) == VALUES
     assert tokens(events) == last.value.attempts[-1].usage
     assert len([event for event in events if isinstance(event, FieldDelta)]) > 10
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
 @pytest.mark.parametrize("wire", WIRES)
-def test_each_choice_is_told_as_it_is_returned(wire: str, adapter: Adapter, read: Read) -> None:
+def test_stream_emits_every_choice_as_returned(wire: str, adapter: Adapter, read: Read) -> None:
     answers = [{"answer": "one two\nthree", "score": 1}, {"answer": "vier fünf", "score": 2}]
-    singly = iter(answers)  # a provider that has no choices is asked once for each
+    singly = iter(answers)  # a provider without choices gets one request for each
 
     def write(request: Request) -> Any:
         wanted = answers if request.options.get("n") == 2 else [next(singly)]
@@ -154,20 +154,20 @@ def test_each_choice_is_told_as_it_is_returned(wire: str, adapter: Adapter, read
     last = events[-1]
     assert isinstance(last, Finished)
     completions = [dict(completion.items()) for completion in last.value.completions]
-    assert [told(events, number) for number in range(2)] == completions
+    assert [streamed_outputs(events, number) for number in range(2)] == completions
     assert sorted(completions, key=lambda values: values["score"]) == answers
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_repair_begins_afresh_and_all_its_tokens_are_told(wire: str, read: Read) -> None:
+def test_stream_restarts_outputs_after_reask_and_counts_all_tokens(wire: str, read: Read) -> None:
     answers = [{"answer": "first", "score": "many"}, {"answer": "second", "score": 2}]
     writer = FakeLM(answers)
     with FakeProvider(writer, streamed=Streamed(cut=4)) as provider:
-        program: Predict[..., Any] = Predict("question -> answer, score: int", lm=model(provider, wire), max_repairs=1)
+        program: Predict[..., Any] = Predict("question -> answer, score: int", lm=model(provider, wire), max_reasks=1)
         events = read(program)
     last = events[-1]
     assert isinstance(last, Finished)
-    assert told(events) == answers[1] == dict(last.value.items())
+    assert streamed_outputs(events) == answers[1] == dict(last.value.items())
     assert "first" in "".join(event.text for event in events if isinstance(event, FieldDelta))
     assert tokens(events) == sum((attempt.usage for attempt in last.value.attempts), Usage())
     assert len(last.value.attempts) == 2

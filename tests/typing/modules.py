@@ -11,7 +11,8 @@ from sigwire.core.example import Prediction
 from sigwire.core.tools.calls import ToolCalls
 from sigwire.core.tools.tool import Tool
 from sigwire.lm.fake import FakeLM
-from sigwire.modules.agents.react import AgentRun, ReAct, TerminationReason
+from sigwire.modules.agents.react import ReAct
+from sigwire.modules.agents.run import AgentRun, TerminationReason
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.predict import Predict
 from sigwire.signatures import InputField, OutputField, Signature
@@ -74,8 +75,8 @@ def string_signatures_are_dynamic() -> None:
 
 
 def options_are_typed() -> None:
-    Predict(QA, temperature=0.5, max_repairs=1, lm=FakeLM("x"))
-    Predict(QA, max_repairs="one")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    Predict(QA, temperature=0.5, max_reasks=1, lm=FakeLM("x"))
+    Predict(QA, max_reasks="one")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 def chain_of_thought_types() -> None:
@@ -99,4 +100,4 @@ def react_types() -> None:
     assert_type(run.steps[0].thought, str)
     assert_type(run.steps[0].results[0].is_error, bool)
     agent(qestion="?")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
-    ReAct(QA, on_tool_error="ignore")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    ReAct(QA, on_tool_error="ignore")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

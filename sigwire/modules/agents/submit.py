@@ -1,16 +1,16 @@
-"""Submit: the tool with which a model hands in the final outputs. Its parameters are the signature's outputs.
+"""Submit: the tool that a model calls with the final outputs. Its parameters are the signature's outputs.
 
-Nothing runs when it is called: the arguments are read like any answer, and what does not fit goes back by field.
+A call runs no code. The arguments are parsed like any answer, and the problems of each field are returned to the model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from sigwire.adapters.json import output_schema
 from sigwire.adapters.values.codecs import FieldCodec
+from sigwire.core.json import JsonObject
 from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ValueReadError
@@ -23,14 +23,14 @@ _NAMES = ("submit", "submit_answer", "submit_final_answer")
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Arguments that were read: the outputs, or what is wrong with them, for the model to read."""
+    """The parsed arguments of a call: the outputs, or a text for the model with their problems."""
 
-    outputs: dict[str, Any] | None
+    outputs: dict[str, object] | None
     problem: str = ""
 
 
 class Submit:
-    """The submit tool of a signature. Its name is the first of ``submit``, ``submit_answer``, ... that no other tool has.
+    """The submit tool of a signature. Its name is the first of ``submit``, ``submit_answer``, ... that is not ``taken``.
 
     >>> from sigwire.signatures import Signature
     >>> submit = Submit(Signature("question -> answer: int").spec, taken=["submit"])
@@ -48,34 +48,35 @@ class Submit:
         )
 
     def read(self, call: ToolCall) -> Submission:
-        """Read a call's arguments as outputs."""
+        """Parse the arguments of a call as outputs."""
         if call.error is not None or call.arguments is None:
-            return self._refused([call.error.message if call.error else "the arguments are not an object"])
-        outputs: dict[str, Any] = {}
-        problems = [f"{name}: not an output field" for name in call.arguments if name not in self.codecs]
-        missing: list[str] = []
+            return self._rejection([call.error.message if call.error else "the arguments are not an object"])
+        outputs: dict[str, object] = {}
+        problems: list[str] = []
         for name, codec in self.codecs.items():
-            if name not in call.arguments:
-                if codec.field.required:
-                    missing.append(f"{name}: missing")
-                else:
-                    outputs[name] = codec.field.default_value() if codec.field.has_default else None
-                continue
             try:
-                outputs[name] = codec.load(call.arguments[name]).value
-            except ValueReadError as fault:
-                missing.append(f"{name}: {fault}")
-        problems = missing + problems
-        return self._refused(problems) if problems else Submission(outputs)
+                outputs[name] = self._output(codec, call.arguments)
+            except ValueReadError as error:
+                problems.append(f"{name}: {error}")
+        problems += [f"{name}: not an output field" for name in call.arguments if name not in self.codecs]
+        return self._rejection(problems) if problems else Submission(outputs)
 
-    def _refused(self, problems: list[str]) -> Submission:
+    def _output(self, codec: FieldCodec, arguments: JsonObject) -> object:
+        field = codec.field
+        if field.name in arguments:
+            return codec.load(arguments[field.name]).value
+        if field.required:
+            raise ValueReadError("missing")
+        return field.default_value() if field.has_default else None
+
+    def _rejection(self, problems: list[str]) -> Submission:
         names = ", ".join(self.codecs)
         return Submission(
             None, f"Rejected. {'; '.join(problems)}. Call {self.name} again with the output fields: {names}."
         )
 
 
-def _candidates() -> Any:
+def _candidates() -> Iterator[str]:
     yield from _NAMES
     number = 2
     while True:

@@ -1,4 +1,4 @@
-"""What a tool gave, as the model gets to see it: values as JSON, media as parts, long text cut in the middle, errors in a line.
+"""Tool results as the model sees them: values as JSON, media as parts, long text shortened, errors as one line.
 
 Pure: nothing here runs a tool.
 """
@@ -6,7 +6,7 @@ Pure: nothing here runs a tool.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from math import isfinite
 from typing import Any, TypeAlias, cast
 
@@ -18,18 +18,18 @@ from sigwire.core.set_order import sort_sets
 __all__ = ["encode", "short_message", "shorten"]
 
 _MEDIA_PARTS = (ImagePart, AudioPart, FilePart)
-_SCALARS = frozenset({bool, int, str, type(None)})  # most of what a result is made of
-_LARGEST = 10**4000  # Python writes no number of more than 4300 digits
+_SCALARS = frozenset({bool, int, str, type(None)})
+_LARGEST = 10**4000  # Python refuses to convert numbers of more than 4300 digits to text
 _SMALLEST = -_LARGEST
 _CONTAINERS = frozenset({dict, list, tuple})
 _LONGEST_MESSAGE = 300
 
 
-def encode(value: Any) -> tuple[JsonValue, tuple[MediaPart, ...]]:
-    """A tool's value as JSON content and media. Text stays text; ``bytes`` become base64; NaN becomes text.
+def encode(value: object) -> tuple[JsonValue, tuple[MediaPart, ...]]:
+    """Return a tool's value as JSON content and media. Text stays text; ``bytes`` become base64; NaN becomes text.
 
-    Media stand alone or in a list or dict; where they stood, the content says so. Whatever has elements (sets, ranges,
-    generators, arrays) becomes a list. Raises ``ValueError`` for what has no JSON form.
+    Media may be the value or inside lists and dicts; the content has a placeholder for each. Sets, ranges, generators and
+    arrays become lists. Raises ``ValueError`` for values without a JSON form.
 
     >>> import datetime
     >>> encode({"on": datetime.date(2026, 1, 2), "tags": {"a"}, "raw": b"\\xff"})
@@ -38,19 +38,19 @@ def encode(value: Any) -> tuple[JsonValue, tuple[MediaPart, ...]]:
     ['a chart', '(image 1)']
     """
     if type(value) in _SCALARS:
-        return _scalar(value), ()
+        return _scalar(cast("JsonValue", value)), ()
     if (part := _media_part(value)) is not None:
         return "", (part,)
-    reading = _MediaExtractor()
+    extractor = _MediaExtractor()
     try:
-        content = reading.read(value)
-        return content if reading.is_json else _jsonable(content), tuple(reading.media)
+        content = extractor.copy(value)
+        return cast(JsonValue, content) if extractor.is_json else _to_json_value(content), tuple(extractor.media)
     except RecursionError:
         raise ValueError("it is nested too deeply, or contains itself") from None
 
 
-def _scalar(value: Any) -> Any:
-    """A scalar that every JSON writer takes: half a surrogate pair, as in odd file names, is written as its escape."""
+def _scalar(value: JsonValue) -> JsonValue:
+    """Return a scalar that every JSON encoder accepts: a lone surrogate, as in undecodable file names, becomes its escape."""
     if type(value) is str and not value.isascii():
         return value.encode("utf-8", "backslashreplace").decode()
     if type(value) is int and not _SMALLEST < value < _LARGEST:
@@ -58,18 +58,18 @@ def _scalar(value: Any) -> Any:
     return value
 
 
-def _media_part(value: Any) -> MediaPart | None:
+def _media_part(value: object) -> MediaPart | None:
     if type(value) in _CONTAINERS:
         return None
     if isinstance(value, _MEDIA_PARTS):
         return value
-    # The field types Image, Audio and File know the part they are.
+    # Image, Audio and File, the types of fields, have a method ``part``.
     make = getattr(value, "part", None) if isinstance(value, Value) else None
     return cast("MediaPart", make()) if callable(make) else None
 
 
 class _MediaExtractor:
-    """A copy of a value without its media. ``is_json``: nothing was met that JSON cannot hold as it stands."""
+    """Copies a value without its media. ``is_json``: all copied values are JSON values."""
 
     __slots__ = ("is_json", "media")
 
@@ -77,30 +77,30 @@ class _MediaExtractor:
         self.is_json = True
         self.media: list[MediaPart] = []
 
-    def read(self, value: Any) -> Any:
+    def copy(self, value: Any) -> object:
         kind = value.__class__
-        if kind in _SCALARS:  # the two that need no second look do not pay for one
+        if kind in _SCALARS:  # the fast path of two scalars that need no check
             return value if kind is bool or (kind is str and value.isascii()) else _scalar(value)
         if kind is dict:
-            return self._read_dict(value)
+            return self._copy_dict(value)
         if kind in (list, tuple):
-            return [self.read(item) for item in value]
+            return [self.copy(item) for item in value]
         if kind is float and isfinite(value):
             return value
-        return self._read_other(value)
+        return self._copy_other(value)
 
-    def _read_dict(self, value: dict[Any, Any]) -> dict[Any, Any]:
-        made: dict[Any, Any] = {}
+    def _copy_dict(self, value: dict[Any, Any]) -> dict[object, object]:
+        made: dict[object, object] = {}
         for key, item in value.items():
             if key.__class__ is not str:
                 self.is_json = False
-            made[key] = item if item.__class__ is int and _SMALLEST < item < _LARGEST else self.read(item)
+            made[key] = item if item.__class__ is int and _SMALLEST < item < _LARGEST else self.copy(item)
         return made
 
-    def _read_other(self, value: Any) -> Any:
+    def _copy_other(self, value: Any) -> object:
         if issubclass(type(value), dict):
             self.is_json = False
-            return {key: self.read(item) for key, item in value.items()}
+            return {key: self.copy(item) for key, item in value.items()}
         part = _media_part(value)
         if part is None:
             self.is_json = False
@@ -109,27 +109,27 @@ class _MediaExtractor:
         return f"({part.kind} {len(self.media)})"
 
 
-def _jsonable(value: Any) -> JsonValue:
+def _to_json_value(value: object) -> JsonValue:
     from pydantic_core import PydanticSerializationError, to_json
 
     without_form = [type(value).__name__]
 
-    def own_form(part: Any) -> Any:
+    def fallback(part: object) -> object:
         without_form.append(type(part).__name__)
-        form = _own_form(part)
+        form = _json_form(part)
         without_form.pop()
         return form
 
     try:
-        text = to_json(value, bytes_mode="base64", inf_nan_mode="strings", fallback=own_form).decode()
-        made = sort_sets(value, loads(text))
-    except (PydanticSerializationError, ValueError) as fault:
-        raise ValueError(f"a value of the type {without_form[-1]} has no JSON form") from fault
+        text = to_json(value, bytes_mode="base64", inf_nan_mode="strings", fallback=fallback).decode()
+        made: JsonValue = sort_sets(value, loads(text))
+    except (PydanticSerializationError, ValueError) as error:
+        raise ValueError(f"a value of the type {without_form[-1]} has no JSON form") from error
     return made
 
 
-def _own_form(value: Any) -> Any:
-    """What to write for a value that pydantic does not know. Raises ``ValueError`` where there is nothing."""
+def _json_form(value: object) -> object:
+    """Return the JSON form of a value that pydantic does not support. Raises ``ValueError`` if there is none."""
     if isinstance(value, Record):
         return value.toDict()
     if isinstance(value, type):
@@ -137,23 +137,23 @@ def _own_form(value: Any) -> Any:
     for has_form, form in _FORMS:
         if has_form(value):
             return form(value)
-    raise ValueError("nothing to write")
+    raise ValueError("the value has no JSON form")
 
 
-_Form: TypeAlias = "tuple[Callable[[Any], bool], Callable[[Any], Any]]"
+_Form: TypeAlias = "tuple[Callable[[Any], bool], Callable[[Any], object]]"
 _FORMS: Sequence[_Form] = (
     (lambda value: type(value) is memoryview, lambda value: bytes(value)),
-    (lambda value: issubclass(type(value), Mapping), lambda value: dict(cast("Mapping[Any, Any]", value))),
+    (lambda value: issubclass(type(value), Mapping), lambda value: dict(value)),
     (lambda value: callable(getattr(value, "to_json", None)), lambda value: value.to_json()),
-    (lambda value: callable(getattr(value, "tolist", None)), lambda value: value.tolist()),  # numpy's
-    (lambda value: issubclass(type(value), (Sequence, Set)), lambda value: list(cast("Iterable[Any]", value))),
+    (lambda value: callable(getattr(value, "tolist", None)), lambda value: value.tolist()),  # numpy
+    (lambda value: issubclass(type(value), (Sequence, Set)), lambda value: list(value)),
 )
 
 
 def shorten(content: JsonValue, characters: int | None) -> JsonValue:
-    """The content, or where its text is longer than that many characters, its beginning and end around a note.
+    """Return the content; if its text has more characters than allowed, the start and end of the text around a note.
 
-    >>> limit("abcdefghij" * 3, 10)
+    >>> shorten("abcdefghij" * 3, 10)
     'abcdefg\\n[... 20 of 30 characters omitted ...]\\nhij'
     """
     if characters is None:
@@ -163,23 +163,23 @@ def shorten(content: JsonValue, characters: int | None) -> JsonValue:
         return content
     head = characters * 2 // 3 + 1 if characters else 0
     tail = characters - head
-    left_out = f"[... {len(text) - characters} of {len(text)} characters omitted ...]"
-    return f"{text[:head]}\n{left_out}\n{text[len(text) - tail :]}"
+    note = f"[... {len(text) - characters} of {len(text)} characters omitted ...]"
+    return f"{text[:head]}\n{note}\n{text[len(text) - tail :]}"
 
 
-# An absolute path of two or more steps, on any system; not the path of a URL.
+# An absolute path of two or more segments, on any system; not the path of a URL.
 _PATH = re.compile(r"""(?<![\w:/\\.~-])(?:~|[A-Za-z]:)?(?:[/\\]+[^\s/\\'":;,()<>|*?]+){2,}""")
 
 
 def short_message(error: BaseException) -> str:
-    """An error for the model: its class and first line, without paths, at most 300 characters.
+    """Return an error for the model: its class and first line, without directories, at most 300 characters.
 
     >>> short_message(FileNotFoundError(2, "No such file", "/home/ada/orders/2026.csv"))
     "FileNotFoundError: [Errno 2] No such file: '2026.csv'"
     """
     try:
         lines = str(error).strip().splitlines()
-    except Exception:  # a user's __str__ may fail too
+    except Exception:  # a user's __str__ may raise
         lines = []
     text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     text = _PATH.sub(lambda found: re.split(r"[/\\]", found[0])[-1], text)

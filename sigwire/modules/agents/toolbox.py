@@ -1,17 +1,17 @@
-"""Toolbox: the only code that runs a tool because a model asked for it.
+"""Toolbox: the only code that runs a tool because a model called it.
 
-A call is looked up, its arguments are validated, the handler runs, and its value becomes a ``ToolResult``. Whatever
-goes wrong on the way becomes a result as well, with ``is_error=True`` and a line the model can act on:
+The toolbox finds the tool, validates the arguments, runs the handler and converts its value to a ``ToolResult``. Each failure
+is a result too, with ``is_error=True`` and a line that the model can act on:
 
     a call with an error                its message
-    an unknown name                     the names there are
-    arguments that do not fit           each of them, and why
-    RetryTool, ToolFailed               the tool's own words
-    any other exception                 class and first line; with ``on_error="abort"`` it is raised instead
-    too slow                            the limit
+    an unknown name                     the known names
+    invalid arguments                   each problem
+    RetryTool, ToolFailed               the text of the exception
+    any other exception                 class and first line; raised with ``on_error="abort"``
+    timed out                           the limit
 
-``BaseException`` (an interrupt, a cancellation) is never a result. Independent calls run side by side, results stand in call
-order. Async handlers are awaited, blocking ones run in threads when the program is awaited, so the loop stays free.
+``BaseException`` (an interrupt, a cancellation) is never a result. Independent calls run in parallel; results are in call
+order. Async handlers are awaited. An awaited toolbox runs blocking handlers in threads, so the event loop is not blocked.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast, get_args
+from typing import Any, Literal, NoReturn, Protocol, TypeAlias, TypeGuard, TypeVar, cast, get_args
 
-from sigwire.core.json import Value
+from sigwire.core.json import JsonValue, Value
+from sigwire.core.parts import MediaPart
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.function import BoundArguments
 from sigwire.core.tools.tool import Tool
@@ -36,18 +37,21 @@ from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal
 from sigwire.modules.agents.tool_results import encode, short_message, shorten
-from sigwire.observe.callbacks import watched_call as watch
+from sigwire.observe.callbacks import watched_call
 
-__all__ = ["OnError", "ToolRun", "Toolbox", "as_tools"]
+__all__ = ["OnError", "ToolRun", "Toolbox", "ToolsLike", "as_tools"]
 
 T = TypeVar("T")
 
 OnError: TypeAlias = Literal["answer", "abort"]
+ToolsLike: TypeAlias = "ToolLike | Iterable[ToolLike] | Mapping[str, ToolLike] | None"
+ToolLike: TypeAlias = "Tool | ToolFunction"
+ToolFunction: TypeAlias = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRun(Value):
-    """One call, answered. ``result`` is whole; ``shown`` is what the model sees of it; ``seconds`` is how long it took."""
+    """A finished call. ``result`` is complete, ``shown`` is what the model sees of it, ``seconds`` is the run time."""
 
     call: ToolCall
     result: ToolResult
@@ -55,8 +59,8 @@ class ToolRun(Value):
     seconds: float = 0.0
 
 
-def as_tools(tools: Any) -> list[Tool]:
-    """Tools from what users hand in: one tool or function, several, or a dict of them by name.
+def as_tools(tools: ToolsLike) -> list[Tool]:
+    """Return a list of tools from one tool or function, several, or a dict of them by name.
 
     >>> def add(a: int, b: int) -> int:
     ...     return a + b
@@ -68,11 +72,11 @@ def as_tools(tools: Any) -> list[Tool]:
     if isinstance(tools, Tool) or callable(tools):
         return [tools if isinstance(tools, Tool) else Tool(tools)]
     if isinstance(tools, Mapping):
-        return [_named(name, tool) for name, tool in cast("Mapping[str, Any]", tools).items()]
+        return [_named_tool(name, tool) for name, tool in cast("Mapping[str, ToolLike]", tools).items()]
     return [tool if isinstance(tool, Tool) else Tool(tool) for tool in tools]
 
 
-def _named(name: str, tool: Any) -> Tool:
+def _named_tool(name: str, tool: ToolLike) -> Tool:
     if not isinstance(tool, Tool):
         return Tool(tool, name=name)
     if tool.name != name:
@@ -81,11 +85,11 @@ def _named(name: str, tool: Any) -> Tool:
 
 
 class Toolbox:
-    """Tools by name, and what it takes to run them for a model.
+    """Tools by name, and the options to run them for a model.
 
-    ``tools``: ``Tool`` objects, functions, or a dict of them by name. ``parallel``: how many calls of a turn run side
-    by side (``False``: one after the other). ``timeout`` and ``max_output`` apply to tools that have none of their
-    own. ``on_error="abort"`` raises what a tool raises, except ``RetryTool`` and ``ToolFailed``. Raises
+    ``tools``: ``Tool`` objects, functions, or a dict of them by name. ``parallel``: how many calls of a turn run at once
+    (``False``: one after the other). ``timeout`` (seconds) and ``max_output`` (characters) are defaults for tools without
+    these options. ``on_error="abort"`` raises a tool's exception, except ``RetryTool`` and ``ToolFailed``. Raises
     ``ToolDefinitionError`` for two tools of one name and for a tool without a handler, ``ConfigurationError`` for another
     ``on_error``.
 
@@ -98,7 +102,7 @@ class Toolbox:
 
     def __init__(
         self,
-        tools: Any = (),
+        tools: ToolsLike = (),
         *,
         parallel: int | bool = 8,
         timeout: float | None = None,
@@ -106,7 +110,9 @@ class Toolbox:
         on_error: OnError = "answer",
     ) -> None:
         if on_error not in (known := get_args(OnError)):
-            raise ConfigurationError(f"What a tool raises can be {' or '.join(map(repr, known))}, not {on_error!r}.")
+            raise ConfigurationError(
+                f"on_error is {' or '.join(map(repr, known))}, not {on_error!r} (creating a Toolbox)."
+            )
         self.tools: dict[str, Tool] = {}
         for tool in as_tools(tools):
             self._add(tool)
@@ -116,11 +122,11 @@ class Toolbox:
     def _add(self, tool: Tool) -> None:
         if tool.name in self.tools:
             raise ToolDefinitionError(
-                f"Two tools are named {tool.name!r}, and a model could not tell them apart. Rename one: Tool(f, name=...)."
+                f"Two tools are named {tool.name!r}, but a model needs distinct names. Rename one: Tool(f, name=...)."
             )
         if tool.handler is None and tool.config is None:
             raise ToolDefinitionError(
-                f"The tool {tool.name!r} has no handler, so nothing could answer its calls here. Give it one: "
+                f"The tool {tool.name!r} has no handler, so its calls cannot be run. Add one: "
                 "Tool.from_schema(name, description, parameters, handler). Predict offers tools without running them."
             )
         self.tools[tool.name] = tool
@@ -128,15 +134,15 @@ class Toolbox:
     # --- running -----------------------------------------------------------------------------------------
 
     def __call__(self, calls: Iterable[ToolCall]) -> list[ToolResult]:
-        """Run calls, blocking; the results in call order, as the model would see them."""
+        """Run calls, blocking; return the results in call order, as the model sees them."""
         return [done.shown for done in run(self.run(calls))]
 
     async def acall(self, calls: Iterable[ToolCall]) -> list[ToolResult]:
-        """Run calls, awaited."""
+        """``__call__``, awaited."""
         return [done.shown for done in await arun(self.run(calls))]
 
     def run(self, calls: Iterable[ToolCall], *, record: RunRecorder | None = None) -> Steps[tuple[ToolRun, ...]]:
-        """The program that runs calls. ``record`` gets each as it is done: an interrupted run leaves what it has there."""
+        """Return the steps that run calls. ``record`` receives each finished run, also those before an interrupt."""
         items = [self._prepare(call, record) for call in calls]
         if len(items) == 1:
             return ((yield items[0]),)
@@ -145,7 +151,7 @@ class Toolbox:
             if len(group) == 1:
                 done[group[0]] = yield items[group[0]]
                 continue
-            runs = yield Gather([_performed(items[at]) for at in group], limit=self.parallel)
+            runs = yield Gather([_one_run(items[at]) for at in group], limit=self.parallel)
             for at, finished in zip(group, runs, strict=True):
                 done[at] = finished
         return tuple(cast("list[ToolRun]", done))
@@ -163,12 +169,12 @@ class Toolbox:
             return _RejectedRun(self, call, tool, f"The provider runs {tool.name} itself; do not call it.", record)
         try:
             return _ToolRunEffect(self, call, tool, tool.handler, tool.bind(call.arguments), record)
-        except Exception as fault:  # validators of users' types are users' code
-            message = str(fault) if isinstance(fault, ValueError) and str(fault) else short_message(fault)
+        except Exception as error:  # the validators of users' types may raise anything
+            message = str(error) if isinstance(error, ValueError) and str(error) else short_message(error)
             return _RejectedRun(self, call, tool, message, record)
 
     def _groups(self, items: Sequence[_ToolRunEffect | _RejectedRun]) -> Sequence[list[int]]:
-        """Which calls run together: neighbours whose tools allow it. A tool with ``parallel=False`` runs alone."""
+        """Return the indexes of calls that run together: neighbours in parallel. A tool with ``parallel=False`` runs alone."""
         groups: list[list[int]] = []
         together: list[int] = []
         for at, item in enumerate(items):
@@ -183,26 +189,26 @@ class Toolbox:
 
 
 class RunRecorder(Protocol):
-    """Who is told of each call as it is done: a list will do. It may be told from several threads at once."""
+    """Receives each finished ``ToolRun``; called from several threads. A list works."""
 
     def append(self, done: ToolRun, /) -> None: ...
 
 
-def _performed(item: _ToolRunEffect | _RejectedRun) -> Steps[ToolRun]:
+def _one_run(item: _ToolRunEffect | _RejectedRun) -> Steps[ToolRun]:
     done: ToolRun = yield item
     return done
 
 
-def _answer(
+def _tool_run(
     box: Toolbox,
     call: ToolCall,
     tool: Tool | None,
-    content: Any,
+    content: JsonValue,
     seconds: float,
     is_error: bool = False,
-    media: tuple[Any, ...] = (),
+    media: tuple[MediaPart, ...] = (),
 ) -> ToolRun:
-    """What a call gave, and what the model sees of it."""
+    """Return a finished call, with its result shortened for the model."""
     result = shown = ToolResult(call.id, call.name, content, is_error, media)
     most = box.max_output if tool is None or tool.max_output is None else tool.max_output
     if most is not None and (cut := shorten(content, most)) is not content:
@@ -211,21 +217,23 @@ def _answer(
 
 
 class _ToolTimeout(Exception):
-    """A tool took longer than it may."""
+    """A tool exceeded its time limit."""
 
 
 class _RejectedRun:
-    """The effect of a call that cannot be run: it is answered at once."""
+    """The effect of a call that cannot be run: its result is an error."""
 
-    __slots__ = ("_box", "_call", "_fault", "_record", "tool")
+    __slots__ = ("_box", "_call", "_message", "_record", "tool")
 
-    nests = True  # its record may tell a stream of it
+    nests = True  # the recorder may emit an event
 
-    def __init__(self, box: Toolbox, call: ToolCall, tool: Tool | None, fault: str, record: RunRecorder | None) -> None:
-        self._box, self._call, self.tool, self._fault, self._record = box, call, tool, fault, record
+    def __init__(
+        self, box: Toolbox, call: ToolCall, tool: Tool | None, message: str, record: RunRecorder | None
+    ) -> None:
+        self._box, self._call, self.tool, self._message, self._record = box, call, tool, message, record
 
     def run(self) -> ToolRun:
-        done = _answer(self._box, self._call, self.tool, self._fault, 0.0, is_error=True)
+        done = _tool_run(self._box, self._call, self.tool, self._message, 0.0, is_error=True)
         if self._record is not None:
             self._record.append(done)
         return done
@@ -235,7 +243,7 @@ class _RejectedRun:
 
 
 class _ToolRunEffect:
-    """The effect of a call that fits its tool: run the tool."""
+    """The effect of a valid call: run the tool."""
 
     __slots__ = ("_bound", "_box", "_call", "_handler", "_record", "tool")
 
@@ -246,7 +254,7 @@ class _ToolRunEffect:
         box: Toolbox,
         call: ToolCall,
         tool: Tool,
-        handler: Callable[..., Any],
+        handler: ToolFunction,
         bound: BoundArguments,
         record: RunRecorder | None,
     ) -> None:
@@ -254,118 +262,121 @@ class _ToolRunEffect:
         self._handler, self._bound = handler, bound
 
     def run(self) -> ToolRun:
-        began = perf_counter()
+        started = perf_counter()
         try:
-            with watch("tool", self.tool, self._inputs) as end:
-                value, done = self._blocked(began)
+            with watched_call("tool", self.tool, self._inputs) as end:
+                value, done = self._run_blocking(started)
                 end(value)
         except Exception as error:
-            done = self._raised(error, perf_counter() - began)
-        return self._recorded(done)
+            done = self._failed_run(error, perf_counter() - started)
+        return self._record_run(done)
 
     async def arun(self) -> ToolRun:
-        began = perf_counter()
+        started = perf_counter()
         try:
-            with watch("tool", self.tool, self._inputs) as end:
-                value, done = await self._awaited(began)
+            with watched_call("tool", self.tool, self._inputs) as end:
+                value, done = await self._run_awaited(started)
                 end(value)
         except Exception as error:
-            done = self._raised(error, perf_counter() - began)
-        return self._recorded(done)
+            done = self._failed_run(error, perf_counter() - started)
+        return self._record_run(done)
 
-    # --- the one place where a model's wish becomes a deed ---
+    # --- call the handler ---
 
-    def _blocked(self, began: float) -> tuple[Any, ToolRun]:
+    def _run_blocking(self, started: float) -> _Outcome:
         if self.tool.is_async:
-            return block_on(self._awaited(began))
+            return block_on(self._run_awaited(started))
         seconds = self._seconds
-        value, done = self._work(began) if seconds is None else _within(seconds, partial(self._work, began))
-        return (value, done) if done is not None else block_on(self._finished(value, began))
+        call = partial(self._call_handler, started)
+        value, done = call() if seconds is None else _call_with_timeout(seconds, call)
+        return (value, done) if done is not None else block_on(self._await_value(value, started))
 
-    async def _awaited(self, began: float) -> tuple[Any, ToolRun]:
+    async def _run_awaited(self, started: float) -> _Outcome:
         limit = asyncio.timeout(self._seconds)
         try:
             async with limit:
-                return await self._waited(began)
+                return await self._run_in_limit(started)
         except TimeoutError as error:
             raise (_ToolTimeout() if limit.expired() else error) from error
 
-    async def _waited(self, began: float) -> tuple[Any, ToolRun]:
+    async def _run_in_limit(self, started: float) -> _Outcome:
         if self.tool.is_async:
-            return await self._finished(self._handler(*self._bound.args, **self._bound.kwargs), began)
-        # A thread cannot be stopped: past its time the handler goes on, and its value is dropped.
-        value, done = (await to_thread(_captured, partial(self._work, began)))()
-        return (value, done) if done is not None else await self._finished(value, began)
+            return await self._await_value(self._handler(*self._bound.args, **self._bound.kwargs), started)
+        # A thread cannot be stopped: after a timeout the handler continues and its value is dropped.
+        value, done = (await to_thread(_capture_outcome, partial(self._call_handler, started)))()
+        return (value, done) if done is not None else await self._await_value(value, started)
 
-    def _work(self, began: float) -> tuple[Any, ToolRun | None]:
-        """Call the handler, and answer where it called: large values take time, a generator is the tool's code."""
+    def _call_handler(self, started: float) -> tuple[Any, ToolRun | None]:
+        """Call the handler and convert its value in its thread: large values take time, generators run the tool's code."""
         value = self._handler(*self._bound.args, **self._bound.kwargs)
-        return value, None if _is_awaitable(value) else self._answered(value, began)
+        return value, None if _is_awaitable(value) else self._finished_run(value, started)
 
-    async def _finished(self, waiting: Awaitable[Any], began: float) -> tuple[Any, ToolRun]:
+    async def _await_value(self, waiting: Awaitable[object], started: float) -> _Outcome:
         value = await waiting
-        return value, self._answered(value, began)
+        return value, self._finished_run(value, started)
 
     @property
     def _seconds(self) -> float | None:
         seconds = self.tool.timeout
         return self._box.timeout if seconds is None else seconds
 
-    def _inputs(self) -> Mapping[str, Any]:
+    def _inputs(self) -> Mapping[str, object]:
         return self._call.arguments or {}
 
-    # --- from a value or an error to a result ---
+    # --- convert a value or an error ---
 
-    def _answered(self, value: Any, began: float) -> ToolRun:
-        is_error, more = False, ()
+    def _finished_run(self, value: object, started: float) -> ToolRun:
+        is_error = False
+        given_media: tuple[MediaPart, ...] = ()
         try:
-            if isinstance(value, ToolResult):  # a tool may say it all itself
-                value, is_error, more = value.content, value.is_error, value.media
+            if isinstance(value, ToolResult):
+                is_error, given_media, value = value.is_error, value.media, value.content
             content, media = encode(value)
-            seconds = perf_counter() - began
-            return _answer(self._box, self._call, self.tool, content, seconds, is_error, more + media)
-        except Exception as fault:  # a value's own ways of being written and read are users' code
-            why = str(fault) if isinstance(fault, ValueError) else short_message(fault)
-            return self._failed(f"The tool ran, but its result cannot be shown: {why}.", perf_counter() - began)
+            seconds = perf_counter() - started
+            return _tool_run(self._box, self._call, self.tool, content, seconds, is_error, given_media + media)
+        except Exception as error:  # the conversion methods of a user's class may raise anything
+            why = str(error) if isinstance(error, ValueError) else short_message(error)
+            return self._error_run(f"The tool ran, but its result cannot be shown: {why}.", perf_counter() - started)
 
-    def _raised(self, error: Exception, seconds: float) -> ToolRun:
+    def _failed_run(self, error: Exception, seconds: float) -> ToolRun:
         if isinstance(error, _ToolTimeout):
-            return self._failed(f"The tool did not finish within {self._seconds:g} seconds.", seconds)
+            return self._error_run(f"The tool did not finish within {self._seconds:g} seconds.", seconds)
         if isinstance(error, ToolSignal):
-            return self._failed(str(error) or type(error).__name__, seconds)
-        # Waiting for another thread's task raises a cancellation that is, unlike asyncio's own, an Exception.
-        # A loop that cannot go on is no fault of the tool's, and nothing that a model could change.
+            return self._error_run(str(error) or type(error).__name__, seconds)
+        # concurrent.futures.CancelledError is, unlike that of asyncio, an Exception: a cancellation of another thread's task.
+        # An EventLoopError is a problem of the program, which the model cannot solve.
         if self._box.on_error == "abort" or isinstance(error, CancelledError | EventLoopError):
             raise error
-        return self._failed(f"The tool failed. {short_message(error)}", seconds)
+        return self._error_run(f"The tool failed. {short_message(error)}", seconds)
 
-    def _failed(self, message: str, seconds: float) -> ToolRun:
-        return _answer(self._box, self._call, self.tool, message, seconds, is_error=True)
+    def _error_run(self, message: str, seconds: float) -> ToolRun:
+        return _tool_run(self._box, self._call, self.tool, message, seconds, is_error=True)
 
-    def _recorded(self, done: ToolRun) -> ToolRun:
+    def _record_run(self, done: ToolRun) -> ToolRun:
         if self._record is not None:
             self._record.append(done)
         return done
 
 
+_Outcome: TypeAlias = "tuple[object, ToolRun]"
 _NEVER_AWAITED = frozenset({dict, list, str, int, float, bool, type(None)})
 
 
-def _is_awaitable(value: Any) -> TypeGuard[Awaitable[Any]]:
+def _is_awaitable(value: object) -> TypeGuard[Awaitable[object]]:
     return type(value) not in _NEVER_AWAITED and inspect.isawaitable(value)
 
 
-def _within(seconds: float, work: Callable[[], T]) -> T:
-    """Run for so long at most. In a thread of its own: one of a pool might have to be waited for first."""
+def _call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
+    """Call for at most ``seconds``, in a thread of its own: a pool may have no free thread."""
     outcome: list[Callable[[], T]] = []
 
-    def run_it() -> None:
+    def work() -> None:
         try:
-            outcome.append(_captured(work))
+            outcome.append(_capture_outcome(call))
         except BaseException as error:
             outcome.append(_raiser(error))
 
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(run_it,), name="sigwire-tool", daemon=True)
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="sigwire-tool", daemon=True)
     thread.start()
     thread.join(seconds)
     if not outcome:
@@ -373,19 +384,19 @@ def _within(seconds: float, work: Callable[[], T]) -> T:
     return outcome[0]()
 
 
-def _captured(work: Callable[[], T]) -> Callable[[], T]:
-    """Run in a thread; what comes back gives the value or raises. ``StopIteration`` cannot cross a future by itself."""
+def _capture_outcome(call: Callable[[], T]) -> Callable[[], T]:
+    """Call and return a function that returns the value. ``StopIteration`` is converted: a future cannot raise it."""
     try:
-        value = work()
+        value = call()
     except StopIteration as error:
-        fault = RuntimeError("the tool raised StopIteration")
-        fault.__cause__ = error
-        return _raiser(fault)
+        converted = RuntimeError("the tool raised StopIteration")
+        converted.__cause__ = error
+        return _raiser(converted)
     return lambda: value
 
 
-def _raiser(error: BaseException) -> Callable[[], Any]:
-    def give() -> Any:
+def _raiser(error: BaseException) -> Callable[[], NoReturn]:
+    def raise_error() -> NoReturn:
         raise error
 
-    return give
+    return raise_error

@@ -1,1 +1,1 @@
-"""tree."""
+"""The parts of a module: walk the modules inside modules, copy parts, save and load their state."""

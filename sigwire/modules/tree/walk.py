@@ -1,17 +1,20 @@
-"""Where a module's parts are: one walker for everything that looks for modules inside modules.
+"""Walk the parts of a module: paths, names, and the markers of objects that a walk yields.
 
-A path is a tuple of steps: an attribute name (``AttributeStep``), a list or tuple index (``int``) or a dict key (``Key``).
-Lists, tuples and dicts are searched at any depth, attributes of other objects are not. A module or parameter that is
-found is not entered here; whoever walks decides that.
+A path is a tuple of steps: an attribute name (``AttributeStep``), a list or tuple index (``int``) or a dict key (``ItemStep``).
+Lists, tuples and dicts are searched at any depth, attributes of other objects are not. ``parts_of`` does not enter the
+modules and parameters that it yields; the caller decides whether to walk further.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-__all__ = ["AttributeStep", "ItemStep", "Parameter", "Path", "Walkable", "contained", "name_of"]
+if TYPE_CHECKING:
+    from sigwire.core.json import JsonObject
+
+__all__ = ["AttributeStep", "ItemStep", "Parameter", "Path", "Predictor", "Walkable", "name_of", "parts_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +26,7 @@ class AttributeStep:
 
 @dataclass(frozen=True, slots=True)
 class ItemStep:
-    """A step to a dict's value."""
+    """A step to the value of a dict key."""
 
     key: Any
 
@@ -32,41 +35,51 @@ Path: TypeAlias = tuple[AttributeStep | ItemStep | int, ...]
 
 
 class Walkable:
-    """What the walker finds: modules, and parameters."""
+    """Marker of the objects that a walk yields: modules and parameters."""
 
 
 class Parameter(Walkable):
-    """Something whose state is saved and learned: ``Predict`` is one."""
+    """Marker of objects with learned state that is saved and loaded by name."""
+
+    if TYPE_CHECKING:
+
+        def dump_state(self) -> JsonObject: ...
+
+        def prepare_state(
+            self, state: Mapping[str, object], *, allow_unsafe_lm_state: bool = False
+        ) -> Callable[[], None]: ...
 
 
-def contained(owner: object) -> Iterator[tuple[Path, Walkable]]:
-    """The modules and parameters that an object's attributes hold, directly or in containers, in order."""
+class Predictor(Parameter):
+    """Marker of parameters that ask a model: ``Predict`` and its subclasses."""
+
+
+def parts_of(owner: object) -> Iterator[tuple[Path, Walkable]]:
+    """Yield the modules and parameters in an object's attributes, directly or in containers, in order."""
     seen: set[int] = set()
-    waiting: list[tuple[Path, Any]] = [((AttributeStep(name),), value) for name, value in _reversed(vars(owner))]
-    while waiting:
-        path, value = waiting.pop()
+    stack: list[tuple[Path, object]] = [((AttributeStep(name),), value) for name, value in vars(owner).items()]
+    stack.reverse()
+    while stack:
+        path, value = stack.pop()
         if isinstance(value, Walkable):
             yield path, value
         elif isinstance(value, (list, tuple, dict)) and id(cast(object, value)) not in seen:
             seen.add(id(cast(object, value)))
-            waiting.extend((((*path, step), item) for step, item in _entries(value)))
+            stack.extend((((*path, step), item) for step, item in _reversed_items(cast("Sequence[object]", value))))
 
 
-def _reversed(attributes: dict[str, Any]) -> list[tuple[str, Any]]:
-    return list(attributes.items())[::-1]
-
-
-def _entries(container: Any) -> Sequence[tuple[ItemStep | int, Any]]:
-    """A container's items, last first: the stack gives them back in order."""
-    if issubclass(type(container), dict):
-        return [(ItemStep(key), item) for key, item in reversed(container.items())]
-    return [(index, container[index]) for index in reversed(range(len(container)))]
+def _reversed_items(container: Sequence[object] | dict[object, object]) -> Iterator[tuple[ItemStep | int, object]]:
+    """Yield the items of a container, last first: the stack of the walk reverses the order."""
+    if isinstance(container, dict):
+        yield from ((ItemStep(key), item) for key, item in reversed(container.items()))
+    else:
+        yield from ((index, container[index]) for index in reversed(range(len(container))))
 
 
 def name_of(path: Path, *, quoted: bool = True) -> str:
-    """A path as text; ``quoted`` writes string keys with quotes.
+    """Return a path as text; ``quoted`` writes string keys with quotes.
 
-    >>> name_of((AttributeStep("steps"), 0, AttributeStep("predict"), Key("k")))
+    >>> name_of((AttributeStep("steps"), 0, AttributeStep("predict"), ItemStep("k")))
     "steps[0].predict['k']"
     """
     text = ""

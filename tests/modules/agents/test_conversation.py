@@ -1,4 +1,4 @@
-"""Conversations: the ids that calls go by."""
+"""Histories of ReAct: unique call ids."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def calls_named(*given: str) -> tuple[ToolCall, ...]:
         ([], {"a"}, []),
     ],
 )
-def test_only_a_call_whose_id_is_taken_or_missing_gets_another(
+def test_with_fresh_ids_replaces_used_and_missing_ids_only(
     given: list[str], taken: set[str], wanted: list[str]
 ) -> None:
     assert [call.id for call in with_fresh_ids(calls_named(*given), taken)] == wanted
 
 
 @given(st.lists(ids, max_size=5), st.frozensets(ids.filter(bool)))
-def test_no_two_calls_of_a_conversation_go_by_one_id(given: list[str], taken: frozenset[str]) -> None:
+def test_with_fresh_ids_gives_unique_ids(given: list[str], taken: frozenset[str]) -> None:
     calls = calls_named(*given)
     named = with_fresh_ids(calls, taken)
     fresh = [call.id for call in named]

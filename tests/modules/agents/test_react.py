@@ -1,7 +1,7 @@
-"""ReAct: one loop, the same scenarios with native tools and with tools as text; every way out gives outputs or a clear error.
+"""ReAct: one loop, the same scenarios with native tools and with tools as text; every run has outputs or a clear error.
 
-``Player`` is the model of these tests: it plays turns of calls and texts, natively or in the text protocol, as the model's
-capabilities have it, and remembers what it was asked.
+``player`` returns the model of these tests: it plays turns of calls and texts, natively or in the text protocol, depending on
+the model's capabilities, and records its requests.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from sigwire.errors import (
 )
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents import conversation
-from sigwire.modules.agents.react import AgentRun, ReAct, ReActStep
+from sigwire.modules.agents.react import ReAct
+from sigwire.modules.agents.run import AgentRun, ReActStep
 from sigwire.settings import context
 from sigwire.signatures import InputField, OutputField, Signature
 from sigwire.signatures.types import History, Image
@@ -52,7 +53,7 @@ BOTH_PROTOCOLS = pytest.mark.parametrize("capabilities", [NATIVE, TEXT], ids=["n
 
 
 def say(*calls: tuple[str, dict[str, Any]], text: str = "") -> tuple[str, tuple[tuple[str, dict[str, Any]], ...]]:
-    """A turn: a text and calls, in no protocol yet."""
+    """A turn: a text and calls, independent of the protocol."""
     return text, calls
 
 
@@ -61,7 +62,7 @@ def submit(**outputs: Any) -> Any:
 
 
 def written(turn: Any, capabilities: Capabilities) -> Any:
-    """A turn as the model would give it."""
+    """Return a turn in the protocol of the model."""
     if not isinstance(turn, tuple):
         return turn
     text, calls = turn
@@ -83,7 +84,7 @@ def player(turns: list[Any], capabilities: Capabilities = NATIVE) -> FakeLM:
 async def play(
     make: Callable[[], ReAct[..., Any]], turns: list[Any], capabilities: Capabilities, /, **inputs: Any
 ) -> Any:
-    """Run blocking in a thread, awaited, and blocking inside the running loop; all three must agree."""
+    """Run blocking in a thread, awaited, and blocking inside the running loop; compare the three results."""
     results = []
     for kind in ("thread", "awaited", "inside"):
         agent = make()
@@ -133,7 +134,7 @@ def summing(**options: Any) -> ReAct[..., Any]:
 
 
 @BOTH_PROTOCOLS
-async def test_calls_are_run_results_come_back_and_submit_gives_the_outputs(capabilities: Capabilities) -> None:
+async def test_react_runs_calls_and_returns_submitted_outputs(capabilities: Capabilities) -> None:
     turns = [say(("add", {"a": 1, "b": 2}), text="First add."), say(("double", {"n": 3})), submit(answer=6)]
     result = await play(summing, turns, capabilities, question="(1+2)*2?")
     assert (result.answer, result.unit, result.termination_reason) == (6, "eur", "submit")
@@ -145,7 +146,7 @@ async def test_calls_are_run_results_come_back_and_submit_gives_the_outputs(capa
 
 
 @BOTH_PROTOCOLS
-async def test_the_conversation_only_grows(capabilities: Capabilities) -> None:
+async def test_react_only_appends_to_the_conversation(capabilities: Capabilities) -> None:
     lm = player([say(("add", {"a": 1, "b": 2})), say(("double", {"n": 3})), submit(answer=6)], capabilities)
     agent = summing()
     agent.set_lm(lm)
@@ -158,7 +159,7 @@ async def test_the_conversation_only_grows(capabilities: Capabilities) -> None:
 
 
 @BOTH_PROTOCOLS
-async def test_parallel_calls_are_answered_in_order_with_ids_of_their_own(capabilities: Capabilities) -> None:
+async def test_parallel_calls_have_results_in_order_and_unique_ids(capabilities: Capabilities) -> None:
     turns = [say(("add", {"a": 1, "b": 1}), ("double", {"n": 2}), ("add", {"a": 1, "b": 1})), submit(answer=8)]
     result = await play(summing, turns, capabilities, question="?")
     step = result.steps[0]
@@ -178,7 +179,7 @@ FAULTY: list[tuple[str, Any, str]] = [
 
 @BOTH_PROTOCOLS
 @pytest.mark.parametrize(("name", "bad", "message"), FAULTY, ids=[case[0] for case in FAULTY])
-async def test_a_faulty_call_is_answered_and_the_run_goes_on(
+async def test_invalid_call_gets_error_result_and_run_continues(
     capabilities: Capabilities, name: str, bad: Any, message: str
 ) -> None:
     result = await play(summing, [say(bad), submit(answer=1)], capabilities, question="?")
@@ -188,7 +189,7 @@ async def test_a_faulty_call_is_answered_and_the_run_goes_on(
 
 
 @BOTH_PROTOCOLS
-async def test_malformed_arguments_are_answered_beside_good_calls(capabilities: Capabilities) -> None:
+async def test_malformed_arguments_get_error_result_next_to_valid_calls(capabilities: Capabilities) -> None:
     if capabilities.native_tools:
         calls = (ToolCall.read("", "add", '{"a": 1, "b"'), ToolCall("", "double", {"n": 2}))
         turn = Choice(tool_calls=calls, finish_reason="tool_calls")
@@ -202,7 +203,7 @@ async def test_malformed_arguments_are_answered_beside_good_calls(capabilities: 
 
 
 @BOTH_PROTOCOLS
-async def test_outputs_that_do_not_fit_go_back_by_field_and_are_asked_again(capabilities: Capabilities) -> None:
+async def test_invalid_outputs_are_rejected_by_field_and_submitted_again(capabilities: Capabilities) -> None:
     turns = [submit(answer=-1), submit(result=3), submit(answer=3, unit="yen"), submit(answer=3, unit="usd")]
     result = await play(summing, turns, capabilities, question="?")
     assert (result.answer, result.unit) == (3, "usd")
@@ -215,7 +216,7 @@ async def test_outputs_that_do_not_fit_go_back_by_field_and_are_asked_again(capa
 
 
 @BOTH_PROTOCOLS
-async def test_calls_beside_submit_run_first_and_it_counts_if_none_failed(capabilities: Capabilities) -> None:
+async def test_submit_counts_when_no_other_call_of_the_turn_failed(capabilities: Capabilities) -> None:
     both = say(("submit", {"answer": 3}), ("add", {"a": 1, "b": 2}))
     result = await play(summing, [both], capabilities, question="?")
     assert [item.content for item in result.steps[0].results] == ["Completed.", 3]
@@ -226,7 +227,7 @@ async def test_calls_beside_submit_run_first_and_it_counts_if_none_failed(capabi
 
 
 @BOTH_PROTOCOLS
-async def test_of_two_submissions_the_first_that_fits_counts(capabilities: Capabilities) -> None:
+async def test_first_valid_of_two_submissions_counts(capabilities: Capabilities) -> None:
     turn = say(("submit", {"answer": -3}), ("submit", {"answer": 3}), ("submit", {"answer": 4}))
     result = await play(summing, [turn], capabilities, question="?")
     assert result.answer == 3
@@ -234,7 +235,7 @@ async def test_of_two_submissions_the_first_that_fits_counts(capabilities: Capab
 
 
 @BOTH_PROTOCOLS
-async def test_a_plain_answer_is_the_output_where_that_is_one_text(capabilities: Capabilities) -> None:
+async def test_plain_answer_is_the_output_when_output_is_one_text(capabilities: Capabilities) -> None:
     def make() -> ReAct[..., Any]:
         return ReAct("question -> answer", tools=[add])
 
@@ -243,7 +244,7 @@ async def test_a_plain_answer_is_the_output_where_that_is_one_text(capabilities:
 
 
 @BOTH_PROTOCOLS
-async def test_a_plain_answer_to_other_outputs_is_extracted_by_one_visible_request(capabilities: Capabilities) -> None:
+async def test_plain_answer_is_extracted_by_one_request_when_outputs_are_typed(capabilities: Capabilities) -> None:
     extracted = {"reasoning": "It said so.", "answer": 3, "unit": "usd"}
     result = await play(summing, [say(text="Three dollars."), extracted], capabilities, question="?")
     assert (result.answer, result.unit, result.termination_reason) == (3, "usd", "no_calls")
@@ -251,7 +252,7 @@ async def test_a_plain_answer_to_other_outputs_is_extracted_by_one_visible_reque
 
 
 @BOTH_PROTOCOLS
-async def test_the_limit_counts_turns_and_what_was_found_becomes_the_answer(capabilities: Capabilities) -> None:
+async def test_limit_counts_turns_and_results_are_extracted(capabilities: Capabilities) -> None:
     again = say(("add", {"a": 1, "b": 2}))
     extracted = {"reasoning": "The sum was found.", "answer": 3, "unit": "eur"}
     result = await play(lambda: summing(max_iters=3), [again, again, again, extracted], capabilities, question="?")
@@ -260,7 +261,7 @@ async def test_the_limit_counts_turns_and_what_was_found_becomes_the_answer(capa
     assert (result.termination_reason, len(result.steps)) == ("limit", 1)
 
 
-async def test_the_extraction_sees_the_question_and_everything_that_was_found() -> None:
+async def test_extraction_prompt_has_inputs_and_all_results() -> None:
     extracted = {"reasoning": "r", "answer": 3, "unit": "eur"}
     lm = player([say(("add", {"a": 1, "b": 2}), text="Let me add."), extracted])
     agent = summing(max_iters=1)
@@ -281,7 +282,7 @@ async def test_the_extraction_sees_the_question_and_everything_that_was_found() 
         ([Choice(text="")] * 3, "parse_error"),
     ],
 )
-async def test_without_extraction_a_run_without_outputs_stops_with_all_it_has(
+async def test_run_without_outputs_raises_agent_stopped_when_extract_is_off(
     capabilities: Capabilities, turns: list[Any], reason: str
 ) -> None:
     agent = summing(extract=False, max_iters=3 if reason == "parse_error" else 1)
@@ -303,9 +304,7 @@ async def test_without_extraction_a_run_without_outputs_stops_with_all_it_has(
 
 @BOTH_PROTOCOLS
 @pytest.mark.parametrize("bad", [Choice(text=""), Choice(text="Let me", finish_reason="length")], ids=["empty", "cut"])
-async def test_an_unreadable_turn_is_told_to_the_model_and_the_run_goes_on(
-    capabilities: Capabilities, bad: Choice
-) -> None:
+async def test_unreadable_turn_is_reported_to_model_and_run_continues(capabilities: Capabilities, bad: Choice) -> None:
     result = await play(summing, [bad, bad, submit(answer=3)], capabilities, question="?")
     assert (result.answer, result.termination_reason) == (3, "submit")
     assert result.steps[0].error is not None
@@ -313,13 +312,13 @@ async def test_an_unreadable_turn_is_told_to_the_model_and_the_run_goes_on(
     assert len(result.attempts) == 3
 
 
-async def test_unreadable_turns_running_end_the_loop_and_the_outputs_are_extracted() -> None:
+async def test_consecutive_unreadable_turns_end_loop_and_outputs_are_extracted() -> None:
     extracted = {"reasoning": "r", "answer": 0, "unit": "eur"}
     result = await play(summing, [Choice(text="")] * 3 + [extracted], NATIVE, question="?")
     assert (result.answer, result.termination_reason) == (0, "parse_error")
 
 
-async def test_an_extraction_that_fails_is_a_clear_error() -> None:
+async def test_failed_extraction_raises_agent_stopped() -> None:
     agent = summing(max_iters=1)
     agent.set_lm(player([say(("add", {"a": 1, "b": 2})), "nothing of use"]))
     with pytest.raises(AgentStopped, match="could not be extracted") as caught:
@@ -327,13 +326,13 @@ async def test_an_extraction_that_fails_is_a_clear_error() -> None:
     assert (caught.value.reason, len(caught.value.steps)) == ("limit", 1)
 
 
-# --- what cannot go on -------------------------------------------------------------------------------------
+# --- errors and interrupts----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("answer", "error"), [(LMServerError("down"), LMServerError), (Choice(refusal="I will not"), Refused)]
 )
-async def test_an_error_carries_the_steps_and_a_history_to_go_on_from(answer: Any, error: type[Exception]) -> None:
+async def test_error_has_steps_and_history_to_continue_from(answer: Any, error: type[Exception]) -> None:
     agent = summing()
     agent.set_lm(player([say(("add", {"a": 1, "b": 2})), answer]))
     with pytest.raises(error) as caught:
@@ -349,14 +348,14 @@ async def test_an_error_carries_the_steps_and_a_history_to_go_on_from(answer: An
     assert "1+2?" in lm.requests[0].messages[1].text
 
 
-async def test_a_cancellation_leaves_a_history_in_which_every_call_has_a_result() -> None:
+async def test_cancelled_run_has_history_with_a_result_for_every_call() -> None:
     started = asyncio.Event()
 
     async def wait() -> None:
         started.set()
         await asyncio.sleep(10)
 
-    async def add(a: int, b: int) -> int:  # awaited: done as soon as it is begun, however busy the machine
+    async def add(a: int, b: int) -> int:  # awaited: finished in its first step, also on a busy machine
         return a + b
 
     agent = ReAct("question -> answer", tools=[add, wait])
@@ -377,7 +376,7 @@ async def test_a_cancellation_leaves_a_history_in_which_every_call_has_a_result(
     assert (await agent.acall(history=run.history)).answer == "done"
 
 
-def test_an_interrupt_in_a_tool_propagates_with_the_history() -> None:
+def test_interrupt_in_tool_propagates_with_history() -> None:
     def stop() -> None:
         raise KeyboardInterrupt
 
@@ -390,7 +389,7 @@ def test_an_interrupt_in_a_tool_propagates_with_the_history() -> None:
     assert run.history.messages[-1].tool_results[0].is_error  # type: ignore[union-attr]
 
 
-async def test_a_tools_error_aborts_the_run_on_request() -> None:
+async def test_tool_error_aborts_run_on_request() -> None:
     agent = ReAct("question -> answer", tools=[fail], on_tool_error="abort")
     for kind in ("blocking", "awaited"):
         agent.set_lm(player([say(("fail", {"reason": "no"}))]))
@@ -398,11 +397,11 @@ async def test_a_tools_error_aborts_the_run_on_request() -> None:
             await (agent.acall(question="?") if kind == "awaited" else asyncio.to_thread(agent, question="?"))
 
 
-# --- conversations that are too long -------------------------------------------------------------------------
+# --- context overflow ---------------------------------------------------------------------------------------
 
 
 class Narrow(FakeLM):
-    """A model that reads only so many characters."""
+    """A model with a context window of a few characters."""
 
     limit = 10**9
 
@@ -428,7 +427,7 @@ def reading(turns: int, limit: int, **options: Any) -> tuple[ReAct[..., Any], Na
     return agent, lm
 
 
-def test_old_results_make_room_first_and_the_latest_and_the_task_stay() -> None:
+def test_context_overflow_removes_old_results_and_keeps_task_and_latest() -> None:
     agent, lm = reading(6, 8500)
     result = agent(question="Read them all.")
     assert (result.answer, result.termination_reason) == ("read", "submit")
@@ -441,7 +440,7 @@ def test_old_results_make_room_first_and_the_latest_and_the_task_stay() -> None:
     assert any(attempt.error == "context_length" for attempt in result.attempts)
 
 
-def test_a_conversation_that_cannot_be_made_to_fit_ends_with_its_sizes() -> None:
+def test_context_overflow_error_has_sizes_when_nothing_can_be_removed() -> None:
     agent, _ = reading(3, 3500)
     with pytest.raises(ContextWindowExceededError, match=r"characters \(the task: ") as caught:
         agent(question="Read." * 400)
@@ -450,7 +449,7 @@ def test_a_conversation_that_cannot_be_made_to_fit_ends_with_its_sizes() -> None
     assert run.termination_reason == "context_window_exceeded"
 
 
-def test_without_extraction_a_conversation_that_is_too_long_says_so() -> None:
+def test_context_overflow_raises_agent_stopped_when_extract_is_off() -> None:
     agent, _ = reading(3, 3000, extract=False)
     with pytest.raises(AgentStopped) as caught:
         agent(question="?")
@@ -462,7 +461,7 @@ def test_without_extraction_a_conversation_that_is_too_long_says_so() -> None:
 
 
 @BOTH_PROTOCOLS
-async def test_a_run_goes_on_from_its_history_with_new_inputs_and_new_ids(capabilities: Capabilities) -> None:
+async def test_run_continues_from_history_with_new_inputs_and_ids(capabilities: Capabilities) -> None:
     first = await play(summing, [say(("add", {"a": 1, "b": 2})), submit(answer=3)], capabilities, question="1+2?")
     before = first.history.to_json()
     second = await play(
@@ -491,7 +490,7 @@ print(json.dumps({"answer": result.answer, "history": result.history.to_json(), 
 
 
 @BOTH_PROTOCOLS
-async def test_a_run_goes_on_in_another_process_from_its_serialized_history(capabilities: Capabilities) -> None:
+async def test_run_continues_from_serialized_history_in_another_process(capabilities: Capabilities) -> None:
     first = await play(summing, [say(("add", {"a": 1, "b": 2})), submit(answer=3)], capabilities, question="1+2?")
     root = Path(__file__).resolve().parents[3]
     protocol = "native" if capabilities.native_tools else "text"
@@ -522,7 +521,7 @@ class Order(pydantic.BaseModel):
 
 
 @BOTH_PROTOCOLS
-def test_typed_inputs_and_media_are_asked_the_same_from_a_serialized_history(capabilities: Capabilities) -> None:
+def test_serialized_history_gives_equal_requests_for_typed_inputs_and_media(capabilities: Capabilities) -> None:
     class Check(Signature):
         """Check the order."""
 
@@ -543,7 +542,7 @@ def test_typed_inputs_and_media_are_asked_the_same_from_a_serialized_history(cap
 
 
 @BOTH_PROTOCOLS
-async def test_any_beginning_of_a_history_can_be_gone_on_from(capabilities: Capabilities) -> None:
+async def test_run_continues_from_any_prefix_of_a_history(capabilities: Capabilities) -> None:
     turns = [say(("add", {"a": 1, "b": 2}), ("double", {"n": 2})), say(("double", {"n": 3})), submit(answer=3)]
     whole = (await play(summing, turns, capabilities, question="?")).history
     for end in range(len(whole) + 1):
@@ -559,7 +558,7 @@ async def test_any_beginning_of_a_history_can_be_gone_on_from(capabilities: Capa
                 assert answered == [call.id for call in message.tool_calls]
 
 
-def test_completing_a_history_is_idempotent_and_says_what_it_did() -> None:
+def test_answer_open_calls_is_idempotent_and_marks_added_results() -> None:
     call = ToolCall("call_0", "add", {})
     cut = History([{"question": "?"}, Message.assistant("", [call, ToolCall("call_1", "add", {})])])
     cut = cut.append(Message.tool(ToolResult("call_1", "add", 2), ToolResult("stray", "add", 3)), Message.tool())
@@ -568,7 +567,7 @@ def test_completing_a_history_is_idempotent_and_says_what_it_did() -> None:
     assert conversation.answer_open_calls(done) is done
 
 
-async def test_a_dspy_style_history_keeps_its_answers() -> None:
+async def test_history_with_outputs_in_turns_keeps_its_answers() -> None:
     lm = player([submit(answer=3)])
     agent = summing()
     agent.set_lm(lm)
@@ -580,7 +579,7 @@ async def test_a_dspy_style_history_keeps_its_answers() -> None:
 # --- the result ---------------------------------------------------------------------------------------------
 
 
-async def test_usage_and_attempts_are_those_of_all_turns_and_each_step_has_its_own() -> None:
+async def test_usage_and_attempts_cover_all_turns_and_each_step_has_its_share() -> None:
     result = await play(
         summing, [say(("add", {"a": 1, "b": 2})), Choice(text=""), submit(answer=3)], NATIVE, question="?"
     )
@@ -589,14 +588,14 @@ async def test_usage_and_attempts_are_those_of_all_turns_and_each_step_has_its_o
     assert len(result.attempts) == 3
 
 
-async def test_steps_and_result_go_into_json_and_back() -> None:
+async def test_steps_and_result_are_equal_after_json() -> None:
     result = await play(summing, [say(("add", {"a": 1, "b": 2})), submit(answer=3)], NATIVE, question="?")
     for step in result.steps:
         assert ReActStep.from_json(json.loads(json.dumps(step.to_json()))) == step
     assert json.loads(json.dumps(result.to_json()))["fields"]["answer"] == 3
 
 
-async def test_a_long_result_is_shown_shortened_and_kept_whole() -> None:
+async def test_long_result_is_shortened_for_model_and_complete_in_run() -> None:
     agent = ReAct("question -> answer", tools=[page], max_output=100)
     lm = player([say(("page", {"n": 1})), submit(answer="x")])
     agent.set_lm(lm)
@@ -607,7 +606,7 @@ async def test_a_long_result_is_shown_shortened_and_kept_whole() -> None:
     assert result.steps[0].results[0].content == page(1)
 
 
-def test_outputs_named_like_the_runs_own_fields_win() -> None:
+def test_outputs_named_like_fields_of_the_run_have_priority() -> None:
     agent = ReAct("question -> steps: list[str], history", tools=[add])
     agent.set_lm(player([submit(steps=["a"], history="long ago")]))
     result = agent(question="?")
@@ -618,10 +617,10 @@ def test_outputs_named_like_the_runs_own_fields_win() -> None:
         AgentRun.of(object())
 
 
-# --- tools and signatures of every kind ----------------------------------------------------------------------
+# --- tools and signatures ----------------------------------------------------------------------------------
 
 
-def test_without_tools_it_is_a_plain_prediction() -> None:
+def test_react_without_tools_is_a_plain_prediction() -> None:
     lm = FakeLM([{"answer": 3, "unit": "usd"}], capabilities=NATIVE)
     agent = ReAct(Sum)
     agent.set_lm(lm)
@@ -634,12 +633,12 @@ def test_without_tools_it_is_a_plain_prediction() -> None:
 
 @BOTH_PROTOCOLS
 @pytest.mark.parametrize("name", ["submit", "finish"])
-async def test_a_tool_of_ones_own_may_be_called_submit_or_finish(capabilities: Capabilities, name: str) -> None:
-    def hand_in(form: str) -> str:
+async def test_user_tool_may_be_named_submit_or_finish(capabilities: Capabilities, name: str) -> None:
+    def submit_tool(form: str) -> str:
         return f"handed in {form}"
 
     def make() -> ReAct[..., Any]:
-        return ReAct("question -> answer", tools=[Tool(hand_in, name=name)])
+        return ReAct("question -> answer", tools=[Tool(submit_tool, name=name)])
 
     ending = "submit_answer" if name == "submit" else "submit"
     assert list(make().tools) == [name, ending]
@@ -663,7 +662,7 @@ async def test_nested_outputs_are_submitted_typed(capabilities: Capabilities) ->
     assert (result.orders, result.note) == ([Order(item="tea")], None)
 
 
-def test_names_of_the_signature_never_clash_with_those_of_the_loop() -> None:
+def test_field_names_of_signature_never_clash_with_those_of_react() -> None:
     agent = ReAct("tools, tool_calls, history, trajectory -> answer", tools=[add])
     agent.set_lm(player([say(("add", {"a": 1, "b": 2})), {"reasoning": "r", "answer": "three"}]))
     result = agent(tools="t", tool_calls="c", history="h", trajectory="j", max_iters=1)
@@ -673,12 +672,12 @@ def test_names_of_the_signature_never_clash_with_those_of_the_loop() -> None:
 @pytest.mark.parametrize(
     "text", ["question, tools: list[Tool] -> answer", "question, t: list[Tool] -> calls: ToolCalls"]
 )
-def test_a_signature_that_offers_tools_itself_is_refused(text: str) -> None:
+def test_react_refuses_signature_with_tools_field(text: str) -> None:
     with pytest.raises(SignatureError, match="ReAct offers tools"):
         ReAct(text, tools=[add])
 
 
-async def test_wrong_inputs_are_refused_before_anything_is_asked() -> None:
+async def test_react_refuses_wrong_inputs_before_any_request() -> None:
     agent = summing()
     lm = player([submit(answer=1)])
     agent.set_lm(lm)
@@ -690,7 +689,7 @@ async def test_wrong_inputs_are_refused_before_anything_is_asked() -> None:
     assert lm.requests == []
 
 
-def test_optimizers_find_the_two_predictors_under_their_dspy_names(tmp_path: Path) -> None:
+def test_react_predictors_have_dspy_names(tmp_path: Path) -> None:
     agent = summing()
     assert [name for name, _ in agent.named_predictors()] == ["react", "extract.predict"]
     agent.react.signature = agent.react.signature.with_instructions("Add carefully.")
@@ -703,7 +702,7 @@ def test_optimizers_find_the_two_predictors_under_their_dspy_names(tmp_path: Pat
     assert copied.toolbox is agent.toolbox
 
 
-def test_runs_of_one_agent_in_several_threads_do_not_meet() -> None:
+def test_runs_of_one_agent_in_several_threads_are_separate() -> None:
     agent = ReAct("question -> answer", tools=[double])
     lock = threading.Lock()
 
@@ -721,7 +720,7 @@ def test_runs_of_one_agent_in_several_threads_do_not_meet() -> None:
 
 
 @pytest.mark.parametrize("turns", [-1, "3", None])
-def test_the_number_of_turns_is_a_number(turns: Any) -> None:
+def test_max_iters_must_be_a_number(turns: Any) -> None:
     with pytest.raises(ConfigurationError, match="max_iters is a number of turns"):
         ReAct("question -> answer", max_iters=turns)
     if turns is not None:  # not given
@@ -745,14 +744,14 @@ LAID_OUT: list[tuple[Any, str, str, dict[str, Any] | None]] = [
         "question -> n: int",
         "[[ ## n ## ]]\nmany\n\n[[ ## completed ## ]]",
         None,
-    ),  # unreadable: extracted
+    ),  # not parsable: extracted
 ]
 
 
 @pytest.mark.parametrize(
     ("adapter", "signature", "text", "outputs"), LAID_OUT, ids=[text[:20] for _, _, text, _ in LAID_OUT]
 )
-async def test_outputs_in_the_adapters_form_are_read_without_a_submission(
+async def test_outputs_in_adapter_layout_are_parsed_without_submit(
     adapter: Any, signature: str, text: str, outputs: dict[str, Any] | None
 ) -> None:
     agent = ReAct(signature, tools=[add], extract=False)

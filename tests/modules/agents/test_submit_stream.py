@@ -1,4 +1,4 @@
-"""The outputs of an agent in its stream: told as it hands them in, whichever way its run ends."""
+"""The submitted outputs in the stream of an agent, for each reason that ends a run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NOTHING = ToolCall("c", "submit", {**OUTPUTS, "answer": "nothing", "items": []})
 
 
 def look(at: str) -> str:
-    """What is there."""
+    """Look around."""
     if at == "nowhere":
         raise LookupError(at)
     return f"something {at}"
@@ -82,7 +82,7 @@ def read(request: pytest.FixtureRequest) -> Read:
 
 
 def shown(events: Iterable[ProgramEvent]) -> dict[str, dict[str, Any]]:
-    """The outputs as a screen has them at the end, by path: texts are put together, each ``AskStart`` clears its module's."""
+    """Return the outputs that a consumer has at the end, by path: joined texts; an ``AskStart`` clears those of its module."""
     fields: dict[str, dict[str, Any]] = {}
     ended: set[tuple[str, str]] = set()
     for event in events:
@@ -114,12 +114,12 @@ WIRES = {
 }
 
 
-def _grown(events: Iterable[ProgramEvent], field: str) -> int:
+def _joined_outputs(events: Iterable[ProgramEvent], field: str) -> int:
     return sum(1 for event in events if isinstance(event, FieldDelta | FieldPartial) and event.field == field)
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_what_is_told_is_what_the_agent_returns_over_every_wire(wire: str, read: Read) -> None:
+def test_agent_stream_emits_returned_outputs_over_every_wire(wire: str, read: Read) -> None:
     name, own_wire = WIRES[wire]
     program = agent()
     with FakeProvider([LOOK, SUBMIT], streamed=Streamed(cut=5)) as provider:
@@ -127,13 +127,13 @@ def test_what_is_told_is_what_the_agent_returns_over_every_wire(wire: str, read:
         events = read(program)
     assert shown(events) == {"react": OUTPUTS}
     assert {name: value_of(events)[name] for name in OUTPUTS} == OUTPUTS
-    if wire not in ("gemini", "ollama"):  # arguments come whole there
-        assert _grown(events, "answer") > 2
-        assert _grown(events, "items") > 1
+    if wire not in ("gemini", "ollama"):  # arguments arrive in one event
+        assert _joined_outputs(events, "answer") > 2
+        assert _joined_outputs(events, "items") > 1
 
 
 @pytest.mark.parametrize("style", ["seed", "hermes", "qwen3_coder", "mistral", "pythonic"])
-def test_so_it_is_where_the_model_writes_its_calls_as_text(style: str, read: Read) -> None:
+def test_agent_stream_emits_returned_outputs_when_calls_are_text(style: str, read: Read) -> None:
     calls = STYLES[style].calls
     program = agent()
     program.set_lm(FakeLM([calls([LOOK]), f"That is all.\n{calls([SUBMIT])}"], capabilities=Capabilities()))
@@ -144,24 +144,24 @@ def test_so_it_is_where_the_model_writes_its_calls_as_text(style: str, read: Rea
 @pytest.mark.parametrize(
     "refused",
     [
-        [ToolCall("d", "look", {"at": "nowhere"}), NOTHING],  # a call beside it failed
+        [ToolCall("d", "look", {"at": "nowhere"}), NOTHING],  # another call of the turn failed
         ToolCall("d", "submit", {**OUTPUTS, "count": "many"}),
         ToolCall("d", "submit", {"answer": "nothing"}),
         ToolCall.read("d", "submit", '{"answer": "nothing", "items": ["a", '),
     ],
 )
-def test_outputs_that_were_not_accepted_come_afresh_with_the_next_turn(refused: Any, read: Read) -> None:
+def test_rejected_outputs_restart_with_the_next_turn(refused: Any, read: Read) -> None:
     events = read(agent(refused, SUBMIT))
     assert shown(events) == {"react": OUTPUTS}
     told = [event.field for event in events if isinstance(event, FieldDelta) and event.turn == 0]
     assert told
 
 
-def test_a_second_submission_in_one_turn_tells_nothing(read: Read) -> None:
+def test_second_submission_of_a_turn_emits_nothing(read: Read) -> None:
     assert shown(read(agent([SUBMIT, NOTHING]))) == {"react": OUTPUTS}
 
 
-def test_what_a_users_code_checks_is_told_once_it_was_accepted_and_checked_once(read: Read) -> None:
+def test_outputs_with_user_validators_are_emitted_once_accepted(read: Read) -> None:
     seen: list[str] = []
 
     def known(word: str) -> str:
@@ -180,7 +180,7 @@ def test_what_a_users_code_checks_is_told_once_it_was_accepted_and_checked_once(
     assert any(isinstance(event, FieldDelta) for event in events[done:])
 
 
-def test_a_run_that_ends_in_plain_text_tells_its_output_at_the_end(read: Read) -> None:
+def test_plain_text_output_is_emitted_at_the_end(read: Read) -> None:
     assert shown(read(agent("It is here.", signature="question -> answer"))) == {"react": {"answer": "It is here."}}
 
 
@@ -193,7 +193,7 @@ LAID_OUT = {
 
 @pytest.mark.parametrize("adapter", LAID_OUT)
 @pytest.mark.parametrize("size", [1, 3, 1000])
-def test_outputs_in_an_adapters_form_show_none_of_its_marks(adapter: type[Any], size: int, read: Read) -> None:
+def test_outputs_in_adapter_layout_are_emitted_without_marks(adapter: type[Any], size: int, read: Read) -> None:
     text = LAID_OUT[adapter].format(answer="It is [1, <2.")
     program = agent(signature="question -> answer")
     program.set_lm(FakeLM([text], cut=lambda whole: [whole[at : at + size] for at in range(0, len(whole), size)]))
@@ -205,18 +205,18 @@ def test_outputs_in_an_adapters_form_show_none_of_its_marks(adapter: type[Any], 
 
 
 @pytest.mark.parametrize("text", ["See [[ ## answer ## ]] there.", "[[ ## ans", "A list: [[1, 2], [[ ##"])
-def test_marks_that_are_no_outputs_are_text(text: str, read: Read) -> None:
+def test_marks_without_outputs_are_emitted_as_text(text: str, read: Read) -> None:
     events = read(agent(Choice.from_parts([TextPart(text), LOOK]), NOTHING))
     turn = events[: next(number for number, event in enumerate(events) if isinstance(event, ToolDone))]
     assert "".join(event.text for event in turn if isinstance(event, TextDelta)) == text
 
 
-def test_outputs_that_are_extracted_are_told_by_the_extraction(read: Read) -> None:
+def test_extracted_outputs_are_emitted_by_the_extraction(read: Read) -> None:
     extracted = {"reasoning": "I looked.", **OUTPUTS}
     assert shown(read(agent("It is here.", extracted))) == {"extract.predict": extracted}
 
 
-def test_an_agent_in_a_tool_tells_its_own(read: Read) -> None:
+def test_agent_inside_a_tool_emits_its_outputs(read: Read) -> None:
     class Team(Module):
         def __init__(self) -> None:
             self.helper = agent(LOOK, NOTHING)

@@ -1,4 +1,4 @@
-"""Toolbox: the only code that runs a tool for a model; a tool's fault is an answer, never an accident."""
+"""Toolbox: the only code that runs a tool for a model; a failure of a tool is a result."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def call(name: str, id: str = "call_0", /, **arguments: Any) -> ToolCall:
 
 
 async def both(box: Toolbox, *calls: ToolCall) -> list[ToolResult]:
-    """Run the calls blocking and awaited; both must say the same."""
+    """Run the calls blocking and awaited; compare the results."""
     blocking = await asyncio.to_thread(box, calls)
     awaited = await box.acall(calls)
     assert blocking == awaited
     return awaited
 
 
-# --- what can go wrong with a call ---------------------------------------------------------------------
+# --- invalid calls and exceptions ----------------------------------------------------------------------
 
 FAULTS: list[tuple[ToolCall, str]] = [
     (call("sub"), "There is no tool 'sub'. The tools are: add, add_later."),
@@ -67,14 +67,14 @@ FAULTS: list[tuple[ToolCall, str]] = [
 
 
 @pytest.mark.parametrize(("bad", "message"), FAULTS)
-async def test_a_call_that_cannot_be_run_is_answered_with_what_to_change(bad: ToolCall, message: str) -> None:
+async def test_invalid_call_gets_result_with_correction(bad: ToolCall, message: str) -> None:
     (result,) = await both(Toolbox([add, add_later]), bad)
     assert result.is_error
     assert message in result.text
     assert (result.id, result.name) == (bad.id, bad.name)
 
 
-async def test_a_bad_call_leaves_its_siblings_alone() -> None:
+async def test_invalid_call_does_not_affect_other_calls() -> None:
     box = Toolbox([add, add_later])
     results = await both(box, call("add", a=1), call("nothing"), call("add_later", a=2))
     assert [result.content for result in results if not result.is_error] == [2, 3]
@@ -99,7 +99,7 @@ SIGNALS: list[tuple[Exception, str]] = [
 
 
 @pytest.mark.parametrize(("error", "message"), SIGNALS)
-async def test_what_a_tool_raises_becomes_a_short_answer(error: Exception, message: str) -> None:
+async def test_tool_exception_becomes_short_error_result(error: Exception, message: str) -> None:
     box = Toolbox([failing(error)])
     for result in (box([call("fail")])[0], (await box.acall([call("fail")]))[0]):
         assert result.is_error
@@ -109,7 +109,7 @@ async def test_what_a_tool_raises_becomes_a_short_answer(error: Exception, messa
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), OSError("disk")])
-async def test_on_request_a_tools_error_aborts_the_run(error: Exception) -> None:
+async def test_on_error_abort_raises_tool_exception(error: Exception) -> None:
     box = Toolbox([failing(error), add], on_error="abort")
     with pytest.raises(type(error)):
         box([call("fail")])
@@ -117,19 +117,19 @@ async def test_on_request_a_tools_error_aborts_the_run(error: Exception) -> None
         await box.acall([call("add", a=1), call("fail")])
 
 
-async def test_signals_and_wrong_arguments_are_answered_even_when_errors_abort() -> None:
+async def test_on_error_abort_returns_signals_and_argument_errors() -> None:
     box = Toolbox([failing(RetryTool("again")), add], on_error="abort")
     results = await both(box, call("fail"), call("add"), call("nothing"))
     assert [result.is_error for result in results] == [True, True, True]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1)])
-def test_an_interrupt_is_never_an_answer(error: BaseException) -> None:
+def test_interrupt_is_never_a_result(error: BaseException) -> None:
     with pytest.raises(type(error)):
         Toolbox([failing(error)])([call("fail")])
 
 
-async def test_a_cancellation_passes_and_what_was_done_is_on_record() -> None:
+async def test_cancellation_propagates_and_finished_runs_are_recorded() -> None:
     started = asyncio.Event()
 
     async def wait() -> None:
@@ -147,7 +147,7 @@ async def test_a_cancellation_passes_and_what_was_done_is_on_record() -> None:
     assert [done.result.content for done in record] == [2]
 
 
-# --- what the model is told ------------------------------------------------------------------------------
+# --- error texts for the model ---------------------------------------------------------------------------
 
 MESSAGES: list[tuple[Exception, str]] = [
     (
@@ -161,19 +161,19 @@ MESSAGES: list[tuple[Exception, str]] = [
 
 
 @pytest.mark.parametrize(("error", "message"), MESSAGES)
-def test_error_lines_keep_urls_and_lose_paths(error: Exception, message: str) -> None:
+def test_short_message_keeps_urls_and_removes_directories(error: Exception, message: str) -> None:
     assert short_message(error) == message
 
 
 @given(st.text())
-def test_error_lines_are_one_short_line_whatever_the_error_says(text: str) -> None:
+def test_short_message_is_one_short_line(text: str) -> None:
     message = short_message(ValueError(text))
     assert message.startswith("ValueError")
     assert len(message) <= 300
     assert len(message.splitlines()) == 1
 
 
-def test_an_error_that_cannot_be_printed_is_still_an_answer() -> None:
+def test_exception_with_failing_str_becomes_result() -> None:
     class Mute(Exception):
         def __str__(self) -> str:
             raise RuntimeError
@@ -200,7 +200,7 @@ class Pair:
 
 
 class Array:
-    """What numpy's arrays and scalars offer."""
+    """The methods of numpy arrays and scalars."""
 
     def tolist(self) -> list[float]:
         return [1.5, 2.5]
@@ -226,14 +226,14 @@ VALUES: list[tuple[Any, Any]] = [
     ({1: "a"}, {"1": "a"}),
     (range(3), [0, 1, 2]),
     ({"array": Array(), "on": datetime.date(2026, 1, 2)}, {"array": [1.5, 2.5], "on": "2026-01-02"}),
-    ("caf\udce9.txt", "caf\\udce9.txt"),  # how Python shows a file name that is not UTF-8
+    ("caf\udce9.txt", "caf\\udce9.txt"),  # Python decodes a file name that is not UTF-8 to this
     (["caf\udce9"], ["caf\\udce9"]),
     (memoryview(b"\xff\x00"), "_wA="),
 ]
 
 
 @pytest.mark.parametrize(("value", "content"), VALUES, ids=lambda value: type(value).__name__)
-async def test_a_value_becomes_json(value: Any, content: Any) -> None:
+async def test_encode_converts_values_to_json(value: Any, content: Any) -> None:
     def give() -> Any:
         return value
 
@@ -242,7 +242,7 @@ async def test_a_value_becomes_json(value: Any, content: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [object(), {"a": object()}, lambda: 1, threading.Lock()])
-async def test_a_value_without_a_json_form_is_a_clear_error_without_its_repr(value: Any) -> None:
+async def test_encode_error_names_type_without_repr_of_value(value: Any) -> None:
     def give() -> Any:
         return value
 
@@ -252,7 +252,7 @@ async def test_a_value_without_a_json_form_is_a_clear_error_without_its_repr(val
     assert "0x" not in result.text
 
 
-def test_the_part_that_has_no_json_form_is_named() -> None:
+def test_encode_error_names_type_of_nested_value() -> None:
     with pytest.raises(ValueError, match=r"the type [Ll]ock"):
         encode({"fine": 1, "bad": [threading.Lock()]})
 
@@ -293,7 +293,7 @@ ODD: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("make", ODD.values(), ids=ODD)
-async def test_a_value_that_cannot_be_written_never_ends_the_run(make: Callable[[], Any]) -> None:
+async def test_value_that_fails_to_encode_becomes_error_result(make: Callable[[], Any]) -> None:
     def give() -> Any:
         return make()
 
@@ -302,7 +302,7 @@ async def test_a_value_that_cannot_be_written_never_ends_the_run(make: Callable[
     assert "cannot be shown" in result.text
 
 
-def test_media_travel_beside_the_content_and_leave_a_note_in_their_place() -> None:
+def test_encode_returns_media_separately_with_placeholders() -> None:
     image = Image("https://example.com/cat.png")
     assert encode(image) == ("", (ImagePart(url="https://example.com/cat.png"),))
     content, media = encode({"caption": "two cats", "images": [image, image]})
@@ -310,7 +310,7 @@ def test_media_travel_beside_the_content_and_leave_a_note_in_their_place() -> No
     assert len(media) == 2
 
 
-def test_a_tool_may_answer_with_a_result_of_its_own() -> None:
+def test_tool_may_return_tool_result() -> None:
     def give() -> ToolResult:
         return ToolResult("ignored", "ignored", "no luck", is_error=True)
 
@@ -318,7 +318,7 @@ def test_a_tool_may_answer_with_a_result_of_its_own() -> None:
 
 
 @given(st.text(), st.integers(0, 50))
-def test_a_long_text_keeps_its_ends_and_says_what_is_missing(text: str, most: int) -> None:
+def test_shorten_keeps_start_and_end_and_counts_omitted_characters(text: str, most: int) -> None:
     shown = shorten(text, most)
     assert isinstance(shown, str)
     if len(text) <= most:
@@ -331,7 +331,7 @@ def test_a_long_text_keeps_its_ends_and_says_what_is_missing(text: str, most: in
     assert len(head) + len(tail) == most
 
 
-def test_the_limit_of_the_tool_wins_over_that_of_the_box_and_the_whole_value_is_kept() -> None:
+def test_max_output_of_tool_overrides_toolbox_and_result_stays_complete() -> None:
     def numbers() -> list[int]:
         return list(range(100))
 
@@ -345,7 +345,7 @@ def test_the_limit_of_the_tool_wins_over_that_of_the_box_and_the_whole_value_is_
 # --- running ---------------------------------------------------------------------------------------------
 
 
-async def test_blocking_tools_leave_the_event_loop_free() -> None:
+async def test_blocking_tools_do_not_block_the_event_loop() -> None:
     begun, released = threading.Event(), threading.Event()
 
     def block() -> str:
@@ -365,7 +365,7 @@ async def test_blocking_tools_leave_the_event_loop_free() -> None:
 
 
 def meeting(count: int) -> Callable[..., str]:
-    """A tool that only returns when ``count`` calls of it are under way at once."""
+    """A tool that returns only if ``count`` calls run at once."""
     barrier = threading.Barrier(count, timeout=5)
 
     def meet(n: int) -> str:
@@ -375,7 +375,7 @@ def meeting(count: int) -> Callable[..., str]:
     return meet
 
 
-async def test_what_a_blocking_tool_gives_is_read_in_its_own_thread() -> None:
+async def test_value_of_blocking_tool_is_encoded_in_its_thread() -> None:
     threads: list[str] = []
 
     def numbers() -> Any:
@@ -388,19 +388,19 @@ async def test_what_a_blocking_tool_gives_is_read_in_its_own_thread() -> None:
     assert threading.current_thread().name not in threads
 
 
-async def test_independent_calls_run_at_once_and_answer_in_call_order() -> None:
+async def test_independent_calls_run_in_parallel_with_results_in_call_order() -> None:
     calls = [call("meet", f"call_{n}", n=n) for n in range(4)]
     expected = [f"met {n}" for n in range(4)]
     assert [result.content for result in await both(Toolbox([meeting(4)]), *calls)] == expected
 
 
-async def test_blocking_and_awaited_tools_mix_in_one_turn() -> None:
+async def test_turn_may_mix_blocking_and_async_tools() -> None:
     results = await both(Toolbox([add, add_later]), call("add_later", a=1), call("add", a=1), call("add_later", a=3))
     assert [result.content for result in results] == [2, 2, 4]
 
 
 class Crowd:
-    """Counts how many calls are under way."""
+    """Counts the calls that run at once."""
 
     def __init__(self) -> None:
         self.now = self.most = 0
@@ -419,7 +419,7 @@ class Crowd:
 
 
 @pytest.mark.parametrize(("parallel", "most"), [(2, 2), (1, 1), (False, 1)])
-async def test_the_limit_of_calls_side_by_side_is_kept(parallel: int | bool, most: int) -> None:
+async def test_parallel_limits_calls_that_run_at_once(parallel: int | bool, most: int) -> None:
     crowd = Crowd()
     box = Toolbox([crowd.enter], parallel=parallel)
     results = await both(box, *[call("enter", f"call_{n}", n=n) for n in range(6)])
@@ -427,7 +427,7 @@ async def test_the_limit_of_calls_side_by_side_is_kept(parallel: int | bool, mos
     assert crowd.most == most
 
 
-async def test_a_tool_that_is_not_parallel_runs_alone_between_the_others() -> None:
+async def test_tool_without_parallel_runs_alone() -> None:
     crowd = Crowd()
     alone: list[int] = []
 
@@ -441,14 +441,14 @@ async def test_a_tool_that_is_not_parallel_runs_alone_between_the_others() -> No
     assert alone == [0, 0]
 
 
-def test_a_tool_that_is_not_parallel_runs_in_the_callers_thread() -> None:
+def test_tool_without_parallel_runs_in_thread_of_caller() -> None:
     def where() -> str:
         return threading.current_thread().name
 
     assert Toolbox([Tool(where, parallel=False)])([call("where"), call("where")])[0].content == "MainThread"
 
 
-async def test_a_slow_tool_is_answered_for_after_its_time() -> None:
+async def test_slow_tool_gets_error_result_after_timeout() -> None:
     def slow() -> None:
         time.sleep(0.2)
 
@@ -463,7 +463,7 @@ async def test_a_slow_tool_is_answered_for_after_its_time() -> None:
     ]
 
 
-async def test_tools_see_the_callers_context_in_every_way_of_running() -> None:
+async def test_tools_see_context_of_caller_however_they_are_run() -> None:
     variable = contextvars.ContextVar("variable", default="unset")
 
     def read() -> str:
@@ -479,7 +479,7 @@ async def test_tools_see_the_callers_context_in_every_way_of_running() -> None:
     assert [result.content for one in calls for result in await both(box, one)] == ["set"] * 3
 
 
-async def test_a_function_that_returns_a_coroutine_is_awaited() -> None:
+async def test_function_that_returns_coroutine_is_awaited() -> None:
     def hidden() -> Any:
         return add_later(1)
 
@@ -487,7 +487,7 @@ async def test_a_function_that_returns_a_coroutine_is_awaited() -> None:
     assert result.content == 2
 
 
-async def test_callbacks_hear_each_tool_with_its_value_or_its_error() -> None:
+async def test_callbacks_receive_each_tool_with_value_or_error() -> None:
     class Recorder(BaseCallback):
         def __init__(self) -> None:
             self.events: list[Any] = []
@@ -505,19 +505,19 @@ async def test_callbacks_hear_each_tool_with_its_value_or_its_error() -> None:
     assert recorder.events == [("add", {"a": 1}), (2, type(None)), ("fail", {}), (None, ValueError)]
 
 
-def test_an_empty_turn_has_no_results() -> None:
+def test_empty_turn_has_no_results() -> None:
     assert Toolbox([add])([]) == []
 
 
-# --- making a box ------------------------------------------------------------------------------------
+# --- construction ------------------------------------------------------------------------------------
 
 
-def test_what_to_do_with_errors_is_one_of_two() -> None:
+def test_on_error_must_be_answer_or_abort() -> None:
     with pytest.raises(ConfigurationError, match="'answer' or 'abort', not 'raise'"):
         Toolbox([add], on_error="raise")
 
 
-def test_tools_are_named_once_and_have_handlers() -> None:
+def test_toolbox_refuses_duplicate_names_and_missing_handlers() -> None:
     with pytest.raises(ToolDefinitionError, match="Two tools are named 'add'"):
         Toolbox([add, Tool(add)])
     with pytest.raises(ToolDefinitionError, match="no handler"):
@@ -525,7 +525,7 @@ def test_tools_are_named_once_and_have_handlers() -> None:
     assert list(Toolbox([Tool.web_search(WebSearch())]).tools) == ["web_search"]
 
 
-async def test_a_call_of_a_tool_that_the_provider_runs_is_answered_with_who_runs_it() -> None:
+async def test_call_of_provider_tool_gets_result_that_names_the_provider() -> None:
     (result,) = await both(Toolbox([Tool.web_search()]), call("web_search"))
     assert result.is_error
     assert result.content == "The provider runs web_search itself; do not call it."
@@ -536,16 +536,16 @@ async def test_a_call_of_a_tool_that_the_provider_runs_is_answered_with_who_runs
         Toolbox({"plus": Tool(add)})
 
 
-def test_a_run_is_a_json_value() -> None:
+def test_tool_run_is_a_json_value() -> None:
     (done,) = run(Toolbox([add]).run([call("add", a=1)]))
     assert ToolRun.from_json(done.to_json()) == done
 
 
-def test_only_the_toolbox_and_the_tool_itself_touch_a_handler() -> None:
-    """The promise that nothing else runs a tool, read off the source."""
+def test_only_toolbox_and_tool_read_a_handler() -> None:
+    """Search the source: no other file reads the handler of a tool."""
     package = Path(sigwire.__file__).parent
     allowed = {"modules/agents/toolbox.py", "core/tools/tool.py", "core/tools/inspection.py", "core/tools/langchain.py"}
-    allowed |= {"dspy/tools.py"}  # its ``func`` is another name of the attribute
+    allowed |= {"dspy/tools.py"}  # ``func`` of the door is an alias of ``handler``
     touching = {
         path.relative_to(package).as_posix()
         for path in package.rglob("*.py")

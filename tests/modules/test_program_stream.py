@@ -1,4 +1,4 @@
-"""Streamed programs: what is told, by which module, and what is left of a stream that nobody reads to its end."""
+"""Program streams: events, module paths, and the state of a stream that is closed early."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import AdapterParseError, ConfigurationError, LMServerError, RetryTool
 from sigwire.lm.fake import FakeLM
-from sigwire.modules.agents.react import AgentRun, ReAct
+from sigwire.modules.agents.react import ReAct
+from sigwire.modules.agents.run import AgentRun
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.observe.callbacks import ACTIVE_CALL_ID, BaseCallback
@@ -65,7 +66,7 @@ def predictor(*answers: str) -> Predict[..., Any]:
 
 
 def double(n: int) -> int:
-    """Twice the number."""
+    """Double the number."""
     return 2 * n
 
 
@@ -80,7 +81,7 @@ SUBMIT = ToolCall("b", "submit", {"answer": 42})
 
 
 class Outer(Module):
-    """A user's program: two parts, one of them within another module."""
+    """A user's program: two predictors, one of them inside another module."""
 
     def __init__(self) -> None:
         self.first = predictor("one", "one")
@@ -103,13 +104,13 @@ def asked(events: Iterable[ProgramEvent]) -> list[str]:
     return [event.path for event in events if isinstance(event, AskStart)]
 
 
-def test_a_stream_ends_with_what_the_call_gives(read: Read) -> None:
+def test_stream_ends_with_value_of_the_call(read: Read) -> None:
     *_, last = read(predictor("Paris"), question="Capital of France?")
     assert isinstance(last, Finished)
     assert last.value == predictor("Paris")(question="Capital of France?")
 
 
-def test_events_name_the_module_they_come_from(read: Read) -> None:
+def test_events_have_path_of_their_module(read: Read) -> None:
     program = Outer()
     events = read(program, question="?")
     assert asked(events) == ["first", "inner.parts[0]"]
@@ -118,12 +119,12 @@ def test_events_name_the_module_they_come_from(read: Read) -> None:
     assert events[-1].value == "one two"
 
 
-def test_the_second_stream_is_as_the_first(read: Read) -> None:
+def test_second_stream_equals_the_first(read: Read) -> None:
     program = Outer()
     assert read(program, question="?") == read(program, question="?")
 
 
-def test_a_module_that_the_program_does_not_hold_goes_by_its_class(read: Read) -> None:
+def test_events_of_module_outside_the_program_have_name_of_its_class(read: Read) -> None:
     class Making(Module):
         def forward(self, question: str) -> str:
             return str(predictor("made")(question=question).answer)
@@ -131,7 +132,7 @@ def test_a_module_that_the_program_does_not_hold_goes_by_its_class(read: Read) -
     assert asked(read(Making(), question="?")) == ["Predict"]
 
 
-def test_an_agent_tells_its_turns_and_the_results_of_its_tools(read: Read) -> None:
+def test_stream_of_agent_emits_turns_and_tool_results(read: Read) -> None:
     events = read(agent(DOUBLE, SUBMIT), question="21 doubled?")
     told = [(event.path, event.turn) for event in events if isinstance(event, AskStart)]
     assert told == [("react", 0), ("react", 1)]
@@ -141,7 +142,7 @@ def test_an_agent_tells_its_turns_and_the_results_of_its_tools(read: Read) -> No
     assert kinds == [ToolCallStart, ToolCallEnd, ToolDone] * 2
 
 
-def test_a_tool_that_fails_is_told_as_the_model_sees_it(read: Read) -> None:
+def test_stream_emits_tool_failure_as_the_model_sees_the_failure(read: Read) -> None:
     def fail(n: int) -> int:
         raise RetryTool("try another number")
 
@@ -151,13 +152,13 @@ def test_a_tool_that_fails_is_told_as_the_model_sees_it(read: Read) -> None:
     assert "try another number" in first.result.text
 
 
-def test_calls_that_cannot_run_are_told_too(read: Read) -> None:
+def test_stream_emits_results_of_calls_that_cannot_run(read: Read) -> None:
     events = read(agent(ToolCall("a", "nothing", {}), SUBMIT), question="?")
     first = next(event for event in events if isinstance(event, ToolDone))
     assert "There is no tool 'nothing'" in first.result.text
 
 
-def test_an_agent_in_a_tool_tells_its_own_turns(read: Read) -> None:
+def test_stream_emits_turns_of_agent_inside_a_tool(read: Read) -> None:
     inner = agent(DOUBLE, SUBMIT)
 
     class Team(Module):
@@ -177,7 +178,7 @@ def test_an_agent_in_a_tool_tells_its_own_turns(read: Read) -> None:
     assert told == [("lead.react", 0), ("helper.react", 0), ("helper.react", 1), ("lead.react", 1)]
 
 
-def test_what_runs_at_once_is_all_told(read: Read) -> None:
+def test_stream_emits_events_of_parallel_calls(read: Read) -> None:
     class Many(Module):
         def __init__(self) -> None:
             self.answer = Predict("question -> answer", lm=FakeLM(lambda request: {"answer": "same"}))
@@ -192,7 +193,7 @@ def test_what_runs_at_once_is_all_told(read: Read) -> None:
     assert events[-1].value == ["same"] * 4
 
 
-async def test_streams_of_one_program_do_not_mix() -> None:
+async def test_streams_of_one_program_are_separate() -> None:
     program = Predict(
         "question -> answer", lm=FakeLM(lambda request: {"answer": request.messages[-1].text.splitlines()[1]})
     )
@@ -207,15 +208,15 @@ async def test_streams_of_one_program_do_not_mix() -> None:
     assert answers == [f"number {number}" for number in range(5)]
 
 
-def test_a_repair_is_another_question(read: Read) -> None:
-    program = Predict("question -> number: int", lm=FakeLM([{"number": "many"}, {"number": 3}]), max_repairs=1)
+def test_reask_emits_another_ask_start(read: Read) -> None:
+    program = Predict("question -> number: int", lm=FakeLM([{"number": "many"}, {"number": 3}]), max_reasks=1)
     events = read(program, question="?")
     assert asked(events) == ["self", "self"]
     assert isinstance(events[-1], Finished)
     assert [attempt.purpose for attempt in events[-1].value.attempts] == ["ask", "repair"]
 
 
-def test_a_model_that_only_answers_whole_is_streamed_whole(read: Read) -> None:
+def test_model_without_streaming_is_streamed_in_one_delta(read: Read) -> None:
     class Echo:
         model = "echo"
         capabilities = FakeLM().capabilities
@@ -233,7 +234,7 @@ def test_a_model_that_only_answers_whole_is_streamed_whole(read: Read) -> None:
 
 
 class Checked(BaseModel):
-    """A value that a user's code checks, beside members that it does not."""
+    """A value with a user's validator next to members without."""
 
     name: str
     size: int
@@ -255,7 +256,7 @@ def seen(value: Any) -> Any:
 
 
 class Everything(Signature):
-    """What a user's validators check, in every form that an output can have."""
+    """Outputs of each kind with a user's validators."""
 
     question: str = InputField()
     plain: str = OutputField()
@@ -268,7 +269,7 @@ class Everything(Signature):
 
 @pytest.mark.parametrize("adapter", [ChatAdapter(), JSONAdapter(), XMLAdapter()], ids=lambda made: type(made).__name__)
 @pytest.mark.parametrize("number", [4, 13])
-def test_a_users_validators_run_as_often_as_in_a_call(read: Read, adapter: Any, number: int) -> None:
+def test_stream_runs_user_validators_as_often_as_a_call(read: Read, adapter: Any, number: int) -> None:
     whole = {"name": "a", "size": 2}
     answer = {"plain": "x", "word": "y", "number": number, "whole": whole, "many": [7, 8], "last": "z"}
     text = adapter.plan(Everything, Capabilities()).layout.write(answer)
@@ -276,7 +277,7 @@ def test_a_users_validators_run_as_often_as_in_a_call(read: Read, adapter: Any, 
     for ask in (lambda program: program(question="?"), lambda program: read(program, question="?")):
         checked.clear()
         with context(adapter=adapter):
-            program: Predict[..., Any] = Predict(Everything, lm=FakeLM([text]), max_repairs=0)
+            program: Predict[..., Any] = Predict(Everything, lm=FakeLM([text]), max_reasks=0)
             with nullcontext() if number == 4 else pytest.raises(AdapterParseError, match="13 is not taken") as caught:
                 ask(program)
         if number == 13:
@@ -287,15 +288,15 @@ def test_a_users_validators_run_as_often_as_in_a_call(read: Read, adapter: Any, 
     assert runs[0]
 
 
-def test_an_error_stands_in_the_place_of_the_end(read: Read) -> None:
+def test_stream_raises_error_of_program_instead_of_finished(read: Read) -> None:
     with pytest.raises(LMServerError):
         read(Predict("question -> answer", lm=FakeLM([LMServerError("busy")])), question="?")
 
 
-# --- the reader's side -------------------------------------------------------------------------------------
+# --- the consumer -----------------------------------------------------------------------------------------
 
 
-def test_nothing_runs_before_the_first_event_is_read() -> None:
+def test_stream_runs_nothing_before_first_read() -> None:
     program = predictor("Paris")
     stream = program.stream(question="?")
     assert program.lm.requests == []
@@ -303,7 +304,7 @@ def test_nothing_runs_before_the_first_event_is_read() -> None:
     assert len(list(stream)) > 1
 
 
-def test_the_value_is_there_at_the_end_and_an_error_before() -> None:
+def test_stream_value_raises_before_the_end() -> None:
     stream = predictor("Paris").stream(question="?")
     with pytest.raises(ConfigurationError, match="before its end"):
         _ = stream.value
@@ -312,30 +313,30 @@ def test_the_value_is_there_at_the_end_and_an_error_before() -> None:
     assert stream.value.answer == "Paris"
 
 
-def test_who_leaves_a_stream_keeps_what_the_agent_did() -> None:
+def test_agent_run_is_kept_when_stream_is_closed() -> None:
     program = agent(DOUBLE, SUBMIT)
     with program.stream(question="21 doubled?") as stream:
         for event in stream:
             if isinstance(event, ToolDone):
                 break
-    run = AgentRun.of(stream.left)
+    run = AgentRun.of(stream.error)
     assert [result.content for step in run.steps for result in step.results] == [42]
     assert program(history=run.history).answer == 42
 
 
-async def test_so_does_who_leaves_an_awaited_one() -> None:
+async def test_agent_run_is_kept_when_async_stream_is_closed() -> None:
     program = agent(DOUBLE, SUBMIT)
     async with program.astream(question="21 doubled?") as stream:
         async for event in stream:
             if isinstance(event, ToolCallEnd):
                 break
-    run = AgentRun.of(stream.left)
+    run = AgentRun.of(stream.error)
     again = await program.acall(history=run.history)
     assert again.answer == 42
 
 
 class Around(Module):
-    """A user's code around an agent."""
+    """A user's module around an agent."""
 
     def __init__(self, agent: ReAct[..., Any]) -> None:
         self.agent = agent
@@ -353,7 +354,7 @@ class AwaitedAround(Module):
 
 
 class _Waiting(FakeLM):
-    """Says something, and then nothing for as long as anybody listens."""
+    """Emits one delta, then waits until it is cancelled."""
 
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
         if streamed and len(self.requests) == 1:
@@ -368,7 +369,7 @@ AROUND: list[Callable[[ReAct[..., Any]], Module]] = [lambda made: made, Around, 
 
 @pytest.mark.parametrize("around", AROUND, ids=["bare", "blocking code", "awaited code"])
 @pytest.mark.parametrize("awaited", [False, True])
-async def test_what_was_said_and_done_is_there_wherever_in_a_program_it_was_left(around: Any, awaited: bool) -> None:
+async def test_partial_and_run_are_kept_wherever_the_stream_is_closed(around: Any, awaited: bool) -> None:
     program = around(agent(tools=[double]))
     lm = _Waiting([DOUBLE, SUBMIT])
     program.set_lm(lm)
@@ -383,12 +384,12 @@ async def test_what_was_said_and_done_is_there_wherever_in_a_program_it_was_left
             next(event for event in stream if isinstance(event, TextDelta))
     assert stream.partial.choices[0].text.startswith("I think")
     assert stream.partial.usage.output_tokens == 2
-    run = AgentRun.of(stream.left)
+    run = AgentRun.of(stream.error)
     assert run.termination_reason == "cancelled"
     assert [result.content for step in run.steps for result in step.results] == [42]
 
 
-def test_a_stream_that_was_left_gives_nothing_more() -> None:
+def test_closed_stream_yields_nothing() -> None:
     stream = predictor("Paris").stream(question="?")
     next(stream)
     stream.close()
@@ -396,7 +397,7 @@ def test_a_stream_that_was_left_gives_nothing_more() -> None:
     assert list(stream) == []
 
 
-def test_what_the_program_sets_is_not_seen_by_the_reader() -> None:
+def test_consumer_does_not_see_context_of_the_program() -> None:
     seen: list[Any] = []
 
     def reading(events: Iterator[ProgramEvent]) -> None:
@@ -409,14 +410,14 @@ def test_what_the_program_sets_is_not_seen_by_the_reader() -> None:
     assert set(seen) == {None}
 
 
-async def test_nor_by_the_awaiting_one() -> None:
+async def test_async_consumer_does_not_see_context_of_the_program() -> None:
     program = predictor("Paris")
     program.callbacks = [BaseCallback()]
     async for _ in program.astream(question="?"):
         assert ACTIVE_CALL_ID.get() is None
 
 
-def test_the_settings_of_where_the_stream_was_made_hold() -> None:
+def test_stream_uses_settings_of_its_creation() -> None:
     program: Predict[..., Any] = Predict("question -> answer")
     with context(lm=FakeLM([{"answer": "here"}])):
         stream = program.stream(question="?")
@@ -425,7 +426,7 @@ def test_the_settings_of_where_the_stream_was_made_hold() -> None:
     assert last.value.answer == "here"
 
 
-async def test_awaiting_with_a_deadline_works_as_ever() -> None:
+async def test_async_stream_can_be_read_with_timeout() -> None:
     class Slow(Module):
         async def aforward(self) -> None:
             await asyncio.Event().wait()

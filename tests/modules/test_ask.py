@@ -1,4 +1,4 @@
-"""inspect_history prints the configured model's last calls."""
+"""Asking a model: inspect_history."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from sigwire.core.capabilities import Capabilities
 from sigwire.errors import ConfigurationError, LMNotConfigured
 from sigwire.lm.fake import FakeLM
-from sigwire.modules.looking_back import inspect_history
+from sigwire.modules.ask import inspect_history
 from sigwire.settings import context
 
 
@@ -20,7 +20,7 @@ def printed(lm: object, n: int) -> str:
     return out.getvalue()
 
 
-def test_the_last_calls_of_the_configured_model_are_printed() -> None:
+def test_inspect_history_prints_last_calls_of_configured_model() -> None:
     lm = FakeLM(["first answer", "second answer"])
     lm("first question")
     lm("second question")
@@ -31,12 +31,12 @@ def test_the_last_calls_of_the_configured_model_are_printed() -> None:
     assert "first question" in both
 
 
-def test_without_a_model_the_error_says_how_to_set_one() -> None:
+def test_inspect_history_names_configure_when_no_model_is_set() -> None:
     with context(lm=None), pytest.raises(LMNotConfigured, match="configure"):
         inspect_history()
 
 
-def test_a_model_without_a_history_says_where_else_to_look() -> None:
+def test_inspect_history_names_alternatives_when_model_records_none() -> None:
     class Bare:
         model = "bare"
         capabilities = Capabilities()

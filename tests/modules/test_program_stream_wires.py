@@ -1,4 +1,4 @@
-"""Programs streamed over every wire: the first words at once, and left after any event in a state from which all goes on."""
+"""Programs streamed over every wire: deltas arrive at once; a stream closed after any event keeps a state to continue from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from sigwire.core.events import FieldDelta
 from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall
 from sigwire.lm.client import LM
-from sigwire.modules.agents.react import AgentRun, ReAct
+from sigwire.modules.agents.react import ReAct
+from sigwire.modules.agents.run import AgentRun
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.testing import FakeProvider, Gate, Streamed
@@ -38,7 +39,7 @@ def add(a: int, b: int) -> int:
 
 
 class Around(Module):
-    """A user's code around a module."""
+    """A user's module around another module."""
 
     def __init__(self, part: Module) -> None:
         self.part = part
@@ -66,9 +67,7 @@ PLACES: list[Callable[[Module], Module]] = [_bare, Around, AwaitedAround]
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("wire", MODELS)
-def test_the_first_words_of_an_output_are_told_before_more_is_sent(
-    wire: str, place: Callable[[Module], Module]
-) -> None:
+def test_first_delta_is_emitted_before_provider_sends_more(wire: str, place: Callable[[Module], Module]) -> None:
     gate = Gate(6)
     answer = "[[ ## answer ## ]]\n" + "one two three four five " * 10
     with FakeProvider([Streamed(answer, cut=25, gate=gate)]) as provider:
@@ -84,26 +83,24 @@ def test_the_first_words_of_an_output_are_told_before_more_is_sent(
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("wire", MODELS)
-def test_an_agent_that_was_left_after_any_event_goes_on_from_there(
-    wire: str, place: Callable[[Module], Module]
-) -> None:
+def test_agent_closed_after_any_event_continues_from_its_history(wire: str, place: Callable[[Module], Module]) -> None:
     agent: ReAct[..., Any] = ReAct("question -> answer: int", tools=[add])
     program = place(agent)
 
-    def left_after(count: int) -> tuple[BaseException | None, list[str | None]]:
+    def closed_after(count: int) -> tuple[BaseException | None, list[str | None]]:
         with FakeProvider([Streamed(CALLS, cut=6), Streamed(SUBMIT, cut=6)]) as provider:
             agent.set_lm(model(provider, wire))
             with program.stream(question="?") as events:
                 read = sum(1 for _ in zip(range(count), events, strict=False))
             ended = [sent.stream.wait(5) for sent in provider.requests if sent.stream is not None]
-            return (events.left if read == count else None), ended
+            return (events.error if read == count else None), ended
 
     count = 1
-    while (left := left_after(count))[0] is not None:
+    while (left := closed_after(count))[0] is not None:
         assert set(left[1]) <= {"client left", "complete"}
         run = AgentRun.of(left[0])
         assert run.termination_reason == "cancelled"
-        with FakeProvider([SUBMIT]) as provider:  # as strict as the real one
+        with FakeProvider([SUBMIT]) as provider:  # the fake provider is as strict as the real one
             agent.set_lm(model(provider, wire))
             assert agent(history=run.history).answer == 3
         count += 1

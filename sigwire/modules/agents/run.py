@@ -1,0 +1,214 @@
+"""Runs of an agent: ``AgentRun``, the typed log of a run, and ``RunState``, a run in progress.
+
+A run always has a history from which another run can continue: every call in it has a result, also after an interrupt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from sigwire.core.events import ToolDone
+from sigwire.core.example import Prediction
+from sigwire.core.json import Value
+from sigwire.core.messages import Message
+from sigwire.core.response import Attempt, Choice, Usage
+from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.effects.emitting import Emit
+from sigwire.errors import EmptyResponse, InputError, LMError, MalformedToolCall, ModelError, OutputTruncated
+from sigwire.modules.agents import conversation
+from sigwire.modules.agents.toolbox import ToolRun
+from sigwire.modules.inputs import UsedCallIds
+from sigwire.modules.predict import meta_of
+from sigwire.modules.program_stream import EventPath
+from sigwire.signatures.types.history import AnyTurn, History, Turn
+
+__all__ = ["AgentRun", "EmittingRecorder", "ReActStep", "RunState", "Termination", "TerminationReason", "tool_done"]
+
+TerminationReason: TypeAlias = Literal[
+    "submit", "no_calls", "limit", "parse_error", "context_window_exceeded", "cancelled"
+]
+
+_MAX_UNREADABLE = 3  # consecutive responses
+
+
+@dataclass(frozen=True, slots=True)
+class ReActStep(Value):
+    """One turn: the model's thought and calls, the results, the cost.
+
+    ``results`` are complete, also if the model saw a shortened text. ``error``: the reason if the turn could not be read.
+
+    >>> step = ReActStep("Look it up.", (ToolCall("call_0", "find", {}),), (ToolResult("call_0", "find", "here"),))
+    >>> ReActStep.from_json(step.to_json()) == step
+    True
+    """
+
+    thought: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRun:
+    """The typed log of a run: ``AgentRun.of(prediction)``, or of the exception that ended the run.
+
+    A prediction has the fields ``steps``, ``history`` and ``termination_reason``; if an output has such a name, the field is
+    ``run_steps`` and so on. ``termination_reason`` is ``None`` if the loop did not end the run: an ``LMError``, a refusal, a
+    tool's exception (``on_tool_error="abort"``). ``attempts`` are all requests.
+    """
+
+    steps: tuple[ReActStep, ...]
+    history: History
+    termination_reason: TerminationReason | None = None
+    attempts: tuple[Attempt, ...] = ()
+
+    @classmethod
+    def of(cls, result: object) -> AgentRun:
+        """Return the run of a prediction or an exception. Raises ``InputError`` if it has none."""
+        held: dict[str, Any] = getattr(result, "__dict__", {})
+        steps, history, reason = (
+            held.get(f"run_{name}", held.get(name)) for name in ("steps", "history", "termination_reason")
+        )
+        if not isinstance(history, History) or steps is None:
+            raise InputError(f"This {type(result).__name__} does not come from a ReAct run.")
+        attempts = meta_of(result).attempts if isinstance(result, Prediction) else held.get("attempts", ())
+        return cls(tuple(steps), history, reason, tuple(attempts))
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all requests."""
+        return sum((attempt.usage for attempt in self.attempts), Usage())
+
+
+@dataclass(frozen=True, slots=True)
+class Termination:
+    """The end of the loop: the outputs, or the reason why there are none."""
+
+    reason: TerminationReason
+    outputs: dict[str, object] | None = None
+    why: str = ""
+    cause: BaseException | None = None
+
+
+class RunState:
+    """A run in progress: the conversation, the steps, and the calls without a result."""
+
+    def __init__(self, history: History, inputs: Mapping[str, object]) -> None:
+        self.history = history
+        self.inputs = inputs
+        self.steps: list[ReActStep] = []
+        self.attempts: list[Attempt] = []
+        self.used_ids = set(UsedCallIds(history))
+        self.prediction: Prediction | None = None
+        self.end: Termination | None = None
+        self.tool_runs: list[ToolRun] = []
+        self._unreadable = 0
+        self._choice = Choice()
+        self._open_calls: tuple[ToolCall, ...] = ()
+        self._counted_attempts = 0
+
+    def add_message(self, message: Message) -> None:
+        self.history = self.history.append(message)
+
+    def add_choice(self, choice: Choice, calls: tuple[ToolCall, ...]) -> None:
+        """Add a response of the model; ``calls`` are its calls with unique ids."""
+        self._unreadable = 0
+        self.tool_runs, self._choice, self._open_calls = [], choice, calls
+        self.used_ids.update(call.id for call in calls)
+        message = conversation.assistant_message(choice, calls)
+        if message.parts:
+            self.add_message(message)
+
+    def add_results(self, results: Sequence[ToolResult]) -> None:
+        """Add the results of all open calls."""
+        self.add_message(Message.tool(*results))
+        self._open_calls = ()
+
+    def add_step(
+        self,
+        choice: Choice,
+        seconds: float,
+        calls: tuple[ToolCall, ...] = (),
+        results: tuple[ToolResult, ...] = (),
+        error: str | None = None,
+    ) -> None:
+        """Add a turn to the log."""
+        thought = choice.text or choice.reasoning or ""
+        self.steps.append(ReActStep(thought, calls, results, self._usage_of_step(), seconds, error))
+
+    def _usage_of_step(self) -> Usage:
+        """Return the usage of the attempts since the last step."""
+        new, self._counted_attempts = self.attempts[self._counted_attempts :], len(self.attempts)
+        return new[0].usage if len(new) == 1 else sum((attempt.usage for attempt in new), Usage())
+
+    def add_unreadable(self, error: ModelError, seconds: float) -> Termination | None:
+        """Add a response that could not be parsed and a message with its problem. Ends the loop after several in a row."""
+        choice = error.choice or Choice()
+        if choice.text.strip():
+            self.add_message(Message.assistant(choice.text))
+        problem = _PROBLEMS.get(type(error), error.message.splitlines()[0])
+        self.add_message(Message.user(f"Your reply is invalid: {problem} Call a tool or submit the output fields."))
+        self.add_step(choice, seconds, error=f"{type(error).__name__}: {problem}")
+        self._unreadable += 1
+        if self._unreadable < _MAX_UNREADABLE:
+            return None
+        why = f"{self._unreadable} answers in a row could not be read ({problem})"
+        return Termination("parse_error", why=why, cause=error)
+
+    def turns_since_task(self) -> Sequence[AnyTurn]:
+        """Return the turns after the latest inputs."""
+        turns = self.history.messages
+        start = next((at for at in range(len(turns) - 1, -1, -1) if isinstance(turns[at], Turn)), -1)
+        return turns[start + 1 :]
+
+    def close(self) -> None:
+        """Add a result for every open call, so that another run can continue from the history."""
+        calls = self._open_calls
+        if not calls:
+            return
+        done = {run.call.id: (run.shown, run.result) for run in self.tool_runs}
+        pairs = [done.get(call.id) or (conversation.interrupted_result(call),) * 2 for call in calls]
+        self.add_results([shown for shown, _ in pairs])
+        self.add_step(self._choice, 0.0, calls, tuple(result for _, result in pairs), error="interrupted")
+
+    def attach_to(self, error: BaseException) -> None:
+        """Set the attributes of the run on the error that ended it."""
+        reason = self.end and self.end.reason
+        failed = error.attempts if isinstance(error, LMError) else ()  # those of a ModelError are in self.attempts
+        attributes: dict[str, object] = {
+            "steps": tuple(self.steps),
+            "history": self.history,
+            "termination_reason": reason if isinstance(error, Exception) else "cancelled",
+            "attempts": (*self.attempts, *failed),
+        }
+        for name, value in attributes.items():
+            with suppress(Exception):  # a user's exception class may refuse attributes
+                setattr(error, name, value)
+
+
+_PROBLEMS: Mapping[type[ModelError], str] = {
+    EmptyResponse: "it is empty.",
+    OutputTruncated: "it exceeds the token limit. Write a shorter reply.",
+    MalformedToolCall: "the tool call is malformed.",
+}
+
+
+class EmittingRecorder:
+    """A recorder of tool runs that also emits an event for each finished run."""
+
+    def __init__(self, runs: list[ToolRun], event_path: EventPath) -> None:
+        self._runs, self._event_path = runs, event_path
+
+    def append(self, done: ToolRun, /) -> None:
+        self._runs.append(done)
+        Emit(tool_done(done, self._event_path)).run()
+
+
+def tool_done(done: ToolRun, event_path: EventPath) -> ToolDone:
+    """Return the event of a finished tool run."""
+    return ToolDone(done.shown, path=event_path.path, turn=event_path.turn)
