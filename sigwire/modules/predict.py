@@ -396,7 +396,8 @@ def signature_of(given: object) -> SignatureMeta:
     """Return the signature class of a constructor's argument. Text may name types that the constructor's caller sees."""
     if isinstance(given, SignatureMeta):
         return given
-    return ensure_signature(cast(Any, given), scope=caller_scope(2))
+    made: SignatureMeta = ensure_signature(cast(Any, given), scope=caller_scope(2))
+    return made
 
 
 def default_adapter() -> Adapter:
