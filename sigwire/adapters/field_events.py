@@ -22,14 +22,14 @@ __all__ = ["FieldEvents", "FieldSink", "OutputReader"]
 
 
 class FieldEvents:
-    """Collects events for whoever reads the stream. ``begun`` are the texts of which something was told already."""
+    """Collects events for whoever reads the stream. ``started_texts`` are the texts of which something was told already."""
 
-    __slots__ = ("_choice", "_path", "_turn", "begun", "ended", "events")
+    __slots__ = ("_choice", "_path", "_turn", "ended", "events", "started_texts")
 
     def __init__(self, path: str = "", turn: int | None = None, choice: int = 0) -> None:
         self._path, self._turn, self._choice = path, turn, choice
         self.events: list[ProgramEvent] = []
-        self.begun: set[str] = set()
+        self.started_texts: set[str] = set()
         self.ended: set[str] = set()
 
     def text(self, field: str, text: str) -> None:

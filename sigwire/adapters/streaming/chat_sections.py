@@ -26,14 +26,14 @@ _UNSURE = re.compile(rf"[ \t]*{_MARK.begun}\Z")
 class ChatSectionReader:
     """Sections of one answer. ``end`` is the name of the end mark."""
 
-    __slots__ = ("_done", "_end", "_guard", "_held", "_sink", "_told", "_untold")
+    __slots__ = ("_done", "_end", "_events", "_guard", "_lookahead", "_sink", "_untold")
 
     def __init__(
-        self, outputs: Iterable[tuple[str, FieldCodec]], end: str, guard: AnyEscaper, told: FieldEvents
+        self, outputs: Iterable[tuple[str, FieldCodec]], end: str, guard: AnyEscaper, events: FieldEvents
     ) -> None:
-        self._untold, self._end, self._guard, self._told = dict(outputs), end, guard, told
+        self._untold, self._end, self._guard, self._events = dict(outputs), end, guard, events
         self._sink: FieldSink | None = None
-        self._held = Lookahead("\n")  # the answer begins as a line does
+        self._lookahead = Lookahead("\n")  # the answer begins as a line does
         self._done = False
 
     def opens(self, text: str) -> bool | None:
@@ -44,11 +44,11 @@ class ChatSectionReader:
 
     def feed(self, text: str) -> None:
         """More of the answer."""
-        if not self._held.text:
+        if not self._lookahead.text:
             if "\n" not in text:
-                self._say(text)
+                self._feed_sink(text)
                 return
-        elif (joined := self._held.joined(text)) is None:
+        elif (joined := self._lookahead.joined(text)) is None:
             return
         else:
             text = joined
@@ -57,13 +57,13 @@ class ChatSectionReader:
 
     def close(self) -> None:
         """The end of the answer."""
-        self._say(self._held.release())
+        self._feed_sink(self._lookahead.release())
         self._end_section()
 
     def _read(self, text: str) -> None:
         at = 0
         for header in _HEADER.finditer(text):
-            self._say(text[at : header.start()])
+            self._feed_sink(text[at : header.start()])
             self._end_section()
             self._begin_section(header[1])
             at = header.end()
@@ -71,18 +71,18 @@ class ChatSectionReader:
                 return
         line = text.rfind("\n", at)
         cut = line if line >= 0 and _UNSURE.match(text, line + 1) else len(text)
-        self._say(text[at:cut])
+        self._feed_sink(text[at:cut])
         if cut < len(text):
-            self._held.keep(text[cut:])
+            self._lookahead.keep(text[cut:])
 
-    def _say(self, text: str) -> None:
+    def _feed_sink(self, text: str) -> None:
         if text and self._sink is not None:
             self._sink.feed(text)
 
     def _begin_section(self, name: str) -> None:
         codec = self._untold.pop(name, None)
         if codec is not None:
-            self._sink = Unescaper.by(self._guard, make_sink(codec, self._told))
+            self._sink = Unescaper.by(self._guard, make_sink(codec, self._events))
         self._done = codec is None and name == self._end
 
     def _end_section(self) -> None:

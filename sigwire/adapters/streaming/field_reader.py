@@ -120,15 +120,25 @@ class _ChoiceReader:
     """One choice of a response. ``parsed`` is its reading, where one was needed to tell its outputs."""
 
     __slots__ = (
-        "_calls", "_ended", "_free", "_opening", "_plan", "_scan", "_start_scan", "_text", "_thought", "parsed", "told",
+        "_calls",
+        "_ended",
+        "_free",
+        "_opening",
+        "_plan",
+        "_scan",
+        "_start_scan",
+        "_text",
+        "_thought",
+        "events",
+        "parsed",
     )  # fmt: skip
 
-    def __init__(self, plan: Plan, tools: tuple[Tool, ...], told: FieldEvents, taken: Iterable[str]) -> None:
-        self._plan, self.told = plan, told
+    def __init__(self, plan: Plan, tools: tuple[Tool, ...], events: FieldEvents, taken: Iterable[str]) -> None:
+        self._plan, self.events = plan, events
         free = plan.layout.free or not plan.layout.outputs
-        self._free = FreeTextReader(plan.thoughts, told) if free else None
-        pieces = None if free else plan.layout.output_reader(told)
-        self._opening = LeadInReader(pieces, plan.thoughts) if pieces is not None else None
+        self._free = FreeTextReader(plan.thoughts, events) if free else None
+        chunks = None if free else plan.layout.output_reader(events)
+        self._opening = LeadInReader(chunks, plan.thoughts) if chunks is not None else None
         self._scan: TextReader | None = None
         self._start_scan: Callable[[], TextReader | None] | None = lambda: plan.text_reader(
             tools, taken=taken, thought=bool(self._thought)
@@ -144,12 +154,12 @@ class _ChoiceReader:
         handle = self._HANDLERS.get(type(event))
         if handle is not None:
             handle(self, event)
-        return self.told.take()
+        return self.events.take()
 
     def end(self, event: ChoiceEnd) -> list[ProgramEvent]:
         """The end of the choice, told or not."""
         self._end(event)
-        return self.told.take()
+        return self.events.take()
 
     # --- text ------------------------------------------------------------------------------------------
 
@@ -158,11 +168,11 @@ class _ChoiceReader:
             self._scan, self._start_scan = self._start_scan(), None
         self._text.append(event.text)
         if self._scan is None:
-            self._say(event.text)
+            self._feed_sink(event.text)
         else:
             self._tell_scanned(self._scan.feed(event.text))
 
-    def _say(self, text: str) -> None:
+    def _feed_sink(self, text: str) -> None:
         if self._opening is not None:
             self._opening.feed(text)
         elif self._free is not None:
@@ -172,24 +182,24 @@ class _ChoiceReader:
         """What the scan for calls made of the text. Calls are told as those that were not written as text."""
         for event in events:
             if isinstance(event, TextDelta):
-                self._say(event.text)
+                self._feed_sink(event.text)
             elif isinstance(event, ReasoningDelta):
                 self._tell_thought(event.text)
             else:
                 index, call = event.index, event.call
                 arguments = call.raw_arguments if call.raw_arguments is not None else dumps(call.arguments)
-                self.told.call_start(index, call.id, call.name)
-                self.told.call_delta(index, arguments)
-                self.told.call_end(index, call)
+                self.events.call_start(index, call.id, call.name)
+                self.events.call_delta(index, arguments)
+                self.events.call_end(index, call)
 
     def _stop_scan(self) -> None:
         """The provider makes calls of its own, so the text is only text: also what the scan still holds."""
         self._start_scan = None
         if self._scan is None or self._scan.scan.calls:
             return
-        told, self._scan = self._scan.scan.text, None
-        if rest := "".join(self._text).removeprefix(told):
-            self._say(rest)
+        events, self._scan = self._scan.scan.text, None
+        if rest := "".join(self._text).removeprefix(events):
+            self._feed_sink(rest)
 
     # --- beside it -------------------------------------------------------------------------------------
 
@@ -199,21 +209,21 @@ class _ChoiceReader:
 
     def _tell_thought(self, text: str) -> None:
         if not self._plan.thinking:
-            self.told.reasoning(text)
+            self.events.reasoning(text)
         for spec in self._plan.thinking:
-            self.told.text(spec.name, text)
+            self.events.text(spec.name, text)
 
     def _begin_call(self, event: ToolCallStart) -> None:
         self._stop_scan()
-        self.told.call_start(event.index, event.id, event.name)
+        self.events.call_start(event.index, event.id, event.name)
 
     def _grow_call(self, event: ToolCallDelta) -> None:
-        self.told.call_delta(event.index, event.arguments)
+        self.events.call_delta(event.index, event.arguments)
 
     def _end_call(self, event: ToolCallEnd) -> None:
         self._stop_scan()
         self._calls.append(event.call)
-        self.told.call_end(event.index, event.call)
+        self.events.call_end(event.index, event.call)
 
     def _end_part(self, event: PartEnd) -> None:
         if ran_a_tool(event.part):
@@ -230,10 +240,10 @@ class _ChoiceReader:
         if self._free is not None:
             self._free.close()
         for spec in self._plan.thinking:
-            self.told.end(spec.name)
+            self.events.end(spec.name)
         if self._opening is not None and event.refusal is None and event.finish_reason not in _CUT:
             self._opening.close()
-        if any(name not in self.told.ended for name, _ in self._plan.layout.outputs):
+        if any(name not in self.events.ended for name, _ in self._plan.layout.outputs):
             self._tell_rest(self._choice(event))
 
     def _choice(self, event: ChoiceEnd) -> Choice:
@@ -255,10 +265,10 @@ class _ChoiceReader:
         for name, codec in self._plan.layout.outputs:
             if (
                 name in fields
-                and name not in self.told.ended
-                and not (codec.form == "text" and name in self.told.begun)
+                and name not in self.events.ended
+                and not (codec.form == "text" and name in self.events.started_texts)
             ):
-                emit_value(codec, fields[name], self.told)
+                emit_value(codec, fields[name], self.events)
 
     _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
         ChoiceEnd: _end,

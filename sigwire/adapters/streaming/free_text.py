@@ -12,19 +12,19 @@ __all__ = ["FreeTextReader"]
 class FreeTextReader:
     """Tells the text of one answer. ``thoughts`` are pairs of tags around thinking.
 
-    >>> told = Told()
-    >>> text = FreeTextReader([("<think>", "</think>")], told)
-    >>> for piece in ("<thi", "nk>so</th", "ink>\\n", "\\nYes."):
-    ...     text.feed(piece)
-    >>> [(type(event).__name__, event.text) for event in told.take()]
+    >>> events = FieldEvents()
+    >>> text = FreeTextReader([("<think>", "</think>")], events)
+    >>> for chunk in ("<thi", "nk>so</th", "ink>\\n", "\\nYes."):
+    ...     text.feed(chunk)
+    >>> [(type(event).__name__, event.text) for event in events.take()]
     [('ReasoningDelta', 'so'), ('TextDelta', 'Yes.')]
     """
 
-    __slots__ = ("_closing", "_held", "_reads", "_thoughts", "_told")
+    __slots__ = ("_closing", "_events", "_lookahead", "_reads", "_thoughts")
 
-    def __init__(self, thoughts: Sequence[tuple[str, str]], told: FieldEvents) -> None:
-        self._thoughts, self._told = thoughts, told
-        self._held: list[str] = []  # not put together while it may grow long: blanks
+    def __init__(self, thoughts: Sequence[tuple[str, str]], events: FieldEvents) -> None:
+        self._thoughts, self._events = thoughts, events
+        self._lookahead: list[str] = []  # not put together while it may grow long: blanks
         self._closing = ""
         self._reads: Callable[[str], None] = self._blanks
 
@@ -34,20 +34,20 @@ class FreeTextReader:
 
     def close(self) -> None:
         """The end of the answer."""
-        if self._held:
-            (self._told.reasoning if self._closing else self._told.free_text)("".join(self._held))
-            self._held = []
+        if self._lookahead:
+            (self._events.reasoning if self._closing else self._events.free_text)("".join(self._lookahead))
+            self._lookahead = []
 
     def _blanks(self, text: str) -> None:
         """Before the first word."""
-        self._held.append(text)
+        self._lookahead.append(text)
         if not text.isspace():
             self._reads = self._opening
             self._opening("")
 
     def _opening(self, text: str) -> None:
         """What may be the beginning of a tag."""
-        text, self._held = "".join([*self._held, text]), []
+        text, self._lookahead = "".join([*self._lookahead, text]), []
         begin = text.lstrip()
         for opening, closing in self._thoughts:
             if begin.startswith(opening):
@@ -55,19 +55,19 @@ class FreeTextReader:
                 self._thought(begin[len(opening) :])
                 return
         if any(opening.startswith(begin) for opening, _ in self._thoughts):
-            self._held = [text]
+            self._lookahead = [text]
         else:
-            self._reads = self._told.free_text
-            self._told.free_text(text)
+            self._reads = self._events.free_text
+            self._events.free_text(text)
 
     def _thought(self, text: str) -> None:
         """Thinking; only what may be the beginning of its closing tag is kept."""
         closing = self._closing
-        thought, closed, after = "".join([*self._held, text]).partition(closing)
+        thought, closed, after = "".join([*self._lookahead, text]).partition(closing)
         kept = 0 if closed else next((n for n in range(len(closing) - 1, 0, -1) if thought.endswith(closing[:n])), 0)
-        said, self._held = thought[: len(thought) - kept], [thought[len(thought) - kept :]] if kept else []
+        said, self._lookahead = thought[: len(thought) - kept], [thought[len(thought) - kept :]] if kept else []
         if said:
-            self._told.reasoning(said)
+            self._events.reasoning(said)
         if closed:
             self._closing, self._reads = "", self._after
             self._after(after)
@@ -75,5 +75,5 @@ class FreeTextReader:
     def _after(self, text: str) -> None:
         """Blanks after the thinking are left out."""
         if said := text.lstrip():
-            self._reads = self._told.free_text
-            self._told.free_text(said)
+            self._reads = self._events.free_text
+            self._events.free_text(said)

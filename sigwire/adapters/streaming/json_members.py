@@ -27,10 +27,10 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 class JsonMemberReader:
     """The members of one answer's object."""
 
-    __slots__ = ("_expects", "_name", "_names", "_outputs", "_reading", "_told")
+    __slots__ = ("_events", "_expects", "_name", "_names", "_outputs", "_reading")
 
-    def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], told: FieldEvents) -> None:
-        self._outputs, self._told = dict(outputs), told
+    def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], events: FieldEvents) -> None:
+        self._outputs, self._events = dict(outputs), events
         self._names = frozenset(self._outputs)
         self._expects = "object"
         self._name = ""
@@ -99,12 +99,12 @@ class JsonMemberReader:
         if codec is None:
             self._reading = PartialJsonParser()
         elif text[at] == '"' and is_streamable_text(codec):
-            self._reading = _TextReader(codec, self._told)
+            self._reading = _TextReader(codec, self._events)
             return at + 1
         elif text[at] in "{[" and codec.form in ("json", "mixed"):
-            self._reading = _PartialReader(codec, self._told)
+            self._reading = _PartialReader(codec, self._events)
         else:
-            self._reading = _WholeReader(codec, self._told)
+            self._reading = _WholeReader(codec, self._events)
         return at
 
     _EXPECTED: ClassVar[Mapping[str, Callable[[Any, str, int], int]]] = {
@@ -127,47 +127,47 @@ class _MemberReader(Protocol):
 class _NameReader:
     """The name of a member."""
 
-    __slots__ = ("_pieces", "_string")
+    __slots__ = ("_chunks", "_string")
     failed = False
 
     def __init__(self) -> None:
         self._string = PartialString()
-        self._pieces: list[str] = []
+        self._chunks: list[str] = []
 
     @property
     def done(self) -> bool:
         return self._string.closed
 
     def read(self, text: str, at: int) -> int:
-        piece, at = self._string.read(text, at)
-        self._pieces.append(piece)
+        chunk, at = self._string.read(text, at)
+        self._chunks.append(chunk)
         return at
 
     @property
     def text(self) -> str:
-        return "".join(self._pieces)
+        return "".join(self._chunks)
 
 
 class _TextReader:
     """A string that is told as it grows."""
 
-    __slots__ = ("_field", "_string", "_told")
+    __slots__ = ("_events", "_field", "_string")
     failed = False
 
-    def __init__(self, codec: FieldCodec, told: FieldEvents) -> None:
-        self._field, self._told, self._string = codec.field.name, told, PartialString()
-        told.begun.add(self._field)
+    def __init__(self, codec: FieldCodec, events: FieldEvents) -> None:
+        self._field, self._events, self._string = codec.field.name, events, PartialString()
+        events.started_texts.add(self._field)
 
     @property
     def done(self) -> bool:
         return self._string.closed
 
     def read(self, text: str, at: int) -> int:
-        piece, at = self._string.read(text, at)
-        if piece:
-            self._told.text(self._field, piece)
+        chunk, at = self._string.read(text, at)
+        if chunk:
+            self._events.text(self._field, chunk)
         if self._string.closed:
-            self._told.end(self._field)
+            self._events.end(self._field)
         return at
 
 
@@ -187,22 +187,22 @@ class _PartialReader(PartialEmitter):
     def read(self, text: str, at: int) -> int:
         at = super().read(text, at)
         if self.complete:
-            self._told.end(self._name)
+            self._events.end(self._name)
         return at
 
 
 class _WholeReader(PartialJsonParser):
     """A value that is told when it is there; by the reader of the whole answer, where a user's validators check it."""
 
-    __slots__ = ("_codec", "_told")
+    __slots__ = ("_codec", "_events")
 
-    def __init__(self, codec: FieldCodec, told: FieldEvents) -> None:
+    def __init__(self, codec: FieldCodec, events: FieldEvents) -> None:
         super().__init__()
-        self._codec, self._told = codec, told
+        self._codec, self._events = codec, events
 
     def read(self, text: str, at: int) -> int:
         at = super().read(text, at)
         if self.done and not compiled(self._codec.field).runs_users_code:
             with suppress(ValueReadError):  # the reader of the whole answer says what is wrong
-                emit_value(self._codec, self._codec.load(self.so_far()).value, self._told)
+                emit_value(self._codec, self._codec.load(self.so_far()).value, self._events)
         return at

@@ -17,19 +17,19 @@ __all__ = ["LeadInReader"]
 class LeadInReader:
     """Stands before the layout's pieces. ``thoughts`` are pairs of tags around thinking."""
 
-    __slots__ = ("_closing", "_held", "_lost", "_open", "_pieces", "_thoughts")
+    __slots__ = ("_closing", "_lookahead", "_lost", "_open", "_outputs", "_thoughts")
 
-    def __init__(self, pieces: OutputReader, thoughts: Sequence[tuple[str, str]]) -> None:
-        self._pieces, self._thoughts = pieces, thoughts
-        self._held = Lookahead()
+    def __init__(self, outputs: OutputReader, thoughts: Sequence[tuple[str, str]]) -> None:
+        self._outputs, self._thoughts = outputs, thoughts
+        self._lookahead = Lookahead()
         self._closing = ""
         self._open = self._lost = False
 
     def feed(self, text: str) -> None:
         """More of the answer."""
         if self._open:
-            self._pieces.feed(text)
-        elif not self._lost and (so_far := self._held.joined(text)) is not None:
+            self._outputs.feed(text)
+        elif not self._lost and (so_far := self._lookahead.joined(text)) is not None:
             if self._closing:
                 self._think(so_far)
             else:
@@ -38,18 +38,18 @@ class LeadInReader:
     def close(self) -> None:
         """The end of the answer."""
         if self._open:
-            self._pieces.close()
+            self._outputs.close()
 
     def _decide(self, text: str) -> None:
         begin = text.lstrip()
-        opens = self._pieces.opens(begin) if begin else None
+        opens = self._outputs.opens(begin) if begin else None
         if opens:
             self._begin(text)
         elif (thought := next((pair for pair in self._thoughts if begin.startswith(pair[0])), None)) is not None:
             self._closing = thought[1]
             self._think(begin)
         elif opens is None or any(opening.startswith(begin) for opening, _ in self._thoughts):
-            self._held.keep(text)
+            self._lookahead.keep(text)
         else:
             self._lost = True
 
@@ -59,8 +59,8 @@ class LeadInReader:
         if closed:
             self._begin(after)
         else:
-            self._held.keep(text[1 - len(self._closing) :])
+            self._lookahead.keep(text[1 - len(self._closing) :])
 
     def _begin(self, text: str) -> None:
         self._open = True
-        self._pieces.feed(text)
+        self._outputs.feed(text)

@@ -27,12 +27,12 @@ class PartialEmitter:
     an envelope around the value.
     """
 
-    __slots__ = ("_known", "_name", "_told", "_upto", "value")
+    __slots__ = ("_events", "_known", "_name", "_upto", "value")
 
-    def __init__(self, codec: FieldCodec, told: FieldEvents) -> None:
+    def __init__(self, codec: FieldCodec, events: FieldEvents) -> None:
         shape = compiled(codec.field).shape
         self._known = shape.resolve(shape.schema).get("properties")
-        self._name, self._told = codec.field.name, told
+        self._name, self._events = codec.field.name, events
         self._upto = 0
         self.value = PartialJsonParser()
 
@@ -47,34 +47,34 @@ class PartialEmitter:
         at = value.read(text, at)
         grown = value.changes - self._upto
         if grown and self._upto >= 0 and (value.done or grown * _SHARE >= value.cost):
-            self._tell()
+            self._emit()
         return at
 
-    def _tell(self) -> None:
+    def _emit(self) -> None:
         so_far = self.value.so_far()
         if self._known and isinstance(so_far, dict) and so_far and next(iter(so_far)) not in self._known:
             self._upto = -1
             return
         self._upto = self.value.changes
-        self._told.partial(self._name, so_far)
+        self._events.partial(self._name, so_far)
 
 
 class JsonFieldReader:
     """The text of an output whose type is no text. Numbers and the like are told at its end."""
 
-    __slots__ = ("_codec", "_head", "_kinds", "_partials", "_pieces", "_told", "_whole")
+    __slots__ = ("_chunks", "_codec", "_events", "_head", "_kinds", "_partials", "_whole")
 
-    def __init__(self, codec: FieldCodec, told: FieldEvents) -> None:
-        self._codec, self._told = codec, told
+    def __init__(self, codec: FieldCodec, events: FieldEvents) -> None:
+        self._codec, self._events = codec, events
         self._kinds = compiled(codec.field).shape.kinds
-        self._pieces: list[str] = []
+        self._chunks: list[str] = []
         self._head = ""
         self._partials: PartialEmitter | None = None
         self._whole = False  # nothing is told before the end
 
     def feed(self, text: str) -> None:
         """More of it."""
-        self._pieces.append(text)
+        self._chunks.append(text)
         if self._partials is not None:
             self._partials.read(text, 0)
         elif not self._whole:
@@ -83,16 +83,16 @@ class JsonFieldReader:
     def close(self) -> None:
         """The end of it."""
         if self._partials is not None and self._partials.complete and self._stands_alone():
-            self._told.end(self._codec.field.name)
+            self._events.end(self._codec.field.name)
         else:
-            emit_text(self._codec, "".join(self._pieces), self._told)
+            emit_text(self._codec, "".join(self._chunks), self._events)
 
     def _begin(self, text: str) -> None:
         start = _START.match(text)
         if start is not None:
             self._whole = _KINDS[start["bracket"]] not in self._kinds and "any" not in self._kinds
             if not self._whole:
-                self._partials = PartialEmitter(self._codec, self._told)
+                self._partials = PartialEmitter(self._codec, self._events)
                 self._partials.read(text, start.start("bracket"))
         elif _MAY_START.match(text) and len(text) < _LONG_HEAD:
             self._head = text
@@ -100,7 +100,7 @@ class JsonFieldReader:
             self._whole = True
 
     def _stands_alone(self) -> bool:
-        text = "".join(self._pieces).strip()
+        text = "".join(self._chunks).strip()
         return text[:1] in _KINDS and text[-1:] in "]}"
 
 

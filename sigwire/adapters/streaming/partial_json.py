@@ -47,7 +47,7 @@ class PartialString:
 
     def read(self, text: str, at: int) -> tuple[str, int]:
         """The text up to the closing quote or the end of the piece, and the position after."""
-        pieces: list[str] = []
+        chunks: list[str] = []
         before = 0  # what is put before the text: the beginning of an escape
         if self._escape:
             before, text = at - len(self._escape), self._escape + text[at:]
@@ -56,7 +56,7 @@ class PartialString:
             plain = _PLAIN.match(text, at)
             assert plain is not None
             if plain[0]:
-                pieces.append(plain[0])
+                chunks.append(plain[0])
             at = plain.end()
             if at == len(text):
                 break
@@ -69,9 +69,9 @@ class PartialString:
                 self._escape = text[at:]
                 at = len(text)
                 break
-            pieces.append(character)
+            chunks.append(character)
             at = after
-        return "".join(pieces), before + at
+        return "".join(chunks), before + at
 
     def _unescape(self, text: str, at: int) -> tuple[str | None, int]:
         """The character of an escape, and the position after; ``None`` while it is not whole."""
@@ -225,10 +225,10 @@ class PartialJsonParser:
         self.changes += not key
 
     def _in_string(self, string: PartialString, text: str, at: int) -> int:
-        piece, at = string.read(text, at)
-        if piece:
-            self._chunks.append(piece)
-            self._length += len(piece)
+        chunk, at = string.read(text, at)
+        if chunk:
+            self._chunks.append(chunk)
+            self._length += len(chunk)
             self.changes += not self._key
         if string.closed:
             whole, self._string, self._chunks = "".join(self._chunks), None, []

@@ -10,8 +10,8 @@ from sigwire.adapters.values.codecs import FieldCodec
 __all__ = ["make_sink"]
 
 
-def make_sink(codec: FieldCodec, told: FieldEvents) -> FieldSink:
+def make_sink(codec: FieldCodec, events: FieldEvents) -> FieldSink:
     """What takes the text of an output."""
     if codec.form == "json":
-        return JsonFieldReader(codec, told)
-    return TextFieldReader(codec, told) if is_streamable_text(codec) else WholeFieldReader(codec, told)
+        return JsonFieldReader(codec, events)
+    return TextFieldReader(codec, events) if is_streamable_text(codec) else WholeFieldReader(codec, events)

@@ -22,19 +22,19 @@ class LeadingTextReader:
     >>> from sigwire.adapters.prompts.layout import VisibleFields
     >>> from sigwire.signatures.signature import Signature
     >>> text = LeadingTextReader(ChatLayout(VisibleFields((), Signature("question -> answer").spec.outputs)))
-    >>> [text.feed(piece) for piece in ("I have [1, 2", "]. [[ ## ans", "wer ## ]]\\n3")]
+    >>> [text.feed(chunk) for chunk in ("I have [1, 2", "]. [[ ## ans", "wer ## ]]\\n3")]
     ['I have [1, 2', ']. ', '']
     >>> text.release()
     '[[ ## answer ## ]]\\n3'
     """
 
-    __slots__ = ("_held", "_kept", "_marks", "_opens", "_reads")
+    __slots__ = ("_kept", "_lookahead", "_marks", "_opens", "_reads")
 
     def __init__(self, layout: Layout) -> None:
-        pieces = layout.output_reader(FieldEvents())
-        self._opens = pieces.opens if pieces is not None else None
+        chunks = layout.output_reader(FieldEvents())
+        self._opens = chunks.opens if chunks is not None else None
         self._marks = tuple(layout.opening(name).strip() for name in layout.codecs)
-        self._held = Lookahead()
+        self._lookahead = Lookahead()
         self._kept: list[str] = []
         self._reads: Callable[[str], str] = self._beginning
 
@@ -45,12 +45,12 @@ class LeadingTextReader:
     def release(self) -> str:
         """What was not shown. From now on everything is."""
         self._reads = str
-        kept, self._kept = self._held.release() + "".join(self._kept), []
+        kept, self._kept = self._lookahead.release() + "".join(self._kept), []
         return kept
 
     def _beginning(self, text: str) -> str:
         """Before the first word, and while that may be outputs already."""
-        so_far = self._held.joined(text)
+        so_far = self._lookahead.joined(text)
         if so_far is None:
             return ""
         begin = so_far.lstrip()
@@ -60,14 +60,14 @@ class LeadingTextReader:
         if opens:
             return self._keep(so_far, len(so_far) - len(begin))
         if opens is None:
-            self._held.keep(so_far)
+            self._lookahead.keep(so_far)
             return ""
         self._reads = self._looking
         return self._looking(so_far)
 
     def _looking(self, text: str) -> str:
         """Anywhere in the text."""
-        so_far = self._held.joined(text)
+        so_far = self._lookahead.joined(text)
         if so_far is None:
             return ""
         found = [at for mark in self._marks if (at := so_far.find(mark)) >= 0]
@@ -75,7 +75,7 @@ class LeadingTextReader:
             return self._keep(so_far, min(found))
         waits = max((_begun(mark, so_far) for mark in self._marks), default=0)
         shown = so_far[: len(so_far) - waits]
-        self._held.keep(so_far[len(shown) :])
+        self._lookahead.keep(so_far[len(shown) :])
         return shown
 
     def _keep(self, text: str, start: int) -> str:

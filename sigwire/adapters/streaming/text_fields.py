@@ -45,23 +45,23 @@ class TextFieldReader:
     r"""A text output, told as it comes.
 
     >>> from sigwire.signatures.signature import Signature
-    >>> told = Told()
-    >>> text = TextFieldReader(FieldCodec(Signature("question -> answer").spec.outputs[0]), told)
-    >>> for piece in ("\n", "\\ P", "aris ", "\n"):
-    ...     text.feed(piece)
+    >>> events = FieldEvents()
+    >>> text = TextFieldReader(FieldCodec(Signature("question -> answer").spec.outputs[0]), events)
+    >>> for chunk in ("\n", "\\ P", "aris ", "\n"):
+    ...     text.feed(chunk)
     >>> text.close()
-    >>> [event.text for event in told.take()[:-1]]
+    >>> [event.text for event in events.take()[:-1]]
     [' P', 'aris']
     """
 
-    __slots__ = ("_codec", "_head", "_held", "_name", "_nullable", "_started", "_told", "_waits")
+    __slots__ = ("_codec", "_events", "_head", "_lookahead", "_name", "_nullable", "_started", "_waits")
 
-    def __init__(self, codec: FieldCodec, told: FieldEvents) -> None:
-        self._codec, self._told = codec, told
+    def __init__(self, codec: FieldCodec, events: FieldEvents) -> None:
+        self._codec, self._events = codec, events
         self._name, self._nullable = codec.field.name, codec.field.nullable
         self._started = self._waits = False
         self._head: list[str] = []
-        self._held: list[str] = []
+        self._lookahead: list[str] = []
 
     def feed(self, text: str) -> None:
         """More of it."""
@@ -71,31 +71,31 @@ class TextFieldReader:
             return
         cut = len(text) if text[-1] not in EDGES else self._sure(text)
         if cut:
-            self._say(text[:cut])
+            self._feed_sink(text[:cut])
         if cut < len(text):
-            self._held.append(text[cut:])
+            self._lookahead.append(text[cut:])
 
     def close(self) -> None:
         """The end of it."""
         if not self._started:
-            emit_text(self._codec, "".join(self._head), self._told)
+            emit_text(self._codec, "".join(self._head), self._events)
             return
-        if self._held:
+        if self._lookahead:
             # What is held begins with a blank, so that a guard at its end is seen as one.
-            rest = restore_edges("." + "".join(self._held).rstrip())[1:]
+            rest = restore_edges("." + "".join(self._lookahead).rstrip())[1:]
             if rest:
-                self._told.text(self._name, rest)
-        self._told.end(self._name)
+                self._events.text(self._name, rest)
+        self._events.end(self._name)
 
-    def _say(self, text: str) -> None:
-        if self._held:
-            text, self._held = "".join([*self._held, text]), []
-        self._told.text(self._name, text)
+    def _feed_sink(self, text: str) -> None:
+        if self._lookahead:
+            text, self._lookahead = "".join([*self._lookahead, text]), []
+        self._events.text(self._name, text)
 
     def _sure(self, text: str) -> int:
         """How much of a text that ends in blanks or backslashes cannot be touched by what comes."""
         body = len(text.rstrip(_EDGE))
-        if not body and self._held:
+        if not body and self._lookahead:
             return 0
         blank = _BLANK.search(text, body)
         return blank.start() if blank else len(text)
@@ -112,29 +112,29 @@ class TextFieldReader:
             self._waits = whole[-1].isspace() or whole.endswith(("null", "None"))
             return ""
         self._started, self._head = True, []
-        self._told.begun.add(self._name)
+        self._events.started_texts.add(self._name)
         return whole[1:] if _OPENED.match(whole) else whole
 
 
 class WholeFieldReader:
     """An output that can only be read whole: told at its end."""
 
-    __slots__ = ("_codec", "_pieces", "_told")
+    __slots__ = ("_chunks", "_codec", "_events")
 
-    def __init__(self, codec: FieldCodec, told: FieldEvents) -> None:
-        self._codec, self._told = codec, told
-        self._pieces: list[str] = []
+    def __init__(self, codec: FieldCodec, events: FieldEvents) -> None:
+        self._codec, self._events = codec, events
+        self._chunks: list[str] = []
 
     def feed(self, text: str) -> None:
         """More of it."""
-        self._pieces.append(text)
+        self._chunks.append(text)
 
     def close(self) -> None:
         """The end of it."""
-        emit_text(self._codec, "".join(self._pieces), self._told)
+        emit_text(self._codec, "".join(self._chunks), self._events)
 
 
-def emit_text(codec: FieldCodec, text: str, told: FieldEvents) -> None:
+def emit_text(codec: FieldCodec, text: str, events: FieldEvents) -> None:
     """Tell what a field's whole text says. What cannot be read is told by nobody: the answer's reader says what is wrong.
 
     A user's validators run once for an answer, when it is read; so what they check is told then.
@@ -145,14 +145,14 @@ def emit_text(codec: FieldCodec, text: str, told: FieldEvents) -> None:
         value = codec.read(text).value
     except ValueReadError:
         return
-    emit_value(codec, value, told)
+    emit_value(codec, value, events)
 
 
-def emit_value(codec: FieldCodec, value: object, told: FieldEvents) -> None:
+def emit_value(codec: FieldCodec, value: object, events: FieldEvents) -> None:
     """Tell a value that is whole: text as text, anything else as JSON."""
     name = codec.field.name
     if codec.form != "text":
-        told.partial(name, codec.dump(value))
+        events.partial(name, codec.dump(value))
     elif isinstance(value, str) and value:
-        told.text(name, str.__str__(value))
-    told.end(name)
+        events.text(name, str.__str__(value))
+    events.end(name)

@@ -27,11 +27,11 @@ class Unescaper:
     '[[ ## answer'
     """
 
-    __slots__ = ("_blank", "_guard", "_held", "_last", "_looks", "_next")
+    __slots__ = ("_blank", "_guard", "_last", "_lookahead", "_looks", "_next")
 
     def __init__(self, guard: Escaper, following: FieldSink) -> None:
         self._guard, self._next = guard, following
-        self._held = Lookahead()
+        self._lookahead = Lookahead()
         self._blank = True  # whether the line has nothing but blanks so far
         self._last = ""
         self._looks = guard.before not in ("", Escaper.LINE)  # at the character before a mark
@@ -45,13 +45,13 @@ class Unescaper:
 
     def feed(self, text: str) -> None:
         """More of the text."""
-        if not self._held.text:
+        if not self._lookahead.text:
             if "\\" not in text:
                 if self._blank or self._looks or "\n" in text:
                     self._look(text)
                 self._next.feed(text)
                 return
-        elif (joined := self._held.joined(text)) is None:
+        elif (joined := self._lookahead.joined(text)) is None:
             return
         else:
             text = joined
@@ -59,8 +59,8 @@ class Unescaper:
 
     def close(self) -> None:
         """The end of the text: what was held is no mark."""
-        if self._held.text:
-            self._next.feed(self._held.release())
+        if self._lookahead.text:
+            self._next.feed(self._lookahead.release())
         self._next.close()
 
     def _look(self, text: str) -> None:
@@ -84,7 +84,7 @@ class Unescaper:
                 sure.append(mark[0])
                 at = mark.end()
             elif guard.unsure.match(text, at):
-                self._held.keep(text[run.start() :])
+                self._lookahead.keep(text[run.start() :])
                 at = len(text)
                 break
             else:

@@ -27,8 +27,9 @@ class XmlTagReader:
     """
 
     __slots__ = (
+        "_events",
         "_guard",
-        "_held",
+        "_lookahead",
         "_name",
         "_opener",
         "_outputs",
@@ -36,18 +37,17 @@ class XmlTagReader:
         "_state",
         "_tag",
         "_tail",
-        "_told",
         "_unsure",
     )
 
-    def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], guard: AnyEscaper, told: FieldEvents) -> None:
-        self._outputs, self._guard, self._told = dict(outputs), guard, told
+    def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], guard: AnyEscaper, events: FieldEvents) -> None:
+        self._outputs, self._guard, self._events = dict(outputs), guard, events
         openers = [MarkPattern.of("<", *map(re.escape, name), r"\s*", ">") for name in self._outputs]
         closers = [MarkPattern.literal(f"</{name}>") for name in self._outputs]
         self._opener = rf"(?P<opener>{'|'.join(mark.whole for mark in openers)})"
         self._unsure = re.compile(rf"(?:{'|'.join(mark.begun for mark in (*openers, *closers))})\Z")
         self._tag = re.compile(self._opener)
-        self._held = Lookahead()
+        self._lookahead = Lookahead()
         self._sink: FieldSink | None = None
         self._name = ""
         self._state = "outside"
@@ -61,11 +61,11 @@ class XmlTagReader:
 
     def feed(self, text: str) -> None:
         """More of the answer."""
-        if not self._held.text:
+        if not self._lookahead.text:
             if "<" not in text:
-                self._say(text)
+                self._feed_sink(text)
                 return
-        elif (joined := self._held.joined(text)) is None:
+        elif (joined := self._lookahead.joined(text)) is None:
             return
         else:
             text = joined
@@ -74,22 +74,22 @@ class XmlTagReader:
     def close(self) -> None:
         """The end of the answer."""
         # In doubt the closing tag was missing: what was held is not the value's. Other outputs in it are told from the reading.
-        self._say(self._held.release())
+        self._feed_sink(self._lookahead.release())
         self._end()
 
     def _read(self, text: str) -> None:
         at = 0
         while (tag := self._tag.search(text, at)) is not None:
-            self._say(text[at : tag.start()])
+            self._feed_sink(text[at : tag.start()])
             self._STEPS[self._state, bool(tag.groupdict().get("opener"))](self, tag[0])
             at = tag.end()
         mark = text.rfind("<", at)
         cut = mark if mark >= 0 and self._unsure.match(text, mark) else len(text)
-        self._say(text[at:cut])
+        self._feed_sink(text[at:cut])
         if cut < len(text):
-            self._held.keep(text[cut:])
+            self._lookahead.keep(text[cut:])
 
-    def _say(self, text: str) -> None:
+    def _feed_sink(self, text: str) -> None:
         if not text:
             return
         if self._state == "open":
@@ -104,7 +104,7 @@ class XmlTagReader:
         """A value begins; the second one of a name is passed over."""
         self._name = tag[1:-1].rstrip()
         codec = self._outputs.pop(self._name, None)
-        self._sink = None if codec is None else Unescaper.by(self._guard, make_sink(codec, self._told))
+        self._sink = None if codec is None else Unescaper.by(self._guard, make_sink(codec, self._events))
         self._enter("open")
 
     def _next(self, tag: str) -> None:

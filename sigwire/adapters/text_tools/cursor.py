@@ -28,7 +28,7 @@ _BLANKS = re.compile(r"[ \t]*")
 def run_complete(waiting: Wait[T]) -> T:
     """The result of steps through a text that is all there.
 
-    >>> now(Cursor("abc", closed=True).takes("ab"))
+    >>> run_complete(Cursor("abc", closed=True).accept("ab"))
     True
     """
     while True:
@@ -57,13 +57,15 @@ class Finder:
 class Cursor:
     """Where reading stands in a text that still grows until it is ``closed``."""
 
-    __slots__ = ("closed", "position", "text", "vain")
+    __slots__ = ("closed", "not_found", "position", "text")
 
     def __init__(self, text: str = "", *, closed: bool = False) -> None:
         self.text = text
         self.position = 0
         self.closed = closed
-        self.vain: dict[int, int] = {}  # what was looked for up to the end and not found, by its finder: from where on
+        self.not_found: dict[
+            int, int
+        ] = {}  # what was looked for up to the end and not found, by its finder: from where on
 
     # --- waiting ---------------------------------------------------------------------------------------
 
@@ -82,11 +84,11 @@ class Cursor:
 
     # --- moving ----------------------------------------------------------------------------------------
 
-    def space(self) -> Wait[None]:
+    def skip_space(self) -> Wait[None]:
         """Pass blanks and line breaks."""
         yield from self.run(_SPACE)
 
-    def blanks(self) -> Wait[None]:
+    def skip_blanks(self) -> Wait[None]:
         """Pass blanks of this line."""
         yield from self.run(_BLANKS)
 
@@ -100,11 +102,11 @@ class Cursor:
                 return self.text[start : self.position]
             yield None
 
-    def takes(self, literal: str) -> Wait[bool]:
+    def accept(self, literal: str) -> Wait[bool]:
         """Pass a literal; whether it stood here."""
-        return (yield from self.takes_any((literal,))) is not None
+        return (yield from self.accept_any((literal,))) is not None
 
-    def takes_any(self, literals: tuple[str, ...]) -> Wait[str | None]:
+    def accept_any(self, literals: tuple[str, ...]) -> Wait[str | None]:
         """Pass the longest of the literals that stands here, and give it."""
         while True:
             found, rest = None, len(self.text) - self.position
@@ -118,18 +120,18 @@ class Cursor:
                 return found
             yield None
 
-    def passes(self, literals: tuple[str, ...]) -> Wait[None]:
+    def skip_marks(self, literals: tuple[str, ...]) -> Wait[None]:
         """Pass space, and literals that come once or doubled."""
         for _ in range(2):
-            yield from self.space()
-            if (yield from self.takes_any(literals)) is None:
+            yield from self.skip_space()
+            if (yield from self.accept_any(literals)) is None:
                 return
-        yield from self.space()
+        yield from self.skip_space()
 
     def find(self, finder: Finder, start: int | None = None) -> Wait[re.Match[str] | None]:
         """Where one of the finder's literals stands next. Moves nothing; what is not there is looked for once only."""
         start = self.position if start is None else start
-        if start >= self.vain.get(id(finder), len(self.text) + 1):
+        if start >= self.not_found.get(id(finder), len(self.text) + 1):
             return None
         searched = start
         while True:
@@ -137,7 +139,7 @@ class Cursor:
             if match:
                 return match
             if self.closed:
-                self.vain[id(finder)] = min(start, self.vain.get(id(finder), start))
+                self.not_found[id(finder)] = min(start, self.not_found.get(id(finder), start))
                 return None
             searched = max(start, len(self.text) - finder.width + 1)
             yield None

@@ -1,4 +1,4 @@
-"""What a dialect is: a ``Grammar``, the ``OfferedTools`` it reads for, and the ``CallBlock`` it gives.
+"""What a dialect is: a ``Grammar``, the ``ToolCatalog`` it reads for, and the ``CallBlock`` it gives.
 
 A grammar is small: the literals that open a call, and a reader of what follows one. The reader gives ``None`` when this is
 only prose about the markup: it must see so from the next few characters, and once it has gone further it answers for the
@@ -19,7 +19,16 @@ from sigwire.core.json import dumps
 from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.calls import CallError, CallErrorKind, ToolCall
 
-__all__ = ["END_TOKENS", "CallBlock", "Grammar", "Reader", "ToolCatalog", "broken", "closes_fence", "unknown"]
+__all__ = [
+    "END_TOKENS",
+    "CallBlock",
+    "Grammar",
+    "Reader",
+    "ToolCatalog",
+    "broken_call",
+    "closes_fence",
+    "unknown_tool_call",
+]
 
 END_TOKENS = frozenset(
     {
@@ -50,7 +59,7 @@ class ToolCatalog:
     def of(cls, tools: Mapping[str, Any] | Collection[str], *, strict: bool = False, output: str = "") -> ToolCatalog:
         """An offer from schemas by name, or from names alone.
 
-        >>> OfferedTools.of(["ping"]).declared("functions.ping")
+        >>> ToolCatalog.of(["ping"]).declared_name("functions.ping")
         'ping'
         """
         given: Mapping[str, Any] = tools if is_mapping(tools) else dict.fromkeys(tools)
@@ -58,7 +67,7 @@ class ToolCatalog:
         schemas = {name: schema if is_mapping(schema) else nothing for name, schema in given.items()}
         return cls(schemas, strict, "".join(sorted({name[0] for name in (*schemas, *_PREFIXES) if name})), output)
 
-    def declared(self, name: object) -> str | None:
+    def declared_name(self, name: object) -> str | None:
         """The tool of this name, which some dialects write with a prefix; nothing like it will do."""
         if not isinstance(name, str):
             return None
@@ -69,7 +78,7 @@ class ToolCatalog:
                 return name.removeprefix(prefix)
         return None
 
-    def parameter(self, tool: str, name: str) -> object:
+    def parameter_schema(self, tool: str, name: str) -> object:
         """The schema of one parameter, if the tool says."""
         properties = self.tools[tool].get("properties") if tool in self.tools else None
         return properties.get(name) if is_mapping(properties) else None
@@ -79,13 +88,13 @@ class ToolCatalog:
 class CallBlock:
     """What was read at an opener, up to where the cursor now stands: calls, in part with errors, and what was forgiven.
 
-    A block without calls is markup all the same, and not part of the text. ``sure``: a weak form was followed by a marker,
+    A block without calls is markup all the same, and not part of the text. ``is_marked``: a weak form was followed by a marker,
     so it need not run to the end of the message.
     """
 
     calls: tuple[ToolCall, ...] = ()
     notes: tuple[str, ...] = ()
-    sure: bool = False
+    is_marked: bool = False
 
 
 Reader: TypeAlias = Callable[[Cursor, str, ToolCatalog], Wait[CallBlock | None]]
@@ -114,20 +123,20 @@ class Grammar:
 _NAMELESS = "tool_call"  # what a call is called whose name could not be read; no wire takes an empty name
 
 
-def broken(
+def broken_call(
     raw: str, what: str, name: str | None = None, code: CallErrorKind = "malformed_json", id: str = ""
 ) -> ToolCall:
     """A call that cannot be run, with the text it came from and, for the model to read, why.
 
-    >>> broken("{", "It was cut off").error.message
+    >>> broken_call("{", "It was cut off").error.message
     'It was cut off. Write the whole call again.'
     """
     return ToolCall(id, name or _NAMELESS, None, raw, CallError(code, f"{what}. Write the whole call again."))
 
 
-def unknown(name: str, arguments: object, offer: ToolCatalog, id: str = "") -> ToolCall:
+def unknown_tool_call(name: str, arguments: object, catalog: ToolCatalog, id: str = "") -> ToolCall:
     """A call of a tool that is not on offer."""
-    names = ", ".join(sorted(offer.tools))
+    names = ", ".join(sorted(catalog.tools))
     error = CallError("unknown_tool", f"There is no tool {name!r}. The tools are: {names}.")
     return ToolCall(id, name, None, arguments if isinstance(arguments, str) else dumps(arguments), error)
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
-from sigwire.adapters.text_tools.grammar import ToolCatalog, broken, unknown
-from sigwire.adapters.text_tools.scan.brackets import JSON, BracketSpan, skim
+from sigwire.adapters.text_tools.grammar import ToolCatalog, broken_call, unknown_tool_call
+from sigwire.adapters.text_tools.scan.brackets import JSON, BracketSpan, read_span
 from sigwire.adapters.values.json_text import read_json
 from sigwire.core.json import JsonValue, dumps, loads_once
 from sigwire.core.narrow import is_mapping, is_sequence
@@ -25,22 +25,22 @@ from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import JsonReadError
 
 __all__ = [
-    "ARGUMENTS",
-    "NAMES",
+    "ARGUMENT_KEYS",
+    "NAME_KEYS",
     "ClosingMarkers",
     "JsonPayload",
     "call_name",
     "calls_in",
     "is_call",
+    "is_object_next",
     "make_call",
-    "opens_object",
-    "payload",
+    "read_payload",
 ]
 
-NAMES = ("name", "tool_name")
-ARGUMENTS = ("arguments", "parameters", "args")
-_BESIDE = frozenset({*NAMES, *ARGUMENTS, "id", "type", "index", "tool_call_id"})
-_IDS = ("id", "tool_call_id")
+NAME_KEYS = ("name", "tool_name")
+ARGUMENT_KEYS = ("arguments", "parameters", "args")
+_CALL_KEYS = frozenset({*NAME_KEYS, *ARGUMENT_KEYS, "id", "type", "index", "tool_call_id"})
+_ID_KEYS = ("id", "tool_call_id")
 _NAME = re.compile(r"""["']?(?:tool_)?name["']?\s*:\s*["']([^"'\\]{1,200})["']""")
 _WORD = re.compile(r"\w", re.UNICODE)
 
@@ -61,7 +61,7 @@ class JsonPayload:
 
     raw: str
     value: JsonValue = None
-    fault: str | None = None
+    error: str | None = None
     notes: tuple[str, ...] = ()
     items: tuple[JsonPayload, ...] = ()
 
@@ -69,58 +69,58 @@ class JsonPayload:
 # --- reading one -----------------------------------------------------------------------------------------
 
 
-def opens_object(cursor: Cursor, *, lists: bool = True) -> Wait[bool]:
+def is_object_next(cursor: Cursor, *, lists: bool = True) -> Wait[bool]:
     """Whether JSON that may hold a call begins here; passes nothing but space.
 
     An object begins with a brace and a quote, a word or its end; a list begins with a bracket and an object.
     """
-    yield from cursor.space()
+    yield from cursor.skip_space()
     start = cursor.position
-    if lists and (yield from cursor.takes("[")):
-        yield from cursor.space()
-    found = yield from cursor.takes("{")
+    if lists and (yield from cursor.accept("[")):
+        yield from cursor.skip_space()
+    found = yield from cursor.accept("{")
     if found:
-        yield from cursor.space()
+        yield from cursor.skip_space()
         here = yield from cursor.peek()
         found = not here or here in "\"'}" or _WORD.match(here) is not None
     cursor.position = start
     return found
 
 
-def payload(cursor: Cursor, closers: ClosingMarkers) -> Wait[JsonPayload]:
+def read_payload(cursor: Cursor, closers: ClosingMarkers) -> Wait[JsonPayload]:
     """Pass the JSON value here and read it; what is broken is passed up to a closing marker."""
-    extent = yield from skim(cursor, JSON)
-    if extent.complete:
-        extra = yield from _extra_brackets(cursor)
-        read = _members_or(_read(cursor.text[extent.start : extent.end]), cursor, extent)
-        return _noted(read, "a bracket too many was dropped") if extra else read
-    if not extent.cut and closers.finder and (yield from _stands(cursor, closers)):
-        text = cursor.text[extent.start : extent.end].rstrip().rstrip(",")
-        return _noted(_members_or(_read(text + extent.missing), cursor, extent), "a missing bracket was added")
-    fault = (
-        "The text ended inside the call" if extent.cut else f"This is not JSON (character {extent.end - extent.start})"
+    span = yield from read_span(cursor, JSON)
+    if span.complete:
+        extra = yield from _skip_extra_brackets(cursor)
+        read = _with_items(_read(cursor.text[span.start : span.end]), cursor, span)
+        return _with_note(read, "a bracket too many was dropped") if extra else read
+    if not span.truncated and closers.finder and (yield from _has_closer(cursor, closers)):
+        text = cursor.text[span.start : span.end].rstrip().rstrip(",")
+        return _with_note(_with_items(_read(text + span.missing), cursor, span), "a missing bracket was added")
+    error = (
+        "The text ended inside the call" if span.truncated else f"This is not JSON (character {span.end - span.start})"
     )
-    whole = JsonPayload(cursor.text[extent.start : extent.end], fault=fault)
-    if closers.finder and (match := (yield from cursor.find(closers.finder, extent.start))):
+    whole = JsonPayload(cursor.text[span.start : span.end], error=error)
+    if closers.finder and (match := (yield from cursor.find(closers.finder, span.start))):
         # Up to the marker: an unclosed string may have run over it, and what stands after is not this call's.
         cursor.position = match.start()
-        return _members_or(JsonPayload(cursor.text[extent.start : match.start()], fault=fault), cursor, extent)
-    return _members_or(whole, cursor, extent)
+        return _with_items(JsonPayload(cursor.text[span.start : match.start()], error=error), cursor, span)
+    return _with_items(whole, cursor, span)
 
 
-def _extra_brackets(cursor: Cursor) -> Wait[bool]:
+def _skip_extra_brackets(cursor: Cursor) -> Wait[bool]:
     """Pass closing brackets that belong to nothing."""
     start, found = cursor.position, False
-    while (yield from cursor.takes_any(("}", "]"))) is not None:
+    while (yield from cursor.accept_any(("}", "]"))) is not None:
         found, start = True, cursor.position
-        yield from cursor.space()
+        yield from cursor.skip_space()
     cursor.position = start
     return found
 
 
-def _stands(cursor: Cursor, closers: ClosingMarkers) -> Wait[bool]:
+def _has_closer(cursor: Cursor, closers: ClosingMarkers) -> Wait[bool]:
     start = cursor.position
-    found = yield from cursor.takes_any(closers.literals)
+    found = yield from cursor.accept_any(closers.literals)
     cursor.position = start
     return found is not None
 
@@ -132,114 +132,114 @@ def _read(text: str) -> JsonPayload:
         pass
     try:
         value, repairs = read_json(text)
-    except JsonReadError as fault:
-        return JsonPayload(text, fault=f"This is not JSON: {fault}")
+    except JsonReadError as error:
+        return JsonPayload(text, error=f"This is not JSON: {error}")
     notes = tuple(repair.what for repair in repairs)
     if not notes or any("came twice" in note for note in notes):
-        return JsonPayload(text, fault="A key stands there twice, with different values")
+        return JsonPayload(text, error="A key stands there twice, with different values")
     return JsonPayload(text, value, notes=notes)
 
 
-def _noted(read: JsonPayload, note: str) -> JsonPayload:
-    return JsonPayload(read.raw, read.value, read.fault, (*read.notes, note), read.items)
+def _with_note(read: JsonPayload, note: str) -> JsonPayload:
+    return JsonPayload(read.raw, read.value, read.error, (*read.notes, note), read.items)
 
 
-def _members_or(read: JsonPayload, cursor: Cursor, extent: BracketSpan) -> JsonPayload:
+def _with_items(read: JsonPayload, cursor: Cursor, span: BracketSpan) -> JsonPayload:
     """A list that was not closed still has its complete members; what remains of it is an error."""
-    if read.fault is None or cursor.text[extent.start] != "[":
+    if read.error is None or cursor.text[span.start] != "[":
         return read
-    members = [(start, end) for start, end in extent.members if end <= cursor.position]
+    members = [(start, end) for start, end in span.members if end <= cursor.position]
     items = [_read(cursor.text[start:end].strip()) for start, end in members]
-    end = extent.end - 1 if extent.complete else cursor.position
-    rest = cursor.text[members[-1][1] if members else extent.start + 1 : end].strip().strip(",").strip()
+    end = span.end - 1 if span.complete else cursor.position
+    rest = cursor.text[members[-1][1] if members else span.start + 1 : end].strip().strip(",").strip()
     if rest:
-        items.append(JsonPayload(rest, fault=read.fault))
-    notes = () if rest or extent.complete else ("the closing bracket of a list was missing",)
-    return JsonPayload(read.raw, fault=read.fault, items=tuple(items), notes=(*read.notes, *notes))
+        items.append(JsonPayload(rest, error=read.error))
+    notes = () if rest or span.complete else ("the closing bracket of a list was missing",)
+    return JsonPayload(read.raw, error=read.error, items=tuple(items), notes=(*read.notes, *notes))
 
 
 # --- what it says ------------------------------------------------------------------------------------------
 
 
-def calls_in(read: JsonPayload, offer: ToolCatalog) -> tuple[ToolCall, ...]:
+def calls_in(read: JsonPayload, catalog: ToolCatalog) -> tuple[ToolCall, ...]:
     """The calls of what was read behind a marker: everything there is a call, well written or not."""
-    return tuple(_calls_in(read, offer))
+    return tuple(_iter_calls(read, catalog))
 
 
-def _calls_in(read: JsonPayload, offer: ToolCatalog) -> Iterator[ToolCall]:
+def _iter_calls(read: JsonPayload, catalog: ToolCatalog) -> Iterator[ToolCall]:
     if read.items:
         for part in read.items:
-            yield from _calls_in(part, offer)
-    elif read.fault is not None:
-        yield broken(read.raw, read.fault, _name_in(read.raw, offer))
+            yield from _iter_calls(part, catalog)
+    elif read.error is not None:
+        yield broken_call(read.raw, read.error, _name_of(read.raw, catalog))
     elif is_sequence(read.value):
         for item in read.value:
-            yield from _calls_of(item, offer)
+            yield from _calls_of(item, catalog)
     else:
-        yield from _calls_of(read.value, offer)
+        yield from _calls_of(read.value, catalog)
 
 
-def _calls_of(value: JsonValue, offer: ToolCatalog) -> Iterator[ToolCall]:
-    inner = _wrapped(value)
+def _calls_of(value: JsonValue, catalog: ToolCatalog) -> Iterator[ToolCall]:
+    inner = _wrapped_calls(value)
     if inner is not None:
         for item in inner:
-            yield from _calls_of(item, offer)
+            yield from _calls_of(item, catalog)
         return
-    value = _unnested(value)
+    value = _inner_function(value)
     if not is_mapping(value):
-        yield broken(dumps(value), "A call is a JSON object")
+        yield broken_call(dumps(value), "A call is a JSON object")
         return
     name = call_name(value)
     if not name:
-        yield broken(dumps(value), 'The call has no "name"')
+        yield broken_call(dumps(value), 'The call has no "name"')
         return
-    arguments = next((value[key] for key in ARGUMENTS if key in value), None)
-    yield make_call(name, arguments, offer, next((str(value[key]) for key in _IDS if value.get(key)), ""))
+    arguments = next((value[key] for key in ARGUMENT_KEYS if key in value), None)
+    yield make_call(name, arguments, catalog, next((str(value[key]) for key in _ID_KEYS if value.get(key)), ""))
 
 
-def _wrapped(value: object) -> list[Any] | None:
+def _wrapped_calls(value: object) -> list[Any] | None:
     """The calls in ``{"tool_calls": [...]}``."""
-    inner = value.get("tool_calls") if is_mapping(value) and not any(key in value for key in NAMES) else None
+    inner = value.get("tool_calls") if is_mapping(value) and not any(key in value for key in NAME_KEYS) else None
     return list(inner) if is_sequence(inner) else None
 
 
-def _unnested(value: Any) -> Any:
+def _inner_function(value: Any) -> Any:
     """OpenAI's ``{"type": "function", "function": {...}}`` as the object inside."""
     inner = value.get("function") if is_mapping(value) else None
-    if not is_mapping(inner) or any(key in value for key in NAMES):
+    if not is_mapping(inner) or any(key in value for key in NAME_KEYS):
         return value
-    return {**{key: value[key] for key in _IDS if key in value}, **inner}
+    return {**{key: value[key] for key in _ID_KEYS if key in value}, **inner}
 
 
-def make_call(name: str, arguments: object, offer: ToolCatalog, id: str = "") -> ToolCall:
+def make_call(name: str, arguments: object, catalog: ToolCatalog, id: str = "") -> ToolCall:
     """A call of a declared tool with arguments as they came: an object, a text that holds one, or nothing.
 
-    >>> make_call("add", '{"a": 1}', OfferedTools.of(["add"])).arguments
+    >>> make_call("add", '{"a": 1}', ToolCatalog.of(["add"])).arguments
     {'a': 1}
-    >>> make_call("add", [1], OfferedTools.of(["add"])).error.code
+    >>> make_call("add", [1], ToolCatalog.of(["add"])).error.code
     'not_an_object'
     """
-    declared = offer.declared(name)
+    declared = catalog.declared_name(name)
     if declared is None:
-        return unknown(name, arguments, offer, id)
+        return unknown_tool_call(name, arguments, catalog, id)
     raw = arguments if isinstance(arguments, str) else None
     if raw is not None:
         read = _read(raw) if raw.strip() else JsonPayload(raw)
-        if read.fault is not None:
-            return broken(raw, f"The text of the arguments cannot be read. {read.fault}", declared, id=id)
+        if read.error is not None:
+            return broken_call(raw, f"The text of the arguments cannot be read. {read.error}", declared, id=id)
         arguments = read.value
     if arguments is None:
         return ToolCall(id, declared, {}, raw)
     if not is_mapping(arguments):
         given = raw if raw is not None else dumps(arguments)
-        return broken(given, "The arguments of a call must be a JSON object", declared, "not_an_object", id)
+        return broken_call(given, "The arguments of a call must be a JSON object", declared, "not_an_object", id)
     return ToolCall(id, declared, dict(arguments), raw)
 
 
-def _name_in(raw: str, offer: ToolCatalog) -> str | None:
+def _name_of(raw: str, catalog: ToolCatalog) -> str | None:
     """The declared name in a text that is otherwise not readable."""
     match = _NAME.search(raw)
-    return offer.declared(match[1]) if match else None
+    return catalog.declared_name(match[1]) if match else None
 
 
 # --- without a marker ----------------------------------------------------------------------------------------
@@ -251,36 +251,36 @@ def call_name(value: object) -> str | None:
     >>> call_name({"type": "function", "function": {"name": "ping"}})
     'ping'
     """
-    value = _unnested(value)
-    name = next((value[key] for key in NAMES if key in value), None) if is_mapping(value) else None
+    value = _inner_function(value)
+    name = next((value[key] for key in NAME_KEYS if key in value), None) if is_mapping(value) else None
     return name if isinstance(name, str) else None
 
 
-def is_call(value: object, offer: ToolCatalog) -> bool:
+def is_call(value: object, catalog: ToolCatalog) -> bool:
     """Whether a value is a call of a declared tool, and neither an answer nor a tool's definition.
 
-    >>> offer = OfferedTools.of(["ping"])
-    >>> is_call({"name": "ping", "arguments": {}}, offer), is_call({"name": "ping", "status": "old"}, offer)
+    >>> catalog = ToolCatalog.of(["ping"])
+    >>> is_call({"name": "ping", "arguments": {}}, catalog), is_call({"name": "ping", "status": "old"}, catalog)
     (True, False)
     """
-    value = _unnested(value)
-    if not is_mapping(value) or not value.keys() <= _BESIDE:
+    value = _inner_function(value)
+    if not is_mapping(value) or not value.keys() <= _CALL_KEYS:
         return False
-    given = [value[key] for key in ARGUMENTS if key in value]
-    declared = offer.declared(call_name(value))
+    given = [value[key] for key in ARGUMENT_KEYS if key in value]
+    declared = catalog.declared_name(call_name(value))
     if declared is None or len(given) != 1:
         return False
-    arguments = _object_in(given[0])
-    return arguments is not None and not _is_definition(arguments, offer.tools[declared])
+    arguments = _object_of(given[0])
+    return arguments is not None and not _is_tool_definition(arguments, catalog.tools[declared])
 
 
-def _object_in(value: object) -> Mapping[str, Any] | None:
+def _object_of(value: object) -> Mapping[str, Any] | None:
     if isinstance(value, str):
         value = _read(value).value if value.lstrip().startswith("{") else None
     return value if is_mapping(value) else None
 
 
-def _is_definition(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> bool:
+def _is_tool_definition(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> bool:
     """Whether "arguments" are a JSON Schema: the model shows the tool instead of calling it."""
     shown = arguments.get("type") == "object" and is_mapping(arguments.get("properties"))
     declared = schema.get("properties")

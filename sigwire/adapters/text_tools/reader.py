@@ -10,7 +10,7 @@ from sigwire.adapters.text_tools.grammar import Grammar, ToolCatalog
 from sigwire.adapters.text_tools.registry import current_scanner
 from sigwire.adapters.text_tools.scan.compiled import CompiledGrammars
 from sigwire.adapters.text_tools.scan.output_buffer import TextEvent
-from sigwire.adapters.text_tools.scan.quotation import ThinkingParameters
+from sigwire.adapters.text_tools.scan.quotation import ThinkingState
 from sigwire.adapters.text_tools.scan.scanner import CallScanner
 from sigwire.core.events import ReasoningDelta, TextDelta, ToolCallEnd
 from sigwire.core.tools.calls import ToolCall, number_calls
@@ -18,7 +18,7 @@ from sigwire.core.tools.calls import ToolCall, number_calls
 __all__ = ["ScanResult", "TextReader", "read_calls"]
 
 
-_JOINED_AT_ONCE = 4096
+_JOIN_LIMIT = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,59 +55,59 @@ class TextReader:
     ([], 'hermes')
     """
 
-    __slots__ = ("_collected", "_pending", "_program", "_scanning", "_taken", "_waiting")
+    __slots__ = ("_collected", "_pending", "_pending_length", "_scanner", "_steps", "_taken")
 
     def __init__(
         self,
         tools: ToolCatalog | Mapping[str, Any] | Collection[str],
         *,
         strict: bool = False,
-        thinking: ThinkingParameters = "unknown",
+        thinking: ThinkingState = "unknown",
         whole_message: bool = False,
         taken: Iterable[str] = (),
         grammars: Sequence[Grammar] | None = None,
     ) -> None:
-        offer = tools if isinstance(tools, ToolCatalog) else ToolCatalog.of(tools, strict=strict)
-        self._scanning = CallScanner(_scanner(grammars), offer, thinking=thinking, whole_message=whole_message)
-        self._program = self._scanning.program() if offer.tools else None
+        catalog = tools if isinstance(tools, ToolCatalog) else ToolCatalog.of(tools, strict=strict)
+        self._scanner = CallScanner(_grammars_for(grammars), catalog, thinking=thinking, whole_message=whole_message)
+        self._steps = self._scanner.steps() if catalog.tools else None
         self._taken = set(taken)
         self._collected: list[TextEvent] = []
         self._pending: list[str] = []
-        self._waiting = 0
+        self._pending_length = 0
 
     def feed(self, text: str) -> list[TextEvent]:
         """What is sure once this text has come."""
-        if self._program is None:
-            return self._told([TextDelta(text)] if text else [])
+        if self._steps is None:
+            return self._collect([TextDelta(text)] if text else [])
         self._pending.append(text)
-        self._waiting += len(text)
+        self._pending_length += len(text)
         # A long text that is held is only joined to now and then, so that each of its characters is copied a few times at most.
-        if not text or self._waiting * 32 < self._scanning.held - _JOINED_AT_ONCE:
+        if not text or self._pending_length * 32 < self._scanner.held_length - _JOIN_LIMIT:
             return []
-        return self._step()
+        return self._advance()
 
     def close(self) -> list[TextEvent]:
         """What is left at the end of the text."""
-        if self._program is None:
+        if self._steps is None:
             return []
-        self._scanning.cursor.closed = True
-        return self._step()
+        self._scanner.cursor.closed = True
+        return self._advance()
 
-    def _step(self) -> list[TextEvent]:
-        scanning = self._scanning
-        scanning.cursor.text += "".join(self._pending)
-        self._pending, self._waiting = [], 0
-        if self._program is not None:
-            next(self._program, None)
-        events, scanning.out.events = scanning.out.events, []
-        return self._told(events)
+    def _advance(self) -> list[TextEvent]:
+        scanner = self._scanner
+        scanner.cursor.text += "".join(self._pending)
+        self._pending, self._pending_length = [], 0
+        if self._steps is not None:
+            next(self._steps, None)
+        events, scanner.output.events = scanner.output.events, []
+        return self._collect(events)
 
-    def _told(self, events: list[TextEvent]) -> list[TextEvent]:
-        numbered = [self._numbered(event) if isinstance(event, ToolCallEnd) else event for event in events]
+    def _collect(self, events: list[TextEvent]) -> list[TextEvent]:
+        numbered = [self._with_id(event) if isinstance(event, ToolCallEnd) else event for event in events]
         self._collected += numbered
         return numbered
 
-    def _numbered(self, event: ToolCallEnd) -> ToolCallEnd:
+    def _with_id(self, event: ToolCallEnd) -> ToolCallEnd:
         call = event.call if event.call.id not in self._taken else replace(event.call, id="")
         (call,) = number_calls([call], self._taken)
         self._taken.add(call.id)
@@ -116,7 +116,7 @@ class TextReader:
     @property
     def scan(self) -> ScanResult:
         """Everything so far, put together."""
-        out = self._scanning.out
+        out = self._scanner.output
         return ScanResult(
             "".join(event.text for event in self._collected if isinstance(event, TextDelta)),
             tuple(event.call for event in self._collected if isinstance(event, ToolCallEnd)),
@@ -131,7 +131,7 @@ def read_calls(
     tools: ToolCatalog | Mapping[str, Any] | Collection[str],
     *,
     strict: bool = False,
-    thinking: ThinkingParameters = "unknown",
+    thinking: ThinkingState = "unknown",
     whole_message: bool = False,
     taken: Iterable[str] = (),
     grammars: Sequence[Grammar] | None = None,
@@ -142,15 +142,15 @@ def read_calls(
     >>> found.text, found.calls[0].name, found.dialect
     ('Sure.', 'ping', 'seed')
     """
-    offer = tools if isinstance(tools, ToolCatalog) else ToolCatalog.of(tools, strict=strict)
+    catalog = tools if isinstance(tools, ToolCatalog) else ToolCatalog.of(tools, strict=strict)
     # Most texts have nothing in them that could begin a call, or that is left out beside one.
-    if not offer.tools or _scanner(grammars).pattern(offer).search("\n" + text) is None:
+    if not catalog.tools or _grammars_for(grammars).pattern(catalog).search("\n" + text) is None:
         return ScanResult(text)
-    reader = TextReader(offer, thinking=thinking, whole_message=whole_message, taken=taken, grammars=grammars)
+    reader = TextReader(catalog, thinking=thinking, whole_message=whole_message, taken=taken, grammars=grammars)
     reader.feed(text)
     reader.close()
     return reader.scan
 
 
-def _scanner(grammars: Sequence[Grammar] | None) -> CompiledGrammars:
+def _grammars_for(grammars: Sequence[Grammar] | None) -> CompiledGrammars:
     return current_scanner() if grammars is None else CompiledGrammars(tuple(grammars))

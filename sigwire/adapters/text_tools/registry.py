@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from sigwire.adapters.text_tools.grammar import Grammar
-from sigwire.adapters.text_tools.grammars.bare_json import PLAIN
-from sigwire.adapters.text_tools.grammars.fenced_json import SEED
+from sigwire.adapters.text_tools.grammars.bare_json import BARE_JSON
+from sigwire.adapters.text_tools.grammars.fenced_json import FENCED_JSON
 from sigwire.adapters.text_tools.grammars.gemma import GEMMA
 from sigwire.adapters.text_tools.grammars.harmony import HARMONY
-from sigwire.adapters.text_tools.grammars.named_json import NAMED
-from sigwire.adapters.text_tools.grammars.output_section import SECTION
+from sigwire.adapters.text_tools.grammars.named_json import NAMED_JSON
+from sigwire.adapters.text_tools.grammars.output_section import OUTPUT_SECTION
 from sigwire.adapters.text_tools.grammars.pythonic import PYTHONIC
 from sigwire.adapters.text_tools.grammars.tagged_json import TAGGED_JSON
 from sigwire.adapters.text_tools.grammars.tagged_values import TAGGED_VALUES
@@ -18,15 +18,15 @@ from sigwire.errors import InputError
 __all__ = ["BUILT_IN", "current_scanner", "dialects", "register"]
 
 BUILT_IN: tuple[Grammar, ...] = (
-    SEED,
+    FENCED_JSON,
     *TAGGED_JSON,
-    *NAMED,
+    *NAMED_JSON,
     *TAGGED_VALUES,
     *PYTHONIC,
     *GEMMA,
     HARMONY,
-    SECTION,
-    *PLAIN,
+    OUTPUT_SECTION,
+    *BARE_JSON,
 )
 
 _registered: tuple[Grammar, ...] = ()

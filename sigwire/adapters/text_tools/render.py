@@ -41,20 +41,20 @@ def instructions(
     >>> instructions([spec]).splitlines()[-1]
     '{"name": "ping", "description": "Say hello.", "parameters": {}}'
     """
-    write = tool_line if schemas == "compact" else _full
+    write = tool_line if schemas == "compact" else _full_line
     rules = _RULES.format(
         lead=style.lead, form=style.form(), several=style.several, empty=style.empty, results=style.results,
         call="block" if style is TAUGHT else "tool call", alone=_ALONE if alone else "",
     )  # fmt: skip
-    return rules + "\n".join(write(_function(spec)) for spec in specs)
+    return rules + "\n".join(write(_function_of(spec)) for spec in specs)
 
 
-def _function(spec: JsonObject) -> Mapping[str, Any]:
+def _function_of(spec: JsonObject) -> Mapping[str, Any]:
     function = spec.get("function")
     return function if is_mapping(function) else spec
 
 
-def _full(function: Mapping[str, Any]) -> str:
+def _full_line(function: Mapping[str, Any]) -> str:
     return _json({key: function[key] for key in ("name", "description", "parameters") if key in function})
 
 
@@ -77,7 +77,7 @@ def tool_line(function: Mapping[str, Any]) -> str:
     properties: Mapping[str, Any] = parameters.get("properties") or {}
     required: frozenset[str] = frozenset(parameters.get("required") or ())
     definitions: Mapping[str, Any] = parameters.get("$defs") or parameters.get("definitions") or {}
-    arguments = [_member(name, schema, name in required, definitions) for name, schema in properties.items()]
+    arguments = [_parameter_text(name, schema, name in required, definitions) for name, schema in properties.items()]
     if parameters.get("additionalProperties") not in (None, False):
         arguments.append("...")
     described = [
@@ -89,7 +89,7 @@ def tool_line(function: Mapping[str, Any]) -> str:
     return f"{function['name']}({', '.join(arguments)}){': ' + description if description else ''}{''.join(described)}"
 
 
-def _member(name: str, schema: object, required: bool, definitions: Mapping[str, Any]) -> str:
+def _parameter_text(name: str, schema: object, required: bool, definitions: Mapping[str, Any]) -> str:
     default = f" = {_json(schema['default'])}" if is_mapping(schema) and "default" in schema else ""
     return f"{name}{'' if required else '?'}: {schema_text(schema, definitions)}{default}"
 
@@ -116,26 +116,26 @@ def schema_text(schema: object, definitions: Mapping[str, Any] | None = None, de
     if "const" in schema:
         return _json(schema["const"])
     if is_sequence(schema.get("enum")):
-        return _union([_json(member) for member in schema["enum"]])
+        return _join_types([_json(member) for member in schema["enum"]])
     for key in ("anyOf", "oneOf"):
         if is_sequence(schema.get(key)):
-            return _union([schema_text(member, definitions, depth + 1) for member in schema[key]])
-    return _typed(schema, definitions, depth)
+            return _join_types([schema_text(member, definitions, depth + 1) for member in schema[key]])
+    return _type_text(schema, definitions, depth)
 
 
-def _typed(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> str:
+def _type_text(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> str:
     kind = schema.get("type")
     if is_sequence(kind):
-        return _union([_typed({**schema, "type": member}, definitions, depth) for member in kind])
+        return _join_types([_type_text({**schema, "type": member}, definitions, depth) for member in kind])
     if kind == "array":
         items = schema_text(schema.get("items", {}), definitions, depth + 1)
         return f"({items})[]" if " | " in items else f"{items}[]"
     if kind == "object" or "properties" in schema:
-        return _object(schema, definitions, depth)
+        return _object_text(schema, definitions, depth)
     return str(kind or "any")
 
 
-def _object(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> str:
+def _object_text(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> str:
     properties: Mapping[str, Any] = schema.get("properties") or {}
     required: frozenset[str] = frozenset(schema.get("required") or ())
     if not properties:
@@ -147,5 +147,5 @@ def _object(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: in
     return "{ " + ", ".join(members) + " }"
 
 
-def _union(members: Iterable[str]) -> str:
+def _join_types(members: Iterable[str]) -> str:
     return " | ".join(dict.fromkeys(members))

@@ -52,34 +52,36 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _arguments(call: ToolCall) -> Any:
+def _arguments_of(call: ToolCall) -> Any:
     """The arguments, or what the model wrote in their place."""
     return call.arguments if call.arguments is not None else call.raw_arguments or ""
 
 
-def _result_json(result: ToolResult) -> str:
+def _write_result(result: ToolResult) -> str:
     return _json({"name": result.name, "error" if result.is_error else "result": result.content})
 
 
-def _one_by_one(write: _WriteCall, between: str = "\n") -> Callable[[Sequence[ToolCall]], str]:
-    return lambda calls: between.join(write(call.name, _arguments(call)) for call in calls)
+def _each_call(write: _WriteCall, between: str = "\n") -> Callable[[Sequence[ToolCall]], str]:
+    return lambda calls: between.join(write(call.name, _arguments_of(call)) for call in calls)
 
 
-def _results_in(before: str, after: str) -> Callable[[ToolResult], str]:
-    return lambda result: f"{before}{_result_json(result)}{after}"
+def _result_between(before: str, after: str) -> Callable[[ToolResult], str]:
+    return lambda result: f"{before}{_write_result(result)}{after}"
 
 
-def _object(name: str, arguments: Any, key: str = "arguments") -> str:
+def _write_object(name: str, arguments: Any, key: str = "arguments") -> str:
     return _json({"name": name, key: arguments})
 
 
-def _tagged(before: str, after: str) -> _WriteCall:
-    return lambda name, arguments: f"{before}{_object(name, arguments)}{after}"
+def _object_between(before: str, after: str) -> _WriteCall:
+    return lambda name, arguments: f"{before}{_write_object(name, arguments)}{after}"
 
 
-def _listed(before: str, after: str = "") -> Callable[[Sequence[ToolCall]], str]:
+def _list_between(before: str, after: str = "") -> Callable[[Sequence[ToolCall]], str]:
     """All calls of a turn as one JSON list."""
-    return lambda calls: f"{before}[{', '.join(_object(call.name, _arguments(call)) for call in calls)}]{after}"
+    return lambda calls: (
+        f"{before}[{', '.join(_write_object(call.name, _arguments_of(call)) for call in calls)}]{after}"
+    )
 
 
 # --- a tag for each argument ---------------------------------------------------------------------------------
@@ -87,85 +89,87 @@ def _listed(before: str, after: str = "") -> Callable[[Sequence[ToolCall]], str]
 _KEY = re.compile(r"[\w.\-]+")
 
 
-def _in_tags(call: tuple[str, str], parameter: tuple[str, str], marks: Sequence[str], gap: str = "\n") -> _WriteCall:
+def _tagged_arguments(
+    call: tuple[str, str], parameter: tuple[str, str], marks: Sequence[str], gap: str = "\n"
+) -> _WriteCall:
     """Calls as an opening and a closing text, parameters between; ``{}`` stands for the name. ``marks`` no value may hold."""
 
     def write(name: str, arguments: Any) -> str:
         opening, closing = call[0].format(name), call[1]
-        if not is_mapping(arguments) or any(_unfit(key, value, marks) for key, value in arguments.items()):
+        if not is_mapping(arguments) or any(_needs_json(key, value, marks) for key, value in arguments.items()):
             body = [arguments if isinstance(arguments, str) else _json(arguments)]
         else:
-            body = [parameter[0].format(key) + _text(value) + parameter[1] for key, value in arguments.items()]
+            body = [parameter[0].format(key) + _text_of(value) + parameter[1] for key, value in arguments.items()]
         return gap.join([opening, *body, closing])
 
     return write
 
 
-def _text(value: object) -> str:
+def _text_of(value: object) -> str:
     return value if isinstance(value, str) else _json(value)
 
 
-def _unfit(key: str, value: object, marks: Sequence[str]) -> bool:
-    text = _text(value)
+def _needs_json(key: str, value: object, marks: Sequence[str]) -> bool:
+    text = _text_of(value)
     return _KEY.fullmatch(key) is None or text.startswith("<![CDATA[") or any(mark in text for mark in marks)
 
 
-_QWEN = _in_tags(
+_QWEN = _tagged_arguments(
     ("<tool_call>\n<function={}>", "</function>\n</tool_call>"),
     ("<parameter={}>\n", "\n</parameter>"),
     ("</parameter>", "<parameter=", "</function>", "</tool_call>", "</seed:tool_call>", "\r"),
 )
-_GLM = _in_tags(
+_GLM = _tagged_arguments(
     ("<tool_call>{}", "</tool_call>"),
     ("<arg_key>{}</arg_key>\n<arg_value>", "</arg_value>"),
     ("</arg_value>", "<arg_key>", "</tool_call>"),
 )
 _INVOKE_MARKS = ("</parameter>", "<parameter name=", "</invoke>", "</minimax:tool_call>", "</function_calls>")
-_INVOKE = _in_tags(
+_INVOKE = _tagged_arguments(
     ('<invoke name="{}">', "</invoke>"), ('<parameter name="{}">', "</parameter>"), _INVOKE_MARKS
 )  # fmt: skip
 
 
-_STEP = _in_tags(
+_STEP = _tagged_arguments(
     ('<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name="{}">', "</steptml:invoke><｜tool_call_end｜>"),
     ('<steptml:parameter name="{}">', "</steptml:parameter>"),
     ("</steptml:parameter>", "<steptml:parameter name=", "</steptml:invoke>", *CALL_END, *SECTION_END),
 )
 
 
-def _wrapped(before: str, after: str, write: _WriteCall = _INVOKE) -> Callable[[Sequence[ToolCall]], str]:
-    return lambda calls: "\n".join([before, *(write(call.name, _arguments(call)) for call in calls), after])
+def _calls_between(before: str, after: str, write: _WriteCall = _INVOKE) -> Callable[[Sequence[ToolCall]], str]:
+    return lambda calls: "\n".join([before, *(write(call.name, _arguments_of(call)) for call in calls), after])
 
 
 # --- Python's notation ---------------------------------------------------------------------------------------
 
 
-def _python_call(name: str, arguments: Any) -> str:
+def _write_python_call(name: str, arguments: Any) -> str:
     if not is_mapping(arguments):
         return f"{name}({arguments})"
-    return f"{name}({', '.join(f'{key}={_literal(value)}' for key, value in arguments.items())})"
+    return f"{name}({', '.join(f'{key}={_write_literal(value)}' for key, value in arguments.items())})"
 
 
-def _literal(value: object) -> str:
+def _write_literal(value: object) -> str:
     """A JSON value as a Python literal."""
     if is_sequence(value):
-        return f"[{', '.join(map(_literal, value))}]"
+        return f"[{', '.join(map(_write_literal, value))}]"
     if is_mapping(value):
-        return f"{{{', '.join(f'{_json(key)}: {_literal(item)}' for key, item in value.items())}}}"
+        return f"{{{', '.join(f'{_json(key)}: {_write_literal(item)}' for key, item in value.items())}}}"
     return str(value) if value is None or isinstance(value, bool) else _json(value)
 
 
-def _python_list(calls: Sequence[ToolCall]) -> str:
-    return f"[{', '.join(_python_call(call.name, _arguments(call)) for call in calls)}]"
+def _write_python_list(calls: Sequence[ToolCall]) -> str:
+    return f"[{', '.join(_write_python_call(call.name, _arguments_of(call)) for call in calls)}]"
 
 
-def _tool_code(calls: Sequence[ToolCall]) -> str:
-    return "\n".join(["```tool_code", *(_python_call(call.name, _arguments(call)) for call in calls), "```"])
+def _write_tool_code(calls: Sequence[ToolCall]) -> str:
+    return "\n".join(["```tool_code", *(_write_python_call(call.name, _arguments_of(call)) for call in calls), "```"])
 
 
 # --- the table -----------------------------------------------------------------------------------------------
 
-_RESPONSE = _results_in("<tool_response>\n", "\n</tool_response>")
+_RESPONSE = _result_between("<tool_response>\n", "\n</tool_response>")
 _RESPONSES = "<tool_response> blocks"
 _PLAIN_RESULTS = "JSON objects with the tool's name"
 _NO_BRACKETS = "If a tool has no parameters, write empty parentheses."
@@ -176,8 +180,8 @@ _NO_TAGS = "If a tool has no parameters, omit the argument tags."
 
 TAUGHT = CallStyle(
     "seed",
-    _one_by_one(_tagged(f"{CALL_FENCE}\n", f"\n{FENCE}"), "\n\n"),
-    _results_in(f"{RESULT_FENCE}\n", f"\n{FENCE}"),
+    _each_call(_object_between(f"{CALL_FENCE}\n", f"\n{FENCE}"), "\n\n"),
+    _result_between(f"{RESULT_FENCE}\n", f"\n{FENCE}"),
     f"{RESULT_FENCE} blocks",
     "To call a tool, write a block in exactly this form, each fence on its own line:",
     "Write one call per block, as one valid JSON object. For several calls, write several blocks.",
@@ -188,29 +192,29 @@ STYLES: Mapping[str, CallStyle] = {
     style.name: style
     for style in (
         TAUGHT,
-        CallStyle("anthropic_legacy", _wrapped("<function_calls>", "</function_calls>"),
-              _results_in("<function_results>\n", "\n</function_results>"), "<function_results> blocks",
+        CallStyle("anthropic_legacy", _calls_between("<function_calls>", "</function_calls>"),
+              _result_between("<function_results>\n", "\n</function_results>"), "<function_results> blocks",
               several="For several calls, write several invoke elements.", empty=_NO_TAGS, dialects=("minimax",)),
-        CallStyle("gemma", _tool_code, _results_in("```tool_output\n", "\n```"), "tool_output blocks", empty=_NO_BRACKETS,
+        CallStyle("gemma", _write_tool_code, _result_between("```tool_output\n", "\n```"), "tool_output blocks", empty=_NO_BRACKETS,
               several=f"{_LINES} {_PYTHON}"),
-        CallStyle("glm45", _one_by_one(_GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
-        CallStyle("granite", _listed("<|tool_call|>"), _RESPONSE, _RESPONSES, several=_LIST),
-        CallStyle("hermes", _one_by_one(_tagged("<tool_call>\n", "\n</tool_call>")), _RESPONSE, _RESPONSES),
-        CallStyle("hunyuan", _wrapped("<tool_calls>", "</tool_calls>", _GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS,
+        CallStyle("glm45", _each_call(_GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
+        CallStyle("granite", _list_between("<|tool_call|>"), _RESPONSE, _RESPONSES, several=_LIST),
+        CallStyle("hermes", _each_call(_object_between("<tool_call>\n", "\n</tool_call>")), _RESPONSE, _RESPONSES),
+        CallStyle("hunyuan", _calls_between("<tool_calls>", "</tool_calls>", _GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS,
               several="For several calls, write several tool_call elements.", dialects=("glm45",)),
-        CallStyle("llama3_json", _one_by_one(lambda name, arguments: _object(name, arguments, "parameters")), _result_json,
+        CallStyle("llama3_json", _each_call(lambda name, arguments: _write_object(name, arguments, "parameters")), _write_result,
               _PLAIN_RESULTS, several=f"{_LINES} Write nothing after the calls.", dialects=("bare_json",)),
-        CallStyle("minimax", _wrapped("<minimax:tool_call>", "</minimax:tool_call>"), _RESPONSE, _RESPONSES,
+        CallStyle("minimax", _calls_between("<minimax:tool_call>", "</minimax:tool_call>"), _RESPONSE, _RESPONSES,
               several="For several calls, write several invoke elements.", empty=_NO_TAGS),
-        CallStyle("mistral", _listed("[TOOL_CALLS] "), _results_in("[TOOL_RESULTS] ", " [/TOOL_RESULTS]"), "[TOOL_RESULTS]",
+        CallStyle("mistral", _list_between("[TOOL_CALLS] "), _result_between("[TOOL_RESULTS] ", " [/TOOL_RESULTS]"), "[TOOL_RESULTS]",
               several=_LIST, dialects=("mistral_old", "mistral_v11")),
-        CallStyle("phi4", _listed("functools"), _result_json, _PLAIN_RESULTS, several=_LIST),
-        CallStyle("pythonic", _python_list, _result_json, _PLAIN_RESULTS, empty=_NO_BRACKETS,
+        CallStyle("phi4", _list_between("functools"), _write_result, _PLAIN_RESULTS, several=_LIST),
+        CallStyle("pythonic", _write_python_list, _write_result, _PLAIN_RESULTS, empty=_NO_BRACKETS,
               several=f"Write all calls in one list. {_PYTHON} Write nothing after it."),
-        CallStyle("qwen3_coder", _one_by_one(_QWEN), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
-        CallStyle("step3", _wrapped("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>", _STEP), _RESPONSE, _RESPONSES,
+        CallStyle("qwen3_coder", _each_call(_QWEN), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
+        CallStyle("step3", _calls_between("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>", _STEP), _RESPONSE, _RESPONSES,
               several="Write all calls between the same two outer markers.", empty=_NO_TAGS),
-        CallStyle("xlam", _listed(""), _result_json, _PLAIN_RESULTS, dialects=("bare_json",),
+        CallStyle("xlam", _list_between(""), _write_result, _PLAIN_RESULTS, dialects=("bare_json",),
               several=f"{_LIST} Write nothing after it."),
     )
 }  # fmt: skip

@@ -46,7 +46,7 @@ class SubmitStream:
         """Return the events of accepted outputs that were not emitted yet."""
         events = self._events
         for name, codec in self._submit.codecs.items():
-            if name in outputs and name not in events.ended and name not in events.begun:
+            if name in outputs and name not in events.ended and name not in events.started_texts:
                 emit_value(codec, outputs[name], events)
         return events.take()
 

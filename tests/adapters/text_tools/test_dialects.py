@@ -9,7 +9,7 @@ import pytest
 
 from sigwire.adapters.text_tools import CallBlock, Grammar, ToolCatalog, dialects, read_calls, register, registry
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, tagged_json
+from sigwire.adapters.text_tools.grammars.tagged_json import read_arguments_block, tagged_json
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers
 from sigwire.errors import InputError
 
@@ -240,13 +240,13 @@ def clean_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_registered", registry._registered)
 
 
-def at_sign(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
+def at_sign(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     """``@@NAME {...}``."""
-    for name in offer.tools:
-        if (yield from cursor.takes(name)):
-            yield from cursor.space()
+    for name in catalog.tools:
+        if (yield from cursor.accept(name)):
+            yield from cursor.skip_space()
             if (yield from cursor.peek()) == "{":
-                return (yield from arguments_block(cursor, name, offer, ClosingMarkers()))
+                return (yield from read_arguments_block(cursor, name, catalog, ClosingMarkers()))
     return None
 
 

@@ -246,4 +246,4 @@ def test_what_was_let_out_is_not_kept() -> None:
     reader = TextReader(TOOLS)
     for _ in range(400):
         reader.feed("Some words, a `code` and 1 < 2.\n")
-    assert len(reader._scanning.cursor.text) < 10_000
+    assert len(reader._scanner.cursor.text) < 10_000

@@ -16,7 +16,7 @@ from sigwire.adapters.text_tools.grammar import ToolCatalog
 from sigwire.adapters.text_tools.grammars.literals import LiteralError, read_arguments, read_bare_object, read_literal
 from sigwire.adapters.text_tools.grammars.parameter_text import read_value
 from sigwire.adapters.text_tools.grammars.pythonic import read_call
-from sigwire.adapters.text_tools.scan.brackets import BARE, JSON, PYTHON, skim
+from sigwire.adapters.text_tools.scan.brackets import BARE, JSON, PYTHON, read_span
 from sigwire.adapters.text_tools.styles import STYLES, CallStyle, style_named
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
@@ -127,8 +127,8 @@ def test_schemas_that_point_at_themselves_end() -> None:
 def test_a_bracketed_value_ends_where_its_brackets_do(
     text: str, notation: Any, end: int, missing: str, cut: bool
 ) -> None:
-    extent = run_complete(skim(Cursor(text, closed=True), notation))
-    assert (extent.end, extent.missing, extent.cut) == (end, missing, cut)
+    span = run_complete(read_span(Cursor(text, closed=True), notation))
+    assert (span.end, span.missing, span.truncated) == (end, missing, cut)
 
 
 def test_infinity_is_no_number() -> None:

@@ -15,85 +15,89 @@ import re
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog
 from sigwire.adapters.text_tools.grammars.pythonic import PYTHON_LISTS
-from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block
+from sigwire.adapters.text_tools.grammars.tagged_json import read_arguments_block
 from sigwire.adapters.text_tools.grammars.tagged_values import read_glm_pairs
 from sigwire.adapters.text_tools.json_calls import (
-    ARGUMENTS,
-    NAMES,
+    ARGUMENT_KEYS,
+    NAME_KEYS,
     ClosingMarkers,
     JsonPayload,
     call_name,
     calls_in,
     is_call,
-    opens_object,
-    payload,
+    is_object_next,
+    read_payload,
 )
 
-__all__ = ["PLAIN"]
+__all__ = ["BARE_JSON"]
 
-_NONE = ClosingMarkers()
-_LEFT_CLOSERS = ("</tool_call>", "</tool_calls>", "<|/tool_call|>", "<|tool_call_end|>", "[/TOOL_CALLS]")
-_KEYS = frozenset({*NAMES, *ARGUMENTS, "id", "type", "index", "tool_call_id", "function", "tool_calls"})
+_NO_CLOSERS = ClosingMarkers()
+_CLOSERS = ("</tool_call>", "</tool_calls>", "<|/tool_call|>", "<|tool_call_end|>", "[/TOOL_CALLS]")
+_KEYS = frozenset({*NAME_KEYS, *ARGUMENT_KEYS, "id", "type", "index", "tool_call_id", "function", "tool_calls"})
 _WORD = re.compile(r"[\w$-]*")
 _TEXT = re.compile(r"""[^"'\\\n]*""")
 _HAS_ARGUMENTS = re.compile(r"""["']?(?:arguments|parameters|args)["']?\s*:""")
 
 
-def _json(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
-    if not (yield from _may_be_call(cursor, offer)):
+def _read_json(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+    if not (yield from _is_call_next(cursor, catalog)):
         return None
-    read = yield from payload(cursor, _NONE)
-    block = _weak_calls(read, offer)
+    read = yield from read_payload(cursor, _NO_CLOSERS)
+    block = _weak_calls(read, catalog)
     if block is None:
         return None
     start = cursor.position
-    yield from cursor.space()
-    sure = (yield from cursor.takes_any(_LEFT_CLOSERS)) is not None
-    cursor.position = cursor.position if sure else start
-    notes = ("the opening marker of a call was missing",) if sure else ()
-    return CallBlock(block.calls, (*block.notes, *notes), sure)
+    yield from cursor.skip_space()
+    is_marked = (yield from cursor.accept_any(_CLOSERS)) is not None
+    cursor.position = cursor.position if is_marked else start
+    notes = ("the opening marker of a call was missing",) if is_marked else ()
+    return CallBlock(block.calls, (*block.notes, *notes), is_marked)
 
 
-def _may_be_call(cursor: Cursor, offer: ToolCatalog) -> Wait[bool]:
+def _is_call_next(cursor: Cursor, catalog: ToolCatalog) -> Wait[bool]:
     """Whether the first key can be a call's, and its name a tool's; passes nothing."""
     start = cursor.position
-    yield from cursor.takes("[")
-    yield from cursor.space()
-    found = (yield from cursor.takes("{")) and (yield from _first_member(cursor, offer))
+    yield from cursor.accept("[")
+    yield from cursor.skip_space()
+    found = (yield from cursor.accept("{")) and (yield from _is_call_member_next(cursor, catalog))
     cursor.position = start
     return found
 
 
-def _first_member(cursor: Cursor, offer: ToolCatalog) -> Wait[bool]:
-    yield from cursor.space()
-    quote = yield from cursor.takes_any(('"', "'"))
+def _is_call_member_next(cursor: Cursor, catalog: ToolCatalog) -> Wait[bool]:
+    yield from cursor.skip_space()
+    quote = yield from cursor.accept_any(('"', "'"))
     key = yield from cursor.run(_WORD)
-    if key not in _KEYS or (quote is not None and not (yield from cursor.takes(quote))):
+    if key not in _KEYS or (quote is not None and not (yield from cursor.accept(quote))):
         return False
-    yield from cursor.space()
-    if not (yield from cursor.takes(":")):
+    yield from cursor.skip_space()
+    if not (yield from cursor.accept(":")):
         return False
-    if key not in NAMES:
+    if key not in NAME_KEYS:
         return True
-    yield from cursor.space()
-    if (yield from cursor.takes_any(('"', "'"))) is None:
+    yield from cursor.skip_space()
+    if (yield from cursor.accept_any(('"', "'"))) is None:
         return False
-    return offer.declared((yield from cursor.run(_TEXT))) is not None
+    return catalog.declared_name((yield from cursor.run(_TEXT))) is not None
 
 
-def _weak_calls(read: JsonPayload, offer: ToolCatalog) -> CallBlock | None:
+def _weak_calls(read: JsonPayload, catalog: ToolCatalog) -> CallBlock | None:
     """The calls of a value that is nothing else. One that was cut off is an error once it is clear what it would have been."""
     items = read.items or (read,)
-    values = [value for item in items if item.fault is None for value in _values(item)]
-    faults = [item for item in items if item.fault is not None]
-    if any(not _is_call_of_any(value) for value in values) or not _says_what_it_is(values, faults, offer):
+    values = [value for item in items if item.error is None for value in _values_of(item)]
+    faults = [item for item in items if item.error is not None]
+    if any(not _is_call_of_any(value) for value in values) or not _names_a_tool(values, faults, catalog):
         return None
-    return CallBlock(calls_in(read, offer), read.notes)
+    return CallBlock(calls_in(read, catalog), read.notes)
 
 
-def _values(item: JsonPayload) -> list[object]:
+def _values_of(item: JsonPayload) -> list[object]:
     value = item.value
-    if isinstance(value, dict) and not any(key in value for key in NAMES) and isinstance(value.get("tool_calls"), list):
+    if (
+        isinstance(value, dict)
+        and not any(key in value for key in NAME_KEYS)
+        and isinstance(value.get("tool_calls"), list)
+    ):
         value = value["tool_calls"]
     return list(value) if isinstance(value, list) else [value]
 
@@ -104,68 +108,68 @@ def _is_call_of_any(value: object) -> bool:
     return name is not None and is_call(value, ToolCatalog.of([name]))
 
 
-def _says_what_it_is(values: list[object], faults: list[JsonPayload], offer: ToolCatalog) -> bool:
-    if any(is_call(value, offer) for value in values):
+def _names_a_tool(values: list[object], faults: list[JsonPayload], catalog: ToolCatalog) -> bool:
+    if any(is_call(value, catalog) for value in values):
         return True
     return not values and any(
-        _HAS_ARGUMENTS.search(fault.raw) and calls_in(fault, offer)[0].name in offer.tools for fault in faults
+        _HAS_ARGUMENTS.search(error.raw) and calls_in(error, catalog)[0].name in catalog.tools for error in faults
     )
 
 
 # --- a name, then JSON ---------------------------------------------------------------------------------------
 
 
-def _named(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
+def _read_named(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     """``NAME`` on a line of its own or before ``[ARGS]``, then its arguments; further ones after ``>>>``."""
-    yield from cursor.takes(">>>")
+    yield from cursor.accept(">>>")
     blocks: list[CallBlock] = []
     while True:
-        block = yield from _one_named(cursor, offer)
+        block = yield from _read_one_named(cursor, catalog)
         if block is None:
             return None
         blocks.append(block)
-        if block.sure or not (yield from cursor.takes(">>>")):
+        if block.is_marked or not (yield from cursor.accept(">>>")):
             break
     calls = tuple(call for block in blocks for call in block.calls)
-    return CallBlock(calls, tuple(note for block in blocks for note in block.notes), blocks[-1].sure)
+    return CallBlock(calls, tuple(note for block in blocks for note in block.notes), blocks[-1].is_marked)
 
 
-def _one_named(cursor: Cursor, offer: ToolCatalog) -> Wait[CallBlock | None]:
-    yield from cursor.takes_any(("functions.",))
-    name = yield from cursor.takes_any(tuple(offer.tools))
+def _read_one_named(cursor: Cursor, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+    yield from cursor.accept_any(("functions.",))
+    name = yield from cursor.accept_any(tuple(catalog.tools))
     if name is None:
         return None
-    pairs = yield from _pairs(cursor, name, offer)
+    pairs = yield from _read_pairs(cursor, name, catalog)
     if pairs is not None:
         return pairs
-    yield from cursor.blanks()
-    marked = yield from cursor.takes_any(("[ARGS]", "\n", "\r\n"))
-    if marked is None or not (yield from opens_object(cursor, lists=False)):
+    yield from cursor.skip_blanks()
+    marked = yield from cursor.accept_any(("[ARGS]", "\n", "\r\n"))
+    if marked is None or not (yield from is_object_next(cursor, lists=False)):
         return None
-    block = yield from arguments_block(cursor, name, offer, _NONE)
+    block = yield from read_arguments_block(cursor, name, catalog, _NO_CLOSERS)
     return CallBlock(block.calls, block.notes)
 
 
-def _pairs(cursor: Cursor, name: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
+def _read_pairs(cursor: Cursor, name: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     """GLM's pairs after a name whose opening tag the prompt had written."""
     start = cursor.position
-    block = yield from read_glm_pairs(cursor, name, offer, bare=True)
+    block = yield from read_glm_pairs(cursor, name, catalog, bare=True)
     if block is None:
         cursor.position = start
         return None
-    return CallBlock(block.calls, (*block.notes, "the opening marker of a call was missing"), sure=True)
+    return CallBlock(block.calls, (*block.notes, "the opening marker of a call was missing"), is_marked=True)
 
 
-def _to_all(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
+def _read_recipient_all(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     """The header of a message to the user, which is text."""
-    yield from cursor.blanks()
+    yield from cursor.skip_blanks()
     return CallBlock() if (yield from cursor.peek()) in ("", "\n", "\r") else None
 
 
-PLAIN: tuple[Grammar, ...] = (
-    Grammar("bare_json", ("{", "["), _json, weak=True),
+BARE_JSON: tuple[Grammar, ...] = (
+    Grammar("bare_json", ("{", "["), _read_json, weak=True),
     PYTHON_LISTS,
-    Grammar("functionary", (">>>all",), _to_all, own_line=True),
-    Grammar("functionary", (">",), _named, weak=True),
-    Grammar("functionary", (), _named, weak=True),
+    Grammar("functionary", (">>>all",), _read_recipient_all, own_line=True),
+    Grammar("functionary", (">",), _read_named, weak=True),
+    Grammar("functionary", (), _read_named, weak=True),
 )

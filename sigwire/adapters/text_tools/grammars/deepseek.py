@@ -13,9 +13,9 @@ import re
 from dataclasses import replace
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog, broken
-from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, closing
-from sigwire.adapters.text_tools.json_calls import ClosingMarkers, opens_object
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog, broken_call
+from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer, read_arguments_block
+from sigwire.adapters.text_tools.json_calls import ClosingMarkers, is_object_next
 from sigwire.adapters.text_tools.markers import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
 
 __all__ = ["DEEPSEEK"]
@@ -26,40 +26,42 @@ _ENDS = ClosingMarkers("```", *CALL_END, *SECTION_END)
 _CLOSING = ClosingMarkers(*CALL_END, *SECTION_END)
 
 
-def _deepseek(cursor: Cursor, offer: ToolCatalog, *, typed: bool) -> Wait[CallBlock | None]:
+def _read_block(cursor: Cursor, catalog: ToolCatalog, *, has_type: bool) -> Wait[CallBlock | None]:
     """One call; the next one has an opener of its own."""
-    yield from cursor.passes(CALL)
-    block = yield from _deepseek_call(cursor, offer, typed)
-    return block and replace(block, notes=(*block.notes, *(yield from closing(cursor, _CLOSING))))
+    yield from cursor.skip_marks(CALL)
+    block = yield from _read_call(cursor, catalog, has_type)
+    return block and replace(block, notes=(*block.notes, *(yield from accept_closer(cursor, _CLOSING))))
 
 
-def _deepseek_call(cursor: Cursor, offer: ToolCatalog, typed: bool) -> Wait[CallBlock | None]:
-    yield from cursor.space()
-    if typed and (not (yield from cursor.takes("function")) or (yield from cursor.takes_any(SEPARATOR)) is None):
+def _read_call(cursor: Cursor, catalog: ToolCatalog, has_type: bool) -> Wait[CallBlock | None]:
+    yield from cursor.skip_space()
+    if has_type and (not (yield from cursor.accept("function")) or (yield from cursor.accept_any(SEPARATOR)) is None):
         return None
     name = yield from cursor.run(_NAME)
-    if not name or (not typed and (yield from cursor.takes_any(SEPARATOR)) is None):
+    if not name or (not has_type and (yield from cursor.accept_any(SEPARATOR)) is None):
         return None
-    yield from cursor.space()
-    fence = yield from cursor.takes_any(("```json", "```"))
-    if not (yield from opens_object(cursor, lists=False)):
-        return None if (yield from cursor.has(1)) else CallBlock((broken(name, _CUT, offer.declared(name)),))
-    block = yield from arguments_block(cursor, name, offer, _ENDS)
+    yield from cursor.skip_space()
+    fence = yield from cursor.accept_any(("```json", "```"))
+    if not (yield from is_object_next(cursor, lists=False)):
+        return (
+            None if (yield from cursor.has(1)) else CallBlock((broken_call(name, _CUT, catalog.declared_name(name)),))
+        )
+    block = yield from read_arguments_block(cursor, name, catalog, _ENDS)
     if fence is not None:
-        yield from cursor.space()
-        yield from cursor.takes("```")
+        yield from cursor.skip_space()
+        yield from cursor.accept("```")
     return block
 
 
-def _deepseek_v3(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
-    return (yield from _deepseek(cursor, offer, typed=True))
+def _read_v3(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+    return (yield from _read_block(cursor, catalog, has_type=True))
 
 
-def _deepseek_v31(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
-    return (yield from _deepseek(cursor, offer, typed=False))
+def _read_v31(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+    return (yield from _read_block(cursor, catalog, has_type=False))
 
 
 DEEPSEEK: tuple[Grammar, ...] = (
-    Grammar("deepseek_v3", (*SECTION, *CALL), _deepseek_v3, closers=_CLOSING.literals, stops=OUTPUTS),
-    Grammar("deepseek_v31", (*SECTION, *CALL), _deepseek_v31, closers=_CLOSING.literals),
+    Grammar("deepseek_v3", (*SECTION, *CALL), _read_v3, closers=_CLOSING.literals, stops=OUTPUTS),
+    Grammar("deepseek_v31", (*SECTION, *CALL), _read_v31, closers=_CLOSING.literals),
 )

@@ -23,7 +23,7 @@ from sigwire.core.json import dumps, loads
 from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.calls import CallError, CallErrorKind, ToolCall
 
-__all__ = ["SEED", "read_block"]
+__all__ = ["FENCED_JSON", "read_block"]
 
 _OPENERS = (CALL_FENCE, "```tool_call")
 _RESULTS = (RESULT_FENCE, "```tool_result")
@@ -32,11 +32,11 @@ _FORM = '{"name": "...", "arguments": {...}}'
 _KEYS = frozenset({"name", "arguments", "id", "type"})
 
 
-def _read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
+def _read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     rest = yield from cursor.run(_LINE)
     if rest.strip(" \t\r"):
         return None
-    yield from cursor.takes("\n")
+    yield from cursor.accept("\n")
     start = cursor.position
     while True:
         begin = cursor.position
@@ -46,18 +46,18 @@ def _read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | N
             return CallBlock((read_block(cursor.text[start:begin]),))
         if line in _OPENERS or line in _RESULTS:
             cursor.position = begin
-            return _unclosed(cursor.text[start:begin])
-        if not (yield from cursor.takes("\n")):
-            return _unclosed(cursor.text[start : cursor.position])
+            return _unclosed_block(cursor.text[start:begin])
+        if not (yield from cursor.accept("\n")):
+            return _unclosed_block(cursor.text[start : cursor.position])
 
 
-def _unclosed(body: str) -> CallBlock:
+def _unclosed_block(body: str) -> CallBlock:
     # The fence is missing, as a stop sequence leaves it. Complete JSON on a finished line says that the model was done;
     # anything less may be half of another command.
     call = read_block(body)
     if call.error is None and body.endswith("\n"):
         return CallBlock((call,), ("the closing fence of a tool_call block was missing",))
-    return CallBlock((_broken(body, "malformed_json", "The tool_call block was not closed", call.name),))
+    return CallBlock((_broken_block(body, "malformed_json", "The tool_call block was not closed", call.name),))
 
 
 def read_block(body: str) -> ToolCall:
@@ -70,44 +70,44 @@ def read_block(body: str) -> ToolCall:
     """
     try:
         value = loads(body)
-    except ValueError as fault:
-        return _broken(body, "malformed_json", f"The tool_call block is not strict JSON ({fault})")
+    except ValueError as error:
+        return _broken_block(body, "malformed_json", f"The tool_call block is not strict JSON ({error})")
     if not is_mapping(value):
-        return _broken(body, "malformed_json", "The tool_call block must hold one JSON object")
+        return _broken_block(body, "malformed_json", "The tool_call block must hold one JSON object")
     return _read_object(value, body)
 
 
 def _read_object(value: Mapping[str, Any], body: str) -> ToolCall:
     name, id = value.get("name"), value.get("id")
     if not isinstance(name, str) or not name:
-        return _broken(body, "malformed_json", 'The tool_call block has no "name"')
+        return _broken_block(body, "malformed_json", 'The tool_call block has no "name"')
     if "arguments" not in value and value.keys() - _KEYS:
         # Reading {"parameters": {...}} as a call without arguments would run something the model did not ask for.
-        return _broken(body, "malformed_json", 'The tool_call block has no "arguments"', name)
+        return _broken_block(body, "malformed_json", 'The tool_call block has no "arguments"', name)
     id = str(id) if isinstance(id, (str, int)) else ""
     raw = value.get("arguments", {})
     if is_mapping(raw):
         return ToolCall(id, name, dict(raw))
     if isinstance(raw, str):
         return _read_text(id, name, raw)
-    return _broken(dumps(raw), "not_an_object", 'The "arguments" of a call must be a JSON object', name, id)
+    return _broken_block(dumps(raw), "not_an_object", 'The "arguments" of a call must be a JSON object', name, id)
 
 
 def _read_text(id: str, name: str, raw: str) -> ToolCall:
     try:
         arguments: object = loads(raw or "{}")
-    except ValueError as fault:
-        return _broken(raw, "malformed_json", f'The text in "arguments" is not JSON ({fault})', name, id)
+    except ValueError as error:
+        return _broken_block(raw, "malformed_json", f'The text in "arguments" is not JSON ({error})', name, id)
     if is_mapping(arguments):
         return ToolCall(id, name, dict(arguments), raw)
-    return _broken(raw, "not_an_object", 'The text in "arguments" is not a JSON object', name, id)
+    return _broken_block(raw, "not_an_object", 'The text in "arguments" is not a JSON object', name, id)
 
 
 _NAMELESS = "tool_call"  # what a call is called whose name could not be read; no wire takes an empty name
 
 
-def _broken(raw: str, code: CallErrorKind, what: str, name: str = _NAMELESS, id: str = "") -> ToolCall:
+def _broken_block(raw: str, code: CallErrorKind, what: str, name: str = _NAMELESS, id: str = "") -> ToolCall:
     return ToolCall(id, name, None, raw, CallError(code, f"{what}. Write {_FORM} between {CALL_FENCE} and {FENCE}."))
 
 
-SEED = Grammar("seed", _OPENERS, _read, own_line=True, stops=_RESULTS)
+FENCED_JSON = Grammar("seed", _OPENERS, _read, own_line=True, stops=_RESULTS)

@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable
 
 from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
-from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog, broken, unknown
-from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block
-from sigwire.adapters.text_tools.json_calls import ClosingMarkers, opens_object
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog, broken_call, unknown_tool_call
+from sigwire.adapters.text_tools.grammars.tagged_json import read_arguments_block
+from sigwire.adapters.text_tools.json_calls import ClosingMarkers, is_object_next
 from sigwire.core.events import ReasoningDelta, TextDelta
 from sigwire.core.tools.calls import ToolCall
 
@@ -26,7 +26,7 @@ _HEADER = re.compile(r"[^<{\n]*")
 _NAME = re.compile(r"[\w.\- ]*")
 _LONGEST = 200
 _WORDS = frozenset({"analysis", "code", "commentary", "json"})
-_MAX_PIECES = 6
+_MAX_HEADER_PARTS = 6
 _RECIPIENT = re.compile(r"to=([\w.\-]+)")
 _CHANNEL = re.compile(r"\b(analysis|commentary|final)\b")
 _ENDS = ("<|end|>", "<|return|>", "<|call|>")
@@ -35,76 +35,76 @@ _TERMINATORS = Finder([*_ENDS, *_BEGINS])
 _CLOSERS = ClosingMarkers(*_ENDS, *_BEGINS)
 
 
-def _read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
-    header = yield from _header(cursor, opener if opener == _STRIPPED else "")
+def _read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+    header = yield from _read_header(cursor, opener if opener == _STRIPPED else "")
     if header is None:
         return None
-    text, whole = header
+    text, is_complete = header
     recipient = _RECIPIENT.search(text)
-    if opener == _STRIPPED and not whole and not _is_cut(text, offer):
+    if opener == _STRIPPED and not is_complete and not _is_truncated(text, catalog):
         return None
     if recipient is not None and recipient[1] != "assistant":
-        return (yield from _call(cursor, recipient[1], offer, whole))
+        return (yield from _read_call(cursor, recipient[1], catalog, is_complete))
     channels = _CHANNEL.findall(text)
-    if not whole or not channels:
+    if not is_complete or not channels:
         return None
-    yield from _body(cursor, ReasoningDelta if channels[-1] == "analysis" else TextDelta)
+    yield from _read_body(cursor, ReasoningDelta if channels[-1] == "analysis" else TextDelta)
     return CallBlock()
 
 
-def _is_cut(text: str, offer: ToolCatalog) -> bool:
+def _is_truncated(text: str, catalog: ToolCatalog) -> bool:
     """Whether what is left of a header ended before its message: a tool's name, and no words of prose behind it."""
     recipient, *words = text.removeprefix("to=").split()
-    return offer.declared(recipient) is not None and _WORDS.issuperset(words)
+    return catalog.declared_name(recipient) is not None and _WORDS.issuperset(words)
 
 
-def _header(cursor: Cursor, begun: str) -> Wait[tuple[str, bool] | None]:
+def _read_header(cursor: Cursor, start: str) -> Wait[tuple[str, bool] | None]:
     """Pass what stands before a message, and whether all of it was there."""
-    text = begun
-    for _ in range(_MAX_PIECES):
-        text += yield from cursor.run(_NAME if begun else _HEADER, _LONGEST)
-        if (yield from cursor.takes("<|message|>")):
+    text = start
+    for _ in range(_MAX_HEADER_PARTS):
+        text += yield from cursor.run(_NAME if start else _HEADER, _LONGEST)
+        if (yield from cursor.accept("<|message|>")):
             return text, True
-        if (yield from cursor.takes_any(("<|constrain|>", "<|channel|>"))) is not None:
+        if (yield from cursor.accept_any(("<|constrain|>", "<|channel|>"))) is not None:
             text += " "
             continue
         here = yield from cursor.peek()
-        if here == "{" and begun:  # "json" may stand before, and no mark is left
+        if here == "{" and start:  # "json" may stand before, and no mark is left
             return text, True
         return (text, False) if not here and _STRIPPED in text else None
     return None
 
 
-def _body(cursor: Cursor, event: Callable[[str], TextDelta | ReasoningDelta]) -> Wait[None]:
+def _read_body(cursor: Cursor, event: Callable[[str], TextDelta | ReasoningDelta]) -> Wait[None]:
     """Let out a message's text as it comes, up to its end."""
     while True:
         match = _TERMINATORS.pattern.search(cursor.text, cursor.position)
-        end = match.start() if match else len(cursor.text) if cursor.closed else _safe(cursor)
+        end = match.start() if match else len(cursor.text) if cursor.closed else _safe_end(cursor)
         if end > cursor.position:
             text, cursor.position = cursor.text[cursor.position : end], end
             yield event(text)
         if match is not None:
-            yield from cursor.takes_any(_ENDS)
+            yield from cursor.accept_any(_ENDS)
             return
         if cursor.closed:
             return
         yield None
 
 
-def _safe(cursor: Cursor) -> int:
+def _safe_end(cursor: Cursor) -> int:
     """Up to where the text can hold no part of a terminator."""
     mark = cursor.text.rfind("<", max(cursor.position, len(cursor.text) - _TERMINATORS.width))
     return len(cursor.text) if mark < 0 else mark
 
 
-def _call(cursor: Cursor, recipient: str, offer: ToolCatalog, whole: bool) -> Wait[CallBlock]:
-    name = offer.declared(recipient)
-    if not whole:
-        return CallBlock((broken(recipient, "The text ended inside the call", name),))
-    if (yield from opens_object(cursor, lists=False)):
-        block = yield from arguments_block(cursor, recipient, offer, _CLOSERS)
-        yield from cursor.space()
-        yield from cursor.takes_any(_ENDS)
+def _read_call(cursor: Cursor, recipient: str, catalog: ToolCatalog, is_complete: bool) -> Wait[CallBlock]:
+    name = catalog.declared_name(recipient)
+    if not is_complete:
+        return CallBlock((broken_call(recipient, "The text ended inside the call", name),))
+    if (yield from is_object_next(cursor, lists=False)):
+        block = yield from read_arguments_block(cursor, recipient, catalog, _CLOSERS)
+        yield from cursor.skip_space()
+        yield from cursor.accept_any(_ENDS)
         return block
     start = cursor.position
     match = yield from cursor.find(_TERMINATORS)
@@ -113,8 +113,8 @@ def _call(cursor: Cursor, recipient: str, offer: ToolCatalog, whole: bool) -> Wa
     if name and match and match[0] == "<|call|>" and not raw.strip():
         return CallBlock((ToolCall("", name, {}),))
     if name is None:
-        return CallBlock((unknown(recipient, raw, offer),))
-    return CallBlock((broken(raw, "The message to the tool is not a JSON object", name),))
+        return CallBlock((unknown_tool_call(recipient, raw, catalog),))
+    return CallBlock((broken_call(raw, "The message to the tool is not a JSON object", name),))
 
 
 HARMONY = Grammar("harmony", ("<|channel|>", "<|start|>assistant", _STRIPPED), _read)

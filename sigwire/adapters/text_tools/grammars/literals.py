@@ -60,7 +60,7 @@ def read_literal(text: str) -> JsonValue:
     """
     reader = _LiteralParser(text)
     value: JsonValue = reader.value()
-    reader.end()
+    reader.expect_end()
     return value
 
 
@@ -72,13 +72,13 @@ def read_arguments(text: str) -> JsonObject:
     """
     reader = _LiteralParser(text)
     arguments: JsonObject = {}
-    while reader.here():
+    while reader.next_character():
         key = reader.keyword()
         if key in arguments:
             raise LiteralError(f"the argument {key!r} is given twice")
         arguments[key] = reader.value()
-        if reader.here() and not reader.takes(","):
-            raise reader.fault("there is no ',' between arguments")
+        if reader.next_character() and not reader.accept(","):
+            raise reader.make_error("there is no ',' between arguments")
     return arguments
 
 
@@ -103,33 +103,33 @@ class _LiteralParser:
         self.text, self.position, self._depth = text, 0, 0
 
     def value(self) -> Any:
-        here = self.here()
-        read = self._CONTAINERS.get(here)
+        next_character = self.next_character()
+        read = self._CONTAINERS.get(next_character)
         if read is not None:
-            return self._inside(read)
+            return self._nested(read)
         mark = next((mark for mark in _STRINGS if self.text.startswith(mark, self.position)), None)
         if mark is not None:
             return self._string(mark)
         if match := _RAW.match(self.text, self.position):
             self.position += 1
             return self._string(self._quote(), raw=match[0] in "rR")
-        return self._number() if here in "+-.0123456789" and here else self._word()
+        return self._number() if next_character in "+-.0123456789" and next_character else self._word()
 
     def keyword(self) -> str:
         match = _BARE_KEY.match(self.text, self.position)
         if match is None or self.text[match.end() :].lstrip()[:1] != "=":
             raise MissingKeywords(f"an argument has no name (character {self.position})")
         self.position = match.end()
-        self.takes("=")
+        self.accept("=")
         return match[0]
 
-    def end(self) -> None:
-        if self.here():
-            raise self.fault("something follows the value")
+    def expect_end(self) -> None:
+        if self.next_character():
+            raise self.make_error("something follows the value")
 
     # --- containers ------------------------------------------------------------------------------------
 
-    def _inside(self, read: Callable[[_LiteralParser], Any]) -> Any:
+    def _nested(self, read: Callable[[_LiteralParser], Any]) -> Any:
         self.position += 1
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -149,34 +149,34 @@ class _LiteralParser:
 
     def _items(self, closing: str) -> list[Any]:
         items: list[Any] = []
-        while not self.takes(closing):
+        while not self.accept(closing):
             items.append(self.value())
             self._separator(closing)
         return items
 
     def _dict(self) -> dict[str, Any]:
         members: dict[str, Any] = {}
-        while not self.takes("}"):
+        while not self.accept("}"):
             key = self._key()
-            if not self.takes(":"):
-                raise self.fault("there is no ':' after a key")
+            if not self.accept(":"):
+                raise self.make_error("there is no ':' after a key")
             members[key] = self.value()
             self._separator("}")
         return members
 
     def _key(self) -> str:
-        self.here()
+        self.next_character()
         if match := _BARE_KEY.match(self.text, self.position):
             self.position = match.end()
             return match[0]
         key = self.value()
         if not isinstance(key, str):
-            raise self.fault("a key is not a text")
+            raise self.make_error("a key is not a text")
         return key
 
     def _separator(self, closing: str) -> None:
-        if not self.takes(",") and self.here() != closing:
-            raise self.fault(f"',' or '{closing}' is missing")
+        if not self.accept(",") and self.next_character() != closing:
+            raise self.make_error(f"',' or '{closing}' is missing")
 
     # --- scalars ---------------------------------------------------------------------------------------
 
@@ -188,57 +188,57 @@ class _LiteralParser:
         end = self._string_end(mark, start)
         self.position = end + len(mark)
         body = self.text[start:end]
-        return body if raw or mark[0] == "<" or "\\" not in body else _ESCAPE.sub(_unescaped, body)
+        return body if raw or mark[0] == "<" or "\\" not in body else _ESCAPE.sub(_unescape, body)
 
     def _string_end(self, mark: str, start: int) -> int:
         pattern = _BODIES.get(mark)
         if pattern is None:
-            return self._found(self.text.find(mark, start))
+            return self._checked_end(self.text.find(mark, start))
         match = pattern.match(self.text, start)
-        return self._found(match.end() if match else -1, mark)
+        return self._checked_end(match.end() if match else -1, mark)
 
-    def _found(self, end: int, mark: str = "") -> int:
+    def _checked_end(self, end: int, mark: str = "") -> int:
         if end < 0 or not self.text.startswith(mark, end):
-            raise self.fault("a string is not closed")
+            raise self.make_error("a string is not closed")
         return end
 
     def _number(self) -> int | float:
         match = _NUMBER.match(self.text, self.position)
         if match is None or len(match[0]) > _MAX_DIGITS:
-            raise self.fault("this is not a number")
+            raise self.make_error("this is not a number")
         self.position = match.end()
         digits = match[0].replace("_", "")
         number = float(digits) if any(mark in digits for mark in ".eE") else int(digits)
         if isinstance(number, float) and math.isinf(number):
-            raise self.fault("a number is too large")
+            raise self.make_error("a number is too large")
         return number
 
     def _word(self) -> JsonValue:
         match = _WORD.match(self.text, self.position)
         if match is None or match[0] not in _WORDS:
-            raise self.fault("this is not a literal")
+            raise self.make_error("this is not a literal")
         self.position = match.end()
         return _WORDS[match[0]]
 
     # --- moving ----------------------------------------------------------------------------------------
 
-    def here(self) -> str:
+    def next_character(self) -> str:
         match = _SPACE.match(self.text, self.position)
         self.position = match.end() if match else self.position
         return self.text[self.position : self.position + 1]
 
-    def takes(self, character: str) -> bool:
-        found = self.here() == character
+    def accept(self, character: str) -> bool:
+        found = self.next_character() == character
         self.position += found
         return found
 
-    def fault(self, what: str) -> LiteralError:
+    def make_error(self, what: str) -> LiteralError:
         return LiteralError(f"{what} (character {self.position})")
 
     _CONTAINERS: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"[": _list, "(": _tuple, "{": _dict}
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     code = match[1] or match[2] or match[3]
     if code:
         number = int(code, 16)

@@ -13,14 +13,14 @@ import re
 from dataclasses import replace
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog, broken
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog, broken_call
 from sigwire.adapters.text_tools.grammars.deepseek import DEEPSEEK
-from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, closing, tagged_json
-from sigwire.adapters.text_tools.json_calls import ClosingMarkers, opens_object
+from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer, read_arguments_block, tagged_json
+from sigwire.adapters.text_tools.json_calls import ClosingMarkers, is_object_next
 from sigwire.core.json import loads
 from sigwire.core.tools.calls import ToolCall
 
-__all__ = ["NAMED"]
+__all__ = ["NAMED_JSON"]
 
 _NAME = re.compile(r"[\w.\-]*")
 _ID = re.compile(r"[\w.\-:/]*")
@@ -34,21 +34,21 @@ _MISTRAL = ("[TOOL_CALLS]", "TOOL_CALLS]")
 _NEXT = ClosingMarkers("[TOOL_CALLS]", "[/TOOL_CALLS]")
 
 
-def _mistral(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
-    yield from cursor.space()
+def _read_mistral(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+    yield from cursor.skip_space()
     name = yield from cursor.run(_NAME)
     if not name:
         return None
     id = ""
-    yield from cursor.space()
-    if (yield from cursor.takes("[CALL_ID]")):
+    yield from cursor.skip_space()
+    if (yield from cursor.accept("[CALL_ID]")):
         id = (yield from cursor.run(_ID)).strip()
-        yield from cursor.space()
-    marked = yield from cursor.takes("[ARGS]")
-    if (yield from opens_object(cursor, lists=False)):
-        return (yield from arguments_block(cursor, name, offer, _NEXT, id))
+        yield from cursor.skip_space()
+    marked = yield from cursor.accept("[ARGS]")
+    if (yield from is_object_next(cursor, lists=False)):
+        return (yield from read_arguments_block(cursor, name, catalog, _NEXT, id))
     cut = marked and not (yield from cursor.has(1))
-    return CallBlock((broken(name, _CUT, offer.declared(name)),)) if cut else None
+    return CallBlock((broken_call(name, _CUT, catalog.declared_name(name)),)) if cut else None
 
 
 # --- Kimi ------------------------------------------------------------------------------------------------------
@@ -60,40 +60,44 @@ _KIMI_ENDS = ClosingMarkers(_KIMI_CALL_END, *_KIMI_SECTION_END, _KIMI_CALL)
 _KIMI_CLOSING = ClosingMarkers(_KIMI_CALL_END, *_KIMI_SECTION_END)
 
 
-def _kimi(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
+def _read_kimi(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     """One call; the next one has an opener of its own."""
-    yield from cursor.space()
-    if opener != _KIMI_CALL and not (yield from cursor.takes(_KIMI_CALL)):
+    yield from cursor.skip_space()
+    if opener != _KIMI_CALL and not (yield from cursor.accept(_KIMI_CALL)):
         return None
-    block = yield from _kimi_call(cursor, offer)
-    return block and replace(block, notes=(*block.notes, *(yield from closing(cursor, _KIMI_CLOSING))))
+    block = yield from _read_kimi_call(cursor, catalog)
+    return block and replace(block, notes=(*block.notes, *(yield from accept_closer(cursor, _KIMI_CLOSING))))
 
 
-def _kimi_call(cursor: Cursor, offer: ToolCatalog) -> Wait[CallBlock | None]:
-    yield from cursor.space()
+def _read_kimi_call(cursor: Cursor, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+    yield from cursor.skip_space()
     id = yield from cursor.run(_ID)
-    yield from cursor.space()
-    if not id or not (yield from cursor.takes("<|tool_call_argument_begin|>")):
+    yield from cursor.skip_space()
+    if not id or not (yield from cursor.accept("<|tool_call_argument_begin|>")):
         return None
     name = id.partition(":")[0]
-    yield from cursor.space()
-    if not (yield from opens_object(cursor, lists=False)):
-        return None if (yield from cursor.has(1)) else CallBlock((broken(id, _CUT, offer.declared(name)),))
-    block = yield from arguments_block(cursor, name, offer, _KIMI_ENDS, id)
-    return _with_guessed_name(block, offer) if name.isdigit() else block
+    yield from cursor.skip_space()
+    if not (yield from is_object_next(cursor, lists=False)):
+        return None if (yield from cursor.has(1)) else CallBlock((broken_call(id, _CUT, catalog.declared_name(name)),))
+    block = yield from read_arguments_block(cursor, name, catalog, _KIMI_ENDS, id)
+    return _with_guessed_name(block, catalog) if name.isdigit() else block
 
 
-def _with_guessed_name(block: CallBlock, offer: ToolCatalog) -> CallBlock:
+def _with_guessed_name(block: CallBlock, catalog: ToolCatalog) -> CallBlock:
     """A bare counter in the name's place: it says which tool only where a single one can take these arguments."""
     read = block.calls[0]
     if read.error is not None and read.error.code != "unknown_tool":
         return block
     arguments = loads(read.raw_arguments or "{}")
-    fitting = [name for name in offer.tools if all(offer.parameter(name, key) is not None for key in arguments)]
-    if len(offer.tools) == 1:
-        fitting = list(offer.tools)
+    fitting = [
+        name for name in catalog.tools if all(catalog.parameter_schema(name, key) is not None for key in arguments)
+    ]
+    if len(catalog.tools) == 1:
+        fitting = list(catalog.tools)
     if len(fitting) != 1:
-        return CallBlock((broken(read.raw_arguments or "", "The call does not say which tool it means"),), block.notes)
+        return CallBlock(
+            (broken_call(read.raw_arguments or "", "The call does not say which tool it means"),), block.notes
+        )
     return CallBlock((ToolCall(read.id, fitting[0], arguments),), (*block.notes, "the name of the tool was missing"))
 
 
@@ -102,18 +106,18 @@ def _with_guessed_name(block: CallBlock, offer: ToolCatalog) -> CallBlock:
 _FUNCTION_ENDS = ClosingMarkers("</function>")
 
 
-def _functionary(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
+def _read_functionary(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     name = (yield from cursor.run(_TAG_NAME)).strip().strip("\"'")
-    if not name or not (yield from cursor.takes(">")) or not (yield from opens_object(cursor, lists=False)):
+    if not name or not (yield from cursor.accept(">")) or not (yield from is_object_next(cursor, lists=False)):
         return None
-    block = yield from arguments_block(cursor, name, offer, _FUNCTION_ENDS)
-    return replace(block, notes=(*block.notes, *(yield from closing(cursor, _FUNCTION_ENDS))))
+    block = yield from read_arguments_block(cursor, name, catalog, _FUNCTION_ENDS)
+    return replace(block, notes=(*block.notes, *(yield from accept_closer(cursor, _FUNCTION_ENDS))))
 
 
-NAMED: tuple[Grammar, ...] = (
+NAMED_JSON: tuple[Grammar, ...] = (
     tagged_json("mistral_old", _MISTRAL, ["[/TOOL_CALLS]"], open_ended=True, stops=["[TOOL_RESULTS]"]),
-    Grammar("mistral_v11", _MISTRAL, _mistral, closers=("[/TOOL_CALLS]",)),
-    Grammar("kimi_k2", (*_KIMI_SECTION, _KIMI_CALL), _kimi, closers=_KIMI_CLOSING.literals),
+    Grammar("mistral_v11", _MISTRAL, _read_mistral, closers=("[/TOOL_CALLS]",)),
+    Grammar("kimi_k2", (*_KIMI_SECTION, _KIMI_CALL), _read_kimi, closers=_KIMI_CLOSING.literals),
     *DEEPSEEK,
-    Grammar("functionary", ("<function=", "<function/"), _functionary, closers=_FUNCTION_ENDS.literals),
+    Grammar("functionary", ("<function=", "<function/"), _read_functionary, closers=_FUNCTION_ENDS.literals),
 )

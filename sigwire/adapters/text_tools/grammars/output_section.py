@@ -3,7 +3,7 @@
     [[ ## calls ## ]]
     [{"name": NAME, "arguments": OBJ}, ...]
 
-The header names the output that calls fill (``OfferedTools.output``); nothing asks for such a section, so it is a marker like any
+The header names the output that calls fill (``ToolCatalog.output``); nothing asks for such a section, so it is a marker like any
 other. What stands below is JSON, Python's notation, or either in a code fence. Any other form is read where it stands, and
 the header stays for the layout to leave out.
 """
@@ -18,46 +18,46 @@ from sigwire.adapters.text_tools.grammars.pythonic import after_token
 from sigwire.adapters.text_tools.grammars.tagged_json import NO_CLOSER
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers
 
-__all__ = ["SECTION"]
+__all__ = ["OUTPUT_SECTION"]
 
 _OPENERS = ("[[ ## ", "[[##")
 _DONE = ("[[ ## completed ## ]]", "[[ ## end_of_answer ## ]]")
 _FENCES = ("```json", "```python", "```")
-_calls = after_token(ClosingMarkers(*_DONE))
+_read_calls = after_token(ClosingMarkers(*_DONE))
 
 
-def _read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
-    if not offer.output or not (yield from _names(cursor, offer.output)):
+def _read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+    if not catalog.output or not (yield from _accept_header(cursor, catalog.output)):
         return None
-    yield from cursor.space()
-    fence = yield from cursor.takes_any(_FENCES)
-    block = yield from _calls(cursor, opener, offer)
+    yield from cursor.skip_space()
+    fence = yield from cursor.accept_any(_FENCES)
+    block = yield from _read_calls(cursor, opener, catalog)
     if block is None:
         return None
     if fence is not None:
-        yield from _passes(cursor, ("```",))
-        yield from _passes(cursor, _DONE)
+        yield from _skip_any(cursor, ("```",))
+        yield from _skip_any(cursor, _DONE)
     # The next section closes this one as well as the mark that ends the answer.
     return replace(block, notes=tuple(note for note in block.notes if note != NO_CLOSER))
 
 
-def _names(cursor: Cursor, output: str) -> Wait[bool]:
+def _accept_header(cursor: Cursor, output: str) -> Wait[bool]:
     """Whether the rest of the header names this output; it is passed."""
-    if not (yield from cursor.takes(output)):
+    if not (yield from cursor.accept(output)):
         return False
     for literal in ("##", "]]"):
-        yield from cursor.blanks()
-        if not (yield from cursor.takes(literal)):
+        yield from cursor.skip_blanks()
+        if not (yield from cursor.accept(literal)):
             return False
     return True
 
 
-def _passes(cursor: Cursor, literals: tuple[str, ...]) -> Wait[None]:
+def _skip_any(cursor: Cursor, literals: tuple[str, ...]) -> Wait[None]:
     """Pass space and one of the literals, or nothing."""
     start = cursor.position
-    yield from cursor.space()
-    if (yield from cursor.takes_any(literals)) is None:
+    yield from cursor.skip_space()
+    if (yield from cursor.accept_any(literals)) is None:
         cursor.position = start
 
 
-SECTION = Grammar("section", _OPENERS, _read, own_line=True)
+OUTPUT_SECTION = Grammar("section", _OPENERS, _read, own_line=True)

@@ -28,38 +28,38 @@ def read_value(text: str, schema: object, root: object = None) -> JsonValue:
     >>> read_value("True", {"type": ["boolean", "null"]}), read_value("soon", {"type": "integer"})
     (True, 'soon')
     """
-    kinds = frozenset(_kinds(schema, root, 0))
-    if not kinds - {"string"}:
+    types = frozenset(_types_of(schema, root, 0))
+    if not types - {"string"}:
         return text
-    for read in (_as_json, _as_literal, _as_loose_json):
+    for read in (_parse_json, _parse_literal, _parse_lenient_json):
         try:
             value = read(text.strip())
         except ValueError:
             continue
-        if any(_FITS[kind](value) for kind in kinds if kind in _FITS):
+        if any(_CHECKS[type_](value) for type_ in types if type_ in _CHECKS):
             return value
     return text
 
 
-def _as_json(text: str) -> JsonValue:
+def _parse_json(text: str) -> JsonValue:
     value: JsonValue = loads(text)
     return value
 
 
-def _as_literal(text: str) -> JsonValue:
+def _parse_literal(text: str) -> JsonValue:
     try:
         return read_literal(text)
-    except LiteralError as fault:
-        raise ValueError from fault
+    except LiteralError as error:
+        raise ValueError from error
 
 
-def _as_loose_json(text: str) -> JsonValue:
+def _parse_lenient_json(text: str) -> JsonValue:
     if not text.startswith(("{", "[")):
         raise ValueError
     try:
         return read_json(text)[0]
-    except JsonReadError as fault:
-        raise ValueError from fault
+    except JsonReadError as error:
+        raise ValueError from error
 
 
 def _is_integer(value: object) -> bool:
@@ -70,7 +70,7 @@ def _is_number(value: object) -> bool:
     return _is_integer(value) or (isinstance(value, float) and math.isfinite(value))
 
 
-_FITS: Mapping[str, Callable[[object], bool]] = {
+_CHECKS: Mapping[str, Callable[[object], bool]] = {
     "array": lambda value: isinstance(value, list),
     "boolean": lambda value: isinstance(value, bool),
     "integer": _is_integer,
@@ -79,39 +79,39 @@ _FITS: Mapping[str, Callable[[object], bool]] = {
     "object": lambda value: isinstance(value, dict),
 }
 _MAX_DEPTH = 8
-_ALL = ("string", *_FITS)
+_ALL = ("string", *_CHECKS)
 
 
-def _kinds(schema: object, root: object, depth: int) -> Iterator[str]:
+def _types_of(schema: object, root: object, depth: int) -> Iterator[str]:
     """The JSON types that a schema allows; nothing where it does not say."""
     if not is_mapping(schema) or depth > _MAX_DEPTH:
         return
     if isinstance(schema.get("$ref"), str):
-        yield from _kinds(_resolved(schema["$ref"], root), root, depth + 1)
-    kind = schema.get("type")
-    if isinstance(kind, str):
-        yield kind
-    elif is_sequence(kind):
-        yield from (name for name in kind if isinstance(name, str))
+        yield from _types_of(_resolve(schema["$ref"], root), root, depth + 1)
+    type_ = schema.get("type")
+    if isinstance(type_, str):
+        yield type_
+    elif is_sequence(type_):
+        yield from (name for name in type_ if isinstance(name, str))
     else:
-        yield from _implied(schema)
+        yield from _implied_types(schema)
     for key in ("anyOf", "oneOf", "allOf"):
         members = schema.get(key)
         for member in members if is_sequence(members) else ():
-            yield from _kinds(member, root, depth + 1)
+            yield from _types_of(member, root, depth + 1)
 
 
-def _implied(schema: Mapping[str, Any]) -> Iterator[str]:
+def _implied_types(schema: Mapping[str, Any]) -> Iterator[str]:
     values = [schema["const"]] if "const" in schema else schema.get("enum")
     for value in values if is_sequence(values) else ():
-        yield next((name for name, fits in _FITS.items() if fits(value)), "string")
+        yield next((name for name, check in _CHECKS.items() if check(value)), "string")
     if "properties" in schema:
         yield "object"
     if "items" in schema:
         yield "array"
 
 
-def _resolved(reference: str, root: object) -> object:
+def _resolve(reference: str, root: object) -> object:
     found = root
     for step in reference.removeprefix("#/").split("/"):
         found = found.get(step) if is_mapping(found) else None

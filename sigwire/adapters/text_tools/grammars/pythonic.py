@@ -16,12 +16,20 @@ import re
 from dataclasses import replace
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait, run_complete
-from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, Reader, ToolCatalog, broken, closes_fence, unknown
+from sigwire.adapters.text_tools.grammar import (
+    CallBlock,
+    Grammar,
+    Reader,
+    ToolCatalog,
+    broken_call,
+    closes_fence,
+    unknown_tool_call,
+)
 from sigwire.adapters.text_tools.grammars.literals import LiteralError, MissingKeywords, read_arguments
-from sigwire.adapters.text_tools.grammars.tagged_json import closing, skip_literal
-from sigwire.adapters.text_tools.json_calls import ClosingMarkers, calls_in, opens_object, payload
-from sigwire.adapters.text_tools.scan.brackets import PYTHON, BracketSpan, skim
-from sigwire.core.tools.calls import ToolCall
+from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer, skip_literal
+from sigwire.adapters.text_tools.json_calls import ClosingMarkers, calls_in, is_object_next, read_payload
+from sigwire.adapters.text_tools.scan.brackets import PYTHON, BracketSpan, read_span
+from sigwire.core.tools.tool import ToolCall
 
 __all__ = ["PYTHONIC", "PYTHON_LISTS", "after_token", "read_call"]
 
@@ -32,48 +40,48 @@ _SEPARATORS = re.compile(r"[\s,;]*")
 _CUT = "The text ended inside the call"
 
 
-def read_call(text: str, offer: ToolCatalog) -> ToolCall | None:
+def read_call(text: str, catalog: ToolCatalog) -> ToolCall | None:
     """The call that a text is; ``None`` where it is no call that can be read.
 
-    >>> read_call("add(a=1)", OfferedTools.of(["add"])).arguments
+    >>> read_call("add(a=1)", ToolCatalog.of(["add"])).arguments
     {'a': 1}
-    >>> read_call("add(1)", OfferedTools.of(["add"])) is None
+    >>> read_call("add(1)", ToolCatalog.of(["add"])) is None
     True
     """
     cursor = Cursor(text.strip(), closed=True)
-    name = _now_name(cursor, offer)
+    name = _complete_name(cursor, catalog)
     if name is None:
         return None
-    extent = _skimmed(cursor)
-    inside = cursor.text[extent.start + 1 : extent.end - 1]
-    if not extent.complete or extent.end < len(cursor.text):
-        return broken(text, _CUT, offer.declared(name)) if extent.cut else None
-    return _made(name, inside, offer)
+    span = _complete_span(cursor)
+    inside = cursor.text[span.start + 1 : span.end - 1]
+    if not span.complete or span.end < len(cursor.text):
+        return broken_call(text, _CUT, catalog.declared_name(name)) if span.truncated else None
+    return _call_of(name, inside, catalog)
 
 
-def _made(name: str, inside: str, offer: ToolCatalog) -> ToolCall | None:
-    declared = offer.declared(name) or offer.declared(name.removesuffix(".call"))
+def _call_of(name: str, inside: str, catalog: ToolCatalog) -> ToolCall | None:
+    declared = catalog.declared_name(name) or catalog.declared_name(name.removesuffix(".call"))
     try:
         arguments = read_arguments(inside)
     except MissingKeywords:
         return None
-    except LiteralError as fault:
-        return broken(inside, f"The arguments cannot be read: {fault}", declared)
-    return ToolCall("", declared, arguments) if declared else unknown(name, arguments, offer)
+    except LiteralError as error:
+        return broken_call(inside, f"The arguments cannot be read: {error}", declared)
+    return ToolCall("", declared, arguments) if declared else unknown_tool_call(name, arguments, catalog)
 
 
-def _names(offer: ToolCatalog) -> tuple[str, ...]:
-    return tuple(sorted(offer.tools, key=len, reverse=True))
+def _tool_names(catalog: ToolCatalog) -> tuple[str, ...]:
+    return tuple(sorted(catalog.tools, key=len, reverse=True))
 
 
-def _name(cursor: Cursor, offer: ToolCatalog) -> Wait[str | None]:
+def _read_name(cursor: Cursor, catalog: ToolCatalog) -> Wait[str | None]:
     """Pass a name that a parenthesis follows, and stand before that."""
     start = cursor.position
-    yield from cursor.takes_any(_PREFIXES)
-    name = yield from cursor.takes_any(_names(offer))
+    yield from cursor.accept_any(_PREFIXES)
+    name = yield from cursor.accept_any(_tool_names(catalog))
     if name is not None:
-        yield from cursor.takes(".call")
-        yield from cursor.space()
+        yield from cursor.accept(".call")
+        yield from cursor.skip_space()
         if (yield from cursor.peek()) == "(":
             return name
     cursor.position = start
@@ -84,12 +92,12 @@ def _name(cursor: Cursor, offer: ToolCatalog) -> Wait[str | None]:
     return None
 
 
-def _now_name(cursor: Cursor, offer: ToolCatalog) -> str | None:
-    return run_complete(_name(cursor, offer))
+def _complete_name(cursor: Cursor, catalog: ToolCatalog) -> str | None:
+    return run_complete(_read_name(cursor, catalog))
 
 
-def _skimmed(cursor: Cursor) -> BracketSpan:
-    return run_complete(skim(cursor, PYTHON))
+def _complete_span(cursor: Cursor) -> BracketSpan:
+    return run_complete(read_span(cursor, PYTHON))
 
 
 # --- behind a token ------------------------------------------------------------------------------------------
@@ -98,134 +106,136 @@ def _skimmed(cursor: Cursor) -> BracketSpan:
 def after_token(closers: ClosingMarkers, *, brackets: bool = False) -> Reader:
     """A reader of what a token opens: a list of calls, calls without brackets, or JSON."""
 
-    def read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
-        if (yield from opens_object(cursor)):
-            return (yield from _json(cursor, closers, offer))
-        if (yield from _opens_list(cursor, offer)):
-            block = yield from _list(cursor, offer, weak=False)
+    def read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+        if (yield from is_object_next(cursor)):
+            return (yield from _read_json_calls(cursor, closers, catalog))
+        if (yield from _is_list_next(cursor, catalog)):
+            block = yield from _read_list(cursor, catalog, weak=False)
         elif brackets:
             return None
         else:
-            block = yield from _row(cursor, offer)
+            block = yield from _read_row(cursor, catalog)
         if block is None:
             return None
-        return replace(block, notes=(*block.notes, *(yield from closing(cursor, closers))))
+        return replace(block, notes=(*block.notes, *(yield from accept_closer(cursor, closers))))
 
     return read
 
 
-def _json(cursor: Cursor, closers: ClosingMarkers, offer: ToolCatalog) -> Wait[CallBlock]:
+def _read_json_calls(cursor: Cursor, closers: ClosingMarkers, catalog: ToolCatalog) -> Wait[CallBlock]:
     calls: list[ToolCall] = []
     notes: list[str] = []
     start = cursor.position
-    while (yield from opens_object(cursor)):
-        read = yield from payload(cursor, closers)
-        calls += calls_in(read, offer)
+    while (yield from is_object_next(cursor)):
+        read = yield from read_payload(cursor, closers)
+        calls += calls_in(read, catalog)
         notes += read.notes
         start = cursor.position
         yield from cursor.run(_SEPARATORS)
     cursor.position = start
-    ended = yield from closing(cursor, closers)
+    ended = yield from accept_closer(cursor, closers)
     return CallBlock(tuple(calls), (*notes, *ended))
 
 
-def _row(cursor: Cursor, offer: ToolCatalog) -> Wait[CallBlock | None]:
+def _read_row(cursor: Cursor, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     """Calls one after the other, without brackets."""
     calls: list[ToolCall] = []
     while True:
         start = cursor.position
         yield from cursor.run(_SEPARATORS)
         begin = cursor.position
-        name = yield from _name(cursor, offer)
+        name = yield from _read_name(cursor, catalog)
         if name is None:
             cursor.position = start
             return CallBlock(tuple(calls)) if calls else None
-        extent = yield from skim(cursor, PYTHON)
-        call = read_call(cursor.text[begin : extent.end], offer) if extent.complete or extent.cut else None
+        span = yield from read_span(cursor, PYTHON)
+        call = read_call(cursor.text[begin : span.end], catalog) if span.complete or span.truncated else None
         if call is None:
             cursor.position = start
             return CallBlock(tuple(calls)) if calls else None
         calls.append(call)
 
 
-def _opens_list(cursor: Cursor, offer: ToolCatalog) -> Wait[bool]:
+def _is_list_next(cursor: Cursor, catalog: ToolCatalog) -> Wait[bool]:
     """Whether a bracket and the name of a tool with a parenthesis stand here; passes nothing but space."""
-    yield from cursor.space()
+    yield from cursor.skip_space()
     start = cursor.position
-    found = yield from cursor.takes("[")
+    found = yield from cursor.accept("[")
     if found:
-        yield from cursor.space()
-        found = (yield from _name(cursor, offer)) is not None
+        yield from cursor.skip_space()
+        found = (yield from _read_name(cursor, catalog)) is not None
     cursor.position = start
     return found
 
 
-def _list(cursor: Cursor, offer: ToolCatalog, *, weak: bool) -> Wait[CallBlock | None]:
+def _read_list(cursor: Cursor, catalog: ToolCatalog, *, weak: bool) -> Wait[CallBlock | None]:
     """The bracketed list of calls here. Without a marker every member must have the form of a call, one of a known tool."""
-    extent = yield from skim(cursor, PYTHON)
-    members = [cursor.text[start:end] for start, end in extent.members]
-    end = extent.end - extent.complete
-    rest = cursor.text[extent.members[-1][1] if extent.members else extent.start + 1 : end].strip(" \t\r\n,")
+    span = yield from read_span(cursor, PYTHON)
+    members = [cursor.text[start:end] for start, end in span.members]
+    end = span.end - span.complete
+    rest = cursor.text[span.members[-1][1] if span.members else span.start + 1 : end].strip(" \t\r\n,")
     if rest:
         members.append(rest)
-    if weak and not extent.complete and not extent.cut:
+    if weak and not span.complete and not span.truncated:
         return None
-    calls = [read_call(member, offer) or (None if weak else broken(member, "This is no call")) for member in members]
+    calls = [
+        read_call(member, catalog) or (None if weak else broken_call(member, "This is no call")) for member in members
+    ]
     read = [call for call in calls if call is not None]
-    known = any(offer.declared(call.name) for call in read)
+    known = any(catalog.declared_name(call.name) for call in read)
     if len(read) < len(calls) or not read or (weak and not known):
         return None
-    return CallBlock(tuple(read), () if extent.complete else ("the closing bracket of a list was missing",))
+    return CallBlock(tuple(read), () if span.complete else ("the closing bracket of a list was missing",))
 
 
 # --- without a token ------------------------------------------------------------------------------------------
 
 
-def _weak_list(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
-    if not (yield from _opens_list(cursor, offer)):
+def _read_weak_list(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+    if not (yield from _is_list_next(cursor, catalog)):
         return None
-    block = yield from _list(cursor, offer, weak=True)
-    if block is None or not (yield from skip_literal(cursor, _LEFT_CLOSER)):
+    block = yield from _read_list(cursor, catalog, weak=True)
+    if block is None or not (yield from skip_literal(cursor, _CLOSER)):
         return block
-    return CallBlock(block.calls, (*block.notes, "the opening marker of a call was missing"), sure=True)
+    return CallBlock(block.calls, (*block.notes, "the opening marker of a call was missing"), is_marked=True)
 
 
 # --- a fence of its own ------------------------------------------------------------------------------------------
 
 
-def _tool_code(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
+def _read_tool_code(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     """A fence labelled ``tool_code``: calls only, or it is just code."""
     rest = yield from cursor.run(_LINE)
-    if rest.strip() or not (yield from cursor.takes("\n")):
+    if rest.strip() or not (yield from cursor.accept("\n")):
         return None
     start = cursor.position
-    if not (yield from _begins_call(cursor, offer)):
+    if not (yield from _is_code_call_next(cursor, catalog)):
         return None
     while True:
         begin = cursor.position
         line = yield from cursor.run(_LINE)
         fence = line.lstrip().startswith("```")
-        if fence or not (yield from cursor.takes("\n")):
+        if fence or not (yield from cursor.accept("\n")):
             break
     closed = fence and closes_fence(line.lstrip(), "```")
     if fence:
         cursor.position = begin + (line.index("`") + 3 if closed else 0)
-    calls = _code_calls(Cursor(cursor.text[start : begin if fence else cursor.position], closed=True), offer)
+    calls = _calls_in_code(Cursor(cursor.text[start : begin if fence else cursor.position], closed=True), catalog)
     notes = () if closed else ("the closing fence was missing",)
     return CallBlock(tuple(calls), notes) if calls else None
 
 
-def _begins_call(cursor: Cursor, offer: ToolCatalog) -> Wait[bool]:
+def _is_code_call_next(cursor: Cursor, catalog: ToolCatalog) -> Wait[bool]:
     """Whether code begins with a call of a tool, alone, printed or in a list; passes nothing but space."""
-    yield from cursor.space()
+    yield from cursor.skip_space()
     start = cursor.position
-    found = (yield from cursor.takes("print(")) or (yield from _opens_list(cursor, offer))
-    found = found or (yield from _name(cursor, offer)) is not None
+    found = (yield from cursor.accept("print(")) or (yield from _is_list_next(cursor, catalog))
+    found = found or (yield from _read_name(cursor, catalog)) is not None
     cursor.position = start
     return found
 
 
-def _code_calls(body: Cursor, offer: ToolCatalog) -> list[ToolCall] | None:
+def _calls_in_code(body: Cursor, catalog: ToolCatalog) -> list[ToolCall] | None:
     """The calls of some lines of code that are nothing else."""
     calls: list[ToolCall] = []
     while True:
@@ -233,25 +243,25 @@ def _code_calls(body: Cursor, offer: ToolCatalog) -> list[ToolCall] | None:
         if body.position >= len(body.text):
             return calls
         start = body.position
-        if run_complete(_opens_list(body, offer)):
-            block = run_complete(_list(body, offer, weak=False))
+        if run_complete(_is_list_next(body, catalog)):
+            block = run_complete(_read_list(body, catalog, weak=False))
             calls += block.calls if block else ()
             if block is None:
                 return None
             continue
-        printed = run_complete(body.takes("print"))
-        if not printed and _now_name(body, offer) is None:
+        printed = run_complete(body.accept("print"))
+        if not printed and _complete_name(body, catalog) is None:
             return None
-        extent = _skimmed(body)
-        text = body.text[extent.start + 1 : extent.end - 1] if printed else body.text[start : extent.end]
-        call = read_call(text, offer)
+        span = _complete_span(body)
+        text = body.text[span.start + 1 : span.end - 1] if printed else body.text[start : span.end]
+        call = read_call(text, catalog)
         if call is None:
             return None
         calls.append(call)
 
 
-_LEFT_CLOSER = "<|python_end|>"
-PYTHON_LISTS = Grammar("pythonic", ("[",), _weak_list, weak=True)
+_CLOSER = "<|python_end|>"
+PYTHON_LISTS = Grammar("pythonic", ("[",), _read_weak_list, weak=True)
 PYTHONIC: tuple[Grammar, ...] = (
     Grammar(
         "llama4_pythonic",
@@ -266,5 +276,5 @@ PYTHONIC: tuple[Grammar, ...] = (
         closers=("<|tool_call_end|>",),
     ),
     Grammar("llama3_json", ("<|python_tag|>",), after_token(ClosingMarkers("<|eom_id|>", "<|eot_id|>"))),
-    Grammar("gemma", ("```tool_code",), _tool_code, own_line=True),
+    Grammar("gemma", ("```tool_code",), _read_tool_code, own_line=True),
 )

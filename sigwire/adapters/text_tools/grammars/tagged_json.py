@@ -18,14 +18,22 @@ from sigwire.adapters.text_tools.json_calls import (
     ClosingMarkers,
     JsonPayload,
     calls_in,
+    is_object_next,
     make_call,
-    opens_object,
-    payload,
+    read_payload,
 )
 from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.calls import ToolCall
 
-__all__ = ["NO_CLOSER", "TAGGED_JSON", "arguments_block", "closing", "in_tool_calls", "skip_literal", "tagged_json"]
+__all__ = [
+    "NO_CLOSER",
+    "TAGGED_JSON",
+    "accept_closer",
+    "in_tool_calls",
+    "read_arguments_block",
+    "skip_literal",
+    "tagged_json",
+]
 
 _FENCES = ("```json", "```JSON", "```")
 NO_CLOSER = "the closing marker of a call was missing"
@@ -52,68 +60,68 @@ def tagged_json(
     >>> read_calls('<call>{"name": "ping"}</call>', ["ping"], grammars=[mine]).calls[0].name
     'ping'
     """
-    again = () if own_line else openers  # a word that counts at the start of a line only is no mark behind itself
-    reader = _reader((*again, *between), ClosingMarkers(*closers), open_ended)
+    doubled = () if own_line else openers  # a word that counts at the start of a line only is no mark behind itself
+    reader = _make_reader((*doubled, *between), ClosingMarkers(*closers), open_ended)
     return Grammar(name, tuple(openers), reader, own_line=own_line, closers=tuple(closers), stops=tuple(stops))
 
 
-def _reader(markers: tuple[str, ...], closers: ClosingMarkers, open_ended: bool) -> Reader:
-    def read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
-        yield from cursor.passes(markers)
-        fence = yield from cursor.takes_any(_FENCES)
-        if not (yield from opens_object(cursor)):
-            return (yield from _empty_list(cursor, closers))
-        read, notes = yield from _values(cursor, closers)
-        calls = tuple(call for one in read for call in calls_in(one, offer))
+def _make_reader(markers: tuple[str, ...], closers: ClosingMarkers, open_ended: bool) -> Reader:
+    def read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+        yield from cursor.skip_marks(markers)
+        fence = yield from cursor.accept_any(_FENCES)
+        if not (yield from is_object_next(cursor)):
+            return (yield from _accept_empty_list(cursor, closers))
+        read, notes = yield from _read_values(cursor, closers)
+        calls = tuple(call for payload in read for call in calls_in(payload, catalog))
         if fence is not None:
             yield from skip_literal(cursor, "```")
-        unclosed = yield from closing(cursor, closers)
+        unclosed = yield from accept_closer(cursor, closers)
         ends_itself = open_ended or read[-1].raw.startswith("[")  # a list that stands in a tag needs no closing one
         return CallBlock(calls, (*notes, *(() if ends_itself else unclosed)))
 
     return read
 
 
-def _empty_list(cursor: Cursor, closers: ClosingMarkers) -> Wait[CallBlock | None]:
+def _accept_empty_list(cursor: Cursor, closers: ClosingMarkers) -> Wait[CallBlock | None]:
     """``[]`` between markers: markup, but no call."""
-    if closers.literals and (yield from cursor.takes("[")):
-        yield from cursor.space()
-        if (yield from cursor.takes("]")):
-            yield from cursor.space()
-            if (yield from cursor.takes_any(closers.literals)) is not None:
+    if closers.literals and (yield from cursor.accept("[")):
+        yield from cursor.skip_space()
+        if (yield from cursor.accept("]")):
+            yield from cursor.skip_space()
+            if (yield from cursor.accept_any(closers.literals)) is not None:
                 return CallBlock()
     return None
 
 
-def _values(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[list[JsonPayload], list[str]]]:
+def _read_values(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[list[JsonPayload], list[str]]]:
     """The JSON values in a row; several only where a marker can close them."""
     found: list[JsonPayload] = []
     while True:
-        found.append((yield from payload(cursor, closers)))
+        found.append((yield from read_payload(cursor, closers)))
         start = cursor.position
-        yield from cursor.space()
-        yield from cursor.takes_any((",", ";"))
-        if not closers.literals or not (yield from opens_object(cursor)):
+        yield from cursor.skip_space()
+        yield from cursor.accept_any((",", ";"))
+        if not closers.literals or not (yield from is_object_next(cursor)):
             cursor.position = start
-            return found, [note for one in found for note in one.notes]
+            return found, [note for payload in found for note in payload.notes]
 
 
 def skip_literal(cursor: Cursor, literal: str) -> Wait[bool]:
     """Pass space and a literal, or nothing."""
     start = cursor.position
-    yield from cursor.space()
-    found = yield from cursor.takes(literal)
+    yield from cursor.skip_space()
+    found = yield from cursor.accept(literal)
     cursor.position = cursor.position if found else start
     return found
 
 
-def closing(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[str, ...]]:
+def accept_closer(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[str, ...]]:
     """Pass the closing marker that stands here, also one that the end of the text cuts off; what there is to note."""
     if not closers.literals:
         return ()
     start = cursor.position
-    yield from cursor.space()
-    if (yield from cursor.takes_any(closers.literals)) is not None:
+    yield from cursor.skip_space()
+    if (yield from cursor.accept_any(closers.literals)) is not None:
         return ()
     rest = cursor.text[cursor.position :]
     cut = cursor.closed and bool(rest) and any(literal.startswith(rest.rstrip()) for literal in closers.literals)
@@ -121,14 +129,14 @@ def closing(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[str, ...]]:
     return (NO_CLOSER,)
 
 
-def arguments_block(
-    cursor: Cursor, name: str, offer: ToolCatalog, closers: ClosingMarkers, id: str = ""
+def read_arguments_block(
+    cursor: Cursor, name: str, catalog: ToolCatalog, closers: ClosingMarkers, id: str = ""
 ) -> Wait[CallBlock]:
     """The JSON object here as the arguments of a named call."""
-    read = yield from payload(cursor, closers)
-    call = make_call(name, read.value, offer, id)
-    if read.fault is not None:
-        call = replace(calls_in(read, offer)[0], id=id, name=offer.declared(name) or name)
+    read = yield from read_payload(cursor, closers)
+    call = make_call(name, read.value, catalog, id)
+    if read.error is not None:
+        call = replace(calls_in(read, catalog)[0], id=id, name=catalog.declared_name(name) or name)
     return CallBlock((call,), read.notes)
 
 
@@ -138,9 +146,9 @@ def in_tool_calls(grammar: Grammar) -> Grammar:
     Each further call has an opener of its own, and the end of the outer tag is one of the closers.
     """
 
-    def read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
-        yield from cursor.space()
-        return (yield from grammar.read(cursor, _INNER, offer)) if (yield from cursor.takes(_INNER)) else None
+    def read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+        yield from cursor.skip_space()
+        return (yield from grammar.read(cursor, _INNER, catalog)) if (yield from cursor.accept(_INNER)) else None
 
     return Grammar(grammar.name, ("<tool_calls>",), read, closers=("</tool_calls>",), stops=grammar.stops)
 
@@ -150,40 +158,40 @@ _INNER = "<tool_call>"
 # --- Apertus and Command-R have habits of their own --------------------------------------------------------
 
 
-def _by_name(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
+def _read_apertus(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     """Apertus: ``[{NAME: OBJ}, ...]``."""
-    if not (yield from opens_object(cursor)):
+    if not (yield from is_object_next(cursor)):
         return None
-    read = yield from payload(cursor, _APERTUS)
-    named = tuple(_named_calls(read, offer))
-    return CallBlock(named or calls_in(read, offer), (*read.notes, *(yield from closing(cursor, _APERTUS))))
+    read = yield from read_payload(cursor, _APERTUS)
+    named = tuple(_calls_by_name(read, catalog))
+    return CallBlock(named or calls_in(read, catalog), (*read.notes, *(yield from accept_closer(cursor, _APERTUS))))
 
 
-def _named_calls(read: JsonPayload, offer: ToolCatalog) -> Iterator[ToolCall]:
+def _calls_by_name(read: JsonPayload, catalog: ToolCatalog) -> Iterator[ToolCall]:
     items = read.value if isinstance(read.value, list) else [read.value]
-    for item in items if read.fault is None else ():
+    for item in items if read.error is None else ():
         if is_mapping(item) and not ("name" in item and "arguments" in item):
             for name, arguments in item.items():
-                yield make_call(name, arguments, offer)
+                yield make_call(name, arguments, catalog)
 
 
 _APERTUS = ClosingMarkers("<|tools_suffix|>")
 _NO_TOOL = "directly_answer"
 
 
-def _command(reader: Reader) -> Reader:
+def _without_pseudo_tool(reader: Reader) -> Reader:
     """Command-R's calls without the pseudo tool that says that no tool is needed."""
 
-    def read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
-        block = yield from reader(cursor, opener, offer)
-        if block is None or _NO_TOOL in offer.tools:
+    def read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+        block = yield from reader(cursor, opener, catalog)
+        if block is None or _NO_TOOL in catalog.tools:
             return block
         return replace(block, calls=tuple(call for call in block.calls if call.name != _NO_TOOL))
 
     return read
 
 
-def _drop(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
+def _skip_answer_mark(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     """A marker that encloses the answer."""
     yield from cursor.has(0)
     return CallBlock()
@@ -206,8 +214,8 @@ TAGGED_JSON: tuple[Grammar, ...] = (
     tagged_json("internlm", ["<|action_start|>"], ["<|action_end|>"], between=["<|plugin|>", "<|interpreter|>"]),
     tagged_json("jamba", ["<tool_calls>"], ["</tool_calls>"]),
     tagged_json("nemotron", ["<TOOLCALL>"], ["</TOOLCALL>"]),
-    replace(_ACTION, read=_command(_ACTION.read)),
-    replace(_ACTION_LINE, read=_command(_ACTION_LINE.read)),
-    Grammar("apertus", ("<|tools_prefix|>",), _by_name, closers=_APERTUS.literals),
-    Grammar("command_r", _ANSWER_MARKS, _drop),
+    replace(_ACTION, read=_without_pseudo_tool(_ACTION.read)),
+    replace(_ACTION_LINE, read=_without_pseudo_tool(_ACTION_LINE.read)),
+    Grammar("apertus", ("<|tools_prefix|>",), _read_apertus, closers=_APERTUS.literals),
+    Grammar("command_r", _ANSWER_MARKS, _skip_answer_mark),
 )

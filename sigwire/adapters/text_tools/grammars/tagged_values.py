@@ -15,10 +15,10 @@ import re
 from dataclasses import dataclass
 
 from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
-from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, Reader, ToolCatalog, broken, unknown
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, Reader, ToolCatalog, broken_call, unknown_tool_call
 from sigwire.adapters.text_tools.grammars.parameter_text import read_value
-from sigwire.adapters.text_tools.grammars.tagged_json import arguments_block, in_tool_calls
-from sigwire.adapters.text_tools.json_calls import ClosingMarkers, opens_object
+from sigwire.adapters.text_tools.grammars.tagged_json import in_tool_calls, read_arguments_block
+from sigwire.adapters.text_tools.json_calls import ClosingMarkers, is_object_next
 from sigwire.adapters.text_tools.markers import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
 from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.tools.calls import ToolCall
@@ -42,7 +42,7 @@ class _TagSet:
         wrapper_ends: tuple[str, ...] = (), *, lines: bool = False, between: tuple[tuple[str, ...], ...] = (),
     ) -> None:  # fmt: skip
         self.call, self.call_end = call, call_end
-        self.parameter, self.parameter_end = parameter, parameter_end
+        self.parameter_schema, self.parameter_end = parameter, parameter_end
         self.wrappers, self.wrapper_ends, self.lines = wrappers, wrapper_ends, lines
         self.between = between
         self.value_ends = Finder([parameter_end, parameter, call_end, *wrapper_ends])
@@ -62,146 +62,155 @@ class _PartialCallBlock:
     notes: list[str]
 
 
-def _tagged(tags: _TagSet) -> Reader:
-    def read(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
+def _make_reader(tags: _TagSet) -> Reader:
+    def read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
         if opener != tags.call:
-            yield from cursor.passes(tags.wrappers)
+            yield from cursor.skip_marks(tags.wrappers)
             for spellings in (*tags.between, (tags.call,)):
-                yield from cursor.space()
-                if (yield from cursor.takes_any(spellings)) is None:
+                yield from cursor.skip_space()
+                if (yield from cursor.accept_any(spellings)) is None:
                     return None
-        first = yield from _call(cursor, tags, offer)
+        first = yield from _read_call(cursor, tags, catalog)
         if first is None:
             return None
-        return (yield from _row(cursor, tags, offer, first))
+        return (yield from _read_row(cursor, tags, catalog, first))
 
     return read
 
 
-def _row(cursor: Cursor, tags: _TagSet, offer: ToolCatalog, first: CallBlock) -> Wait[CallBlock]:
+def _read_row(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, first: CallBlock) -> Wait[CallBlock]:
     """The calls that follow, and the end of the wrapper."""
     calls, notes = list(first.calls), list(first.notes)
     while True:
         start = cursor.position
-        yield from cursor.space()
-        if (yield from cursor.takes_any(tags.wrapper_ends)) is not None:
+        yield from cursor.skip_space()
+        if (yield from cursor.accept_any(tags.wrapper_ends)) is not None:
             return CallBlock(tuple(calls), tuple(notes))
-        more = (yield from _call(cursor, tags, offer)) if (yield from cursor.takes(tags.call)) else None
-        if more is None:
+        following = (yield from _read_call(cursor, tags, catalog)) if (yield from cursor.accept(tags.call)) else None
+        if following is None:
             cursor.position = start
             return CallBlock(tuple(calls), tuple(notes))
-        calls += more.calls
-        notes += more.notes
+        calls += following.calls
+        notes += following.notes
 
 
-def _call(cursor: Cursor, tags: _TagSet, offer: ToolCatalog) -> Wait[CallBlock | None]:
+def _read_call(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     """One call, from after its opening tag on; ``None`` where what follows is no such tag."""
     header = yield from cursor.run(_HEADER)
     match = _ATTRIBUTE.fullmatch(header)
-    if match is None or not (yield from cursor.takes(">")):
-        cut = match is not None and cursor.closed and cursor.position >= len(cursor.text) and offer.declared(match[1])
-        return CallBlock((broken(header, "The text ended inside the call", cut),)) if cut else None
-    growing = _PartialCallBlock(match[1], cursor.position, {}, [])
-    if (yield from opens_object(cursor, lists=False)):
-        block = yield from arguments_block(cursor, growing.name, offer, tags.ends)
-        yield from _passed_end(cursor, tags)
+    if match is None or not (yield from cursor.accept(">")):
+        cut = (
+            match is not None
+            and cursor.closed
+            and cursor.position >= len(cursor.text)
+            and catalog.declared_name(match[1])
+        )
+        return CallBlock((broken_call(header, "The text ended inside the call", cut),)) if cut else None
+    partial = _PartialCallBlock(match[1], cursor.position, {}, [])
+    if (yield from is_object_next(cursor, lists=False)):
+        block = yield from read_arguments_block(cursor, partial.name, catalog, tags.ends)
+        yield from _accept_end(cursor, tags)
         return block
-    if not (yield from _begins(cursor, tags, declared=offer.declared(growing.name) is not None)):
+    if not (yield from _is_body_next(cursor, tags, declared=catalog.declared_name(partial.name) is not None)):
         return None
-    whole = yield from _parameters(cursor, tags, offer, growing)
-    return CallBlock((_made(cursor, growing, offer, whole),), tuple(growing.notes))
+    is_complete = yield from _read_parameters(cursor, tags, catalog, partial)
+    return CallBlock((_call_of(cursor, partial, catalog, is_complete),), tuple(partial.notes))
 
 
-def _begins(cursor: Cursor, tags: _TagSet, *, declared: bool) -> Wait[bool]:
+def _is_body_next(cursor: Cursor, tags: _TagSet, *, declared: bool) -> Wait[bool]:
     """Whether a parameter or the call's end follows, or, after the name of a tool, the end of the text."""
-    yield from cursor.space()
+    yield from cursor.skip_space()
     start = cursor.position
-    found = yield from cursor.takes_any((tags.parameter, tags.call_end, *tags.wrapper_ends))
+    found = yield from cursor.accept_any((tags.parameter_schema, tags.call_end, *tags.wrapper_ends))
     at_end = found is None and declared and not (yield from cursor.has(1))
     cursor.position = start
     return found is not None or at_end
 
 
-def _parameters(cursor: Cursor, tags: _TagSet, offer: ToolCatalog, growing: _PartialCallBlock) -> Wait[bool]:
+def _read_parameters(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, partial: _PartialCallBlock) -> Wait[bool]:
     """Pass parameters up to the end of the call; whether it was there."""
     while True:
-        yield from cursor.space()
-        if (yield from _passed_end(cursor, tags)):
+        yield from cursor.skip_space()
+        if (yield from _accept_end(cursor, tags)):
             return True
-        if not (yield from cursor.takes(tags.parameter)):
+        if not (yield from cursor.accept(tags.parameter_schema)):
             return False
         header = yield from cursor.run(_HEADER)
         match = _ATTRIBUTE.fullmatch(header)
-        if match is None or not (yield from cursor.takes(">")):
+        if match is None or not (yield from cursor.accept(">")):
             return False
-        text = yield from _value(cursor, tags, offer, growing)
+        text = yield from _read_parameter_text(cursor, tags, catalog, partial)
         if text is None:
             return False
-        if match[1] in growing.arguments:
-            growing.notes.append("an argument came twice, the last one counts")
-        growing.arguments[match[1]] = _typed(text, match, growing, offer)
+        if match[1] in partial.arguments:
+            partial.notes.append("an argument came twice, the last one counts")
+        partial.arguments[match[1]] = _typed_value(text, match, partial, catalog)
 
 
-def _passed_end(cursor: Cursor, tags: _TagSet) -> Wait[bool]:
+def _accept_end(cursor: Cursor, tags: _TagSet) -> Wait[bool]:
     start = cursor.position
-    yield from cursor.space()
-    if (yield from cursor.takes(tags.call_end)):
+    yield from cursor.skip_space()
+    if (yield from cursor.accept(tags.call_end)):
         return True
     position = cursor.position
-    found = (yield from cursor.takes_any(tags.wrapper_ends)) is not None
+    found = (yield from cursor.accept_any(tags.wrapper_ends)) is not None
     cursor.position = position if found else start  # the wrapper's end is passed with the row
     return found
 
 
-def _value(cursor: Cursor, tags: _TagSet, offer: ToolCatalog, growing: _PartialCallBlock) -> Wait[str | None]:
+def _read_parameter_text(
+    cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, partial: _PartialCallBlock
+) -> Wait[str | None]:
     """Pass a parameter's text; ``None`` where it does not end."""
-    if (yield from cursor.takes("<![CDATA[")):
-        return (yield from _verbatim(cursor, tags))
+    if (yield from cursor.accept("<![CDATA[")):
+        return (yield from _read_cdata(cursor, tags))
     start = search = cursor.position
     while (match := (yield from cursor.find(tags.value_ends, search))) is not None:
         text, cursor.position = cursor.text[start : match.start()], match.start()
-        if (yield from cursor.takes(tags.parameter_end)):
-            return _trimmed(text) if tags.lines else text
-        if match[0] != tags.parameter or (yield from _declares(cursor, tags, offer, growing)):
-            growing.notes.append("the closing tag of an argument was missing")
+        if (yield from cursor.accept(tags.parameter_end)):
+            return _trim_line_breaks(text) if tags.lines else text
+        if match[0] != tags.parameter_schema or (yield from _is_known_parameter_next(cursor, tags, catalog, partial)):
+            partial.notes.append("the closing tag of an argument was missing")
             return text.strip("\n")
         search = match.end()
     cursor.position = len(cursor.text)
     return None
 
 
-def _verbatim(cursor: Cursor, tags: _TagSet) -> Wait[str | None]:
+def _read_cdata(cursor: Cursor, tags: _TagSet) -> Wait[str | None]:
     start = cursor.position
     match = yield from cursor.find(_CDATA_END)
     if match is None:
         cursor.position = len(cursor.text)
         return None
     cursor.position = match.end()
-    yield from cursor.takes(tags.parameter_end)
+    yield from cursor.accept(tags.parameter_end)
     return cursor.text[start : match.start()]
 
 
 _CDATA_END = Finder(["]]>"])
 
 
-def _declares(cursor: Cursor, tags: _TagSet, offer: ToolCatalog, growing: _PartialCallBlock) -> Wait[bool]:
+def _is_known_parameter_next(
+    cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, partial: _PartialCallBlock
+) -> Wait[bool]:
     """Whether a tag inside a value opens the next parameter: one that the tool has, or no one knows what it has."""
     start = cursor.position
-    yield from cursor.takes(tags.parameter)
+    yield from cursor.accept(tags.parameter_schema)
     match = _ATTRIBUTE.fullmatch((yield from cursor.run(_HEADER)))
     cursor.position = start
-    tool = offer.declared(growing.name)
-    known = tool is not None and "properties" in offer.tools[tool]
-    return match is not None and (not known or offer.parameter(tool or "", match[1]) is not None)
+    tool = catalog.declared_name(partial.name)
+    known = tool is not None and "properties" in catalog.tools[tool]
+    return match is not None and (not known or catalog.parameter_schema(tool or "", match[1]) is not None)
 
 
-def _trimmed(text: str) -> str:
+def _trim_line_breaks(text: str) -> str:
     if text.startswith("\r\n"):
         return text.removeprefix("\r\n").removesuffix("\r\n")
     return text.removeprefix("\n").removesuffix("\n")
 
 
-def _typed(text: str, match: re.Match[str], growing: _PartialCallBlock, offer: ToolCatalog) -> JsonValue:
+def _typed_value(text: str, match: re.Match[str], partial: _PartialCallBlock, catalog: ToolCatalog) -> JsonValue:
     """The value of a parameter: as its tag says, else as the schema does."""
     flag = match[2] if match.re.groups > 1 else None
     if flag == "true":
@@ -213,132 +222,136 @@ def _typed(text: str, match: re.Match[str], growing: _PartialCallBlock, offer: T
             pass
         else:
             return value
-    tool = offer.declared(growing.name) or ""
-    return read_value(text, offer.parameter(tool, match[1]), offer.tools.get(tool))
+    tool = catalog.declared_name(partial.name) or ""
+    return read_value(text, catalog.parameter_schema(tool, match[1]), catalog.tools.get(tool))
 
 
-def _made(cursor: Cursor, growing: _PartialCallBlock, offer: ToolCatalog, whole: bool) -> ToolCall:
-    tool = offer.declared(growing.name)
-    if not whole:
-        raw = cursor.text[growing.start : cursor.position]
-        return broken(raw, "The text ended inside the call, or its tags do not fit", tool)
-    return ToolCall("", tool, growing.arguments) if tool else unknown(growing.name, growing.arguments, offer)
+def _call_of(cursor: Cursor, partial: _PartialCallBlock, catalog: ToolCatalog, is_complete: bool) -> ToolCall:
+    tool = catalog.declared_name(partial.name)
+    if not is_complete:
+        raw = cursor.text[partial.start : cursor.position]
+        return broken_call(raw, "The text ended inside the call, or its tags do not fit", tool)
+    return (
+        ToolCall("", tool, partial.arguments) if tool else unknown_tool_call(partial.name, partial.arguments, catalog)
+    )
 
 
 # --- the first form of Claude ------------------------------------------------------------------------------
 
 
-def _legacy(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
+def _read_legacy(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     """``<invoke> <tool_name>NAME</tool_name> <parameters> <KEY>VALUE</KEY> </parameters> </invoke>``, repeated."""
-    yield from cursor.space()
-    if opener != "<invoke>" and not (yield from cursor.takes("<invoke>")):
+    yield from cursor.skip_space()
+    if opener != "<invoke>" and not (yield from cursor.accept("<invoke>")):
         return None
-    yield from cursor.space()
-    if not (yield from cursor.takes("<tool_name>")):
+    yield from cursor.skip_space()
+    if not (yield from cursor.accept("<tool_name>")):
         return None
-    calls = [(yield from _legacy_call(cursor, offer))]
+    calls = [(yield from _read_legacy_call(cursor, catalog))]
     while True:
         start = cursor.position
-        yield from cursor.space()
-        if (yield from cursor.takes("</function_calls>")):
+        yield from cursor.skip_space()
+        if (yield from cursor.accept("</function_calls>")):
             return CallBlock(tuple(calls))
-        if not (yield from _opens_invoke(cursor)):
+        if not (yield from _accept_invoke(cursor)):
             cursor.position = start
             return CallBlock(tuple(calls))
-        calls.append((yield from _legacy_call(cursor, offer)))
+        calls.append((yield from _read_legacy_call(cursor, catalog)))
 
 
-def _opens_invoke(cursor: Cursor) -> Wait[bool]:
-    if not (yield from cursor.takes("<invoke>")):
+def _accept_invoke(cursor: Cursor) -> Wait[bool]:
+    if not (yield from cursor.accept("<invoke>")):
         return False
-    yield from cursor.space()
-    return (yield from cursor.takes("<tool_name>"))
+    yield from cursor.skip_space()
+    return (yield from cursor.accept("<tool_name>"))
 
 
-def _legacy_call(cursor: Cursor, offer: ToolCatalog) -> Wait[ToolCall]:
-    growing = _PartialCallBlock((yield from cursor.run(_HEADER)).strip(), cursor.position, {}, [])
-    whole = (yield from cursor.takes("</tool_name>")) and (yield from _legacy_parameters(cursor, offer, growing))
-    return _made(cursor, growing, offer, whole)
+def _read_legacy_call(cursor: Cursor, catalog: ToolCatalog) -> Wait[ToolCall]:
+    partial = _PartialCallBlock((yield from cursor.run(_HEADER)).strip(), cursor.position, {}, [])
+    is_complete = (yield from cursor.accept("</tool_name>")) and (
+        yield from _read_legacy_parameters(cursor, catalog, partial)
+    )
+    return _call_of(cursor, partial, catalog, is_complete)
 
 
-def _legacy_parameters(cursor: Cursor, offer: ToolCatalog, growing: _PartialCallBlock) -> Wait[bool]:
-    yield from cursor.space()
-    inside = yield from cursor.takes("<parameters>")
+def _read_legacy_parameters(cursor: Cursor, catalog: ToolCatalog, partial: _PartialCallBlock) -> Wait[bool]:
+    yield from cursor.skip_space()
+    inside = yield from cursor.accept("<parameters>")
     while True:
-        yield from cursor.space()
-        if inside and (yield from cursor.takes("</parameters>")):
+        yield from cursor.skip_space()
+        if inside and (yield from cursor.accept("</parameters>")):
             inside = False
-        elif not inside and (yield from cursor.takes("</invoke>")):
+        elif not inside and (yield from cursor.accept("</invoke>")):
             return True
-        elif not inside or not (yield from _legacy_parameter(cursor, offer, growing)):
+        elif not inside or not (yield from _read_legacy_parameter(cursor, catalog, partial)):
             return False
 
 
-def _legacy_parameter(cursor: Cursor, offer: ToolCatalog, growing: _PartialCallBlock) -> Wait[bool]:
-    if not (yield from cursor.takes("<")):
+def _read_legacy_parameter(cursor: Cursor, catalog: ToolCatalog, partial: _PartialCallBlock) -> Wait[bool]:
+    if not (yield from cursor.accept("<")):
         return False
     key = yield from cursor.run(_NAME)
-    if not key or not (yield from cursor.takes(">")):
+    if not key or not (yield from cursor.accept(">")):
         return False
     start = cursor.position
     match = yield from cursor.find(Finder([f"</{key}>"]))
     cursor.position = match.end() if match else len(cursor.text)
     if match is not None:
-        tool = offer.declared(growing.name) or ""
+        tool = catalog.declared_name(partial.name) or ""
         text = cursor.text[start : match.start()]
-        growing.arguments[key] = read_value(text, offer.parameter(tool, key), offer.tools.get(tool))
+        partial.arguments[key] = read_value(text, catalog.parameter_schema(tool, key), catalog.tools.get(tool))
     return match is not None
 
 
 # --- GLM ------------------------------------------------------------------------------------------------------
 
 
-def _glm(cursor: Cursor, opener: str, offer: ToolCatalog) -> Wait[CallBlock | None]:
-    yield from cursor.space()
+def _read_glm(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+    yield from cursor.skip_space()
     name = yield from cursor.run(_NAME)
     if not name:
         return None
-    return (yield from read_glm_pairs(cursor, name, offer))
+    return (yield from read_glm_pairs(cursor, name, catalog))
 
 
-def read_glm_pairs(cursor: Cursor, name: str, offer: ToolCatalog, *, bare: bool = False) -> Wait[CallBlock | None]:
+def read_glm_pairs(cursor: Cursor, name: str, catalog: ToolCatalog, *, bare: bool = False) -> Wait[CallBlock | None]:
     """What follows the name. ``bare``: no marker stood before it, so a first pair has to follow."""
-    growing = _PartialCallBlock(name, cursor.position, {}, [])
-    yield from _line_break(cursor)
-    yield from cursor.takes("<tool_sep>")
-    yield from _line_break(cursor)
-    declared = offer.declared(name)
-    if not bare and declared and (yield from opens_object(cursor, lists=False)):
-        block = yield from arguments_block(cursor, name, offer, _GLM_ENDS)
-        yield from _glm_end(cursor)
+    partial = _PartialCallBlock(name, cursor.position, {}, [])
+    yield from _skip_line_breaks(cursor)
+    yield from cursor.accept("<tool_sep>")
+    yield from _skip_line_breaks(cursor)
+    declared = catalog.declared_name(name)
+    if not bare and declared and (yield from is_object_next(cursor, lists=False)):
+        block = yield from read_arguments_block(cursor, name, catalog, _GLM_ENDS)
+        yield from _accept_glm_end(cursor)
         return block
-    if (yield from cursor.takes("<arg_key>")):
-        whole = yield from _pairs(cursor, offer, growing)
-        return CallBlock((_made(cursor, growing, offer, whole),), tuple(growing.notes))
+    if (yield from cursor.accept("<arg_key>")):
+        is_complete = yield from _read_pairs(cursor, catalog, partial)
+        return CallBlock((_call_of(cursor, partial, catalog, is_complete),), tuple(partial.notes))
     if bare or declared is None:
         return None
-    if (yield from _glm_end(cursor)):
+    if (yield from _accept_glm_end(cursor)):
         return CallBlock((ToolCall("", declared, {}),))
     cut = not (yield from cursor.has(1))
-    return CallBlock((broken(name, "The text ended inside the call", declared),)) if cut else None
+    return CallBlock((broken_call(name, "The text ended inside the call", declared),)) if cut else None
 
 
-def _line_break(cursor: Cursor) -> Wait[None]:
+def _skip_line_breaks(cursor: Cursor) -> Wait[None]:
     """Pass space, and line breaks that arrive as a backslash and an n."""
-    yield from cursor.space()
-    while (yield from cursor.takes("\\n")):
-        yield from cursor.space()
+    yield from cursor.skip_space()
+    while (yield from cursor.accept("\\n")):
+        yield from cursor.skip_space()
 
 
-def _pairs(cursor: Cursor, offer: ToolCatalog, growing: _PartialCallBlock) -> Wait[bool]:
+def _read_pairs(cursor: Cursor, catalog: ToolCatalog, partial: _PartialCallBlock) -> Wait[bool]:
     """Pass keys and values up to the closing tag; whether it was there."""
-    tool = offer.declared(growing.name) or ""
+    tool = catalog.declared_name(partial.name) or ""
     while True:
         key = (yield from cursor.run(_HEADER)).strip()
-        if not (yield from cursor.takes("</arg_key>")):
+        if not (yield from cursor.accept("</arg_key>")):
             return False
-        yield from _line_break(cursor)
-        if not (yield from cursor.takes("<arg_value>")):
+        yield from _skip_line_breaks(cursor)
+        if not (yield from cursor.accept("<arg_value>")):
             return False
         start = cursor.position
         match = yield from cursor.find(_ARG_ENDS)
@@ -346,20 +359,20 @@ def _pairs(cursor: Cursor, offer: ToolCatalog, growing: _PartialCallBlock) -> Wa
         if match is None:
             return False
         text = cursor.text[start : cursor.position]
-        if not (yield from cursor.takes("</arg_value>")):
-            growing.notes.append("the closing tag of an argument was missing")
+        if not (yield from cursor.accept("</arg_value>")):
+            partial.notes.append("the closing tag of an argument was missing")
             text = text.strip("\n")
-        growing.arguments[key] = read_value(text, offer.parameter(tool, key), offer.tools.get(tool))
-        yield from _line_break(cursor)
-        if (yield from _glm_end(cursor)):
+        partial.arguments[key] = read_value(text, catalog.parameter_schema(tool, key), catalog.tools.get(tool))
+        yield from _skip_line_breaks(cursor)
+        if (yield from _accept_glm_end(cursor)):
             return True
-        if not (yield from cursor.takes("<arg_key>")):
+        if not (yield from cursor.accept("<arg_key>")):
             return False
 
 
-def _glm_end(cursor: Cursor) -> Wait[bool]:
-    yield from cursor.space()
-    return (yield from cursor.takes("</tool_call>"))
+def _accept_glm_end(cursor: Cursor) -> Wait[bool]:
+    yield from cursor.skip_space()
+    return (yield from cursor.accept("</tool_call>"))
 
 
 _ARG_ENDS = Finder(["</arg_value>", "<arg_key>", "</tool_call>"])
@@ -368,8 +381,8 @@ _GLM_ENDS = ClosingMarkers("</tool_call>")
 # --- the table ------------------------------------------------------------------------------------------------
 
 
-def _grammar(name: str, tags: _TagSet, stops: tuple[str, ...] = ()) -> Grammar:
-    return Grammar(name, tags.openers(), _tagged(tags), closers=(tags.call_end, *tags.wrapper_ends), stops=stops)
+def _make_grammar(name: str, tags: _TagSet, stops: tuple[str, ...] = ()) -> Grammar:
+    return Grammar(name, tags.openers(), _make_reader(tags), closers=(tags.call_end, *tags.wrapper_ends), stops=stops)
 
 
 _QWEN = _TagSet(
@@ -394,29 +407,29 @@ _STEP = _TagSet(
 _MINICPM = _TagSet("<function name=", "</function>", "<param name=", "</param>")
 
 
-def _dsml(bar: str) -> Grammar:
+def _make_dsml_grammar(bar: str) -> Grammar:
     start, end = f"<{bar}DSML{bar}", f"</{bar}DSML{bar}"
     wrappers = ("function_calls>", "tool_calls>")
     tags = _TagSet(
         f"{start}invoke name=", f"{end}invoke>", f"{start}parameter name=", f"{end}parameter>",
         tuple(start + name for name in wrappers), tuple(end + name for name in wrappers),
     )  # fmt: skip
-    return _grammar("deepseek_dsml", tags)
+    return _make_grammar("deepseek_dsml", tags)
 
 
-_QWEN_CALLS = _grammar("qwen3_coder", _QWEN)
-_GLM_CALLS = Grammar("glm45", ("<tool_call>",), _glm, closers=("</tool_call>", "</tool_calls>"))
+_QWEN_CALLS = _make_grammar("qwen3_coder", _QWEN)
+_GLM_CALLS = Grammar("glm45", ("<tool_call>",), _read_glm, closers=("</tool_call>", "</tool_calls>"))
 
 TAGGED_VALUES: tuple[Grammar, ...] = (
     _QWEN_CALLS,
     in_tool_calls(_QWEN_CALLS),
     _GLM_CALLS,
     in_tool_calls(_GLM_CALLS),
-    _grammar("minimax", _MINIMAX),
-    _grammar("anthropic_legacy", _ANTHROPIC, stops=("<function_results>",)),
-    Grammar("anthropic_legacy", ("<function_calls>", "<invoke>"), _legacy),
-    _grammar("minicpm5", _MINICPM),
-    _grammar("step3", _STEP, stops=OUTPUTS),
-    _dsml("｜"),
-    _dsml("|"),
+    _make_grammar("minimax", _MINIMAX),
+    _make_grammar("anthropic_legacy", _ANTHROPIC, stops=("<function_results>",)),
+    Grammar("anthropic_legacy", ("<function_calls>", "<invoke>"), _read_legacy),
+    _make_grammar("minicpm5", _MINICPM),
+    _make_grammar("step3", _STEP, stops=OUTPUTS),
+    _make_dsml_grammar("｜"),
+    _make_dsml_grammar("|"),
 )

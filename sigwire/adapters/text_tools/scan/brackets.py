@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 
-__all__ = ["BARE", "JSON", "MAX_DEPTH", "PYTHON", "BracketNotation", "BracketSpan", "skim", "skip_value"]
+__all__ = ["BARE", "JSON", "MAX_DEPTH", "PYTHON", "BracketNotation", "BracketSpan", "read_span", "skip_value"]
 
 MAX_DEPTH = 100
 
@@ -29,12 +29,12 @@ class BracketNotation:
     plain: re.Pattern[str]
     strings: Mapping[str, str]
 
-    def stops(self, mark: str) -> re.Pattern[str]:
+    def body_of(self, mark: str) -> re.Pattern[str]:
         """What a string of this mark is made of, up to where it may end."""
-        return _RUNS[self.strings[mark][0], len(mark) < 3 or mark in _TRIPLE]
+        return _RUNS[self.strings[mark][0], len(mark) < 3 or mark in _TRIPLE_QUOTES]
 
 
-_TRIPLE = ("'''", '"""')
+_TRIPLE_QUOTES = ("'''", '"""')
 _RUNS = {
     (first, escapes): re.compile(rf"[^{re.escape(first)}\\]*" if escapes else rf"[^{re.escape(first)}]*")
     for first in "\"'<"
@@ -48,7 +48,7 @@ BARE = BracketNotation(re.compile(r"[^\[\]{},\"<]*"), {'"': '"', "<escape>": "<e
 
 @dataclass(frozen=True, slots=True)
 class BracketSpan:
-    """A value's place. ``missing`` are the brackets that were not closed; ``cut`` says that the text ended inside.
+    """A value's place. ``missing`` are the brackets that were not closed; ``truncated`` says that the text ended inside.
 
     ``members`` are the places of what stood complete between the outermost brackets.
     """
@@ -56,7 +56,7 @@ class BracketSpan:
     start: int
     end: int
     missing: str = ""
-    cut: bool = False
+    truncated: bool = False
     members: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -65,34 +65,34 @@ class BracketSpan:
         return not self.missing
 
 
-def skim(cursor: Cursor, notation: BracketNotation) -> Wait[BracketSpan]:
+def read_span(cursor: Cursor, notation: BracketNotation) -> Wait[BracketSpan]:
     """Pass the value that opens with a bracket here, as far as it goes."""
     walk = _BracketWalk(cursor, notation)
     while (yield from walk.step()):
         pass
-    return walk.extent()
+    return walk.span()
 
 
 def skip_value(cursor: Cursor, notation: BracketNotation) -> Wait[None]:
     """Pass the value here without a look back: what was passed may be forgotten at every wait."""
-    walk = _BracketWalk(cursor, notation, remembers=False)
+    walk = _BracketWalk(cursor, notation, records_members=False)
     while (yield from walk.step()):
         pass
 
 
 class _BracketWalk:
-    __slots__ = ("begin", "brackets", "cursor", "cut", "members", "notation", "remembers", "start")
+    __slots__ = ("brackets", "cursor", "member_start", "members", "notation", "records_members", "start", "truncated")
 
-    def __init__(self, cursor: Cursor, notation: BracketNotation, *, remembers: bool = True) -> None:
-        self.cursor, self.notation, self.remembers = cursor, notation, remembers
-        self.start = self.begin = cursor.position
+    def __init__(self, cursor: Cursor, notation: BracketNotation, *, records_members: bool = True) -> None:
+        self.cursor, self.notation, self.records_members = cursor, notation, records_members
+        self.start = self.member_start = cursor.position
         self.brackets: list[str] = []
         self.members: list[tuple[int, int]] = []
-        self.cut = False
+        self.truncated = False
 
-    def extent(self) -> BracketSpan:
+    def span(self) -> BracketSpan:
         missing = "".join(reversed(self.brackets))
-        return BracketSpan(self.start, self.cursor.position, missing, self.cut, tuple(self.members))
+        return BracketSpan(self.start, self.cursor.position, missing, self.truncated, tuple(self.members))
 
     def step(self) -> Wait[bool]:
         """Pass one token; whether the walk goes on."""
@@ -102,19 +102,19 @@ class _BracketWalk:
         if here in _CLOSING and here:
             return self._open(here)
         if here == ",":
-            self._member(cursor.position)
+            self._record_member(cursor.position)
             cursor.position += 1
             if len(self.brackets) == 1:
-                self.begin = cursor.position
+                self.member_start = cursor.position
             return True
         if self.brackets and here == self.brackets[-1]:
             return self._close()
-        mark = yield from cursor.takes_any(tuple(self.notation.strings))
+        mark = yield from cursor.accept_any(tuple(self.notation.strings))
         if mark is None:
-            self.cut = not here
-            self._member(cursor.position)
+            self.truncated = not here
+            self._record_member(cursor.position)
             return False
-        return (yield from self._string(mark))
+        return (yield from self._skip_string(mark))
 
     def _open(self, bracket: str) -> bool:
         if len(self.brackets) >= MAX_DEPTH:
@@ -122,36 +122,36 @@ class _BracketWalk:
         self.brackets.append(_CLOSING[bracket])
         self.cursor.position += 1
         if len(self.brackets) == 1:
-            self.begin = self.cursor.position
+            self.member_start = self.cursor.position
         return True
 
     def _close(self) -> bool:
-        self._member(self.cursor.position)
+        self._record_member(self.cursor.position)
         self.cursor.position += 1
         self.brackets.pop()
         return bool(self.brackets)
 
-    def _member(self, end: int) -> None:
+    def _record_member(self, end: int) -> None:
         """Note what stands between the outermost brackets, if it is complete."""
         if (
-            self.remembers
+            self.records_members
             and len(self.brackets) == 1
-            and not self.cursor.text[self.begin : end].isspace()
-            and end > self.begin
+            and not self.cursor.text[self.member_start : end].isspace()
+            and end > self.member_start
         ):
-            self.members.append((self.begin, end))
-            self.begin = end
+            self.members.append((self.member_start, end))
+            self.member_start = end
 
-    def _string(self, mark: str) -> Wait[bool]:
+    def _skip_string(self, mark: str) -> Wait[bool]:
         cursor, close = self.cursor, self.notation.strings[mark]
-        run = self.notation.stops(mark)
+        run = self.notation.body_of(mark)
         while True:
             yield from cursor.run(run)
-            if (yield from cursor.takes(close)):
+            if (yield from cursor.accept(close)):
                 return True
             here = yield from cursor.peek()
             if not here:
-                self.cut = True
+                self.truncated = True
                 return False
             # An escaped character, or the first one of a longer mark that is not there.
             yield from cursor.has(2)

@@ -20,15 +20,26 @@ THOUGHTS: Mapping[str, str] = {
 """What opens a thinking block, and what closes it."""
 
 CLOSERS = frozenset(THOUGHTS.values())
-_PATTERNS_KEPT = 64
+_MAX_PATTERNS = 64
 
 
 class CompiledGrammars:
     """A table of grammars, compiled. Holds nothing of any text."""
 
     __slots__ = (
-        "_patterns", "by_opener", "by_start", "closers", "firsts", "named", "own_by_first", "own_line", "prefixes", "stops",
-        "token", "tokens", "width",
+        "_patterns",
+        "by_opener",
+        "by_start",
+        "by_tool_name",
+        "closers",
+        "firsts",
+        "own_by_first",
+        "own_line",
+        "prefixes",
+        "stops",
+        "token",
+        "tokens",
+        "width",
     )  # fmt: skip
 
     def __init__(self, grammars: tuple[Grammar, ...]) -> None:
@@ -39,7 +50,7 @@ class CompiledGrammars:
             for first in {literal[0] for literal in self.own_line}
         }
         self.by_start = _by_opener(grammar for grammar in grammars if grammar.weak and grammar.openers)
-        self.named = tuple(grammar for grammar in grammars if grammar.weak and not grammar.openers)
+        self.by_tool_name = tuple(grammar for grammar in grammars if grammar.weak and not grammar.openers)
         self.stops = frozenset(stop for grammar in grammars for stop in grammar.stops)
         self.closers = frozenset(closer for grammar in grammars for closer in grammar.closers)
         openers = {opener for g in grammars if not (g.own_line or g.weak) for opener in g.openers}
@@ -57,18 +68,18 @@ class CompiledGrammars:
         """The literals at which a call may begin anywhere in a line, the longest first."""
         return tuple(token for token in self.tokens if token in self.by_opener)
 
-    def pattern(self, offer: ToolCatalog) -> re.Pattern[str]:
+    def pattern(self, catalog: ToolCatalog) -> re.Pattern[str]:
         """Everything that may begin something, where these tools are on offer."""
-        found = self._patterns.get(offer.initials)
+        found = self._patterns.get(catalog.initials)
         if found is None:
             starts = {opener[0] for opener in (*self.own_line, *self.by_start)} | set("`~>")
-            starts |= set(offer.initials if self.named else "")
+            starts |= set(catalog.initials if self.by_tool_name else "")
             # No group around an alternative: it would keep the search from skipping to where one may begin.
             line = rf"\n[ \t]*(?=[{re.escape(''.join(sorted(starts)))}])"
             found = re.compile(rf"{line}|`|{self.token.pattern}")
-            if len(self._patterns) >= _PATTERNS_KEPT:
+            if len(self._patterns) >= _MAX_PATTERNS:
                 self._patterns.clear()
-            self._patterns[offer.initials] = found
+            self._patterns[catalog.initials] = found
         return found
 
 

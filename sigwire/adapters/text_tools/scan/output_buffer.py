@@ -34,16 +34,16 @@ class OutputBuffer:
     """Collects events. ``whole_message``: calls count only where nothing else was said."""
 
     __slots__ = (
-        "_before",
-        "_called",
+        "_after_calls",
+        "_has_emitted",
+        "_has_prose",
         "_held",
-        "_prose",
         "_space",
-        "_spoken",
-        "_whole",
+        "_space_before_calls",
+        "_whole_message",
+        "call_count",
         "dialect",
         "events",
-        "made",
         "notes",
     )
 
@@ -51,40 +51,40 @@ class OutputBuffer:
         self.events: list[TextEvent] = []
         self.notes: list[str] = []
         self.dialect: str | None = None
-        self.made = 0
-        self._whole = whole_message
+        self.call_count = 0
+        self._whole_message = whole_message
         self._held: list[_PendingCalls | TextDelta | ReasoningDelta] | None = None
-        self._prose = False
+        self._has_prose = False
         self._space: list[str] = []
-        self._before = ""
-        self._called = self._spoken = False
+        self._space_before_calls = ""
+        self._after_calls = self._has_emitted = False
 
     @property
     def has_calls(self) -> bool:
         """Whether a call has been read, let out or not."""
-        return self.made > 0 or any(isinstance(item, _PendingCalls) and item.calls for item in self._held or ())
+        return self.call_count > 0 or any(isinstance(item, _PendingCalls) and item.calls for item in self._held or ())
 
     @property
-    def has_spoken(self) -> bool:
+    def has_text(self) -> bool:
         """Whether anything but space was said, thoughts aside, or anything is held."""
-        return self._prose or self._held is not None
+        return self._has_prose or self._held is not None
 
     # --- what comes in ---------------------------------------------------------------------------------
 
-    def say(self, event: TextDelta | ReasoningDelta, *, thought: bool = False) -> None:
+    def add_text(self, event: TextDelta | ReasoningDelta, *, thought: bool = False) -> None:
         """Let out text, or reasoning that does not belong to the text. ``thought``: it stands in a thinking block."""
         if isinstance(event, TextDelta) and not thought and not event.text.isspace():
-            self._prose = True
+            self._has_prose = True
         if self._held is not None:
             self._held.append(event)
         else:
             self._emit(event)
 
-    def call(
+    def add_calls(
         self, raw: str, calls: tuple[ToolCall, ...], notes: tuple[str, ...], dialect: str, *, wait: bool = False
     ) -> None:
         """Let out calls; with ``wait`` they are held, and all that follows."""
-        if self._held is None and (wait or self._whole):
+        if self._held is None and (wait or self._whole_message):
             self._held = []
         held = _PendingCalls(raw, calls, notes, dialect)
         if self._held is not None:
@@ -92,12 +92,12 @@ class OutputBuffer:
         else:
             self._emit_calls(held)
 
-    def drop(self, raw: str) -> None:
+    def add_marker(self, raw: str) -> None:
         """Leave a mark out, unless the calls before it turn out to be text."""
         if self._held is not None:
             self._held.append(_PendingCalls(raw, (), (), ""))
 
-    def note(self, what: str) -> None:
+    def add_note(self, what: str) -> None:
         """Remember what was forgiven or left out."""
         self.notes.append(what)
 
@@ -105,22 +105,22 @@ class OutputBuffer:
 
     def release(self) -> None:
         """Let out what was held, as calls; in a message that must hold nothing else they wait for its end."""
-        if not self._whole:
-            self._let_out(as_calls=True)
+        if not self._whole_message:
+            self._flush(as_calls=True)
 
     def withdraw(self, *, everything: bool) -> None:
         """Let out what was held as the text that it was. ``everything``: nothing so far was said, all was thought."""
-        self._let_out(as_calls=False)
-        self._prose = self._prose and not everything
+        self._flush(as_calls=False)
+        self._has_prose = self._has_prose and not everything
 
     def finish(self) -> None:
         """The end of the text."""
-        self._let_out(as_calls=not (self._whole and self._prose))
-        if self._space and not self.made:
+        self._flush(as_calls=not (self._whole_message and self._has_prose))
+        if self._space and not self.call_count:
             self.events.append(TextDelta("".join(self._space)))
         self._space = []
 
-    def _let_out(self, *, as_calls: bool) -> None:
+    def _flush(self, *, as_calls: bool) -> None:
         held, self._held = self._held or [], None
         for item in held:
             if not isinstance(item, _PendingCalls):
@@ -133,12 +133,12 @@ class OutputBuffer:
     # --- what goes out ---------------------------------------------------------------------------------
 
     def _emit_calls(self, held: _PendingCalls) -> None:
-        if not self._called:
-            self._before, self._called = "".join(self._space), True
+        if not self._after_calls:
+            self._space_before_calls, self._after_calls = "".join(self._space), True
         self._space = []
         for call in held.calls:
-            self.events.append(ToolCallEnd(self.made, call))
-            self.made += 1
+            self.events.append(ToolCallEnd(self.call_count, call))
+            self.call_count += 1
         self.notes += held.notes
         self.dialect = self.dialect or held.dialect
 
@@ -152,8 +152,8 @@ class OutputBuffer:
             return
         lead = text[: len(text) - len(text.lstrip())]
         space = "".join([*self._space, lead])
-        if self._called:
-            space = (self._before or space) if self._spoken else ""
+        if self._after_calls:
+            space = (self._space_before_calls or space) if self._has_emitted else ""
         self._space = [text[len(text.rstrip()) :]]
-        self._called, self._spoken = False, True
+        self._after_calls, self._has_emitted = False, True
         self.events.append(TextDelta(space + body))

@@ -1,6 +1,6 @@
 """Going through a text: what is surely text is let out, what may still become a mark waits, quotation is not looked into.
 
-The base of ``scanning``, which decides what a mark means. ``said`` is how far the text has been let out or taken; what is
+The base of ``scanning``, which decides what a mark means. ``emitted`` is how far the text has been let out or taken; what is
 behind it may be forgotten (``_compact``), so nobody keeps a position over that.
 """
 
@@ -15,9 +15,9 @@ from sigwire.adapters.text_tools.scan.compiled import CompiledGrammars
 from sigwire.adapters.text_tools.scan.output_buffer import OutputBuffer
 from sigwire.core.events import TextDelta
 
-__all__ = ["END_LITERALS", "LINE_REST", "MARKS", "QuoteFilter", "ThinkingParameters", "is_closing"]
+__all__ = ["END_LITERALS", "LINE_REST", "MARKS", "QuoteFilter", "ThinkingState", "is_closing"]
 
-ThinkingParameters: TypeAlias = Literal["unknown", "open", "over"]
+ThinkingState: TypeAlias = Literal["unknown", "open", "over"]
 
 END_LITERALS = tuple(END_TOKENS)
 MARKS = {"`": re.compile(r"`*"), "~": re.compile(r"~*")}
@@ -32,55 +32,55 @@ class QuoteFilter:
     """A text on its way through, and what quotes in it."""
 
     def __init__(
-        self, scanner: CompiledGrammars, offer: ToolCatalog, thinking: ThinkingParameters, whole_message: bool
+        self, grammars: CompiledGrammars, catalog: ToolCatalog, thinking: ThinkingState, whole_message: bool
     ) -> None:
-        self.scanner, self.offer = scanner, offer
-        self.pattern = scanner.pattern(offer)
+        self.grammars, self.catalog = grammars, catalog
+        self.pattern = grammars.pattern(catalog)
         self.cursor = Cursor()
-        self.out = OutputBuffer(whole_message=whole_message)
+        self.output = OutputBuffer(whole_message=whole_message)
         self.thinking = thinking
-        self.said = 0
+        self.emitted = 0
         self.after_call = False  # nothing but space was said since
         self.weak_from = 0  # up to here a form without a marker has failed
-        self._fences: dict[str, int] = {}  # by mark: the shortest fence that is known never to close
+        self._unclosed_fences: dict[str, int] = {}  # by mark: the shortest fence that is known never to close
 
     # --- letting out ----------------------------------------------------------------------------------------
 
-    def _say(self) -> None:
+    def _emit(self) -> None:
         """Let out the text up to the cursor."""
-        if self.cursor.position > self.said:
-            text = self.cursor.text[self.said : self.cursor.position]
+        if self.cursor.position > self.emitted:
+            text = self.cursor.text[self.emitted : self.cursor.position]
             self.after_call = self.after_call and text.isspace()
-            self.out.say(TextDelta(text), thought=self.thinking == "open")
-        self.said = max(self.said, self.cursor.position)
+            self.output.add_text(TextDelta(text), thought=self.thinking == "open")
+        self.emitted = max(self.emitted, self.cursor.position)
 
-    def _tail(self) -> int:
+    def _safe_end(self) -> int:
         """From where on the text so far may still become a mark."""
         text, position = self.cursor.text, self.cursor.position
-        start = max(position, len(text) - self.scanner.width)
+        start = max(position, len(text) - self.grammars.width)
         for index in range(start, len(text)):
-            if text[index] in self.scanner.firsts and text[index:] in self.scanner.prefixes:
-                return self._line_tail(index)
-        return self._line_tail(len(text))
+            if text[index] in self.grammars.firsts and text[index:] in self.grammars.prefixes:
+                return self._before_line_break(index)
+        return self._before_line_break(len(text))
 
-    def _line_tail(self, end: int) -> int:
+    def _before_line_break(self, end: int) -> int:
         text = self.cursor.text
         blank = len(text.rstrip(" \t"))
         at_line = blank > self.cursor.position and text[blank - 1] == "\n"
         return min(end, blank - 1) if at_line else end
 
     @property
-    def held(self) -> int:
+    def held_length(self) -> int:
         """How much text has come and was not let out."""
-        return len(self.cursor.text) - self.said
+        return len(self.cursor.text) - self.emitted
 
     def _compact(self) -> None:
         """Forget the text that is done with, all but the character before. No one may hold a position over this."""
-        cut = self.said - 1
+        cut = self.emitted - 1
         if cut > _KEPT and cut > len(self.cursor.text) // 2:
             self.cursor.text = self.cursor.text[cut:]
             self.cursor.position -= cut
-            self.said -= cut
+            self.emitted -= cut
             self.weak_from -= cut
 
     def _line_end(self) -> tuple[int, bool]:
@@ -91,33 +91,33 @@ class QuoteFilter:
 
     # --- quotation ---------------------------------------------------------------------------------------
 
-    def _code(self) -> Wait[None]:
+    def _skip_code(self) -> Wait[None]:
         """Pass inline code. Its text goes out at once; a mark inside waits until it is known whether the code closes."""
         cursor = self.cursor
         ticks = yield from cursor.run(MARKS["`"])
         if self.thinking == "open":
             return
         while True:
-            end, whole = self._line_end()
+            end, is_complete = self._line_end()
             match = _TICKS.search(cursor.text, cursor.position, end)
-            token = self.scanner.token.search(cursor.text, cursor.position, match.start() if match else end)
+            token = self.grammars.token.search(cursor.text, cursor.position, match.start() if match else end)
             if token is not None:
                 cursor.position = token.start()
-                self._say()
-                yield from self._quoted_mark(ticks)
+                self._emit()
+                yield from self._skip_quoted_marker(ticks)
                 return
             if match is not None:
                 cursor.position = match.start()
                 if (yield from cursor.run(MARKS["`"])) == ticks:
                     return
                 continue
-            cursor.position = end if whole else max(cursor.position, self._tail())
-            self._say()
-            if whole:
+            cursor.position = end if is_complete else max(cursor.position, self._safe_end())
+            self._emit()
+            if is_complete:
                 return
             yield None
 
-    def _quoted_mark(self, ticks: str) -> Wait[None]:
+    def _skip_quoted_marker(self, ticks: str) -> Wait[None]:
         """Pass the rest of inline code from a mark in it, if the code closes on this line; else the mark stands."""
         cursor = self.cursor
         start = cursor.position
@@ -130,76 +130,76 @@ class QuoteFilter:
             if (yield from cursor.run(MARKS["`"])) == ticks:
                 return
 
-    def _fence_opening(self) -> Wait[tuple[str, str]]:
+    def _read_fence_opening(self) -> Wait[tuple[str, str]]:
         """Pass a fence's first line; its marks and label. No marks where this is no fence: then only they are passed."""
         cursor = self.cursor
         here = yield from cursor.peek()
         marks = yield from cursor.run(MARKS[here])
         after = cursor.position
-        if 3 <= len(marks) < self._fences.get(here, len(marks) + 1):
+        if 3 <= len(marks) < self._unclosed_fences.get(here, len(marks) + 1):
             label = yield from cursor.run(LINE_REST)
-            if not (here == "`" and here in label) and (yield from cursor.takes("\n")):
+            if not (here == "`" and here in label) and (yield from cursor.accept("\n")):
                 return marks, label.strip().lower()
         cursor.position = after
         return "", ""
 
-    def _own_line(self) -> Wait[str | None]:
+    def _peek_line_opener(self) -> Wait[str | None]:
         """The opener or stop that begins this line, without passing it."""
         start = self.cursor.position
-        literals = self.scanner.own_by_first.get((yield from self.cursor.peek()))
+        literals = self.grammars.own_by_first.get((yield from self.cursor.peek()))
         if literals is None:
             return None
-        found = yield from self.cursor.takes_any(literals)
+        found = yield from self.cursor.accept_any(literals)
         self.cursor.position = start
         return found
 
-    def _quoted(self, marks: str) -> Wait[bool]:
+    def _skip_fence(self, marks: str) -> Wait[bool]:
         """Pass a fence; whether it closes. Its text goes out at once, but waits from a mark on until that is known.
 
         One that never closes is no fence: the cursor goes back to what was not let out.
         """
-        cursor, waits = self.cursor, False
-        self._say()
-        while not (yield from self._closes(marks)):
-            waits = waits or (yield from self._own_line()) is not None
-            waits = yield from self._pass_line(waits)
-            if not (yield from cursor.takes("\n")):
-                self._fences[marks[0]] = min(len(marks), self._fences.get(marks[0], len(marks)))
-                cursor.position = self.said
+        cursor, holds = self.cursor, False
+        self._emit()
+        while not (yield from self._accept_fence_end(marks)):
+            holds = holds or (yield from self._peek_line_opener()) is not None
+            holds = yield from self._skip_line(holds)
+            if not (yield from cursor.accept("\n")):
+                self._unclosed_fences[marks[0]] = min(len(marks), self._unclosed_fences.get(marks[0], len(marks)))
+                cursor.position = self.emitted
                 return False
         return True
 
-    def _pass_line(self, waits: bool) -> Wait[bool]:
+    def _skip_line(self, holds: bool) -> Wait[bool]:
         """Pass the rest of a line; whether text now waits."""
         cursor = self.cursor
         while True:
-            end, whole = self._line_end()
-            if not waits and (match := self.scanner.token.search(cursor.text, cursor.position, end)):
-                cursor.position, waits = match.start(), True
-                self._say()
-            cursor.position = end if waits or whole else max(cursor.position, self._tail())
-            if not waits:
-                self._say()
+            end, is_complete = self._line_end()
+            if not holds and (match := self.grammars.token.search(cursor.text, cursor.position, end)):
+                cursor.position, holds = match.start(), True
+                self._emit()
+            cursor.position = end if holds or is_complete else max(cursor.position, self._safe_end())
+            if not holds:
+                self._emit()
                 self._compact()
-            if whole:
-                return waits
+            if is_complete:
+                return holds
             yield None
 
-    def _closes(self, marks: str) -> Wait[bool]:
+    def _accept_fence_end(self, marks: str) -> Wait[bool]:
         """Whether this line closes the fence; it is passed if so."""
         cursor = self.cursor
         start = cursor.position
         line = yield from cursor.run(_FENCE_CHARACTERS)
         here = yield from cursor.peek()
-        if is_closing(line, marks) and (here in ("", "\n") or (yield from self._ends_turn())):
+        if is_closing(line, marks) and (here in ("", "\n") or (yield from self._is_end_token_next())):
             return True
         cursor.position = start
         return False
 
-    def _ends_turn(self) -> Wait[bool]:
+    def _is_end_token_next(self) -> Wait[bool]:
         """Whether a token that ends the turn stands here; nothing is passed."""
         start = self.cursor.position
-        found = yield from self.cursor.takes_any(END_LITERALS)
+        found = yield from self.cursor.accept_any(END_LITERALS)
         self.cursor.position = start
         return found is not None
 

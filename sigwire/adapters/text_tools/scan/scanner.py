@@ -19,10 +19,10 @@ import re
 from dataclasses import dataclass, replace
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait, run_complete
-from sigwire.adapters.text_tools.grammar import END_TOKENS, CallBlock, Grammar, ToolCatalog, broken
+from sigwire.adapters.text_tools.grammar import END_TOKENS, CallBlock, Grammar, ToolCatalog, broken_call
 from sigwire.adapters.text_tools.scan.brackets import JSON, skip_value
 from sigwire.adapters.text_tools.scan.compiled import CLOSERS, THOUGHTS, CompiledGrammars
-from sigwire.adapters.text_tools.scan.quotation import END_LITERALS, LINE_REST, MARKS, QuoteFilter, ThinkingParameters
+from sigwire.adapters.text_tools.scan.quotation import END_LITERALS, LINE_REST, MARKS, QuoteFilter, ThinkingState
 
 __all__ = ["CallScanner"]
 
@@ -40,132 +40,132 @@ class _Trial:
 
 
 class CallScanner(QuoteFilter):
-    """One text being scanned. ``program`` is the scan: it waits at every ``None``; what comes out is in ``out``."""
+    """One text being scanned. ``steps`` is the scan: it waits at every ``None``; what comes out is in ``output``."""
 
     def __init__(
         self,
-        scanner: CompiledGrammars,
-        offer: ToolCatalog,
+        grammars: CompiledGrammars,
+        catalog: ToolCatalog,
         *,
-        thinking: ThinkingParameters = "unknown",
+        thinking: ThinkingState = "unknown",
         whole_message: bool = False,
     ) -> None:
-        super().__init__(scanner, offer, thinking, whole_message)
+        super().__init__(grammars, catalog, thinking, whole_message)
         self._closers: frozenset[str] = CLOSERS
-        self._strong = self._done = self._weak_off = False
+        self._has_marked_calls = self._is_stopped = self._weak_disabled = False
 
     # --- the scan ----------------------------------------------------------------------------------
 
-    def program(self) -> Wait[None]:
+    def steps(self) -> Wait[None]:
         """The whole scan."""
         cursor = self.cursor
-        yield from self._line_start()
-        while not self._done:
+        yield from self._handle_line_start()
+        while not self._is_stopped:
             match = self.pattern.search(cursor.text, cursor.position)
             if match is not None:
                 cursor.position = match.start()
-                self._say()
-                yield from self._deal(match)
+                self._emit()
+                yield from self._handle_match(match)
                 continue
-            cursor.position = len(cursor.text) if cursor.closed else self._tail()
-            self._say()
+            cursor.position = len(cursor.text) if cursor.closed else self._safe_end()
+            self._emit()
             if cursor.closed:
                 break
             self._compact()
             yield None
         while not cursor.closed:  # what follows invented results is worthless
-            cursor.text, cursor.position, self.said = "", 0, 0
+            cursor.text, cursor.position, self.emitted = "", 0, 0
             yield None
-        self.out.finish()
+        self.output.finish()
 
-    def _deal(self, match: re.Match[str]) -> Wait[None]:
+    def _handle_match(self, match: re.Match[str]) -> Wait[None]:
         """Deal with the mark at the cursor."""
         match match[0][0]:
             case "\n":
                 self.cursor.position += 1
-                yield from self._line_start()
+                yield from self._handle_line_start()
             case "`":
-                yield from self._code()
+                yield from self._skip_code()
             case _:
-                yield from self._token(match[0])
+                yield from self._handle_token(match[0])
 
-    def _token(self, token: str) -> Wait[None]:
+    def _handle_token(self, token: str) -> Wait[None]:
         cursor = self.cursor
         start = cursor.position
         if start and cursor.text[start - 1] == "\\":  # values are guarded so
             cursor.position += len(token)
         elif token in THOUGHTS and self.thinking != "open":
-            self._begin_thinking(token)
+            self._start_thinking(token)
         elif token in self._closers and self.thinking != "over":
             yield from self._end_thinking(token)
-        elif token in self.scanner.stops and self.out.has_calls:
+        elif token in self.grammars.stops and self.output.has_calls:
             self._stop()
-        elif self.after_call and token in self.scanner.closers:
-            self._say()
-            self.out.drop(token)
-            cursor.position = self.said = start + len(token)
-        elif not (token in self.scanner.by_opener and (yield from self._open(token))):
-            yield from self._end_token(token, start)
+        elif self.after_call and token in self.grammars.closers:
+            self._emit()
+            self.output.add_marker(token)
+            cursor.position = self.emitted = start + len(token)
+        elif not (token in self.grammars.by_opener and (yield from self._read_marked_block(token))):
+            yield from self._skip_end_token(token, start)
 
     def _stop(self) -> None:
-        self._done = True
-        self.out.note("what the model wrote in the tool's place was cut off")
+        self._is_stopped = True
+        self.output.add_note("what the model wrote in the tool's place was cut off")
 
-    def _end_token(self, token: str, start: int) -> Wait[None]:
+    def _skip_end_token(self, token: str, start: int) -> Wait[None]:
         """Leave out a token that ends the turn; anywhere else it is text."""
         cursor = self.cursor
         if token in END_TOKENS and self.thinking != "open":
             cursor.position = start + len(token)
-            if (yield from self._at_end(cursor)):
-                self.said = cursor.position
+            if (yield from self._is_at_end(cursor)):
+                self.emitted = cursor.position
             return
         cursor.position = start + 1
 
-    def _at_end(self, cursor: Cursor) -> Wait[bool]:
+    def _is_at_end(self, cursor: Cursor) -> Wait[bool]:
         """Whether nothing follows but space and tokens that end the turn."""
         while True:
             before = cursor.position
             yield from cursor.run(_AFTER_CALLS)
             here = yield from cursor.peek()
-            if here not in _END_FIRSTS or (yield from cursor.takes_any(END_LITERALS)) is None:
+            if here not in _END_FIRSTS or (yield from cursor.accept_any(END_LITERALS)) is None:
                 cursor.position = before if here else cursor.position
                 return not here
 
     # --- calls -------------------------------------------------------------------------------------
 
-    def _open(self, opener: str) -> Wait[bool]:
+    def _read_marked_block(self, opener: str) -> Wait[bool]:
         """Ask the grammars of an opener; whether one of them read a block here."""
         cursor = self.cursor
         start = cursor.position
-        for grammar in self.scanner.by_opener[opener]:
+        for grammar in self.grammars.by_opener[opener]:
             cursor.position = start + len(opener)
-            block = yield from self._spoken(grammar.read(cursor, opener, self.offer))
+            block = yield from self._run_reader(grammar.read(cursor, opener, self.catalog))
             if block is not None:
-                self._take(grammar, block, start)
+                self._add_block(grammar, block, start)
                 return True
         cursor.position = start
         return False
 
-    def _spoken(self, reading: Wait[CallBlock | None]) -> Wait[CallBlock | None]:
+    def _run_reader(self, reading: Wait[CallBlock | None]) -> Wait[CallBlock | None]:
         """Let out what a reader says on its way."""
         while True:
             try:
-                said = next(reading)
+                event = next(reading)
             except StopIteration as end:
                 block: CallBlock | None = end.value
                 return block
-            if said is None:
+            if event is None:
                 yield None
             else:
-                self.said = self.cursor.position
-                self.out.say(said)
+                self.emitted = self.cursor.position
+                self.output.add_text(event)
                 self._compact()
 
-    def _take(self, grammar: Grammar, block: CallBlock, start: int, notes: tuple[str, ...] = ()) -> None:
+    def _add_block(self, grammar: Grammar, block: CallBlock, start: int, notes: tuple[str, ...] = ()) -> None:
         """Take a block out of the text."""
         cursor = self.cursor
-        end, cursor.position = cursor.position, max(start, self.said)
-        self._say()  # the line break before what counts at the start of a line only
+        end, cursor.position = cursor.position, max(start, self.emitted)
+        self._emit()  # the line break before what counts at the start of a line only
         start, cursor.position = cursor.position, end
         raw = cursor.text[start:end]
         if self.thinking != "over" and any(call.error for call in block.calls):
@@ -174,259 +174,259 @@ class CallScanner(QuoteFilter):
             if closer >= 0:
                 cursor.position = start + closer
                 return
-        self.said = cursor.position
+        self.emitted = cursor.position
         if not block.calls:
-            self.out.drop(raw)
+            self.output.add_marker(raw)
         else:
             self.after_call = True
-            self._strong = self._strong or not grammar.weak
-            block = _strictly(block) if self.offer.strict else block
+            self._has_marked_calls = self._has_marked_calls or not grammar.weak
+            block = _reject_repairs(block) if self.catalog.strict else block
             wait = self.thinking != "over"
-            self.out.call(raw, block.calls, (*block.notes, *notes), grammar.name, wait=wait)
+            self.output.add_calls(raw, block.calls, (*block.notes, *notes), grammar.name, wait=wait)
 
     # --- reasoning ---------------------------------------------------------------------------------
 
-    def _begin_thinking(self, opener: str) -> None:
+    def _start_thinking(self, opener: str) -> None:
         if self.thinking == "unknown":
-            self.out.release()  # it begins here, so what came before was no thought
+            self.output.release()  # it begins here, so what came before was no thought
         self.thinking, self._closers = "open", frozenset({THOUGHTS[opener]})
         self.cursor.position += len(opener)
 
     def _end_thinking(self, closer: str) -> Wait[None]:
         """All that was held was thought, not said."""
-        self.out.withdraw(everything=self.thinking == "unknown")
+        self.output.withdraw(everything=self.thinking == "unknown")
         self.thinking = "open"
         self.cursor.position += len(closer)
-        self._say()
-        self.thinking, self._strong = "over", self.out.has_calls
+        self._emit()
+        self.thinking, self._has_marked_calls = "over", self.output.has_calls
         after = self.cursor.position
-        yield from self.cursor.space()
+        yield from self.cursor.skip_space()
         start = self.cursor.position
-        yield from self._weak((yield from self.cursor.peek()))
+        yield from self._read_weak_calls((yield from self.cursor.peek()))
         self.cursor.position = after if self.cursor.position == start else self.cursor.position
 
     # --- lines -------------------------------------------------------------------------------------
 
-    def _line_start(self) -> Wait[None]:
+    def _handle_line_start(self) -> Wait[None]:
         """What counts only at the start of a line; the cursor stands there, or goes past what was dealt with."""
         cursor = self.cursor
         start = cursor.position
-        own = yield from self._own_line()
-        if own is not None and own in self.scanner.stops and self.out.has_calls:
-            if (yield from self._alone(own)):
+        opener = yield from self._peek_line_opener()
+        if opener is not None and opener in self.grammars.stops and self.output.has_calls:
+            if (yield from self._is_alone(opener)):
                 self._stop()
                 return
-        elif own in self.scanner.by_opener and (yield from self._open(own)):
+        elif opener in self.grammars.by_opener and (yield from self._read_marked_block(opener)):
             return
         if self.thinking == "open":
             return
-        yield from cursor.blanks()
+        yield from cursor.skip_blanks()
         here = yield from cursor.peek()
         if here == ">":
-            yield from self._quote()
+            yield from self._skip_quote()
         elif here in MARKS and here and cursor.position - start <= 3:
-            yield from self._fence()
+            yield from self._handle_fence()
         elif here:
-            yield from self._weak(here)
+            yield from self._read_weak_calls(here)
 
-    def _quote(self) -> Wait[None]:
+    def _skip_quote(self) -> Wait[None]:
         """A quoted line, unless it is ``>>>`` and a call."""
         cursor = self.cursor
         start = cursor.position
         if (yield from cursor.peek(3)) == ">>>":
-            yield from self._weak(">")
-        whole = cursor.position > start
-        while not whole:
-            cursor.position, whole = self._line_end()
-            self._say()
-            if not whole:
+            yield from self._read_weak_calls(">")
+        is_complete = cursor.position > start
+        while not is_complete:
+            cursor.position, is_complete = self._line_end()
+            self._emit()
+            if not is_complete:
                 self._compact()
                 yield None
 
-    def _alone(self, literal: str) -> Wait[bool]:
+    def _is_alone(self, literal: str) -> Wait[bool]:
         """Whether a literal stands alone on this line; nothing is passed."""
         cursor = self.cursor
         start = cursor.position
-        yield from cursor.takes(literal)
+        yield from cursor.accept(literal)
         rest = yield from cursor.run(LINE_REST)
         cursor.position = start
         return not rest.strip()
 
-    def _weak(self, here: str) -> Wait[None]:
+    def _read_weak_calls(self, here: str) -> Wait[None]:
         """Calls without a marker, if they run to the end; and an answer that is JSON, whose strings are quotation."""
         cursor = self.cursor
         start = cursor.position
-        if self._reads_weak(start) and self._may_begin(here):
-            ending = yield from self._ending()
-            if self._settle(ending, start):
+        if self._can_read_weak(start) and self._can_start_call(here):
+            trial = yield from self._run_trial()
+            if self._accept_trial(trial, start):
                 return
-        if here == "{" and not self.out.has_spoken and not cursor.text[self.said : start].strip():
-            yield from self._answer()
+        if here == "{" and not self.output.has_text and not cursor.text[self.emitted : start].strip():
+            yield from self._skip_answer()
 
-    def _answer(self) -> Wait[None]:
+    def _skip_answer(self) -> Wait[None]:
         """Pass an answer that is a JSON object, letting it out as it comes."""
         cursor = self.cursor
         start = cursor.position
         cursor.position += 1
-        yield from cursor.space()
+        yield from cursor.skip_space()
         if (yield from cursor.peek()) != '"':
             cursor.position = start
             return
         cursor.position = start
         steps = skip_value(cursor, JSON)
         while next(steps, self) is None:
-            self._say()
+            self._emit()
             self._compact()
             yield None
 
     # --- without a marker --------------------------------------------------------------------------
 
-    def _reads_weak(self, start: int) -> bool:
+    def _can_read_weak(self, start: int) -> bool:
         """Whether weak forms count here: after no marked call, and not inside what failed to be one."""
-        return not self._strong and not self._weak_off and start >= self.weak_from
+        return not self._has_marked_calls and not self._weak_disabled and start >= self.weak_from
 
-    def _may_begin(self, here: str) -> bool:
-        return here in self.scanner.by_start or (bool(self.scanner.named) and here in self.offer.initials)
+    def _can_start_call(self, here: str) -> bool:
+        return here in self.grammars.by_start or (bool(self.grammars.by_tool_name) and here in self.catalog.initials)
 
-    def _settle(self, ending: _Trial | None, start: int) -> bool:
+    def _accept_trial(self, trial: _Trial | None, start: int) -> bool:
         """Take calls that were read on trial, or go back."""
         cursor = self.cursor
-        if ending is None or not ending.found:
+        if trial is None or not trial.found:
             self.weak_from = max(self.weak_from, cursor.position)
-            self._weak_off = self._weak_off or (cursor.closed and cursor.position >= len(cursor.text))
+            self._weak_disabled = self._weak_disabled or (cursor.closed and cursor.position >= len(cursor.text))
             cursor.position = start
             return False
-        grammar, first = ending.found[0]
-        calls = tuple(call for _, block in ending.found for call in block.calls)
-        notes = tuple(note for _, block in ending.found for note in block.notes)
-        self._take(grammar, replace(first, calls=calls, notes=tuple(dict.fromkeys(notes))), start, ending.notes)
+        grammar, first = trial.found[0]
+        calls = tuple(call for _, block in trial.found for call in block.calls)
+        notes = tuple(note for _, block in trial.found for note in block.notes)
+        self._add_block(grammar, replace(first, calls=calls, notes=tuple(dict.fromkeys(notes))), start, trial.notes)
         return True
 
-    def _ending(self) -> Wait[_Trial | None]:
+    def _run_trial(self) -> Wait[_Trial | None]:
         """Read weak calls and fences with nothing but calls, up to the end of the message."""
-        cursor, ending = self.cursor, _Trial([])
+        cursor, trial = self.cursor, _Trial([])
         while True:
-            if (yield from self._at_end(cursor)):
-                return ending
+            if (yield from self._is_at_end(cursor)):
+                return trial
             yield from cursor.run(_AFTER_CALLS)
             here = yield from cursor.peek()
             if here in MARKS:
-                fenced = yield from self._fenced_calls()
+                fenced = yield from self._read_fenced_calls()
                 if fenced is None:
                     return None
-                ending.found += fenced.found
-                ending.notes = fenced.notes
+                trial.found += fenced.found
+                trial.notes = fenced.notes
                 continue
-            one = yield from self._weak_block(cursor)
+            one = yield from self._read_weak_block(cursor)
             if one is None:
                 return None
-            ending.found.append(one)
+            trial.found.append(one)
             if not one[0].weak:
-                return ending
+                return trial
 
-    def _weak_block(self, cursor: Cursor) -> Wait[tuple[Grammar, CallBlock] | None]:
+    def _read_weak_block(self, cursor: Cursor) -> Wait[tuple[Grammar, CallBlock] | None]:
         """One block without a marker, or with the rest of one."""
         start, furthest = cursor.position, cursor.position
         here = yield from cursor.peek()
-        for grammar in (*self.scanner.by_start.get(here, ()), *self.scanner.named):
-            block = yield from grammar.read(cursor, here, self.offer)
+        for grammar in (*self.grammars.by_start.get(here, ()), *self.grammars.by_tool_name):
+            block = yield from grammar.read(cursor, here, self.catalog)
             if block is not None:
-                return (replace(grammar, weak=False) if block.sure else grammar), block
+                return (replace(grammar, weak=False) if block.is_marked else grammar), block
             furthest, cursor.position = max(furthest, cursor.position), start
         cursor.position = furthest
         return None
 
     # --- fences ------------------------------------------------------------------------------------
 
-    def _fence(self) -> Wait[None]:
+    def _handle_fence(self) -> Wait[None]:
         """A code fence: calls, if it ends the message and holds nothing else, or quotation."""
         cursor = self.cursor
         start = cursor.position
-        marks, label = yield from self._fence_opening()
+        marks, label = yield from self._read_fence_opening()
         if not marks:
             if cursor.text[start] == "`":
                 cursor.position = start
-                yield from self._code()
+                yield from self._skip_code()
             return
         content = cursor.position
-        if self._reads_weak(start) and self._wraps(marks, label):
+        if self._can_read_weak(start) and self._can_wrap_calls(marks, label):
             cursor.position = start
-            ending = yield from self._ending()
-            if self._settle(ending, start):
+            trial = yield from self._run_trial()
+            if self._accept_trial(trial, start):
                 return
             cursor.position = content
-        if not (yield from self._quoted(marks)):
-            yield from self._line_start()
+        if not (yield from self._skip_fence(marks)):
+            yield from self._handle_line_start()
 
-    def _wraps(self, marks: str, label: str) -> bool:
+    def _can_wrap_calls(self, marks: str, label: str) -> bool:
         """Whether a fence of this kind may hold calls."""
         if marks[0] == "~":
-            return marks == "~~~" and label == "json" and not self.offer.strict
+            return marks == "~~~" and label == "json" and not self.catalog.strict
         return label in _WRAPPERS
 
-    def _fenced_calls(self) -> Wait[_Trial | None]:
+    def _read_fenced_calls(self) -> Wait[_Trial | None]:
         """Pass a fence whose content is nothing but calls."""
         cursor = self.cursor
-        marks, label = yield from self._fence_opening()
-        if not marks or not self._wraps(marks, label):
+        marks, label = yield from self._read_fence_opening()
+        if not marks or not self._can_wrap_calls(marks, label):
             return None
         start = end = cursor.position
-        if not (yield from self._begins_call(cursor)):
+        if not (yield from self._is_call_start_next(cursor)):
             return None
         cursor.position = start
-        while not (yield from self._closes(marks)):
+        while not (yield from self._accept_fence_end(marks)):
             yield from cursor.run(LINE_REST)
             end = cursor.position
-            if not (yield from cursor.takes("\n")):
+            if not (yield from cursor.accept("\n")):
                 break
-        found = self._only_calls(cursor.text[start:end])
+        found = self._blocks_of(cursor.text[start:end])
         if not found or (label == "python" and any(grammar.name != "pythonic" for grammar, _ in found)):
             return None
         what = "calls in a code fence" if marks[0] == "`" else f"calls under the label {marks}{label}"
         return _Trial(found, (what,))
 
-    def _begins_call(self, cursor: Cursor) -> Wait[bool]:
+    def _is_call_start_next(self, cursor: Cursor) -> Wait[bool]:
         """Whether the first character of a fence's content can begin a call."""
-        yield from cursor.space()
+        yield from cursor.skip_space()
         here = yield from cursor.peek()
-        return here in self.scanner.firsts or here in "~`" or self._may_begin(here)
+        return here in self.grammars.firsts or here in "~`" or self._can_start_call(here)
 
-    def _only_calls(self, text: str) -> list[tuple[Grammar, CallBlock]] | None:
+    def _blocks_of(self, text: str) -> list[tuple[Grammar, CallBlock]] | None:
         """The calls of a text that holds nothing else."""
         inner = Cursor(text, closed=True)
         found: list[tuple[Grammar, CallBlock]] = []
-        openers = (*self.scanner.by_opener, *self.scanner.own_line)
-        while not run_complete(self._at_end(inner)):
+        openers = (*self.grammars.by_opener, *self.grammars.own_line)
+        while not run_complete(self._is_at_end(inner)):
             run_complete(inner.run(_AFTER_CALLS))
             start = inner.position
-            opener = run_complete(inner.takes_any(openers))
-            if opener in self.scanner.own_line and text[text.rfind("\n", 0, start) + 1 : start].strip(" \t"):
+            opener = run_complete(inner.accept_any(openers))
+            if opener in self.grammars.own_line and text[text.rfind("\n", 0, start) + 1 : start].strip(" \t"):
                 return None  # a value is guarded at the start of a line, and other blanks are none of it
-            one = self._block_at(inner, opener) if opener else None
+            one = self._marked_block_of(inner, opener) if opener else None
             if one is None:
                 inner.position = start
-                one = run_complete(self._weak_block(inner))
+                one = run_complete(self._read_weak_block(inner))
             if one is None or not one[1].calls:
                 return None
             found.append(one)
         return found
 
-    def _block_at(self, inner: Cursor, opener: str) -> tuple[Grammar, CallBlock] | None:
+    def _marked_block_of(self, inner: Cursor, opener: str) -> tuple[Grammar, CallBlock] | None:
         start = inner.position
-        for grammar in self.scanner.by_opener.get(opener, ()):
+        for grammar in self.grammars.by_opener.get(opener, ()):
             inner.position = start
-            block = run_complete(grammar.read(inner, opener, self.offer))
+            block = run_complete(grammar.read(inner, opener, self.catalog))
             if block is not None:
                 return grammar, block
         return None
 
 
-def _strictly(block: CallBlock) -> CallBlock:
+def _reject_repairs(block: CallBlock) -> CallBlock:
     """The same block where nothing is forgiven."""
     if not block.notes:
         return block
     what = f"The call needs a repair ({'; '.join(block.notes)})"
     calls = tuple(
-        call if call.error else broken(call.arguments_text, what, call.name, id=call.id) for call in block.calls
+        call if call.error else broken_call(call.arguments_text, what, call.name, id=call.id) for call in block.calls
     )
     return replace(block, calls=calls)
