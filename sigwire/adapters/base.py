@@ -40,7 +40,7 @@ class Adapter(ABC):
     ``callbacks`` hear of every format and parse that a module makes with this adapter.
 
     For a model that is offered tools as text: ``tool_schemas`` shows them in "full" or "compact"; ``text_tools`` is the form
-    of calls and results, "seed" or a model family's own such as "hermes" (``text_tools.styles``). ``calls_alone``: calls
+    of calls and results, "fenced" or a model family's own such as "hermes" (``text_tools.styles``). ``calls_alone``: calls
     written as text, in whatever form, count only in a message that is nothing else; for tools that can do harm.
     """
 
@@ -48,7 +48,7 @@ class Adapter(ABC):
     native_tools: bool | None = None
     types: TypeStyle = "compact"
     tool_schemas: ToolSchemas = "full"
-    text_tools: str = "seed"
+    text_tools: str = "fenced"
     calls_alone: bool = False
     demos: DemoLayout = "turns"
     parallel_tool_calls: bool | None = None

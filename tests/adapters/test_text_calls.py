@@ -246,7 +246,7 @@ def test_a_style_teaches_its_form_and_shows_calls_and_results_in_it(adapter: typ
     assert style.results in system.text
     assert said.text == f"Both.\n\n{style.calls(calls)}"
     assert answered.text == "\n\n".join(map(style.result, results))
-    assert ("~~~" in system.text) == (name == "seed")
+    assert ("~~~" in system.text) == (name == "fenced")
 
 
 def test_media_in_results_keeps_its_place_in_every_style() -> None:
@@ -261,8 +261,13 @@ def test_media_in_results_keeps_its_place_in_every_style() -> None:
 
 
 def test_a_form_that_is_none_is_refused_where_the_adapter_is_made() -> None:
-    with pytest.raises(InputError, match="no text form of tools called 'hermès'"):
+    with pytest.raises(InputError, match="no text form of tools called 'hermès'. Choose one of"):
         ChatAdapter(text_tools="hermès")
+
+
+def test_the_former_name_of_the_taught_form_is_refused_with_the_present_name() -> None:
+    with pytest.raises(InputError, match='"seed" is now "fenced"'):
+        ChatAdapter(text_tools="seed")
 
 
 @pytest.mark.parametrize("name", STYLES)

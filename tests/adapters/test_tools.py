@@ -294,7 +294,7 @@ def test_a_call_in_the_text_becomes_a_call(capabilities: Capabilities) -> None:
     assert choice == Choice(
         "Let me see.", (ToolCall("call_0", "ping", {"host": "a"}),), finish_reason="tool_calls", raw={"kept": 1}
     )
-    recovered = LMWarning("native_tools", "the model wrote its calls as text; they were read as seed")
+    recovered = LMWarning("native_tools", "the model wrote its calls as text; they were read as fenced")
     assert response.warnings == ((recovered,) if capabilities is NATIVE else ())
 
 

@@ -99,7 +99,7 @@ class JsonMemberReader:
         if codec is None:
             self._reading = PartialJsonParser()
         elif text[at] == '"' and is_streamable_text(codec):
-            self._reading = _TextReader(codec, self._events)
+            self._reading = _StringReader(codec, self._events)
             return at + 1
         elif text[at] in "{[" and codec.form in ("json", "mixed"):
             self._reading = _PartialReader(codec, self._events)
@@ -148,7 +148,7 @@ class _NameReader:
         return "".join(self._chunks)
 
 
-class _TextReader:
+class _StringReader:
     """A string that is told as it grows."""
 
     __slots__ = ("_events", "_field", "_string")

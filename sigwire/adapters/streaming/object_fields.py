@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 
-from sigwire.adapters.field_events import FieldEvents
+from sigwire.adapters.field_events import FieldEvents, FieldSink
 from sigwire.adapters.streaming.partial_json import PartialJsonParser
-from sigwire.adapters.streaming.text_fields import emit_text
+from sigwire.adapters.streaming.text_fields import TextFieldReader, WholeFieldReader, emit_text, is_streamable_text
 from sigwire.adapters.values.codecs import FieldCodec
 from sigwire.adapters.values.type_shape import compiled
 
-__all__ = ["JsonFieldReader", "PartialEmitter"]
+__all__ = ["JsonFieldReader", "PartialEmitter", "make_sink"]
 
 _SHARE = 64  # how many items may be copied for each one that is new
 _START = re.compile(r"\s*(?:```[\w+-]*[ \t]*\r?\n\s*)?(?P<bracket>[\[{])")
@@ -57,6 +57,13 @@ class PartialEmitter:
             return
         self._upto = self.value.changes
         self._events.partial(self._name, so_far)
+
+
+def make_sink(codec: FieldCodec, events: FieldEvents) -> FieldSink:
+    """What takes the text of an output."""
+    if codec.form == "json":
+        return JsonFieldReader(codec, events)
+    return TextFieldReader(codec, events) if is_streamable_text(codec) else WholeFieldReader(codec, events)
 
 
 class JsonFieldReader:

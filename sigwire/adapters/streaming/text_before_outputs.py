@@ -54,9 +54,7 @@ class LeadingTextReader:
         if so_far is None:
             return ""
         begin = so_far.lstrip()
-        if not begin:
-            return so_far
-        opens = self._opens(begin) if self._opens is not None else False
+        opens = (self._opens(begin) if begin else None) if self._opens is not None else False
         if opens:
             return self._keep(so_far, len(so_far) - len(begin))
         if opens is None:

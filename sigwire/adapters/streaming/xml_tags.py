@@ -14,7 +14,7 @@ from typing import ClassVar
 from sigwire.adapters.field_events import FieldEvents, FieldSink
 from sigwire.adapters.prompts.escaping import AnyEscaper, MarkPattern
 from sigwire.adapters.streaming.lookahead import Lookahead
-from sigwire.adapters.streaming.sinks import make_sink
+from sigwire.adapters.streaming.object_fields import make_sink
 from sigwire.adapters.streaming.unescape import Unescaper
 from sigwire.adapters.values.codecs import FieldCodec
 

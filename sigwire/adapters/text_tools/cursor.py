@@ -16,11 +16,12 @@ from typing import TypeAlias, TypeVar
 
 from sigwire.core.events import ReasoningDelta, TextDelta
 
-__all__ = ["Cursor", "Finder", "Wait", "run_complete"]
+__all__ = ["LINE_REST", "Cursor", "Finder", "Wait", "run_complete"]
 
 T = TypeVar("T")
 Wait: TypeAlias = Generator[TextDelta | ReasoningDelta | None, None, T]
 
+LINE_REST = re.compile(r"[^\n]*")
 _SPACE = re.compile(r"\s*")
 _BLANKS = re.compile(r"[ \t]*")
 

@@ -21,13 +21,15 @@ from sigwire.core.tools.calls import CallError, CallErrorKind, ToolCall
 
 __all__ = [
     "END_TOKENS",
+    "NAMELESS",
+    "TRUNCATED",
     "CallBlock",
     "Grammar",
     "Reader",
     "ToolCatalog",
     "broken_call",
     "closes_fence",
-    "unknown_tool_call",
+    "unknown_call",
 ]
 
 END_TOKENS = frozenset(
@@ -120,7 +122,10 @@ class Grammar:
     weak: bool = False
 
 
-_NAMELESS = "tool_call"  # what a call is called whose name could not be read; no wire takes an empty name
+NAMELESS = "tool_call"
+"""The name of a call whose name cannot be read. No wire accepts an empty name."""
+
+TRUNCATED = "The text ended inside the call"
 
 
 def broken_call(
@@ -131,10 +136,10 @@ def broken_call(
     >>> broken_call("{", "It was cut off").error.message
     'It was cut off. Write the whole call again.'
     """
-    return ToolCall(id, name or _NAMELESS, None, raw, CallError(code, f"{what}. Write the whole call again."))
+    return ToolCall(id, name or NAMELESS, None, raw, CallError(code, f"{what}. Write the whole call again."))
 
 
-def unknown_tool_call(name: str, arguments: object, catalog: ToolCatalog, id: str = "") -> ToolCall:
+def unknown_call(name: str, arguments: object, catalog: ToolCatalog, id: str = "") -> ToolCall:
     """A call of a tool that is not on offer."""
     names = ", ".join(sorted(catalog.tools))
     error = CallError("unknown_tool", f"There is no tool {name!r}. The tools are: {names}.")

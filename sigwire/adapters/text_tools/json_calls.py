@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
-from sigwire.adapters.text_tools.grammar import ToolCatalog, broken_call, unknown_tool_call
+from sigwire.adapters.text_tools.grammar import TRUNCATED, ToolCatalog, broken_call, unknown_call
 from sigwire.adapters.text_tools.scan.brackets import JSON, BracketSpan, read_span
 from sigwire.adapters.values.json_text import read_json
 from sigwire.core.json import JsonValue, dumps, loads_once
@@ -97,9 +97,7 @@ def read_payload(cursor: Cursor, closers: ClosingMarkers) -> Wait[JsonPayload]:
     if not span.truncated and closers.finder and (yield from _has_closer(cursor, closers)):
         text = cursor.text[span.start : span.end].rstrip().rstrip(",")
         return _with_note(_with_items(_read(text + span.missing), cursor, span), "a missing bracket was added")
-    error = (
-        "The text ended inside the call" if span.truncated else f"This is not JSON (character {span.end - span.start})"
-    )
+    error = TRUNCATED if span.truncated else f"This is not JSON (character {span.end - span.start})"
     whole = JsonPayload(cursor.text[span.start : span.end], error=error)
     if closers.finder and (match := (yield from cursor.find(closers.finder, span.start))):
         # Up to the marker: an unclosed string may have run over it, and what stands after is not this call's.
@@ -150,12 +148,16 @@ def _with_items(read: JsonPayload, cursor: Cursor, span: BracketSpan) -> JsonPay
         return read
     members = [(start, end) for start, end in span.members if end <= cursor.position]
     items = [_read(cursor.text[start:end].strip()) for start, end in members]
-    end = span.end - 1 if span.complete else cursor.position
-    rest = cursor.text[members[-1][1] if members else span.start + 1 : end].strip().strip(",").strip()
+    start = members[-1][1] if members else span.start + 1
+    rest = _without_commas(cursor.text[start : span.end - 1 if span.complete else cursor.position])
     if rest:
         items.append(JsonPayload(rest, error=read.error))
     notes = () if rest or span.complete else ("the closing bracket of a list was missing",)
     return JsonPayload(read.raw, error=read.error, items=tuple(items), notes=(*read.notes, *notes))
+
+
+def _without_commas(text: str) -> str:
+    return text.strip().strip(",").strip()
 
 
 # --- what it says ------------------------------------------------------------------------------------------
@@ -221,7 +223,7 @@ def make_call(name: str, arguments: object, catalog: ToolCatalog, id: str = "") 
     """
     declared = catalog.declared_name(name)
     if declared is None:
-        return unknown_tool_call(name, arguments, catalog, id)
+        return unknown_call(name, arguments, catalog, id)
     raw = arguments if isinstance(arguments, str) else None
     if raw is not None:
         read = _read(raw) if raw.strip() else JsonPayload(raw)

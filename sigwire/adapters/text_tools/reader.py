@@ -140,7 +140,7 @@ def read_calls(
 
     >>> found = read_calls('Sure.\\n~~~tool_call\\n{"name": "ping", "arguments": {}}\\n~~~', {"ping"})
     >>> found.text, found.calls[0].name, found.dialect
-    ('Sure.', 'ping', 'seed')
+    ('Sure.', 'ping', 'fenced')
     """
     catalog = tools if isinstance(tools, ToolCatalog) else ToolCatalog.of(tools, strict=strict)
     # Most texts have nothing in them that could begin a call, or that is left out beside one.

@@ -179,7 +179,7 @@ _PYTHON = "Name all arguments; write values as Python literals."
 _NO_TAGS = "If a tool has no parameters, omit the argument tags."
 
 TAUGHT = CallStyle(
-    "seed",
+    "fenced",
     _each_call(_object_between(f"{CALL_FENCE}\n", f"\n{FENCE}"), "\n\n"),
     _result_between(f"{RESULT_FENCE}\n", f"\n{FENCE}"),
     f"{RESULT_FENCE} blocks",
@@ -229,5 +229,6 @@ def style_named(name: str) -> CallStyle:
     """
     style = STYLES.get(name)
     if style is None:
-        raise InputError(f"There is no text form of tools called {name!r}. Choose one of {', '.join(sorted(STYLES))}.")
+        choice = 'The form "seed" is now "fenced".' if name == "seed" else f"Choose one of {', '.join(sorted(STYLES))}."
+        raise InputError(f"There is no text form of tools called {name!r}. {choice}")
     return style

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sigwire.adapters.chat import ChatAdapter
@@ -30,6 +30,8 @@ SOUP = st.lists(
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 @given(text=SOUP, cuts=st.lists(st.integers(0, 60)))
+@example(text=" [[ ## ", cuts=[1])
+@example(text="  \n<ans", cuts=[1, 3])
 def test_what_is_shown_and_what_is_kept_are_the_text(layout: Layout, text: str, cuts: list[int]) -> None:
     places = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
     whole, pieces = LeadingTextReader(layout), LeadingTextReader(layout)

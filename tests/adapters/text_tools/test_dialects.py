@@ -9,7 +9,7 @@ import pytest
 
 from sigwire.adapters.text_tools import CallBlock, Grammar, ToolCatalog, dialects, read_calls, register, registry
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammars.tagged_json import read_arguments_block, tagged_json
+from sigwire.adapters.text_tools.grammars.tagged_json import read_named_call, tagged_json
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers
 from sigwire.errors import InputError
 
@@ -24,8 +24,8 @@ XML = '<invoke name="add">\n<parameter name="a">1</parameter>\n<parameter name="
 STEP = XML.replace("invoke", "steptml:invoke").replace("parameter", "steptml:parameter")
 
 FORMS = [
-    ("seed", f"~~~tool_call\n{OBJECT}\n~~~"),
-    ("seed", f"```tool_call\n{OBJECT}\n```"),
+    ("fenced", f"~~~tool_call\n{OBJECT}\n~~~"),
+    ("fenced", f"```tool_call\n{OBJECT}\n```"),
     ("hermes", f"<tool_call>\n{OBJECT}\n</tool_call>"),
     ("hermes", f'<tool_call>\n{{"type": "function", "function": {OBJECT}}}\n</tool_call>'),
     ("granite", f"<|tool_call|> [{OBJECT}]"),
@@ -115,7 +115,7 @@ def test_no_form_is_a_call_where_it_is_quoted_or_thought(dialect: str, form: str
 
 @pytest.mark.parametrize(("dialect", "form"), FORMS)
 def test_no_form_is_a_call_of_a_tool_that_was_not_offered(dialect: str, form: str) -> None:
-    if dialect != "seed":  # the form that the prompt teaches passes unknown names on, for the loop to answer
+    if dialect != "fenced":  # the form that the prompt teaches passes unknown names on, for the loop to answer
         assert all(call.error for call in read_calls(form, {"ad": {}, "Add": {}, "add_": {}}).calls)
 
 
@@ -246,7 +246,7 @@ def at_sign(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock
         if (yield from cursor.accept(name)):
             yield from cursor.skip_space()
             if (yield from cursor.peek()) == "{":
-                return (yield from read_arguments_block(cursor, name, catalog, ClosingMarkers()))
+                return (yield from read_named_call(cursor, name, catalog, ClosingMarkers()))
     return None
 
 

@@ -72,10 +72,10 @@ ADD = ("add", {"a": 1, "b": 2})
 # --- one call, as it arrives -----------------------------------------------------------------------------------------
 
 VARIANTS = {
-    "seed, over several lines": '~~~tool_call\n{\n  "name": "add",\n  "arguments": {"a": 1,\n "b": 2}\n}\n~~~',
-    "seed, CRLF": f"~~~tool_call\r\n{CALL}\r\n~~~\r\n",
-    "seed, blanks after the marks": f"~~~tool_call  \n{CALL}\n~~~  ",
-    "seed, arguments as a string": f"~~~tool_call\n{ENCODED}\n~~~",
+    "fenced, over several lines": '~~~tool_call\n{\n  "name": "add",\n  "arguments": {"a": 1,\n "b": 2}\n}\n~~~',
+    "fenced, CRLF": f"~~~tool_call\r\n{CALL}\r\n~~~\r\n",
+    "fenced, blanks after the marks": f"~~~tool_call  \n{CALL}\n~~~  ",
+    "fenced, arguments as a string": f"~~~tool_call\n{ENCODED}\n~~~",
     "hermes, arguments first": '<tool_call>{"arguments": {"a": 1, "b": 2}, "name": "add"}</tool_call>',
     "hermes, no closing tag": f"<tool_call>{CALL}",
     "hermes, no opening tag": f"{CALL}</tool_call>",
@@ -177,7 +177,7 @@ def test_a_call_is_read_however_it_arrives(what: str) -> None:
 # --- several calls, and what stands beside them ------------------------------------------------------------------------
 
 SEVERAL = {
-    "seed, words between": (f"x\n~~~tool_call\n{CALL}\n~~~\ny\n~~~tool_call\n{CALL}\n~~~\nz", "x y z"),
+    "fenced, words between": (f"x\n~~~tool_call\n{CALL}\n~~~\ny\n~~~tool_call\n{CALL}\n~~~\nz", "x y z"),
     "hermes, two in a tag": (f"<tool_call>{CALL}\n{CALL}</tool_call>", ""),
     "hermes, the first not closed": (f"<tool_call>{CALL}\n<tool_call>{CALL}</tool_call>", ""),
     "minimax": (f"<minimax:tool_call>\n{INVOKE * 2}</minimax:tool_call>", ""),
@@ -287,10 +287,10 @@ def test_a_string_between_tags_stays_as_it_is(text: str) -> None:
 
 MALFORMED, UNKNOWN = ("add", "malformed_json"), "unknown_tool"
 REFUSED = {
-    "seed, parameters": (f"~~~tool_call\n{PARAMETERS}\n~~~", [MALFORMED]),
-    "seed, two objects": (f"~~~tool_call\n{CALL}\n{CALL}\n~~~", [("tool_call", "malformed_json")]),
-    "seed, Python's word": ('~~~tool_call\n{"name": "set", "arguments": {"f": True}}\n~~~', [("tool_call", "malformed_json")]),
-    "seed, no closing fence": (f"~~~tool_call\n{CALL}", [MALFORMED]),
+    "fenced, parameters": (f"~~~tool_call\n{PARAMETERS}\n~~~", [MALFORMED]),
+    "fenced, two objects": (f"~~~tool_call\n{CALL}\n{CALL}\n~~~", [("tool_call", "malformed_json")]),
+    "fenced, Python's word": ('~~~tool_call\n{"name": "set", "arguments": {"f": True}}\n~~~', [("tool_call", "malformed_json")]),
+    "fenced, no closing fence": (f"~~~tool_call\n{CALL}", [MALFORMED]),
     "a near name": ('<tool_call>{"name": "addd", "arguments": {}}</tool_call>', [("addd", UNKNOWN)]),
     "encoded twice": ('<tool_call>{"name": "say", "arguments": "\\"{}\\""}</tool_call>', [("say", "not_an_object")]),
     "no witness for the missing brace": (f"<tool_call>{CALL[:-1]}", [MALFORMED]),
@@ -350,7 +350,7 @@ PROSE = [
     "name: add\narguments:\n  a: 1", '{"name": "add_v2", "arguments": {}}', '{"name": "Add", "arguments": {}}',
     f"<think>{CALL}</think>ok", "<tool_", "[TOOL", "~~", "```python\nadd(a=1)\n```",
     "```python\n[add(a=1)]\nprint(1)\n```", f"```bash\n{CALL}\n```", f"```json\n{CALL}\n```\nshows it",
-    "<|python_tag|>import os\nprint(1)", ">>>all good", "add\nis a tool",
+    "<|python_tag|>import os\nprint(1)", ">>>all good", ">>>all", ">>>all \n", "add\nis a tool",
 ]  # fmt: skip
 MARKED = [
     "<tool_call> tags", "<tool_calls> hold <tool_call> tags", "<function=name> in HTML", "<function=...>",

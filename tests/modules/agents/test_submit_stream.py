@@ -132,7 +132,7 @@ def test_agent_stream_emits_returned_outputs_over_every_wire(wire: str, read: Re
         assert _joined_outputs(events, "items") > 1
 
 
-@pytest.mark.parametrize("style", ["seed", "hermes", "qwen3_coder", "mistral", "pythonic"])
+@pytest.mark.parametrize("style", ["fenced", "hermes", "qwen3_coder", "mistral", "pythonic"])
 def test_agent_stream_emits_returned_outputs_when_calls_are_text(style: str, read: Read) -> None:
     calls = STYLES[style].calls
     program = agent()

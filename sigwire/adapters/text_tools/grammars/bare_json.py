@@ -15,7 +15,7 @@ import re
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
 from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog
 from sigwire.adapters.text_tools.grammars.pythonic import PYTHON_LISTS
-from sigwire.adapters.text_tools.grammars.tagged_json import read_arguments_block
+from sigwire.adapters.text_tools.grammars.tagged_json import read_named_call
 from sigwire.adapters.text_tools.grammars.tagged_values import read_glm_pairs
 from sigwire.adapters.text_tools.json_calls import (
     ARGUMENT_KEYS,
@@ -146,8 +146,7 @@ def _read_one_named(cursor: Cursor, catalog: ToolCatalog) -> Wait[CallBlock | No
     marked = yield from cursor.accept_any(("[ARGS]", "\n", "\r\n"))
     if marked is None or not (yield from is_object_next(cursor, lists=False)):
         return None
-    block = yield from read_arguments_block(cursor, name, catalog, _NO_CLOSERS)
-    return CallBlock(block.calls, block.notes)
+    return (yield from read_named_call(cursor, name, catalog, _NO_CLOSERS))
 
 
 def _read_pairs(cursor: Cursor, name: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
@@ -161,9 +160,14 @@ def _read_pairs(cursor: Cursor, name: str, catalog: ToolCatalog) -> Wait[CallBlo
 
 
 def _read_recipient_all(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    """The header of a message to the user, which is text."""
+    """Read the header of a message to the user: a line of its own, before the message. At the end of a text it is text."""
     yield from cursor.skip_blanks()
-    return CallBlock() if (yield from cursor.peek()) in ("", "\n", "\r") else None
+    end = cursor.position
+    is_header = (yield from cursor.accept_any(("\n", "\r"))) is not None
+    yield from cursor.skip_space()
+    is_header = is_header and (yield from cursor.has(1))
+    cursor.position = end
+    return CallBlock() if is_header else None
 
 
 BARE_JSON: tuple[Grammar, ...] = (

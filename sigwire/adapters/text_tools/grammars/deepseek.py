@@ -13,15 +13,14 @@ import re
 from dataclasses import replace
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog, broken_call
-from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer, read_arguments_block
+from sigwire.adapters.text_tools.grammar import TRUNCATED, CallBlock, Grammar, ToolCatalog, broken_call
+from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer, read_named_call
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, is_object_next
 from sigwire.adapters.text_tools.markers import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
 
 __all__ = ["DEEPSEEK"]
 
 _NAME = re.compile(r"[\w.\-]*")
-_CUT = "The text ended inside the call"
 _ENDS = ClosingMarkers("```", *CALL_END, *SECTION_END)
 _CLOSING = ClosingMarkers(*CALL_END, *SECTION_END)
 
@@ -44,9 +43,11 @@ def _read_call(cursor: Cursor, catalog: ToolCatalog, has_type: bool) -> Wait[Cal
     fence = yield from cursor.accept_any(("```json", "```"))
     if not (yield from is_object_next(cursor, lists=False)):
         return (
-            None if (yield from cursor.has(1)) else CallBlock((broken_call(name, _CUT, catalog.declared_name(name)),))
+            None
+            if (yield from cursor.has(1))
+            else CallBlock((broken_call(name, TRUNCATED, catalog.declared_name(name)),))
         )
-    block = yield from read_arguments_block(cursor, name, catalog, _ENDS)
+    block = yield from read_named_call(cursor, name, catalog, _ENDS)
     if fence is not None:
         yield from cursor.skip_space()
         yield from cursor.accept("```")

@@ -12,12 +12,11 @@ it were not there. Forgiven, and noted: a backtick fence with the same label, a 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog, closes_fence
+from sigwire.adapters.text_tools.cursor import LINE_REST, Cursor, Wait
+from sigwire.adapters.text_tools.grammar import NAMELESS, CallBlock, Grammar, ToolCatalog, closes_fence
 from sigwire.adapters.text_tools.markers import CALL_FENCE, FENCE, RESULT_FENCE
 from sigwire.core.json import dumps, loads
 from sigwire.core.narrow import is_mapping
@@ -27,20 +26,19 @@ __all__ = ["FENCED_JSON", "read_block"]
 
 _OPENERS = (CALL_FENCE, "```tool_call")
 _RESULTS = (RESULT_FENCE, "```tool_result")
-_LINE = re.compile(r"[^\n]*")
 _FORM = '{"name": "...", "arguments": {...}}'
 _KEYS = frozenset({"name", "arguments", "id", "type"})
 
 
 def _read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    rest = yield from cursor.run(_LINE)
+    rest = yield from cursor.run(LINE_REST)
     if rest.strip(" \t\r"):
         return None
     yield from cursor.accept("\n")
     start = cursor.position
     while True:
         begin = cursor.position
-        line = (yield from cursor.run(_LINE)).rstrip(" \t\r")
+        line = (yield from cursor.run(LINE_REST)).rstrip(" \t\r")
         if closes_fence(line, opener[:3]):
             cursor.position = begin + 3
             return CallBlock((read_block(cursor.text[start:begin]),))
@@ -103,11 +101,8 @@ def _read_text(id: str, name: str, raw: str) -> ToolCall:
     return _broken_block(raw, "not_an_object", 'The text in "arguments" is not a JSON object', name, id)
 
 
-_NAMELESS = "tool_call"  # what a call is called whose name could not be read; no wire takes an empty name
-
-
-def _broken_block(raw: str, code: CallErrorKind, what: str, name: str = _NAMELESS, id: str = "") -> ToolCall:
+def _broken_block(raw: str, code: CallErrorKind, what: str, name: str = NAMELESS, id: str = "") -> ToolCall:
     return ToolCall(id, name, None, raw, CallError(code, f"{what}. Write {_FORM} between {CALL_FENCE} and {FENCE}."))
 
 
-FENCED_JSON = Grammar("seed", _OPENERS, _read, own_line=True, stops=_RESULTS)
+FENCED_JSON = Grammar("fenced", _OPENERS, _read, own_line=True, stops=_RESULTS)

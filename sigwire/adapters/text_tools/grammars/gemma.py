@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, Reader, ToolCatalog, broken_call
+from sigwire.adapters.text_tools.grammar import TRUNCATED, CallBlock, Grammar, Reader, ToolCatalog, broken_call
 from sigwire.adapters.text_tools.grammars.literals import LiteralError, read_bare_object
 from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, make_call
@@ -42,7 +42,7 @@ def _make_reader(closers: ClosingMarkers) -> Reader:
 def _call_of(cursor: Cursor, span: BracketSpan, name: str, catalog: ToolCatalog) -> ToolCall:
     text = cursor.text[span.start : span.end]
     if not span.complete:
-        return broken_call(text, "The text ended inside the call", catalog.declared_name(name))
+        return broken_call(text, TRUNCATED, catalog.declared_name(name))
     try:
         return make_call(name, read_bare_object(text), catalog)
     except LiteralError as error:

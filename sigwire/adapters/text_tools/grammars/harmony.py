@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable
 
 from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
-from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog, broken_call, unknown_tool_call
-from sigwire.adapters.text_tools.grammars.tagged_json import read_arguments_block
+from sigwire.adapters.text_tools.grammar import TRUNCATED, CallBlock, Grammar, ToolCatalog, broken_call, unknown_call
+from sigwire.adapters.text_tools.grammars.tagged_json import read_named_call
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, is_object_next
 from sigwire.core.events import ReasoningDelta, TextDelta
 from sigwire.core.tools.calls import ToolCall
@@ -36,7 +36,7 @@ _CLOSERS = ClosingMarkers(*_ENDS, *_BEGINS)
 
 
 def _read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    header = yield from _read_header(cursor, opener if opener == _STRIPPED else "")
+    header = yield from _read_header(cursor, opener)
     if header is None:
         return None
     text, is_complete = header
@@ -58,9 +58,9 @@ def _is_truncated(text: str, catalog: ToolCatalog) -> bool:
     return catalog.declared_name(recipient) is not None and _WORDS.issuperset(words)
 
 
-def _read_header(cursor: Cursor, start: str) -> Wait[tuple[str, bool] | None]:
-    """Pass what stands before a message, and whether all of it was there."""
-    text = start
+def _read_header(cursor: Cursor, opener: str) -> Wait[tuple[str, bool] | None]:
+    """Pass the text before a message. Return it, and whether it was complete; ``None`` if this is no header."""
+    text = start = opener if opener == _STRIPPED else ""
     for _ in range(_MAX_HEADER_PARTS):
         text += yield from cursor.run(_NAME if start else _HEADER, _LONGEST)
         if (yield from cursor.accept("<|message|>")):
@@ -100,20 +100,21 @@ def _safe_end(cursor: Cursor) -> int:
 def _read_call(cursor: Cursor, recipient: str, catalog: ToolCatalog, is_complete: bool) -> Wait[CallBlock]:
     name = catalog.declared_name(recipient)
     if not is_complete:
-        return CallBlock((broken_call(recipient, "The text ended inside the call", name),))
+        return CallBlock((broken_call(recipient, TRUNCATED, name),))
     if (yield from is_object_next(cursor, lists=False)):
-        block = yield from read_arguments_block(cursor, recipient, catalog, _CLOSERS)
+        block = yield from read_named_call(cursor, recipient, catalog, _CLOSERS)
         yield from cursor.skip_space()
         yield from cursor.accept_any(_ENDS)
         return block
     start = cursor.position
     match = yield from cursor.find(_TERMINATORS)
-    cursor.position = match.end() if match and match[0] in _ENDS else match.start() if match else len(cursor.text)
-    raw = cursor.text[start : match.start() if match else len(cursor.text)]
-    if name and match and match[0] == "<|call|>" and not raw.strip():
-        return CallBlock((ToolCall("", name, {}),))
+    end, terminator = (match.start(), match[0]) if match else (len(cursor.text), "")
+    cursor.position = end + (len(terminator) if terminator in _ENDS else 0)
+    raw = cursor.text[start:end]
     if name is None:
-        return CallBlock((unknown_tool_call(recipient, raw, catalog),))
+        return CallBlock((unknown_call(recipient, raw, catalog),))
+    if terminator == "<|call|>" and not raw.strip():
+        return CallBlock((ToolCall("", name, {}),))
     return CallBlock((broken_call(raw, "The message to the tool is not a JSON object", name),))
 
 

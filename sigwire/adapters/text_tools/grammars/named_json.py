@@ -13,9 +13,9 @@ import re
 from dataclasses import replace
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog, broken_call
+from sigwire.adapters.text_tools.grammar import TRUNCATED, CallBlock, Grammar, ToolCatalog, broken_call
 from sigwire.adapters.text_tools.grammars.deepseek import DEEPSEEK
-from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer, read_arguments_block, tagged_json
+from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer, read_named_call, tagged_json
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, is_object_next
 from sigwire.core.json import loads
 from sigwire.core.tools.calls import ToolCall
@@ -25,7 +25,6 @@ __all__ = ["NAMED_JSON"]
 _NAME = re.compile(r"[\w.\-]*")
 _ID = re.compile(r"[\w.\-:/]*")
 _TAG_NAME = re.compile(r"[^<>\n]*")
-_CUT = "The text ended inside the call"
 
 
 # --- Mistral ---------------------------------------------------------------------------------------------------
@@ -46,9 +45,9 @@ def _read_mistral(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[Cal
         yield from cursor.skip_space()
     marked = yield from cursor.accept("[ARGS]")
     if (yield from is_object_next(cursor, lists=False)):
-        return (yield from read_arguments_block(cursor, name, catalog, _NEXT, id))
+        return (yield from read_named_call(cursor, name, catalog, _NEXT, id))
     cut = marked and not (yield from cursor.has(1))
-    return CallBlock((broken_call(name, _CUT, catalog.declared_name(name)),)) if cut else None
+    return CallBlock((broken_call(name, TRUNCATED, catalog.declared_name(name)),)) if cut else None
 
 
 # --- Kimi ------------------------------------------------------------------------------------------------------
@@ -78,8 +77,12 @@ def _read_kimi_call(cursor: Cursor, catalog: ToolCatalog) -> Wait[CallBlock | No
     name = id.partition(":")[0]
     yield from cursor.skip_space()
     if not (yield from is_object_next(cursor, lists=False)):
-        return None if (yield from cursor.has(1)) else CallBlock((broken_call(id, _CUT, catalog.declared_name(name)),))
-    block = yield from read_arguments_block(cursor, name, catalog, _KIMI_ENDS, id)
+        return (
+            None
+            if (yield from cursor.has(1))
+            else CallBlock((broken_call(id, TRUNCATED, catalog.declared_name(name)),))
+        )
+    block = yield from read_named_call(cursor, name, catalog, _KIMI_ENDS, id)
     return _with_guessed_name(block, catalog) if name.isdigit() else block
 
 
@@ -110,7 +113,7 @@ def _read_functionary(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait
     name = (yield from cursor.run(_TAG_NAME)).strip().strip("\"'")
     if not name or not (yield from cursor.accept(">")) or not (yield from is_object_next(cursor, lists=False)):
         return None
-    block = yield from read_arguments_block(cursor, name, catalog, _FUNCTION_ENDS)
+    block = yield from read_named_call(cursor, name, catalog, _FUNCTION_ENDS)
     return replace(block, notes=(*block.notes, *(yield from accept_closer(cursor, _FUNCTION_ENDS))))
 
 

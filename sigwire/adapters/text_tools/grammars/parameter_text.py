@@ -8,7 +8,7 @@ to judge.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sigwire.adapters.text_tools.grammars.literals import LiteralError, read_literal
@@ -96,19 +96,21 @@ def _types_of(schema: object, root: object, depth: int) -> Iterator[str]:
     else:
         yield from _implied_types(schema)
     for key in ("anyOf", "oneOf", "allOf"):
-        members = schema.get(key)
-        for member in members if is_sequence(members) else ():
+        for member in _items_of(schema.get(key)):
             yield from _types_of(member, root, depth + 1)
 
 
 def _implied_types(schema: Mapping[str, Any]) -> Iterator[str]:
-    values = [schema["const"]] if "const" in schema else schema.get("enum")
-    for value in values if is_sequence(values) else ():
+    for value in [schema["const"]] if "const" in schema else _items_of(schema.get("enum")):
         yield next((name for name, check in _CHECKS.items() if check(value)), "string")
     if "properties" in schema:
         yield "object"
     if "items" in schema:
         yield "array"
+
+
+def _items_of(value: object) -> Sequence[object]:
+    return value if is_sequence(value) else ()
 
 
 def _resolve(reference: str, root: object) -> object:

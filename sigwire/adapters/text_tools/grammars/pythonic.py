@@ -15,15 +15,16 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from sigwire.adapters.text_tools.cursor import Cursor, Wait, run_complete
+from sigwire.adapters.text_tools.cursor import LINE_REST, Cursor, Wait, run_complete
 from sigwire.adapters.text_tools.grammar import (
+    TRUNCATED,
     CallBlock,
     Grammar,
     Reader,
     ToolCatalog,
     broken_call,
     closes_fence,
-    unknown_tool_call,
+    unknown_call,
 )
 from sigwire.adapters.text_tools.grammars.literals import LiteralError, MissingKeywords, read_arguments
 from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer, skip_literal
@@ -35,9 +36,7 @@ __all__ = ["PYTHONIC", "PYTHON_LISTS", "after_token", "read_call"]
 
 _PREFIXES = ("default_api.", "functions.")
 _NAME = re.compile(r"[\w.\-]*")
-_LINE = re.compile(r"[^\n]*")
 _SEPARATORS = re.compile(r"[\s,;]*")
-_CUT = "The text ended inside the call"
 
 
 def read_call(text: str, catalog: ToolCatalog) -> ToolCall | None:
@@ -55,7 +54,7 @@ def read_call(text: str, catalog: ToolCatalog) -> ToolCall | None:
     span = _complete_span(cursor)
     inside = cursor.text[span.start + 1 : span.end - 1]
     if not span.complete or span.end < len(cursor.text):
-        return broken_call(text, _CUT, catalog.declared_name(name)) if span.truncated else None
+        return broken_call(text, TRUNCATED, catalog.declared_name(name)) if span.truncated else None
     return _call_of(name, inside, catalog)
 
 
@@ -67,7 +66,7 @@ def _call_of(name: str, inside: str, catalog: ToolCatalog) -> ToolCall | None:
         return None
     except LiteralError as error:
         return broken_call(inside, f"The arguments cannot be read: {error}", declared)
-    return ToolCall("", declared, arguments) if declared else unknown_tool_call(name, arguments, catalog)
+    return ToolCall("", declared, arguments) if declared else unknown_call(name, arguments, catalog)
 
 
 def _tool_names(catalog: ToolCatalog) -> tuple[str, ...]:
@@ -169,23 +168,30 @@ def _is_list_next(cursor: Cursor, catalog: ToolCatalog) -> Wait[bool]:
 
 
 def _read_list(cursor: Cursor, catalog: ToolCatalog, *, weak: bool) -> Wait[CallBlock | None]:
-    """The bracketed list of calls here. Without a marker every member must have the form of a call, one of a known tool."""
+    """Read the bracketed list of calls here. Without a marker every member must be a call, one of a known tool."""
     span = yield from read_span(cursor, PYTHON)
-    members = [cursor.text[start:end] for start, end in span.members]
-    end = span.end - span.complete
-    rest = cursor.text[span.members[-1][1] if span.members else span.start + 1 : end].strip(" \t\r\n,")
-    if rest:
-        members.append(rest)
-    if weak and not span.complete and not span.truncated:
-        return None
-    calls = [
-        read_call(member, catalog) or (None if weak else broken_call(member, "This is no call")) for member in members
-    ]
-    read = [call for call in calls if call is not None]
-    known = any(catalog.declared_name(call.name) for call in read)
-    if len(read) < len(calls) or not read or (weak and not known):
-        return None
-    return CallBlock(tuple(read), () if span.complete else ("the closing bracket of a list was missing",))
+    members = _members_of(cursor.text, span)
+    if weak:
+        calls = _weak_calls(members, span, catalog)
+    else:
+        calls = [read_call(member, catalog) or broken_call(member, "This is no call") for member in members]
+    notes = () if span.complete else ("the closing bracket of a list was missing",)
+    return CallBlock(tuple(calls), notes) if calls else None
+
+
+def _members_of(text: str, span: BracketSpan) -> list[str]:
+    """Return the complete members of a list, and the incomplete last one."""
+    start = span.members[-1][1] if span.members else span.start + 1
+    rest = text[start : span.end - span.complete].strip(" \t\r\n,")
+    return [text[first:last] for first, last in span.members] + ([rest] if rest else [])
+
+
+def _weak_calls(members: list[str], span: BracketSpan, catalog: ToolCatalog) -> list[ToolCall]:
+    if not span.complete and not span.truncated:
+        return []
+    calls = [call for member in members if (call := read_call(member, catalog)) is not None]
+    has_known = any(catalog.declared_name(call.name) for call in calls)
+    return calls if has_known and len(calls) == len(members) else []
 
 
 # --- without a token ------------------------------------------------------------------------------------------
@@ -205,24 +211,29 @@ def _read_weak_list(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[C
 
 def _read_tool_code(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     """A fence labelled ``tool_code``: calls only, or it is just code."""
-    rest = yield from cursor.run(_LINE)
+    rest = yield from cursor.run(LINE_REST)
     if rest.strip() or not (yield from cursor.accept("\n")):
         return None
-    start = cursor.position
     if not (yield from _is_code_call_next(cursor, catalog)):
         return None
+    body, is_closed = yield from _read_code(cursor)
+    calls = _calls_in_code(Cursor(body, closed=True), catalog)
+    notes = () if is_closed else ("the closing fence was missing",)
+    return CallBlock(tuple(calls), notes) if calls else None
+
+
+def _read_code(cursor: Cursor) -> Wait[tuple[str, bool]]:
+    """Pass code and its closing fence. Return the code, and whether the fence was there."""
+    start = cursor.position
     while True:
         begin = cursor.position
-        line = yield from cursor.run(_LINE)
-        fence = line.lstrip().startswith("```")
-        if fence or not (yield from cursor.accept("\n")):
-            break
-    closed = fence and closes_fence(line.lstrip(), "```")
-    if fence:
-        cursor.position = begin + (line.index("`") + 3 if closed else 0)
-    calls = _calls_in_code(Cursor(cursor.text[start : begin if fence else cursor.position], closed=True), catalog)
-    notes = () if closed else ("the closing fence was missing",)
-    return CallBlock(tuple(calls), notes) if calls else None
+        line = yield from cursor.run(LINE_REST)
+        if line.lstrip().startswith("```"):
+            is_closed = closes_fence(line.lstrip(), "```")
+            cursor.position = begin + (line.index("`") + 3 if is_closed else 0)
+            return cursor.text[start:begin], is_closed
+        if not (yield from cursor.accept("\n")):
+            return cursor.text[start : cursor.position], False
 
 
 def _is_code_call_next(cursor: Cursor, catalog: ToolCatalog) -> Wait[bool]:

@@ -30,7 +30,7 @@ __all__ = [
     "TAGGED_JSON",
     "accept_closer",
     "in_tool_calls",
-    "read_arguments_block",
+    "read_named_call",
     "skip_literal",
     "tagged_json",
 ]
@@ -129,7 +129,7 @@ def accept_closer(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[str, ..
     return (NO_CLOSER,)
 
 
-def read_arguments_block(
+def read_named_call(
     cursor: Cursor, name: str, catalog: ToolCatalog, closers: ClosingMarkers, id: str = ""
 ) -> Wait[CallBlock]:
     """The JSON object here as the arguments of a named call."""

@@ -15,9 +15,17 @@ import re
 from dataclasses import dataclass
 
 from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
-from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, Reader, ToolCatalog, broken_call, unknown_tool_call
+from sigwire.adapters.text_tools.grammar import (
+    TRUNCATED,
+    CallBlock,
+    Grammar,
+    Reader,
+    ToolCatalog,
+    broken_call,
+    unknown_call,
+)
 from sigwire.adapters.text_tools.grammars.parameter_text import read_value
-from sigwire.adapters.text_tools.grammars.tagged_json import in_tool_calls, read_arguments_block
+from sigwire.adapters.text_tools.grammars.tagged_json import in_tool_calls, read_named_call
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, is_object_next
 from sigwire.adapters.text_tools.markers import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
 from sigwire.core.json import JsonObject, JsonValue, loads
@@ -105,10 +113,10 @@ def _read_call(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog) -> Wait[Call
             and cursor.position >= len(cursor.text)
             and catalog.declared_name(match[1])
         )
-        return CallBlock((broken_call(header, "The text ended inside the call", cut),)) if cut else None
+        return CallBlock((broken_call(header, TRUNCATED, cut),)) if cut else None
     partial = _PartialCallBlock(match[1], cursor.position, {}, [])
     if (yield from is_object_next(cursor, lists=False)):
-        block = yield from read_arguments_block(cursor, partial.name, catalog, tags.ends)
+        block = yield from read_named_call(cursor, partial.name, catalog, tags.ends)
         yield from _accept_end(cursor, tags)
         return block
     if not (yield from _is_body_next(cursor, tags, declared=catalog.declared_name(partial.name) is not None)):
@@ -231,9 +239,7 @@ def _call_of(cursor: Cursor, partial: _PartialCallBlock, catalog: ToolCatalog, i
     if not is_complete:
         raw = cursor.text[partial.start : cursor.position]
         return broken_call(raw, "The text ended inside the call, or its tags do not fit", tool)
-    return (
-        ToolCall("", tool, partial.arguments) if tool else unknown_tool_call(partial.name, partial.arguments, catalog)
-    )
+    return ToolCall("", tool, partial.arguments) if tool else unknown_call(partial.name, partial.arguments, catalog)
 
 
 # --- the first form of Claude ------------------------------------------------------------------------------
@@ -322,7 +328,7 @@ def read_glm_pairs(cursor: Cursor, name: str, catalog: ToolCatalog, *, bare: boo
     yield from _skip_line_breaks(cursor)
     declared = catalog.declared_name(name)
     if not bare and declared and (yield from is_object_next(cursor, lists=False)):
-        block = yield from read_arguments_block(cursor, name, catalog, _GLM_ENDS)
+        block = yield from read_named_call(cursor, name, catalog, _GLM_ENDS)
         yield from _accept_glm_end(cursor)
         return block
     if (yield from cursor.accept("<arg_key>")):
@@ -333,7 +339,7 @@ def read_glm_pairs(cursor: Cursor, name: str, catalog: ToolCatalog, *, bare: boo
     if (yield from _accept_glm_end(cursor)):
         return CallBlock((ToolCall("", declared, {}),))
     cut = not (yield from cursor.has(1))
-    return CallBlock((broken_call(name, "The text ended inside the call", declared),)) if cut else None
+    return CallBlock((broken_call(name, TRUNCATED, declared),)) if cut else None
 
 
 def _skip_line_breaks(cursor: Cursor) -> Wait[None]:

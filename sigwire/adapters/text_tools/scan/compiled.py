@@ -27,38 +27,22 @@ class CompiledGrammars:
     """A table of grammars, compiled. Holds nothing of any text."""
 
     __slots__ = (
-        "_patterns",
-        "by_opener",
-        "by_start",
-        "by_tool_name",
-        "closers",
-        "firsts",
-        "own_by_first",
-        "own_line",
-        "prefixes",
-        "stops",
-        "token",
-        "tokens",
-        "width",
+        "_patterns", "by_opener", "by_start", "by_tool_name", "closers", "first_characters", "own_by_first", "own_line",
+        "prefixes", "stops", "token", "tokens", "width",
     )  # fmt: skip
 
     def __init__(self, grammars: tuple[Grammar, ...]) -> None:
-        self.by_opener = _by_opener(grammar for grammar in grammars if not grammar.weak)
-        self.own_line = tuple(o for g in grammars if g.own_line for o in (*g.openers, *g.stops))
-        self.own_by_first = {
-            first: tuple(literal for literal in self.own_line if literal[0] == first)
-            for first in {literal[0] for literal in self.own_line}
-        }
-        self.by_start = _by_opener(grammar for grammar in grammars if grammar.weak and grammar.openers)
-        self.by_tool_name = tuple(grammar for grammar in grammars if grammar.weak and not grammar.openers)
-        self.stops = frozenset(stop for grammar in grammars for stop in grammar.stops)
-        self.closers = frozenset(closer for grammar in grammars for closer in grammar.closers)
-        openers = {opener for g in grammars if not (g.own_line or g.weak) for opener in g.openers}
-        stops = {stop for g in grammars if not g.own_line for stop in g.stops}
-        tokens = openers | stops | self.closers | THOUGHTS.keys() | CLOSERS | END_TOKENS
-        self.tokens = tuple(sorted(tokens, key=len, reverse=True))
-        self.prefixes = frozenset(token[:cut] for token in self.tokens for cut in range(1, len(token)))
-        self.firsts = "".join(sorted({token[0] for token in self.tokens}))
+        weak = [grammar for grammar in grammars if grammar.weak]
+        self.by_opener = _group_by_opener(grammar for grammar in grammars if not grammar.weak)
+        self.by_start = _group_by_opener(weak)
+        self.by_tool_name = tuple(grammar for grammar in weak if not grammar.openers)
+        self.stops = _flatten(grammar.stops for grammar in grammars)
+        self.closers = _flatten(grammar.closers for grammar in grammars)
+        self.own_line = _line_literals(grammars)
+        self.own_by_first = _group_by_first(self.own_line)
+        self.tokens = tuple(sorted(_inline_literals(grammars) | self.closers, key=len, reverse=True))
+        self.prefixes = _proper_prefixes(self.tokens)
+        self.first_characters = "".join(sorted(_group_by_first(self.tokens)))
         self.width = max(map(len, self.tokens))
         self.token = re.compile(_alternatives(self.tokens))
         self._patterns: dict[str, re.Pattern[str]] = {}
@@ -83,7 +67,27 @@ class CompiledGrammars:
         return found
 
 
-def _by_opener(grammars: Iterable[Grammar]) -> dict[str, tuple[Grammar, ...]]:
+def _flatten(groups: Iterable[tuple[str, ...]]) -> frozenset[str]:
+    return frozenset(literal for group in groups for literal in group)
+
+
+def _line_literals(grammars: Iterable[Grammar]) -> tuple[str, ...]:
+    """Return the literals that count at the start of a line only."""
+    return tuple(literal for grammar in grammars if grammar.own_line for literal in (*grammar.openers, *grammar.stops))
+
+
+def _inline_literals(grammars: Iterable[Grammar]) -> frozenset[str]:
+    """Return the literals that count anywhere in a line."""
+    anywhere = [grammar for grammar in grammars if not grammar.own_line]
+    openers = _flatten(grammar.openers for grammar in anywhere if not grammar.weak)
+    return openers.union(THOUGHTS, CLOSERS, END_TOKENS, *(grammar.stops for grammar in anywhere))
+
+
+def _proper_prefixes(literals: Iterable[str]) -> frozenset[str]:
+    return frozenset(literal[:end] for literal in literals for end in range(1, len(literal)))
+
+
+def _group_by_opener(grammars: Iterable[Grammar]) -> dict[str, tuple[Grammar, ...]]:
     table: dict[str, tuple[Grammar, ...]] = {}
     for grammar in grammars:
         for opener in grammar.openers:
@@ -91,9 +95,17 @@ def _by_opener(grammars: Iterable[Grammar]) -> dict[str, tuple[Grammar, ...]]:
     return table
 
 
+def _group_by_first(literals: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the literals by their first character, in the given order."""
+    table: dict[str, tuple[str, ...]] = {}
+    for literal in literals:
+        table[literal[0]] = (*table.get(literal[0], ()), literal)
+    return table
+
+
 def _alternatives(tokens: tuple[str, ...]) -> str:
-    """The literals as an expression, grouped by their first character so that few are tried at each."""
-    by_first: dict[str, list[str]] = {}
-    for token in tokens:
-        by_first.setdefault(token[0], []).append(re.escape(token[1:]))
-    return "|".join(f"{re.escape(first)}(?:{'|'.join(rests)})" for first, rests in by_first.items())
+    """Return an expression of the literals, grouped by first character so that the search tries few at each position."""
+    groups = _group_by_first(tokens).items()
+    return "|".join(
+        f"{re.escape(first)}(?:{'|'.join(re.escape(token[1:]) for token in group)})" for first, group in groups
+    )

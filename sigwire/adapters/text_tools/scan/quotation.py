@@ -9,19 +9,18 @@ from __future__ import annotations
 import re
 from typing import Literal, TypeAlias
 
-from sigwire.adapters.text_tools.cursor import Cursor, Wait
+from sigwire.adapters.text_tools.cursor import LINE_REST, Cursor, Wait
 from sigwire.adapters.text_tools.grammar import END_TOKENS, ToolCatalog
 from sigwire.adapters.text_tools.scan.compiled import CompiledGrammars
 from sigwire.adapters.text_tools.scan.output_buffer import OutputBuffer
 from sigwire.core.events import TextDelta
 
-__all__ = ["END_LITERALS", "LINE_REST", "MARKS", "QuoteFilter", "ThinkingState", "is_closing"]
+__all__ = ["END_LITERALS", "MARKS", "QuoteFilter", "ThinkingState", "is_closing"]
 
 ThinkingState: TypeAlias = Literal["unknown", "open", "over"]
 
 END_LITERALS = tuple(END_TOKENS)
 MARKS = {"`": re.compile(r"`*"), "~": re.compile(r"~*")}
-LINE_REST = re.compile(r"[^\n]*")
 _FENCE_CHARACTERS = re.compile(r"[ \t\r`~]*")
 _TICKS = re.compile(r"`+")
 _NO_TICKS = re.compile(r"[^`\n]*")
@@ -59,7 +58,7 @@ class QuoteFilter:
         text, position = self.cursor.text, self.cursor.position
         start = max(position, len(text) - self.grammars.width)
         for index in range(start, len(text)):
-            if text[index] in self.grammars.firsts and text[index:] in self.grammars.prefixes:
+            if text[index] in self.grammars.first_characters and text[index:] in self.grammars.prefixes:
                 return self._before_line_break(index)
         return self._before_line_break(len(text))
 

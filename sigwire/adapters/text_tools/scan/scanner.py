@@ -18,11 +18,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from sigwire.adapters.text_tools.cursor import Cursor, Wait, run_complete
+from sigwire.adapters.text_tools.cursor import LINE_REST, Cursor, Wait, run_complete
 from sigwire.adapters.text_tools.grammar import END_TOKENS, CallBlock, Grammar, ToolCatalog, broken_call
 from sigwire.adapters.text_tools.scan.brackets import JSON, skip_value
 from sigwire.adapters.text_tools.scan.compiled import CLOSERS, THOUGHTS, CompiledGrammars
-from sigwire.adapters.text_tools.scan.quotation import END_LITERALS, LINE_REST, MARKS, QuoteFilter, ThinkingState
+from sigwire.adapters.text_tools.scan.quotation import END_LITERALS, MARKS, QuoteFilter, ThinkingState
 
 __all__ = ["CallScanner"]
 
@@ -92,9 +92,14 @@ class CallScanner(QuoteFilter):
     def _handle_token(self, token: str) -> Wait[None]:
         cursor = self.cursor
         start = cursor.position
-        if start and cursor.text[start - 1] == "\\":  # values are guarded so
+        if start and cursor.text[start - 1] == "\\":  # an escaped marker inside a value
             cursor.position += len(token)
-        elif token in THOUGHTS and self.thinking != "open":
+        elif not (yield from self._handle_marker(token, start)):
+            yield from self._skip_end_token(token, start)
+
+    def _handle_marker(self, token: str, start: int) -> Wait[bool]:
+        """Handle a token of a thinking block or a grammar. Return True if the token is one."""
+        if token in THOUGHTS and self.thinking != "open":
             self._start_thinking(token)
         elif token in self._closers and self.thinking != "over":
             yield from self._end_thinking(token)
@@ -103,9 +108,10 @@ class CallScanner(QuoteFilter):
         elif self.after_call and token in self.grammars.closers:
             self._emit()
             self.output.add_marker(token)
-            cursor.position = self.emitted = start + len(token)
-        elif not (token in self.grammars.by_opener and (yield from self._read_marked_block(token))):
-            yield from self._skip_end_token(token, start)
+            self.cursor.position = self.emitted = start + len(token)
+        else:
+            return token in self.grammars.by_opener and (yield from self._read_marked_block(token))
+        return True
 
     def _stop(self) -> None:
         self._is_stopped = True
@@ -208,17 +214,10 @@ class CallScanner(QuoteFilter):
     # --- lines -------------------------------------------------------------------------------------
 
     def _handle_line_start(self) -> Wait[None]:
-        """What counts only at the start of a line; the cursor stands there, or goes past what was dealt with."""
+        """Read what counts only at the start of a line. The cursor stays there or passes what was read."""
         cursor = self.cursor
         start = cursor.position
-        opener = yield from self._peek_line_opener()
-        if opener is not None and opener in self.grammars.stops and self.output.has_calls:
-            if (yield from self._is_alone(opener)):
-                self._stop()
-                return
-        elif opener in self.grammars.by_opener and (yield from self._read_marked_block(opener)):
-            return
-        if self.thinking == "open":
+        if (yield from self._handle_line_opener()) or self.thinking == "open":
             return
         yield from cursor.skip_blanks()
         here = yield from cursor.peek()
@@ -228,6 +227,18 @@ class CallScanner(QuoteFilter):
             yield from self._handle_fence()
         elif here:
             yield from self._read_weak_calls(here)
+
+    def _handle_line_opener(self) -> Wait[bool]:
+        """Handle an opener or stop that counts at the start of a line only. Return True if one is here."""
+        opener = yield from self._peek_line_opener()
+        if opener is None:
+            return False
+        if opener not in self.grammars.stops or not self.output.has_calls:
+            return opener in self.grammars.by_opener and (yield from self._read_marked_block(opener))
+        is_alone = yield from self._is_alone(opener)
+        if is_alone:
+            self._stop()
+        return is_alone
 
     def _skip_quote(self) -> Wait[None]:
         """A quoted line, unless it is ``>>>`` and a call."""
@@ -380,7 +391,7 @@ class CallScanner(QuoteFilter):
             if not (yield from cursor.accept("\n")):
                 break
         found = self._blocks_of(cursor.text[start:end])
-        if not found or (label == "python" and any(grammar.name != "pythonic" for grammar, _ in found)):
+        if not found or (label == "python" and {grammar.name for grammar, _ in found} != {"pythonic"}):
             return None
         what = "calls in a code fence" if marks[0] == "`" else f"calls under the label {marks}{label}"
         return _Trial(found, (what,))
@@ -389,7 +400,7 @@ class CallScanner(QuoteFilter):
         """Whether the first character of a fence's content can begin a call."""
         yield from cursor.skip_space()
         here = yield from cursor.peek()
-        return here in self.grammars.firsts or here in "~`" or self._can_start_call(here)
+        return here in self.grammars.first_characters or here in "~`" or self._can_start_call(here)
 
     def _blocks_of(self, text: str) -> list[tuple[Grammar, CallBlock]] | None:
         """The calls of a text that holds nothing else."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sigwire.adapters.text_tools import read_calls
@@ -14,7 +14,7 @@ from sigwire.adapters.text_tools.styles import TAUGHT
 from sigwire.core.tools.calls import ToolCall, ToolResult
 
 PING = '~~~tool_call\n{"name": "ping", "arguments": {}}\n~~~'
-NAME_KEYS = {"ping", "add"}
+NAMES = {"ping", "add"}
 
 json_values: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -30,15 +30,16 @@ json_values: Any = st.recursive(
 )
 def test_rendered_calls_are_read_back_whatever_their_arguments(calls: list[tuple[str, dict[str, Any]]]) -> None:
     text = TAUGHT.calls([ToolCall("", name, arguments) for name, arguments in calls])
-    found = read_calls(text, NAME_KEYS)
+    found = read_calls(text, NAMES)
     assert [(call.name, call.arguments, call.error) for call in found.calls] == [(*call, None) for call in calls]
     assert found.text == ""
     assert found.notes == ()
 
 
 @given(st.text(alphabet=st.sampled_from('~`\n> \\{}"tool_cal<think>/[]'), max_size=60))
+@example(">>>all")
 def test_any_text_is_read_without_an_exception_and_keeps_its_text_when_it_has_no_calls(text: str) -> None:
-    found = read_calls(text, NAME_KEYS)
+    found = read_calls(text, NAMES)
     assert found.calls or found.text == text
 
 
@@ -58,7 +59,7 @@ def test_any_text_is_read_without_an_exception_and_keeps_its_text_when_it_has_no
     ],
 )
 def test_a_wrong_block_is_a_call_with_an_error_and_its_text(body: str, code: str, name: str) -> None:
-    found = read_calls(f"Before.\n{PING}\n~~~tool_call\n{body}\n~~~\nAfter.", NAME_KEYS)
+    found = read_calls(f"Before.\n{PING}\n~~~tool_call\n{body}\n~~~\nAfter.", NAMES)
     good, bad = found.calls
     assert good.error is None
     assert bad.arguments is None
@@ -79,11 +80,11 @@ def test_a_wrong_block_is_a_call_with_an_error_and_its_text(body: str, code: str
     ],
 )
 def test_what_is_forgiven_is_noted_and_refused_when_strict(text: str, note: str) -> None:
-    lenient = read_calls(text, NAME_KEYS)
+    lenient = read_calls(text, NAMES)
     assert all(call.error is None for call in lenient.calls)
     assert any(note in remark for remark in lenient.notes)
     if note != "code fence":
-        strict = read_calls(text, NAME_KEYS, strict=True)
+        strict = read_calls(text, NAMES, strict=True)
         assert strict.calls[:1] == () or strict.calls[0].error is not None
 
 
@@ -103,7 +104,7 @@ def test_what_is_forgiven_is_noted_and_refused_when_strict(text: str, note: str)
     ],
 )
 def test_what_is_quoted_or_thought_is_no_call(text: str) -> None:
-    assert read_calls(text, NAME_KEYS).calls == ()
+    assert read_calls(text, NAMES).calls == ()
 
 
 @pytest.mark.parametrize(
@@ -116,25 +117,25 @@ def test_what_is_quoted_or_thought_is_no_call(text: str) -> None:
     ],
 )
 def test_what_only_looks_like_quotation_hides_no_call(text: str) -> None:
-    assert [call.name for call in read_calls(text, NAME_KEYS).calls] == ["ping"]
+    assert [call.name for call in read_calls(text, NAMES).calls] == ["ping"]
 
 
 def test_a_block_that_ends_in_the_middle_of_its_line_is_never_a_call() -> None:
-    (call,) = read_calls('~~~tool_call\n{"name": "ping", "arguments": {}}', NAME_KEYS).calls
+    (call,) = read_calls('~~~tool_call\n{"name": "ping", "arguments": {}}', NAMES).calls
     assert call.arguments is None
     assert call.error is not None
     assert "not closed" in call.error.message
 
 
 def test_invented_results_and_all_after_them_are_cut_off() -> None:
-    found = read_calls(f"Looking.\n{PING}\n~~~tool_result\n{{}}\n~~~\nThe answer is 4.\n{PING}", NAME_KEYS)
+    found = read_calls(f"Looking.\n{PING}\n~~~tool_result\n{{}}\n~~~\nThe answer is 4.\n{PING}", NAMES)
     assert (found.text, len(found.calls)) == ("Looking.", 1)
     assert "cut off" in found.notes[0]
 
 
 def test_results_without_a_call_before_are_text() -> None:
     text = "~~~tool_result\n{}\n~~~"
-    assert read_calls(text, NAME_KEYS).text == text
+    assert read_calls(text, NAMES).text == text
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_long_hostile_texts_are_read_in_linear_work(piece: str) -> None:
 
         sys.setprofile(count_calls)
         try:
-            read_calls("tool_call" + "\n" + piece * count, NAME_KEYS)
+            read_calls("tool_call" + "\n" + piece * count, NAMES)
         finally:
             sys.setprofile(None)
         return made
