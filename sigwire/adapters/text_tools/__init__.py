@@ -1,16 +1,16 @@
-"""Tool calls as text: how a model without tools is taught to call, and how calls that any model writes as text are found.
+"""Tool calls as text: teach a model without tools to call them, and read the calls that any model writes as text.
 
-    styles, render   how calls and results are written, and how a model is taught to
-    grammar          what a dialect is; registry has their table, and the way to add one
-    seed, tagged_json, tagged_values, named, deepseek, pythonic, gemma, harmony, plain   the dialects, by their arguments
-    section          calls in a section of the answer
-    marks            literals that readers and writers of calls share
-    scanner, passage, scanning, outbox   one scan of a text: position, quotation, reasoning; what goes out when
-    cursor, skim     the steps of readers through a text that still grows; where a bracketed value ends
-    calls, literals, tag_values   the three readers of values: JSON, Python's literals, text by schema
+    reader          TextReader (a text in chunks) and read_calls (a whole text): the same code
+    registry        the table of dialects, and register
+    grammar         Grammar, ToolCatalog, CallBlock: what a dialect is, reads and returns
+    styles, render  how calls and results are written; the instructions of the system message
+    scan/           one scan of a text: compiled table, quotation, reasoning, brackets, output buffer
+    grammars/       the dialects, one file for each notation of arguments
+    cursor          the steps of a grammar through a text that still arrives
+    json_calls      JSON that stands for calls
+    markers         literals that readers and writers of calls share
 
-``read_calls`` reads a whole text, ``TextReader`` a text that arrives in pieces: the same code. Nothing here runs a tool, and
-nothing is read where no tools were offered.
+Nothing here runs a tool. Without offered tools, no text is read for calls.
 """
 
 from __future__ import annotations

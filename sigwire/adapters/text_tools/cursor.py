@@ -1,10 +1,10 @@
-"""A text that arrives in pieces, and the steps that readers take through it.
+"""A text that arrives in chunks, and the steps that a reader takes through it.
 
-Every step is a generator that gives ``None`` when it needs more text than there is. A reader written with ``yield from``
-reads top to bottom like a parser of whole texts, and is incremental for free: it goes on where it stopped, so nothing is
-read twice. What a reader says on the way (events) passes through the same channel.
+Every step is a generator that yields ``None`` when it needs more text. A reader written with ``yield from`` reads top to
+bottom like a parser of whole texts. It resumes at the step where it waited, so that no text is read twice. Events that a
+reader emits pass through the same generator.
 
-    matched = yield from cursor.takes("</tool_call>")      True, False, or a wait while it can still be either
+    matched = yield from cursor.accept("</tool_call>")      True or False; waits while both are possible
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BLANKS = re.compile(r"[ \t]*")
 
 
 def run_complete(waiting: Wait[T]) -> T:
-    """The result of steps through a text that is all there.
+    """Return the result of steps through a complete text.
 
     >>> run_complete(Cursor("abc", closed=True).accept("ab"))
     True
@@ -41,7 +41,7 @@ def run_complete(waiting: Wait[T]) -> T:
 
 
 class Finder:
-    """Some literals to look for, compiled once.
+    """Literals to search for, compiled once.
 
     >>> Finder(["</a>", "</b>"]).width
     4
@@ -56,7 +56,7 @@ class Finder:
 
 
 class Cursor:
-    """Where reading stands in a text that still grows until it is ``closed``."""
+    """A position in a text that grows until it is ``closed``."""
 
     __slots__ = ("closed", "not_found", "position", "text")
 
@@ -71,7 +71,7 @@ class Cursor:
     # --- waiting ---------------------------------------------------------------------------------------
 
     def has(self, count: int) -> Wait[bool]:
-        """Whether ``count`` more characters come."""
+        """Return True if ``count`` more characters arrive."""
         while len(self.text) - self.position < count:
             if self.closed:
                 return False
@@ -79,7 +79,7 @@ class Cursor:
         return True
 
     def peek(self, count: int = 1) -> Wait[str]:
-        """The next characters, fewer at the end."""
+        """Return the next characters, fewer at the end."""
         yield from self.has(count)
         return self.text[self.position : self.position + count]
 
@@ -94,7 +94,7 @@ class Cursor:
         yield from self.run(_BLANKS)
 
     def run(self, pattern: re.Pattern[str], most: int = sys.maxsize) -> Wait[str]:
-        """Pass what a pattern of the form ``[...]*`` matches, at most so many characters, and give it."""
+        """Pass and return the text that a pattern of the form ``[...]*`` matches, at most ``most`` characters."""
         start = self.position
         while True:
             match = pattern.match(self.text, self.position, min(start + most, sys.maxsize))
@@ -104,11 +104,11 @@ class Cursor:
             yield None
 
     def accept(self, literal: str) -> Wait[bool]:
-        """Pass a literal; whether it stood here."""
+        """Pass a literal. Return True if it was here."""
         return (yield from self.accept_any((literal,))) is not None
 
     def accept_any(self, literals: tuple[str, ...]) -> Wait[str | None]:
-        """Pass the longest of the literals that stands here, and give it."""
+        """Pass and return the longest of the literals that is here."""
         while True:
             found, rest = None, len(self.text) - self.position
             for literal in literals:
@@ -122,7 +122,7 @@ class Cursor:
             yield None
 
     def skip_marks(self, literals: tuple[str, ...]) -> Wait[None]:
-        """Pass space, and literals that come once or doubled."""
+        """Pass space and literals, which come once or doubled."""
         for _ in range(2):
             yield from self.skip_space()
             if (yield from self.accept_any(literals)) is None:
@@ -130,7 +130,7 @@ class Cursor:
         yield from self.skip_space()
 
     def find(self, finder: Finder, start: int | None = None) -> Wait[re.Match[str] | None]:
-        """Where one of the finder's literals stands next. Moves nothing; what is not there is looked for once only."""
+        """Return the next match of the finder's literals. The cursor stays; a failed search is not repeated."""
         start = self.position if start is None else start
         if start >= self.not_found.get(id(finder), len(self.text) + 1):
             return None

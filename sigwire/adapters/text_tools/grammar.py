@@ -1,11 +1,11 @@
-"""What a dialect is: a ``Grammar``, the ``ToolCatalog`` it reads for, and the ``CallBlock`` it gives.
+"""A dialect as data: ``Grammar``, the ``ToolCatalog`` that it reads for, and the ``CallBlock`` that it returns.
 
-A grammar is small: the literals that open a call, and a reader of what follows one. The reader gives ``None`` when this is
-only prose about the markup: it must see so from the next few characters, and once it has gone further it answers for the
-block, with calls or with calls that carry an error. A reader that lets out text on its way remembers no positions.
+A grammar has the literals that open a call, and a reader of the text after an opener. The reader returns ``None`` for prose
+about the markup. It must decide so from the next few characters; after that it answers for the block, with calls or with
+calls that carry an error. A reader that emits text on its way keeps no positions.
 
-Position, quotation and reasoning are the scanner's; readers share the steps of ``cursor`` and the values of ``calls``,
-``literals`` and ``tag_values``.
+The scanner owns position, quotation and reasoning. Readers share the steps of ``cursor`` and the values of ``json_calls``,
+``literals`` and ``parameter_text``.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _PREFIXES = ("functions.", "default_api.")
 
 @dataclass(frozen=True, slots=True)
 class ToolCatalog:
-    """The tools that may be called: parameter schemas by name. ``strict`` forgives nothing.
+    """The tools that may be called: parameter schemas by name. ``strict`` accepts no repair.
 
-    ``initials`` are the characters that a name may begin with where it stands alone. ``output`` is the name of the output that
-    calls fill, where the answer has sections of such names.
+    ``initials``: the characters with which a name can start where it stands alone. ``output``: the name of the output that
+    calls fill, if the answer has a section for each output.
     """
 
     tools: Mapping[str, Mapping[str, Any]]
@@ -59,7 +59,7 @@ class ToolCatalog:
 
     @classmethod
     def of(cls, tools: Mapping[str, Any] | Collection[str], *, strict: bool = False, output: str = "") -> ToolCatalog:
-        """An offer from schemas by name, or from names alone.
+        """Return a catalog from schemas by name, or from names alone.
 
         >>> ToolCatalog.of(["ping"]).declared_name("functions.ping")
         'ping'
@@ -70,7 +70,7 @@ class ToolCatalog:
         return cls(schemas, strict, "".join(sorted({name[0] for name in (*schemas, *_PREFIXES) if name})), output)
 
     def declared_name(self, name: object) -> str | None:
-        """The tool of this name, which some dialects write with a prefix; nothing like it will do."""
+        """Return the name of the tool that a call names, which some dialects prefix; ``None`` if no tool has exactly this name."""
         if not isinstance(name, str):
             return None
         if name in self.tools:
@@ -81,17 +81,17 @@ class ToolCatalog:
         return None
 
     def parameter_schema(self, tool: str, name: str) -> object:
-        """The schema of one parameter, if the tool says."""
+        """Return the schema of one parameter, or ``None`` if the tool has no such schema."""
         properties = self.tools[tool].get("properties") if tool in self.tools else None
         return properties.get(name) if is_mapping(properties) else None
 
 
 @dataclass(frozen=True, slots=True)
 class CallBlock:
-    """What was read at an opener, up to where the cursor now stands: calls, in part with errors, and what was forgiven.
+    """The calls between an opener and the cursor, some with errors, and notes of the repairs.
 
-    A block without calls is markup all the same, and not part of the text. ``is_marked``: a weak form was followed by a marker,
-    so it need not run to the end of the message.
+    A block without calls is markup and not part of the text. ``is_marked``: a marker followed a weak form, so that the form need
+    not be the end of the message.
     """
 
     calls: tuple[ToolCall, ...] = ()
@@ -106,11 +106,11 @@ Reader: TypeAlias = Callable[[Cursor, str, ToolCatalog], Wait[CallBlock | None]]
 class Grammar:
     """One way of writing calls as text.
 
-    ``openers``: literals at which a call may begin; the cursor stands after the one that is handed to ``read``.
-    ``own_line``: an opener counts only at the start of a line. ``closers``: markers that say no more than that a call is
-    over, so one that a reader did not pass is no text. ``stops``: what the tool's side would begin with; after a call the
-    text is cut there. A ``weak`` grammar is asked at the start of a line whose first character is one of its openers, or can
-    begin a tool's name if it has none; it counts only when its calls run to the end of the message.
+    ``openers``: literals at which a call can start; ``read`` gets the cursor after the opener. ``own_line``: an opener counts
+    only at the start of a line. ``closers``: markers that end a call; a closer that the reader did not pass is no text.
+    ``stops``: literals that start a tool's result; after a call the scanner drops the text from there on. The scanner asks a
+    ``weak`` grammar at the start of a line that starts with one of its openers, or with a tool's name if it has no openers. The
+    calls of a weak grammar count only if nothing follows them.
     """
 
     name: str
@@ -131,7 +131,7 @@ TRUNCATED = "The text ended inside the call"
 def broken_call(
     raw: str, what: str, name: str | None = None, code: CallErrorKind = "malformed_json", id: str = ""
 ) -> ToolCall:
-    """A call that cannot be run, with the text it came from and, for the model to read, why.
+    """Return a call that cannot be run, with its source text and an error message for the model.
 
     >>> broken_call("{", "It was cut off").error.message
     'It was cut off. Write the whole call again.'
@@ -140,14 +140,14 @@ def broken_call(
 
 
 def unknown_call(name: str, arguments: object, catalog: ToolCatalog, id: str = "") -> ToolCall:
-    """A call of a tool that is not on offer."""
+    """Return a call of a tool that is not offered."""
     names = ", ".join(sorted(catalog.tools))
     error = CallError("unknown_tool", f"There is no tool {name!r}. The tools are: {names}.")
     return ToolCall(id, name, None, arguments if isinstance(arguments, str) else dumps(arguments), error)
 
 
 def closes_fence(line: str, mark: str) -> bool:
-    """Whether a line is a fence's last: its mark alone, or a token that ends the turn after it.
+    """Return True if a line closes a fence: its mark alone, or followed by a token that ends the turn.
 
     >>> closes_fence("~~~ ", "~~~"), closes_fence("~~~<|im_end|>", "~~~"), closes_fence("~~~a", "~~~")
     (True, True, False)

@@ -1,11 +1,11 @@
-"""JSON that stands for calls: where it ends, what it says, and what is forgiven.
+"""JSON that stands for calls: its end, its calls and its repairs.
 
-    payload(cursor, closers)      one JSON value in the text, read strictly, else tolerantly, with what was repaired
-    calls_in(value, offer)        the calls of a value: {"name", "arguments"} and its variants, lists, wrappers
-    is_call(value, offer)         whether a value is a call and nothing else, as forms without a marker must be
+    read_payload(cursor, closers)   one JSON value in the text, read strictly, else leniently, with notes of the repairs
+    calls_in(payload, catalog)      the calls of a value: {"name", "arguments"} and its variants, lists, wrappers
+    is_call(value, catalog)         whether a value is a call and nothing else, as forms without a marker must be
 
-Repairs in this order: the tolerant JSON reader; a bracket too many is dropped; a missing one is added, but only where a closing
-marker shows that the model meant to be done. Text that ends inside is never completed.
+Repairs in this order: the lenient JSON reader; an extra bracket is dropped; a missing bracket is added if a closing marker
+shows that the call was complete. A text that ends inside a value is never completed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _WORD = re.compile(r"\w", re.UNICODE)
 
 
 class ClosingMarkers:
-    """What may stand after a payload: markers that close it, one of which shows that it was meant to be whole."""
+    """Markers that can follow a payload and close it. One of them shows that the payload was meant to be complete."""
 
     __slots__ = ("finder", "literals")
 
@@ -57,7 +57,7 @@ class ClosingMarkers:
 
 @dataclass(frozen=True, slots=True)
 class JsonPayload:
-    """One JSON value as it was read: the value, or why there is none. ``items`` are the parts of a list that was not one."""
+    """One JSON value as read: the value, or the error. ``items``: the members of an incomplete list."""
 
     raw: str
     value: JsonValue = None
@@ -70,9 +70,9 @@ class JsonPayload:
 
 
 def is_object_next(cursor: Cursor, *, lists: bool = True) -> Wait[bool]:
-    """Whether JSON that may hold a call begins here; passes nothing but space.
+    """Return True if JSON that can hold a call starts here. Passes only space.
 
-    An object begins with a brace and a quote, a word or its end; a list begins with a bracket and an object.
+    An object starts with a brace, then a quote, a word or a brace; a list starts with a bracket and an object.
     """
     yield from cursor.skip_space()
     start = cursor.position
@@ -88,7 +88,7 @@ def is_object_next(cursor: Cursor, *, lists: bool = True) -> Wait[bool]:
 
 
 def read_payload(cursor: Cursor, closers: ClosingMarkers) -> Wait[JsonPayload]:
-    """Pass the JSON value here and read it; what is broken is passed up to a closing marker."""
+    """Pass and read the JSON value here. A broken one is passed up to a closing marker."""
     span = yield from read_span(cursor, JSON)
     if span.complete:
         extra = yield from _skip_extra_brackets(cursor)
@@ -107,7 +107,7 @@ def read_payload(cursor: Cursor, closers: ClosingMarkers) -> Wait[JsonPayload]:
 
 
 def _skip_extra_brackets(cursor: Cursor) -> Wait[bool]:
-    """Pass closing brackets that belong to nothing."""
+    """Pass closing brackets without an opening one. Return True if there was one."""
     start, found = cursor.position, False
     while (yield from cursor.accept_any(("}", "]"))) is not None:
         found, start = True, cursor.position
@@ -143,7 +143,7 @@ def _with_note(read: JsonPayload, note: str) -> JsonPayload:
 
 
 def _with_items(read: JsonPayload, cursor: Cursor, span: BracketSpan) -> JsonPayload:
-    """A list that was not closed still has its complete members; what remains of it is an error."""
+    """Return the complete members of a list that was not closed, and an error for the rest."""
     if read.error is None or cursor.text[span.start] != "[":
         return read
     members = [(start, end) for start, end in span.members if end <= cursor.position]
@@ -164,7 +164,7 @@ def _without_commas(text: str) -> str:
 
 
 def calls_in(read: JsonPayload, catalog: ToolCatalog) -> tuple[ToolCall, ...]:
-    """The calls of what was read behind a marker: everything there is a call, well written or not."""
+    """Return the calls of a payload behind a marker: every value there is a call, well formed or not."""
     return tuple(_iter_calls(read, catalog))
 
 
@@ -200,13 +200,13 @@ def _calls_of(value: JsonValue, catalog: ToolCatalog) -> Iterator[ToolCall]:
 
 
 def _wrapped_calls(value: object) -> list[Any] | None:
-    """The calls in ``{"tool_calls": [...]}``."""
+    """Return the calls in ``{"tool_calls": [...]}``."""
     inner = value.get("tool_calls") if is_mapping(value) and not any(key in value for key in NAME_KEYS) else None
     return list(inner) if is_sequence(inner) else None
 
 
 def _inner_function(value: Any) -> Any:
-    """OpenAI's ``{"type": "function", "function": {...}}`` as the object inside."""
+    """Return the inner object of OpenAI's ``{"type": "function", "function": {...}}``, else the value."""
     inner = value.get("function") if is_mapping(value) else None
     if not is_mapping(inner) or any(key in value for key in NAME_KEYS):
         return value
@@ -214,7 +214,7 @@ def _inner_function(value: Any) -> Any:
 
 
 def make_call(name: str, arguments: object, catalog: ToolCatalog, id: str = "") -> ToolCall:
-    """A call of a declared tool with arguments as they came: an object, a text that holds one, or nothing.
+    """Return a call of a declared tool. The arguments are an object, a text that holds an object, or nothing.
 
     >>> make_call("add", '{"a": 1}', ToolCatalog.of(["add"])).arguments
     {'a': 1}
@@ -239,7 +239,7 @@ def make_call(name: str, arguments: object, catalog: ToolCatalog, id: str = "") 
 
 
 def _name_of(raw: str, catalog: ToolCatalog) -> str | None:
-    """The declared name in a text that is otherwise not readable."""
+    """Return the declared name in a text that is not readable as JSON."""
     match = _NAME.search(raw)
     return catalog.declared_name(match[1]) if match else None
 
@@ -248,7 +248,7 @@ def _name_of(raw: str, catalog: ToolCatalog) -> str | None:
 
 
 def call_name(value: object) -> str | None:
-    """The name that a value gives where a call has it, nested or not.
+    """Return the name that a value gives in the place of a call's name, nested or not.
 
     >>> call_name({"type": "function", "function": {"name": "ping"}})
     'ping'
@@ -259,7 +259,7 @@ def call_name(value: object) -> str | None:
 
 
 def is_call(value: object, catalog: ToolCatalog) -> bool:
-    """Whether a value is a call of a declared tool, and neither an answer nor a tool's definition.
+    """Return True if a value is a call of a declared tool, and neither an answer nor a tool definition.
 
     >>> catalog = ToolCatalog.of(["ping"])
     >>> is_call({"name": "ping", "arguments": {}}, catalog), is_call({"name": "ping", "status": "old"}, catalog)
@@ -283,7 +283,7 @@ def _object_of(value: object) -> Mapping[str, Any] | None:
 
 
 def _is_tool_definition(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> bool:
-    """Whether "arguments" are a JSON Schema: the model shows the tool instead of calling it."""
+    """Return True if "arguments" are a JSON Schema: the model shows the tool and does not call it."""
     shown = arguments.get("type") == "object" and is_mapping(arguments.get("properties"))
     declared = schema.get("properties")
     return shown and not (is_mapping(declared) and "properties" in declared)

@@ -1,6 +1,6 @@
-"""Literals that both sides share, those who read calls and those who write them: the taught fences, DeepSeek's tokens.
+"""Literals that readers and writers of calls share: the taught fences and DeepSeek's tokens.
 
-DeepSeek's bars and blocks arrive in two spellings each; the first one is written.
+DeepSeek's bars and blocks arrive in two spellings each. Writers use the first spelling.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Texts in, calls and text out: ``TextReader`` for a text in pieces, ``read_calls`` for a whole one."""
+"""Read calls and text out of a model's text: ``TextReader`` for a text in chunks, ``read_calls`` for a whole one."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _JOIN_LIMIT = 4096
 
 @dataclass(frozen=True, slots=True)
 class ScanResult:
-    """The calls of a text, the text without them, the dialect that they were read as, and what had to be forgiven.
+    """The calls of a text, the text without them, the dialect of the first call, and notes of the repairs.
 
-    ``reasoning`` is what the dialect itself sets apart as such; thinking blocks in tags stay in the text.
+    ``reasoning`` is the text that a dialect itself marks as reasoning. Thinking blocks in tags stay in the text.
     """
 
     text: str
@@ -36,15 +36,15 @@ class ScanResult:
 
 
 class TextReader:
-    """Finds the calls in a text that arrives in pieces.
+    """Finds the calls in a text that arrives in chunks.
 
-    ``tools``: names, or parameter schemas by name; the schemas type the arguments of dialects that write them as plain text.
-    ``strict``: a call that needs a repair is an error. ``thinking``: whether the text begins inside a thinking block that the
-    prompt opened; while that is "unknown", calls wait until it shows or the text ends. ``whole_message``: calls count only in a
-    message that is nothing else. ``taken``: call ids that are already used; calls without an id get a free one.
+    ``tools``: names, or parameter schemas by name; schemas type the arguments that a dialect writes as plain text.
+    ``strict``: a call that needs a repair is an error. ``thinking``: whether the text can start inside a thinking block that the
+    prompt opened; while that is "unknown", calls wait until a block closes or the text ends. ``whole_message``: calls count only
+    in a message without other text. ``taken``: call ids in use; calls without an id get a free one.
 
-    ``feed`` and ``close`` give events: ``TextDelta`` for text that is surely text, ``ToolCallEnd`` for a whole call, never
-    taken back. However the text is cut, the same events come out but for where texts are divided.
+    ``feed`` and ``close`` return events: ``TextDelta`` for text that cannot be markup, ``ToolCallEnd`` for a whole call. No event
+    is revoked. However the text is cut, the events are the same except for the boundaries between texts.
 
     >>> reader = TextReader(["ping"], thinking="over")
     >>> [event.text for event in reader.feed("Sure.\\n<tool_c")]
@@ -76,7 +76,7 @@ class TextReader:
         self._pending_length = 0
 
     def feed(self, text: str) -> list[TextEvent]:
-        """What is sure once this text has come."""
+        """Return the events that are certain after this text."""
         if self._steps is None:
             return self._collect([TextDelta(text)] if text else [])
         self._pending.append(text)
@@ -87,7 +87,7 @@ class TextReader:
         return self._advance()
 
     def close(self) -> list[TextEvent]:
-        """What is left at the end of the text."""
+        """Return the last events, at the end of the text."""
         if self._steps is None:
             return []
         self._scanner.cursor.closed = True
@@ -115,7 +115,7 @@ class TextReader:
 
     @property
     def scan(self) -> ScanResult:
-        """Everything so far, put together."""
+        """The result up to here."""
         out = self._scanner.output
         return ScanResult(
             "".join(event.text for event in self._collected if isinstance(event, TextDelta)),
@@ -136,7 +136,7 @@ def read_calls(
     taken: Iterable[str] = (),
     grammars: Sequence[Grammar] | None = None,
 ) -> ScanResult:
-    """The calls in a model's text, and the text without them: ``TextReader``, fed once.
+    """Return the calls in a model's text, and the text without them: ``TextReader``, fed once.
 
     >>> found = read_calls('Sure.\\n~~~tool_call\\n{"name": "ping", "arguments": {}}\\n~~~', {"ping"})
     >>> found.text, found.calls[0].name, found.dialect

@@ -1,4 +1,4 @@
-"""The table of dialects, in the order in which they are asked, and the way to add one."""
+"""The table of dialects, in the order in which the scanner asks them, and ``register``."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _scanner: tuple[tuple[Grammar, ...], CompiledGrammars] | None = None
 
 
 def dialects() -> tuple[Grammar, ...]:
-    """Every grammar that texts are read by: the ones that were registered, then the built-in ones."""
+    """Return the grammars that texts are read by: registered ones first, then the built-in ones."""
     return (*_registered, *BUILT_IN)
 
 
 def current_scanner() -> CompiledGrammars:
-    """The table, compiled; anew once a dialect was registered."""
+    """Return the compiled table. A registration compiles a new one."""
     global _scanner
     if _scanner is None or _scanner[0] is not _registered:
         _scanner = (_registered, CompiledGrammars(dialects()))
@@ -47,9 +47,9 @@ def current_scanner() -> CompiledGrammars:
 
 
 def register(grammar: Grammar) -> None:
-    """Read one more dialect from now on. It is asked before the built-in ones; one of the same name is replaced.
+    """Read one more dialect from now on. It is asked before the built-in ones; it replaces a registered one of the same name.
 
-    Raises ``InputError`` for a name of a built-in dialect, and for a marked grammar without openers.
+    Raises ``InputError`` for the name of a built-in dialect, and for a marked grammar without openers.
 
     >>> from sigwire.adapters.text_tools.grammars.tagged_json import tagged_json
     >>> register(tagged_json("mine", ["<call>"], ["</call>"]))

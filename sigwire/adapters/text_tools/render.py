@@ -1,4 +1,4 @@
-"""What a model without native tools is told: how to call, and which tools there are."""
+"""Instructions for a model without native tools: the form of a call, and the list of tools."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _ALONE = "\n- In a message with tool calls, write no other text."
 def instructions(
     specs: Sequence[JsonObject], schemas: ToolSchemas = "full", style: CallStyle = TAUGHT, *, alone: bool = False
 ) -> str:
-    """The part of the system message that teaches a form of calling and lists the tools.
+    """Return the part of the system message that teaches a form of calling and lists the tools.
 
     ``schemas``: "full" shows each tool's JSON Schema, "compact" a line such as ``add(a: integer, b?: integer)``.
-    ``alone``: calls count only in a message that is nothing else, and the model is told.
+    ``alone``: calls count only in a message without other text, and the instructions state that.
 
     >>> spec = {"type": "function", "function": {"name": "ping", "description": "Say hello.", "parameters": {}}}
     >>> instructions([spec]).splitlines()[-1]
@@ -66,7 +66,7 @@ def _json(value: object) -> str:
 
 
 def tool_line(function: Mapping[str, Any]) -> str:
-    """A tool as one line in the manner of a signature, each described parameter on a line below.
+    """Return a tool as one line in the form of a signature, with a line for each described parameter.
 
     >>> print(tool_line({"name": "add", "description": "Add.", "parameters": {"type": "object", "required": ["a"],
     ...     "properties": {"a": {"type": "integer", "description": "the first"}, "b": {"type": "integer"}}}}))
@@ -102,7 +102,7 @@ _MAX_DEPTH = 6
 
 
 def schema_text(schema: object, definitions: Mapping[str, Any] | None = None, depth: int = 0) -> str:
-    """A JSON Schema as a short type.
+    """Return a JSON Schema as a short type.
 
     >>> schema_text({"type": "array", "items": {"enum": ["a", "b"]}})
     '("a" | "b")[]'

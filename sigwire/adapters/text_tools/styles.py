@@ -1,11 +1,11 @@
-"""How calls and results are written for a model that takes no list of tools: the taught form, or its own family's.
+"""Forms of calls and results for a model that accepts no list of tools: the taught form, and those of model families.
 
-A ``CallStyle`` writes what the dialect of the same name reads: the form that the system message teaches, the calls of a past turn,
-the results that came back. ``STYLES`` is the table. A model follows the form it was trained on more surely than a new one.
+A ``CallStyle`` writes what the dialect of the same name reads: the taught form, the calls of a past turn, the results of
+tools. ``STYLES`` is the table. A model follows the form of its training more reliably than a new form.
 
-Calls and results that are JSON stand on one line, so no text in them can be taken for a mark. Where arguments are tags and a
-value holds such a tag itself, the arguments are written as one JSON object, which those dialects read too. Ids are not shown:
-the model would imitate them, and the order says the same.
+JSON calls and results are one line each, so that no text inside them can look like a marker. If an argument holds a tag of
+its own form, the arguments are one JSON object, which those dialects read as well. Ids are not written: models imitate
+them, and the order carries the same information.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _WriteCall: TypeAlias = Callable[[str, Any], str]
 
 @dataclass(frozen=True, slots=True)
 class CallStyle:
-    """One way of writing.
+    """One form of calls and results.
 
-    ``lead`` and ``several`` say in words what is to be written, ``empty`` how a call without arguments looks; ``results`` names
-    what comes back. ``dialects``: the names under which the scanner finds what is written so.
+    ``lead`` and ``several`` instruct the model, ``empty`` shows a call without arguments; ``results`` names the results.
+    ``dialects``: further names under which the scanner finds this form.
     """
 
     name: str
@@ -44,7 +44,7 @@ class CallStyle:
     dialects: tuple[str, ...] = ()
 
     def form(self) -> str:
-        """The form with placeholders, as it is taught."""
+        """Return the form with placeholders, as the prompt teaches it."""
         return self.calls([ToolCall("", "tool_name", {"argument": "value"})])
 
 
@@ -53,7 +53,7 @@ def _json(value: object) -> str:
 
 
 def _arguments_of(call: ToolCall) -> Any:
-    """The arguments, or what the model wrote in their place."""
+    """Return the arguments, or the text that the model wrote instead."""
     return call.arguments if call.arguments is not None else call.raw_arguments or ""
 
 
@@ -78,7 +78,7 @@ def _object_between(before: str, after: str) -> _WriteCall:
 
 
 def _list_between(before: str, after: str = "") -> Callable[[Sequence[ToolCall]], str]:
-    """All calls of a turn as one JSON list."""
+    """Return a writer of all calls of a turn as one JSON list."""
     return lambda calls: (
         f"{before}[{', '.join(_write_object(call.name, _arguments_of(call)) for call in calls)}]{after}"
     )
@@ -92,7 +92,7 @@ _KEY = re.compile(r"[\w.\-]+")
 def _tagged_arguments(
     call: tuple[str, str], parameter: tuple[str, str], marks: Sequence[str], gap: str = "\n"
 ) -> _WriteCall:
-    """Calls as an opening and a closing text, parameters between; ``{}`` stands for the name. ``marks`` no value may hold."""
+    """Return a writer of calls with a tag for each argument. ``{}`` stands for the name; no value may hold ``marks``."""
 
     def write(name: str, arguments: Any) -> str:
         opening, closing = call[0].format(name), call[1]
@@ -151,7 +151,7 @@ def _write_python_call(name: str, arguments: Any) -> str:
 
 
 def _write_literal(value: object) -> str:
-    """A JSON value as a Python literal."""
+    """Return a JSON value as a Python literal."""
     if is_sequence(value):
         return f"[{', '.join(map(_write_literal, value))}]"
     if is_mapping(value):
@@ -222,7 +222,7 @@ STYLES: Mapping[str, CallStyle] = {
 
 
 def style_named(name: str) -> CallStyle:
-    """A style by its name. Raises ``InputError`` for a name that is none.
+    """Return a style by its name. Raises ``InputError`` for an unknown name.
 
     >>> style_named("hermes").calls([ToolCall("", "ping", {})])
     '<tool_call>\\n{"name": "ping", "arguments": {}}\\n</tool_call>'

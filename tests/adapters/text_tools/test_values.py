@@ -188,5 +188,5 @@ def test_a_call_that_could_not_be_read_is_shown_as_it_was_written(style: CallSty
 
 
 def test_a_style_that_is_none_is_refused_with_the_names() -> None:
-    with pytest.raises(InputError, match=r"'herms'\. Choose one of anthropic_legacy, gemma"):
+    with pytest.raises(InputError, match=r"'herms'\. Choose one of anthropic_legacy, fenced, gemma"):
         style_named("herms")

@@ -1,11 +1,11 @@
-"""Calls without a marker of their own: JSON as it stands, and a tool's name with JSON behind it.
+"""Calls without a marker: bare JSON, and a tool's name with JSON behind it.
 
     {"name": NAME, "arguments": OBJ}          bare_json, llama3_json; several in a row, or a list of them (xlam)
     NAME + line break + OBJ                   functionary 3.2, GLM-4; also >>>NAME, and NAME[ARGS]OBJ where a marker was lost
 
-Weak forms: the scanner asks for them at the start of a line only, and counts them only at the end of the message. They must
-be calls and nothing else: the name declared, the keys those of a call, the arguments an object. Where the rest of a marker
-follows (a closing tag whose opening one the prompt had written), they are sure.
+Weak forms: the scanner asks for them at the start of a line only, and counts them at the end of the message only. They must
+be calls and nothing else: the name declared, the keys those of a call, the arguments an object. The rest of a marker behind
+them (a closing tag whose opening tag was in the prompt) makes them marked.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _read_json(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBl
 
 
 def _is_call_next(cursor: Cursor, catalog: ToolCatalog) -> Wait[bool]:
-    """Whether the first key can be a call's, and its name a tool's; passes nothing."""
+    """Return True if the first key can be a call's, and its name is a tool's. The cursor stays."""
     start = cursor.position
     yield from cursor.accept("[")
     yield from cursor.skip_space()
@@ -82,7 +82,7 @@ def _is_call_member_next(cursor: Cursor, catalog: ToolCatalog) -> Wait[bool]:
 
 
 def _weak_calls(read: JsonPayload, catalog: ToolCatalog) -> CallBlock | None:
-    """The calls of a value that is nothing else. One that was cut off is an error once it is clear what it would have been."""
+    """Return the calls of a value that is nothing else. A truncated call is an error if its tool is known."""
     items = read.items or (read,)
     values = [value for item in items if item.error is None for value in _values_of(item)]
     faults = [item for item in items if item.error is not None]
@@ -103,7 +103,7 @@ def _values_of(item: JsonPayload) -> list[object]:
 
 
 def _is_call_of_any(value: object) -> bool:
-    """Whether a value is a call, of whichever tool."""
+    """Return True if a value is a call of any tool."""
     name = call_name(value)
     return name is not None and is_call(value, ToolCatalog.of([name]))
 
@@ -120,7 +120,7 @@ def _names_a_tool(values: list[object], faults: list[JsonPayload], catalog: Tool
 
 
 def _read_named(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    """``NAME`` on a line of its own or before ``[ARGS]``, then its arguments; further ones after ``>>>``."""
+    """Read ``NAME`` on its own line or before ``[ARGS]``, then its arguments; further calls after ``>>>``."""
     yield from cursor.accept(">>>")
     blocks: list[CallBlock] = []
     while True:
@@ -150,7 +150,7 @@ def _read_one_named(cursor: Cursor, catalog: ToolCatalog) -> Wait[CallBlock | No
 
 
 def _read_pairs(cursor: Cursor, name: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    """GLM's pairs after a name whose opening tag the prompt had written."""
+    """Read GLM's pairs after a name whose opening tag was in the prompt."""
     start = cursor.position
     block = yield from read_glm_pairs(cursor, name, catalog, bare=True)
     if block is None:

@@ -1,10 +1,10 @@
-"""DeepSeek's tokens, and the calls of V3 and V3.1 that they mark: a name, and the arguments as one JSON object.
+"""DeepSeek's tokens, and the calls of V3 and V3.1 between them: a name, and the arguments as one JSON object.
 
     <｜tool▁call▁begin｜>NAME<｜tool▁sep｜>OBJ<｜tool▁call▁end｜>                        deepseek_v31
     <｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME + a fence with OBJ                  deepseek_v3
 
-Bars and blocks arrive in two spellings each. Section markers and single end markers get lost. Other families took the tokens
-over, with calls of their own between them.
+Bars and blocks arrive in two spellings each. Section markers and single end markers can be missing. Other families use the
+tokens around calls in other notations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CLOSING = ClosingMarkers(*CALL_END, *SECTION_END)
 
 
 def _read_block(cursor: Cursor, catalog: ToolCatalog, *, has_type: bool) -> Wait[CallBlock | None]:
-    """One call; the next one has an opener of its own."""
+    """Read one call. The next call has its own opener."""
     yield from cursor.skip_marks(CALL)
     block = yield from _read_call(cursor, catalog, has_type)
     return block and replace(block, notes=(*block.notes, *(yield from accept_closer(cursor, _CLOSING))))

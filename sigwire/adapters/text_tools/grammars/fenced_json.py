@@ -4,10 +4,10 @@
     {"name": "read_file", "arguments": {"path": "/tmp/foo"}}
     ~~~
 
-Both fences stand alone on their lines. Because the prompt teaches the form, nothing inside a block is repaired: a block that
-is not exactly this becomes a call with an ``error`` which tells the model what to write, and its neighbours are read as if
-it were not there. Forgiven, and noted: a backtick fence with the same label, a missing last fence after complete JSON, and
-``~~~json`` at the end of the message (which the scanner sees to).
+Both fences are alone on their lines. Because the prompt teaches the form, nothing inside a block is repaired: a malformed
+block becomes a call with an ``error`` that shows the form. Its neighbours are read independently. Accepted with a note: a
+backtick fence with the same label, a missing last fence after complete JSON, and ``~~~json`` at the end of the message
+(``scan.scanner``).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _unclosed_block(body: str) -> CallBlock:
 
 
 def read_block(body: str) -> ToolCall:
-    """The call in a block's body; one that cannot be read has an ``error`` and the body in ``raw_arguments``.
+    """Return the call in a block's body. An unreadable one has an ``error`` and the body in ``raw_arguments``.
 
     >>> read_block('{"name": "add", "arguments": {"a": 1}}').arguments
     {'a': 1}

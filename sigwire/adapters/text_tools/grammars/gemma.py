@@ -1,4 +1,4 @@
-"""Gemma's own notation: bare keys, strings between marks that enclose any text.
+"""Gemma's notation: bare keys, and strings between marks that enclose any text.
 
 <start_function_call>call:NAME{key:<escape>text<escape>,n:2}<end_function_call>
 <|tool_call>call:NAME{key:<|"|>text<|"|>,n:2}<tool_call|>

@@ -1,10 +1,10 @@
-"""gpt-oss's messages: every one says in its header who it is for, and through which channel.
+"""gpt-oss's messages: the header of each names its recipient and its channel.
 
     <|start|>assistant<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>OBJ<|call|>
 
-A message to a tool is a call; ``analysis`` is reasoning; ``final``, and ``commentary`` to nobody, is text, which goes out as it
-comes and is not looked into. The recipient may stand before the channel, and servers that strip special tokens leave little
-more than ``to=functions.NAME json{...}``.
+A message to a tool is a call; ``analysis`` is reasoning; ``final``, and ``commentary`` without a recipient, is text, which is
+emitted as it arrives and not read for calls. The recipient may precede the channel. Servers that strip special tokens leave
+little more than ``to=functions.NAME json{...}``.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock |
 
 
 def _is_truncated(text: str, catalog: ToolCatalog) -> bool:
-    """Whether what is left of a header ended before its message: a tool's name, and no words of prose behind it."""
+    """Return True if a header ended before its message: a tool's name, and no words of prose behind it."""
     recipient, *words = text.removeprefix("to=").split()
     return catalog.declared_name(recipient) is not None and _WORDS.issuperset(words)
 
@@ -76,7 +76,7 @@ def _read_header(cursor: Cursor, opener: str) -> Wait[tuple[str, bool] | None]:
 
 
 def _read_body(cursor: Cursor, event: Callable[[str], TextDelta | ReasoningDelta]) -> Wait[None]:
-    """Let out a message's text as it comes, up to its end."""
+    """Emit a message's text as it arrives, up to its end."""
     while True:
         match = _TERMINATORS.pattern.search(cursor.text, cursor.position)
         end = match.start() if match else len(cursor.text) if cursor.closed else _safe_end(cursor)
@@ -92,7 +92,7 @@ def _read_body(cursor: Cursor, event: Callable[[str], TextDelta | ReasoningDelta
 
 
 def _safe_end(cursor: Cursor) -> int:
-    """Up to where the text can hold no part of a terminator."""
+    """Return the position before which the text can hold no part of a terminator."""
     mark = cursor.text.rfind("<", max(cursor.position, len(cursor.text) - _TERMINATORS.width))
     return len(cursor.text) if mark < 0 else mark
 

@@ -2,8 +2,8 @@ r"""Python's literals, and notations close to them, read without ``ast`` or ``ev
 
 Strings in either quotes, tripled or not, with Python's escapes; numbers; ``True False None`` and JSON's spellings of them;
 lists, tuples (as lists) and dicts, nested. Raw line breaks in strings are kept: models write them though Python refuses them.
-Strings between longer marks (``<escape>``) are as they stand, and a key may be a bare word. What is none of this is refused:
-a name, a call, an operator, an ``f`` or ``b`` before a string, a number that is no finite number.
+Strings between longer marks (``<escape>``) are verbatim, and a key may be a bare word. Everything else is refused: a name, a
+call, an operator, an ``f`` or ``b`` before a string, a number that is not finite.
 
     read_literal("{'a': [1, None]}")      {"a": [1, None]}
     read_arguments("city='Bern', days=2")    {"city": "Bern", "days": 2}
@@ -23,11 +23,11 @@ __all__ = ["LiteralError", "MissingKeywords", "read_arguments", "read_bare_objec
 
 
 class LiteralError(ValueError):
-    """A text is not a literal; the message says what is wrong and where."""
+    """A text is not a literal; the message has the problem and its position."""
 
 
 class MissingKeywords(LiteralError):
-    """Arguments without names: nothing that can be read as a call."""
+    """Arguments without names: not readable as a call."""
 
 
 _SPACE = re.compile(r"\s*")
@@ -53,7 +53,7 @@ _WORDS: Mapping[str, JsonValue] = {
 
 
 def read_literal(text: str) -> JsonValue:
-    """The value of a text that is one literal. Raises ``LiteralError``.
+    """Return the value of a text that is one literal. Raises ``LiteralError``.
 
     >>> read_literal("('a', 1.5, True)")
     ['a', 1.5, True]
@@ -65,7 +65,7 @@ def read_literal(text: str) -> JsonValue:
 
 
 def read_arguments(text: str) -> JsonObject:
-    """Keyword arguments as they stand between a call's parentheses. Raises ``LiteralError``.
+    """Return the keyword arguments between a call's parentheses. Raises ``LiteralError``.
 
     >>> read_arguments('city="Bern", days=2,')
     {'city': 'Bern', 'days': 2}
@@ -83,7 +83,7 @@ def read_arguments(text: str) -> JsonObject:
 
 
 def read_bare_object(text: str) -> JsonObject:
-    """An object whose keys are bare words. Raises ``LiteralError``.
+    """Return an object whose keys are bare words. Raises ``LiteralError``.
 
     >>> read_bare_object("{city:<escape>Bern<escape>,days:2}")
     {'city': 'Bern', 'days': 2}
@@ -95,7 +95,7 @@ def read_bare_object(text: str) -> JsonObject:
 
 
 class _LiteralParser:
-    """One walk through a text; remembers where it is and how deep."""
+    """One walk through a text, with its position and depth."""
 
     __slots__ = ("_depth", "position", "text")
 

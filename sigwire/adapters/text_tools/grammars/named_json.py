@@ -1,10 +1,10 @@
-"""Dialects that write a call as its name, a mark, and the arguments as one JSON object.
+"""Dialects that write a call as its name, a marker, and the arguments as one JSON object.
 
     [TOOL_CALLS]NAME[CALL_ID]ID[ARGS]OBJ                                         mistral_v11
     <|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>OBJ           kimi_k2
     <function=NAME>OBJ</function>                                                functionary
 
-DeepSeek's two are in ``deepseek``. Section markers and single end markers get lost.
+DeepSeek's two are in ``deepseek``. Section markers and single end markers can be missing.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _KIMI_CLOSING = ClosingMarkers(_KIMI_CALL_END, *_KIMI_SECTION_END)
 
 
 def _read_kimi(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    """One call; the next one has an opener of its own."""
+    """Read one call. The next call has its own opener."""
     yield from cursor.skip_space()
     if opener != _KIMI_CALL and not (yield from cursor.accept(_KIMI_CALL)):
         return None
@@ -87,7 +87,7 @@ def _read_kimi_call(cursor: Cursor, catalog: ToolCatalog) -> Wait[CallBlock | No
 
 
 def _with_guessed_name(block: CallBlock, catalog: ToolCatalog) -> CallBlock:
-    """A bare counter in the name's place: it says which tool only where a single one can take these arguments."""
+    """Resolve a bare counter in the place of the name, if only one tool accepts the arguments."""
     read = block.calls[0]
     if read.error is not None and read.error.code != "unknown_tool":
         return block

@@ -1,11 +1,11 @@
-"""Calls in a section of the answer, as models write them that take the calls for one more output of the prompt.
+"""Calls in a section of the answer. Models write them so when they take the calls for one more output of the prompt.
 
     [[ ## calls ## ]]
     [{"name": NAME, "arguments": OBJ}, ...]
 
-The header names the output that calls fill (``ToolCatalog.output``); nothing asks for such a section, so it is a marker like any
-other. What stands below is JSON, Python's notation, or either in a code fence. Any other form is read where it stands, and
-the header stays for the layout to leave out.
+The header names the output that calls fill (``ToolCatalog.output``). No prompt asks for such a section, so its header is a
+marker. The content is JSON, Python's notation, or either in a code fence. Any other form is read in its place, and the
+layout leaves the header out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock |
 
 
 def _accept_header(cursor: Cursor, output: str) -> Wait[bool]:
-    """Whether the rest of the header names this output; it is passed."""
+    """Pass the rest of the header. Return True if it names this output."""
     if not (yield from cursor.accept(output)):
         return False
     for literal in ("##", "]]"):

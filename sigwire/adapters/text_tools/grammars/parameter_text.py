@@ -1,8 +1,7 @@
-"""Argument values that were written as plain text, typed by the tool's schema.
+"""Argument values written as plain text, typed by the tool's schema.
 
-The text of a parameter that is declared as a string stays as it is, whatever it looks like. Otherwise the text is read as JSON
-or as a Python literal and kept when its type is among the declared ones; what fits none of them stays text, for validation
-to judge.
+The text of a parameter that is declared as a string stays unchanged. Any other text is read as JSON or as a Python literal,
+and the value is kept if its type is among the declared ones. Otherwise the text stays, and validation judges it.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ __all__ = ["read_value"]
 
 
 def read_value(text: str, schema: object, root: object = None) -> JsonValue:
-    """The value of a parameter's text. ``schema`` is the parameter's, ``root`` the one that holds its definitions.
+    """Return the value of a parameter's text. ``schema`` is the parameter's, ``root`` the schema with its definitions.
 
     >>> read_value("12345", {"type": "string"}), read_value("12345", {"type": "integer"})
     ('12345', 12345)
@@ -83,7 +82,7 @@ _ALL = ("string", *_CHECKS)
 
 
 def _types_of(schema: object, root: object, depth: int) -> Iterator[str]:
-    """The JSON types that a schema allows; nothing where it does not say."""
+    """Yield the JSON types that a schema allows; nothing if the schema has no types."""
     if not is_mapping(schema) or depth > _MAX_DEPTH:
         return
     if isinstance(schema.get("$ref"), str):

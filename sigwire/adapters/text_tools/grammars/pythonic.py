@@ -3,11 +3,11 @@
     [get_weather(city="Bern")]                          pythonic, toolace: without a marker, so weak
     <|python_start|>[...]<|python_end|>                 llama4_pythonic; one of the tokens, or the brackets, may be missing
     <|tool_call_start|>[...]<|tool_call_end|>           lfm2
-    <|python_tag|>NAME.call(key="value")                llama3_json, whose tag is followed by JSON as a rule
+    <|python_tag|>NAME.call(key="value")                llama3_json, whose tag is usually followed by JSON
     ```tool_code                                        gemma: one call per line, often print(default_api.NAME(...))
 
-Declared names are matched, the longest first, for some are free text with blanks. Positional arguments carry no names: that
-is nothing to be read as a call. A value that is no literal makes its call an error; its neighbours are read.
+Declared names are matched, the longest first, since some are free text with blanks. Positional arguments have no names, so
+they are not read as a call. A value that is no literal makes its call an error; its neighbours are read.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SEPARATORS = re.compile(r"[\s,;]*")
 
 
 def read_call(text: str, catalog: ToolCatalog) -> ToolCall | None:
-    """The call that a text is; ``None`` where it is no call that can be read.
+    """Return the call that a text is; ``None`` if the text is not readable as a call.
 
     >>> read_call("add(a=1)", ToolCatalog.of(["add"])).arguments
     {'a': 1}
@@ -74,7 +74,7 @@ def _tool_names(catalog: ToolCatalog) -> tuple[str, ...]:
 
 
 def _read_name(cursor: Cursor, catalog: ToolCatalog) -> Wait[str | None]:
-    """Pass a name that a parenthesis follows, and stand before that."""
+    """Pass a name that a parenthesis follows. The cursor stays before the parenthesis."""
     start = cursor.position
     yield from cursor.accept_any(_PREFIXES)
     name = yield from cursor.accept_any(_tool_names(catalog))
@@ -103,7 +103,7 @@ def _complete_span(cursor: Cursor) -> BracketSpan:
 
 
 def after_token(closers: ClosingMarkers, *, brackets: bool = False) -> Reader:
-    """A reader of what a token opens: a list of calls, calls without brackets, or JSON."""
+    """Return a reader of the text behind a token: a list of calls, calls without brackets, or JSON."""
 
     def read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
         if (yield from is_object_next(cursor)):
@@ -137,7 +137,7 @@ def _read_json_calls(cursor: Cursor, closers: ClosingMarkers, catalog: ToolCatal
 
 
 def _read_row(cursor: Cursor, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    """Calls one after the other, without brackets."""
+    """Read calls one after the other, without brackets."""
     calls: list[ToolCall] = []
     while True:
         start = cursor.position
@@ -156,7 +156,7 @@ def _read_row(cursor: Cursor, catalog: ToolCatalog) -> Wait[CallBlock | None]:
 
 
 def _is_list_next(cursor: Cursor, catalog: ToolCatalog) -> Wait[bool]:
-    """Whether a bracket and the name of a tool with a parenthesis stand here; passes nothing but space."""
+    """Return True if a bracket and a tool's name with a parenthesis are here. Passes only space."""
     yield from cursor.skip_space()
     start = cursor.position
     found = yield from cursor.accept("[")
@@ -210,7 +210,7 @@ def _read_weak_list(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[C
 
 
 def _read_tool_code(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    """A fence labelled ``tool_code``: calls only, or it is just code."""
+    """Read a fence labelled ``tool_code``. It holds calls only; otherwise it is code."""
     rest = yield from cursor.run(LINE_REST)
     if rest.strip() or not (yield from cursor.accept("\n")):
         return None
@@ -237,7 +237,7 @@ def _read_code(cursor: Cursor) -> Wait[tuple[str, bool]]:
 
 
 def _is_code_call_next(cursor: Cursor, catalog: ToolCatalog) -> Wait[bool]:
-    """Whether code begins with a call of a tool, alone, printed or in a list; passes nothing but space."""
+    """Return True if code starts with a call of a tool, alone, printed or in a list. Passes only space."""
     yield from cursor.skip_space()
     start = cursor.position
     found = (yield from cursor.accept("print(")) or (yield from _is_list_next(cursor, catalog))
@@ -247,7 +247,7 @@ def _is_code_call_next(cursor: Cursor, catalog: ToolCatalog) -> Wait[bool]:
 
 
 def _calls_in_code(body: Cursor, catalog: ToolCatalog) -> list[ToolCall] | None:
-    """The calls of some lines of code that are nothing else."""
+    """Return the calls of lines of code that hold nothing else."""
     calls: list[ToolCall] = []
     while True:
         run_complete(body.run(_SEPARATORS))

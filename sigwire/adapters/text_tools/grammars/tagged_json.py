@@ -1,10 +1,10 @@
-"""Dialects that put JSON behind a marker: most of them differ in the marker only.
+"""Dialects that put JSON behind a marker. Most of them differ in the marker only.
 
-    <tool_call>{"name": NAME, "arguments": OBJ}</tool_call>        hermes, and what grew out of it
+    <tool_call>{"name": NAME, "arguments": OBJ}</tool_call>        hermes, and its descendants
     <|tool_call|>[OBJ, ...]                                        granite; no closing marker, text may follow
 
-``tagged_json`` makes such a grammar from its markers. Markers that come doubled, a code fence inside them, a list where one
-object is due or several objects in a row are all read; the closing marker may be missing where the JSON is complete.
+``tagged_json`` makes such a grammar from its markers. It reads doubled markers, a code fence inside them, a list instead of
+one object, and several objects in a row. The closing marker may be missing if the JSON is complete.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def tagged_json(
     open_ended: bool = False,
     stops: Sequence[str] = (),
 ) -> Grammar:
-    """A grammar of calls as JSON between markers.
+    """Return a grammar of calls as JSON between markers.
 
     ``between``: markers that may follow the opener. ``own_line``: the opener counts at the start of a line only.
-    ``open_ended``: the closing marker is as good as never there. ``stops``: what tool results begin with, should the model
-    invent some.
+    ``open_ended``: the dialect usually omits the closing marker. ``stops``: literals that start a tool's result, in case the
+    model invents one.
 
     >>> from sigwire.adapters.text_tools import read_calls
     >>> mine = tagged_json("mine", ["<call>"], ["</call>"])
@@ -83,7 +83,7 @@ def _make_reader(markers: tuple[str, ...], closers: ClosingMarkers, open_ended: 
 
 
 def _accept_empty_list(cursor: Cursor, closers: ClosingMarkers) -> Wait[CallBlock | None]:
-    """``[]`` between markers: markup, but no call."""
+    """Read ``[]`` between markers: markup without a call."""
     if closers.literals and (yield from cursor.accept("[")):
         yield from cursor.skip_space()
         if (yield from cursor.accept("]")):
@@ -94,7 +94,7 @@ def _accept_empty_list(cursor: Cursor, closers: ClosingMarkers) -> Wait[CallBloc
 
 
 def _read_values(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[list[JsonPayload], list[str]]]:
-    """The JSON values in a row; several only where a marker can close them."""
+    """Read JSON values in a row; several only if a marker can close them."""
     found: list[JsonPayload] = []
     while True:
         found.append((yield from read_payload(cursor, closers)))
@@ -107,7 +107,7 @@ def _read_values(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[list[Jso
 
 
 def skip_literal(cursor: Cursor, literal: str) -> Wait[bool]:
-    """Pass space and a literal, or nothing."""
+    """Pass space and a literal, or nothing. Return True if the literal was here."""
     start = cursor.position
     yield from cursor.skip_space()
     found = yield from cursor.accept(literal)
@@ -116,7 +116,7 @@ def skip_literal(cursor: Cursor, literal: str) -> Wait[bool]:
 
 
 def accept_closer(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[str, ...]]:
-    """Pass the closing marker that stands here, also one that the end of the text cuts off; what there is to note."""
+    """Pass the closing marker here, or the part of it at the end of the text. Return the notes."""
     if not closers.literals:
         return ()
     start = cursor.position
@@ -132,7 +132,7 @@ def accept_closer(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[str, ..
 def read_named_call(
     cursor: Cursor, name: str, catalog: ToolCatalog, closers: ClosingMarkers, id: str = ""
 ) -> Wait[CallBlock]:
-    """The JSON object here as the arguments of a named call."""
+    """Read the JSON object here as the arguments of a named call."""
     read = yield from read_payload(cursor, closers)
     call = make_call(name, read.value, catalog, id)
     if read.error is not None:
@@ -141,9 +141,9 @@ def read_named_call(
 
 
 def in_tool_calls(grammar: Grammar) -> Grammar:
-    """The calls of a dialect that begin with ``<tool_call>``, where ``<tool_calls>`` stands around them: Hunyuan's habit.
+    """Return a grammar of ``<tool_call>`` calls inside an outer ``<tool_calls>``, as Hunyuan writes them.
 
-    Each further call has an opener of its own, and the end of the outer tag is one of the closers.
+    Each further call has its own opener, and the end of the outer tag is one of the closers.
     """
 
     def read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
@@ -159,7 +159,7 @@ _INNER = "<tool_call>"
 
 
 def _read_apertus(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    """Apertus: ``[{NAME: OBJ}, ...]``."""
+    """Read ``[{NAME: OBJ}, ...]``."""
     if not (yield from is_object_next(cursor)):
         return None
     read = yield from read_payload(cursor, _APERTUS)
@@ -180,7 +180,7 @@ _NO_TOOL = "directly_answer"
 
 
 def _without_pseudo_tool(reader: Reader) -> Reader:
-    """Command-R's calls without the pseudo tool that says that no tool is needed."""
+    """Return a reader that drops Command-R's pseudo tool, which states that no tool is needed."""
 
     def read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
         block = yield from reader(cursor, opener, catalog)
@@ -192,7 +192,7 @@ def _without_pseudo_tool(reader: Reader) -> Reader:
 
 
 def _skip_answer_mark(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    """A marker that encloses the answer."""
+    """Read a marker around the answer."""
     yield from cursor.has(0)
     return CallBlock()
 

@@ -1,12 +1,12 @@
-"""Dialects that put every argument into a tag of its own, as plain text that the tool's schema types.
+"""Dialects that put every argument into its own tag, as plain text that the tool's schema types.
 
     <function=NAME> <parameter=KEY> VALUE </parameter> </function>            qwen3_coder, in <tool_call>
     <invoke name="NAME"> <parameter name="KEY">VALUE</parameter> </invoke>    minimax, anthropic_legacy, DeepSeek's DSML
     <steptml:invoke name="NAME"> <steptml:parameter name="KEY"> VALUE ...     step3, between DeepSeek's tokens
     NAME <arg_key>KEY</arg_key> <arg_value>VALUE</arg_value>                  glm45, in <tool_call>
 
-A closed argument is not enough: another one may have been due. Without the call's own closing tag, or its wrapper's, there is
-no call, but an error. Values are verbatim; no entity is decoded.
+A closed argument does not complete a call, since another may be missing. Without the call's closing tag, or its wrapper's,
+the call is an error. Values are verbatim; no entity is decoded.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 class _TagSet:
     """The tags of one dialect. ``lines``: one line break on each side of a value belongs to the markup.
 
-    ``between``: what stands between a wrapper and its call, one of each group of spellings.
+    ``between``: the literals between a wrapper and its call, one of each group of spellings.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class _TagSet:
 
 @dataclass(slots=True)
 class _PartialCallBlock:
-    """A call that is being read."""
+    """A call that is not complete yet."""
 
     name: str
     start: int
@@ -87,7 +87,7 @@ def _make_reader(tags: _TagSet) -> Reader:
 
 
 def _read_row(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, first: CallBlock) -> Wait[CallBlock]:
-    """The calls that follow, and the end of the wrapper."""
+    """Read the calls that follow, and the end of the wrapper."""
     calls, notes = list(first.calls), list(first.notes)
     while True:
         start = cursor.position
@@ -103,7 +103,7 @@ def _read_row(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, first: CallBl
 
 
 def _read_call(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    """One call, from after its opening tag on; ``None`` where what follows is no such tag."""
+    """Read one call after its opening tag; ``None`` if no such tag follows."""
     header = yield from cursor.run(_HEADER)
     match = _ATTRIBUTE.fullmatch(header)
     if match is None or not (yield from cursor.accept(">")):
@@ -126,7 +126,7 @@ def _read_call(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog) -> Wait[Call
 
 
 def _is_body_next(cursor: Cursor, tags: _TagSet, *, declared: bool) -> Wait[bool]:
-    """Whether a parameter or the call's end follows, or, after the name of a tool, the end of the text."""
+    """Return True if a parameter or the call's end follows, or the end of the text after the name of a tool."""
     yield from cursor.skip_space()
     start = cursor.position
     found = yield from cursor.accept_any((tags.parameter_schema, tags.call_end, *tags.wrapper_ends))
@@ -136,7 +136,7 @@ def _is_body_next(cursor: Cursor, tags: _TagSet, *, declared: bool) -> Wait[bool
 
 
 def _read_parameters(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, partial: _PartialCallBlock) -> Wait[bool]:
-    """Pass parameters up to the end of the call; whether it was there."""
+    """Pass parameters up to the end of the call. Return True if the end was there."""
     while True:
         yield from cursor.skip_space()
         if (yield from _accept_end(cursor, tags)):
@@ -169,7 +169,7 @@ def _accept_end(cursor: Cursor, tags: _TagSet) -> Wait[bool]:
 def _read_parameter_text(
     cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, partial: _PartialCallBlock
 ) -> Wait[str | None]:
-    """Pass a parameter's text; ``None`` where it does not end."""
+    """Pass and return a parameter's text; ``None`` if it does not end."""
     if (yield from cursor.accept("<![CDATA[")):
         return (yield from _read_cdata(cursor, tags))
     start = search = cursor.position
@@ -202,7 +202,7 @@ _CDATA_END = Finder(["]]>"])
 def _is_known_parameter_next(
     cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, partial: _PartialCallBlock
 ) -> Wait[bool]:
-    """Whether a tag inside a value opens the next parameter: one that the tool has, or no one knows what it has."""
+    """Return True if a tag inside a value opens the next parameter: a declared one, or any if the tool declares none."""
     start = cursor.position
     yield from cursor.accept(tags.parameter_schema)
     match = _ATTRIBUTE.fullmatch((yield from cursor.run(_HEADER)))
@@ -219,7 +219,7 @@ def _trim_line_breaks(text: str) -> str:
 
 
 def _typed_value(text: str, match: re.Match[str], partial: _PartialCallBlock, catalog: ToolCatalog) -> JsonValue:
-    """The value of a parameter: as its tag says, else as the schema does."""
+    """Return the value of a parameter, typed by its tag, else by the schema."""
     flag = match[2] if match.re.groups > 1 else None
     if flag == "true":
         return text
@@ -246,7 +246,7 @@ def _call_of(cursor: Cursor, partial: _PartialCallBlock, catalog: ToolCatalog, i
 
 
 def _read_legacy(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    """``<invoke> <tool_name>NAME</tool_name> <parameters> <KEY>VALUE</KEY> </parameters> </invoke>``, repeated."""
+    """Read ``<invoke> <tool_name>NAME</tool_name> <parameters> <KEY>VALUE</KEY> </parameters> </invoke>``, repeated."""
     yield from cursor.skip_space()
     if opener != "<invoke>" and not (yield from cursor.accept("<invoke>")):
         return None
@@ -321,7 +321,7 @@ def _read_glm(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlo
 
 
 def read_glm_pairs(cursor: Cursor, name: str, catalog: ToolCatalog, *, bare: bool = False) -> Wait[CallBlock | None]:
-    """What follows the name. ``bare``: no marker stood before it, so a first pair has to follow."""
+    """Read the text after the name. ``bare``: no marker precedes the name, so that a first pair must follow."""
     partial = _PartialCallBlock(name, cursor.position, {}, [])
     yield from _skip_line_breaks(cursor)
     yield from cursor.accept("<tool_sep>")
@@ -343,14 +343,14 @@ def read_glm_pairs(cursor: Cursor, name: str, catalog: ToolCatalog, *, bare: boo
 
 
 def _skip_line_breaks(cursor: Cursor) -> Wait[None]:
-    """Pass space, and line breaks that arrive as a backslash and an n."""
+    """Pass space, and line breaks written as a backslash and an n."""
     yield from cursor.skip_space()
     while (yield from cursor.accept("\\n")):
         yield from cursor.skip_space()
 
 
 def _read_pairs(cursor: Cursor, catalog: ToolCatalog, partial: _PartialCallBlock) -> Wait[bool]:
-    """Pass keys and values up to the closing tag; whether it was there."""
+    """Pass keys and values up to the closing tag. Return True if the tag was there."""
     tool = catalog.declared_name(partial.name) or ""
     while True:
         key = (yield from cursor.run(_HEADER)).strip()

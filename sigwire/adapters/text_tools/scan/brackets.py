@@ -1,7 +1,7 @@
-"""Where a bracketed value ends: one walk over brackets and strings, without reading what they mean.
+"""Find the end of a bracketed value: one walk over brackets and strings, without reading the content.
 
-Outside strings only what the notation can hold is passed; at anything else the walk stops, which is how a missing bracket
-before a closing marker is seen. Depth is bounded, no character is looked at twice, and the walk may stop and go on anywhere.
+Outside strings the walk passes only characters of the notation and stops at any other. A missing bracket before a closing
+marker shows by this. The depth is bounded, each character is passed once, and the walk can pause anywhere.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _CLOSING: Mapping[str, str] = {"{": "}", "[": "]", "(": ")"}
 
 @dataclass(frozen=True, slots=True)
 class BracketNotation:
-    """What stands outside strings (a character class), and what opens and closes a string.
+    """The characters outside strings (an expression), and the marks that open and close a string.
 
-    In strings closed by a single character a backslash protects the next one; longer marks enclose text as it is.
+    In strings with a mark of one character a backslash escapes the next one. Longer marks enclose verbatim text.
     """
 
     plain: re.Pattern[str]
     strings: Mapping[str, str]
 
     def body_of(self, mark: str) -> re.Pattern[str]:
-        """What a string of this mark is made of, up to where it may end."""
+        """Return the expression of the text of a string with this mark, up to a possible end."""
         return _RUNS[self.strings[mark][0], len(mark) < 3 or mark in _TRIPLE_QUOTES]
 
 
@@ -48,9 +48,9 @@ BARE = BracketNotation(re.compile(r"[^\[\]{},\"<]*"), {'"': '"', "<escape>": "<e
 
 @dataclass(frozen=True, slots=True)
 class BracketSpan:
-    """A value's place. ``missing`` are the brackets that were not closed; ``truncated`` says that the text ended inside.
+    """The place of a value. ``missing``: the brackets that were not closed; ``truncated``: the text ended inside.
 
-    ``members`` are the places of what stood complete between the outermost brackets.
+    ``members``: the places of the complete members between the outermost brackets.
     """
 
     start: int
@@ -66,7 +66,7 @@ class BracketSpan:
 
 
 def read_span(cursor: Cursor, notation: BracketNotation) -> Wait[BracketSpan]:
-    """Pass the value that opens with a bracket here, as far as it goes."""
+    """Pass the value that opens with a bracket here, as far as it is well formed."""
     walk = _BracketWalk(cursor, notation)
     while (yield from walk.step()):
         pass
@@ -74,7 +74,7 @@ def read_span(cursor: Cursor, notation: BracketNotation) -> Wait[BracketSpan]:
 
 
 def skip_value(cursor: Cursor, notation: BracketNotation) -> Wait[None]:
-    """Pass the value here without a look back: what was passed may be forgotten at every wait."""
+    """Pass the value here without positions: the text behind the cursor may be dropped at every wait."""
     walk = _BracketWalk(cursor, notation, records_members=False)
     while (yield from walk.step()):
         pass
@@ -95,7 +95,7 @@ class _BracketWalk:
         return BracketSpan(self.start, self.cursor.position, missing, self.truncated, tuple(self.members))
 
     def step(self) -> Wait[bool]:
-        """Pass one token; whether the walk goes on."""
+        """Pass one token. Return True if the walk continues."""
         cursor = self.cursor
         yield from cursor.run(self.notation.plain)
         here = yield from cursor.peek()
@@ -132,7 +132,7 @@ class _BracketWalk:
         return bool(self.brackets)
 
     def _record_member(self, end: int) -> None:
-        """Note what stands between the outermost brackets, if it is complete."""
+        """Record the text between the outermost brackets, if it is complete."""
         if (
             self.records_members
             and len(self.brackets) == 1

@@ -1,4 +1,4 @@
-"""The table of grammars, compiled for scanning: where anything may begin. Holds nothing of any text."""
+"""The table of grammars, compiled for scanning: every literal at which markup can start. Holds no text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MAX_PATTERNS = 64
 
 
 class CompiledGrammars:
-    """A table of grammars, compiled. Holds nothing of any text."""
+    """A compiled table of grammars, shared by all scans."""
 
     __slots__ = (
         "_patterns", "by_opener", "by_start", "by_tool_name", "closers", "first_characters", "own_by_first", "own_line",
@@ -49,11 +49,11 @@ class CompiledGrammars:
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """The literals at which a call may begin anywhere in a line, the longest first."""
+        """The literals at which a call can start anywhere in a line, the longest first."""
         return tuple(token for token in self.tokens if token in self.by_opener)
 
     def pattern(self, catalog: ToolCatalog) -> re.Pattern[str]:
-        """Everything that may begin something, where these tools are on offer."""
+        """Return the expression of all positions at which markup can start when these tools are offered."""
         found = self._patterns.get(catalog.initials)
         if found is None:
             starts = {opener[0] for opener in (*self.own_line, *self.by_start)} | set("`~>")

@@ -1,10 +1,10 @@
-"""What a scan lets out: text, thoughts and whole calls as events, in order; and what it holds back until it is sure.
+"""Output buffer of the scanner: emits text, reasoning and calls in order, and holds ambiguous ones back.
 
-Calls may have to wait: while the model may still be thinking, or may still write prose where none is allowed. From the first
-waiting call on everything waits, and then goes out as it was meant (``release``) or as the text it came from (``withdraw``).
+Calls wait while the model may still be thinking, or while prose may follow in a message that must hold none. From the first
+waiting call on, everything waits. ``release`` emits it as calls, ``withdraw`` as the source text.
 
-Space next to calls is tidied: none at the ends, and between two texts what stood before the calls, or else after them.
-A text without calls goes out exactly as it is.
+Space next to calls is trimmed: none at the ends; between two texts the space before the calls, else the space after them.
+A text without calls is emitted unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TextEvent: TypeAlias = TextDelta | ReasoningDelta | ToolCallEnd
 
 @dataclass(frozen=True, slots=True)
 class _PendingCalls:
-    """Calls, and the text that they were read from; none for a mark that says no more than that they are over."""
+    """Calls and their source text. A marker that only ends a call has no calls."""
 
     raw: str
     calls: tuple[ToolCall, ...]
@@ -31,7 +31,7 @@ class _PendingCalls:
 
 
 class OutputBuffer:
-    """Collects events. ``whole_message``: calls count only where nothing else was said."""
+    """Collects events. ``whole_message``: calls count only in a message without other text."""
 
     __slots__ = (
         "_after_calls",
@@ -61,18 +61,18 @@ class OutputBuffer:
 
     @property
     def has_calls(self) -> bool:
-        """Whether a call has been read, let out or not."""
+        """Whether a call was read, emitted or not."""
         return self.call_count > 0 or any(isinstance(item, _PendingCalls) and item.calls for item in self._held or ())
 
     @property
     def has_text(self) -> bool:
-        """Whether anything but space was said, thoughts aside, or anything is held."""
+        """Whether there was text other than space and thinking, or anything waits."""
         return self._has_prose or self._held is not None
 
     # --- what comes in ---------------------------------------------------------------------------------
 
     def add_text(self, event: TextDelta | ReasoningDelta, *, thought: bool = False) -> None:
-        """Let out text, or reasoning that does not belong to the text. ``thought``: it stands in a thinking block."""
+        """Emit text, or reasoning that is no part of the text. ``thought``: the text is in a thinking block."""
         if isinstance(event, TextDelta) and not thought and not event.text.isspace():
             self._has_prose = True
         if self._held is not None:
@@ -83,7 +83,7 @@ class OutputBuffer:
     def add_calls(
         self, raw: str, calls: tuple[ToolCall, ...], notes: tuple[str, ...], dialect: str, *, wait: bool = False
     ) -> None:
-        """Let out calls; with ``wait`` they are held, and all that follows."""
+        """Emit calls. With ``wait``, the calls and everything after them are held."""
         if self._held is None and (wait or self._whole_message):
             self._held = []
         held = _PendingCalls(raw, calls, notes, dialect)
@@ -93,28 +93,28 @@ class OutputBuffer:
             self._emit_calls(held)
 
     def add_marker(self, raw: str) -> None:
-        """Leave a mark out, unless the calls before it turn out to be text."""
+        """Leave a marker out, unless the calls before it turn out to be text."""
         if self._held is not None:
             self._held.append(_PendingCalls(raw, (), (), ""))
 
     def add_note(self, what: str) -> None:
-        """Remember what was forgiven or left out."""
+        """Record a repair or an omission."""
         self.notes.append(what)
 
     # --- what was held ---------------------------------------------------------------------------------
 
     def release(self) -> None:
-        """Let out what was held, as calls; in a message that must hold nothing else they wait for its end."""
+        """Emit held items as calls. In a message that must hold nothing else, the items wait for its end."""
         if not self._whole_message:
             self._flush(as_calls=True)
 
     def withdraw(self, *, everything: bool) -> None:
-        """Let out what was held as the text that it was. ``everything``: nothing so far was said, all was thought."""
+        """Emit held items as their source text. ``everything``: all text up to here was thinking."""
         self._flush(as_calls=False)
         self._has_prose = self._has_prose and not everything
 
     def finish(self) -> None:
-        """The end of the text."""
+        """End the text."""
         self._flush(as_calls=not (self._whole_message and self._has_prose))
         if self._space and not self.call_count:
             self.events.append(TextDelta("".join(self._space)))

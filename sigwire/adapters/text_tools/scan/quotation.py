@@ -1,7 +1,7 @@
-"""Going through a text: what is surely text is let out, what may still become a mark waits, quotation is not looked into.
+"""The base of ``scanner``: emits text that cannot be markup, holds the rest, and passes quotation without reading it.
 
-The base of ``scanning``, which decides what a mark means. ``emitted`` is how far the text has been let out or taken; what is
-behind it may be forgotten (``_compact``), so nobody keeps a position over that.
+``emitted`` is the end of the text that was emitted or dropped. ``_compact`` may forget the text before it, so no method
+keeps a position across a wait there.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KEPT = 4096
 
 
 class QuoteFilter:
-    """A text on its way through, and what quotes in it."""
+    """A text on its way to the output, and its quotations."""
 
     def __init__(
         self, grammars: CompiledGrammars, catalog: ToolCatalog, thinking: ThinkingState, whole_message: bool
@@ -46,7 +46,7 @@ class QuoteFilter:
     # --- letting out ----------------------------------------------------------------------------------------
 
     def _emit(self) -> None:
-        """Let out the text up to the cursor."""
+        """Emit the text up to the cursor."""
         if self.cursor.position > self.emitted:
             text = self.cursor.text[self.emitted : self.cursor.position]
             self.after_call = self.after_call and text.isspace()
@@ -54,7 +54,7 @@ class QuoteFilter:
         self.emitted = max(self.emitted, self.cursor.position)
 
     def _safe_end(self) -> int:
-        """From where on the text so far may still become a mark."""
+        """Return the position from which the text up to here can still become markup."""
         text, position = self.cursor.text, self.cursor.position
         start = max(position, len(text) - self.grammars.width)
         for index in range(start, len(text)):
@@ -70,11 +70,11 @@ class QuoteFilter:
 
     @property
     def held_length(self) -> int:
-        """How much text has come and was not let out."""
+        """The number of characters that arrived and were not emitted."""
         return len(self.cursor.text) - self.emitted
 
     def _compact(self) -> None:
-        """Forget the text that is done with, all but the character before. No one may hold a position over this."""
+        """Drop the text that was emitted, except for the last character of it."""
         cut = self.emitted - 1
         if cut > _KEPT and cut > len(self.cursor.text) // 2:
             self.cursor.text = self.cursor.text[cut:]
@@ -83,7 +83,7 @@ class QuoteFilter:
             self.weak_from -= cut
 
     def _line_end(self) -> tuple[int, bool]:
-        """Where this line ends, and whether it ends there for sure."""
+        """Return the end of this line, and whether the line is complete."""
         cursor = self.cursor
         end = cursor.text.find("\n", cursor.position)
         return (end, True) if end >= 0 else (len(cursor.text), cursor.closed)
@@ -91,7 +91,7 @@ class QuoteFilter:
     # --- quotation ---------------------------------------------------------------------------------------
 
     def _skip_code(self) -> Wait[None]:
-        """Pass inline code. Its text goes out at once; a mark inside waits until it is known whether the code closes."""
+        """Pass inline code and emit its text. A marker inside waits until the code closes or the line ends."""
         cursor = self.cursor
         ticks = yield from cursor.run(MARKS["`"])
         if self.thinking == "open":
@@ -117,7 +117,7 @@ class QuoteFilter:
             yield None
 
     def _skip_quoted_marker(self, ticks: str) -> Wait[None]:
-        """Pass the rest of inline code from a mark in it, if the code closes on this line; else the mark stands."""
+        """Pass the rest of inline code, from a marker in it, if the code closes on this line."""
         cursor = self.cursor
         start = cursor.position
         while True:
@@ -130,7 +130,7 @@ class QuoteFilter:
                 return
 
     def _read_fence_opening(self) -> Wait[tuple[str, str]]:
-        """Pass a fence's first line; its marks and label. No marks where this is no fence: then only they are passed."""
+        """Pass a fence's first line and return its marks and label; without a fence pass the marks and return none."""
         cursor = self.cursor
         here = yield from cursor.peek()
         marks = yield from cursor.run(MARKS[here])
@@ -143,7 +143,7 @@ class QuoteFilter:
         return "", ""
 
     def _peek_line_opener(self) -> Wait[str | None]:
-        """The opener or stop that begins this line, without passing it."""
+        """Return the opener or stop that starts this line. The cursor stays."""
         start = self.cursor.position
         literals = self.grammars.own_by_first.get((yield from self.cursor.peek()))
         if literals is None:
@@ -153,9 +153,9 @@ class QuoteFilter:
         return found
 
     def _skip_fence(self, marks: str) -> Wait[bool]:
-        """Pass a fence; whether it closes. Its text goes out at once, but waits from a mark on until that is known.
+        """Pass a fence and emit its text; from a marker on the text waits. Return True if the fence closes.
 
-        One that never closes is no fence: the cursor goes back to what was not let out.
+        A fence that never closes is none: the cursor returns to the held text.
         """
         cursor, holds = self.cursor, False
         self._emit()
@@ -169,7 +169,7 @@ class QuoteFilter:
         return True
 
     def _skip_line(self, holds: bool) -> Wait[bool]:
-        """Pass the rest of a line; whether text now waits."""
+        """Pass the rest of a line. Return True if text is held from now on."""
         cursor = self.cursor
         while True:
             end, is_complete = self._line_end()
@@ -185,7 +185,7 @@ class QuoteFilter:
             yield None
 
     def _accept_fence_end(self, marks: str) -> Wait[bool]:
-        """Whether this line closes the fence; it is passed if so."""
+        """Pass this line if it closes the fence. Return True if it does."""
         cursor = self.cursor
         start = cursor.position
         line = yield from cursor.run(_FENCE_CHARACTERS)
@@ -196,7 +196,7 @@ class QuoteFilter:
         return False
 
     def _is_end_token_next(self) -> Wait[bool]:
-        """Whether a token that ends the turn stands here; nothing is passed."""
+        """Return True if a token that ends the turn is here. The cursor stays."""
         start = self.cursor.position
         found = yield from self.cursor.accept_any(END_LITERALS)
         self.cursor.position = start

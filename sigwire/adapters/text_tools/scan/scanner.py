@@ -1,16 +1,16 @@
-"""Find tool calls in a model's text, fed whole or in pieces: one left-to-right scan, asking a table of grammars.
+"""Find tool calls in a model's text, whole or in chunks: one scan from left to right with a table of grammars.
 
-The scan owns position, quotation (``passage``) and reasoning; a ``Grammar`` owns one way of writing calls.
+The scan owns position, quotation (``quotation``) and reasoning; a ``Grammar`` owns one way of writing calls.
 
-    quotation   inline code, block quotes and code fences are not looked into. One exception: fences that end the message and
-                hold nothing but calls are wrapped calls, a frequent leak.
-    reasoning   a closed thinking block hides what is in it; one that never closes hides nothing
-    strength    a form with a marker is read anywhere; a weak one (bare JSON, a bracketed list) only where its calls run to
-                the end of the message and no marked call was found
-    holding     text goes out as soon as it can no longer be part of a mark or of a call. Calls go out whole, and wait
-                while it may turn out that they were only thought
+    quotation   inline code, block quotes and code fences are not read. Exception: fences at the end of the message that
+                hold nothing but calls are wrapped calls
+    reasoning   a closed thinking block hides its content; an unclosed one hides nothing
+    strength    a form with a marker is read anywhere; a weak one (bare JSON, a bracketed list) only if its calls reach the
+                end of the message and no marked call was found
+    output      text is emitted once it cannot be part of markup or of a call. Calls are emitted whole, and wait while they
+                may turn out to be part of a thought
 
-Linear in the text: what was searched for in vain is not searched for again, and no weak form is tried inside a failed one.
+Linear in the text: no failed search is repeated, and no weak form is tried inside a failed one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Trial:
 
 
 class CallScanner(QuoteFilter):
-    """One text being scanned. ``steps`` is the scan: it waits at every ``None``; what comes out is in ``output``."""
+    """One scan of one text. ``steps`` yields ``None`` when it needs more text; the events are in ``output``."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class CallScanner(QuoteFilter):
     # --- the scan ----------------------------------------------------------------------------------
 
     def steps(self) -> Wait[None]:
-        """The whole scan."""
+        """Scan the text."""
         cursor = self.cursor
         yield from self._handle_line_start()
         while not self._is_stopped:
@@ -79,7 +79,7 @@ class CallScanner(QuoteFilter):
         self.output.finish()
 
     def _handle_match(self, match: re.Match[str]) -> Wait[None]:
-        """Deal with the mark at the cursor."""
+        """Handle the markup at the cursor."""
         match match[0][0]:
             case "\n":
                 self.cursor.position += 1
@@ -118,7 +118,7 @@ class CallScanner(QuoteFilter):
         self.output.add_note("what the model wrote in the tool's place was cut off")
 
     def _skip_end_token(self, token: str, start: int) -> Wait[None]:
-        """Leave out a token that ends the turn; anywhere else it is text."""
+        """Drop a token that ends the turn. At any other place the token is text."""
         cursor = self.cursor
         if token in END_TOKENS and self.thinking != "open":
             cursor.position = start + len(token)
@@ -128,7 +128,7 @@ class CallScanner(QuoteFilter):
         cursor.position = start + 1
 
     def _is_at_end(self, cursor: Cursor) -> Wait[bool]:
-        """Whether nothing follows but space and tokens that end the turn."""
+        """Return True if only space and tokens that end the turn follow."""
         while True:
             before = cursor.position
             yield from cursor.run(_AFTER_CALLS)
@@ -140,7 +140,7 @@ class CallScanner(QuoteFilter):
     # --- calls -------------------------------------------------------------------------------------
 
     def _read_marked_block(self, opener: str) -> Wait[bool]:
-        """Ask the grammars of an opener; whether one of them read a block here."""
+        """Ask the grammars of an opener. Return True if one of them read a block here."""
         cursor = self.cursor
         start = cursor.position
         for grammar in self.grammars.by_opener[opener]:
@@ -153,7 +153,7 @@ class CallScanner(QuoteFilter):
         return False
 
     def _run_reader(self, reading: Wait[CallBlock | None]) -> Wait[CallBlock | None]:
-        """Let out what a reader says on its way."""
+        """Run a reader, and emit the events of the reader."""
         while True:
             try:
                 event = next(reading)
@@ -168,7 +168,7 @@ class CallScanner(QuoteFilter):
                 self._compact()
 
     def _add_block(self, grammar: Grammar, block: CallBlock, start: int, notes: tuple[str, ...] = ()) -> None:
-        """Take a block out of the text."""
+        """Remove a block from the text and add its calls to the output."""
         cursor = self.cursor
         end, cursor.position = cursor.position, max(start, self.emitted)
         self._emit()  # the line break before what counts at the start of a line only
@@ -199,7 +199,7 @@ class CallScanner(QuoteFilter):
         self.cursor.position += len(opener)
 
     def _end_thinking(self, closer: str) -> Wait[None]:
-        """All that was held was thought, not said."""
+        """Withdraw the held calls: they were thinking."""
         self.output.withdraw(everything=self.thinking == "unknown")
         self.thinking = "open"
         self.cursor.position += len(closer)
@@ -241,7 +241,7 @@ class CallScanner(QuoteFilter):
         return is_alone
 
     def _skip_quote(self) -> Wait[None]:
-        """A quoted line, unless it is ``>>>`` and a call."""
+        """Pass a quoted line, unless it is ``>>>`` and a call."""
         cursor = self.cursor
         start = cursor.position
         if (yield from cursor.peek(3)) == ">>>":
@@ -255,7 +255,7 @@ class CallScanner(QuoteFilter):
                 yield None
 
     def _is_alone(self, literal: str) -> Wait[bool]:
-        """Whether a literal stands alone on this line; nothing is passed."""
+        """Return True if a literal is alone on this line. The cursor stays."""
         cursor = self.cursor
         start = cursor.position
         yield from cursor.accept(literal)
@@ -264,7 +264,7 @@ class CallScanner(QuoteFilter):
         return not rest.strip()
 
     def _read_weak_calls(self, here: str) -> Wait[None]:
-        """Calls without a marker, if they run to the end; and an answer that is JSON, whose strings are quotation."""
+        """Read calls without a marker at the end of the message. Pass a JSON answer, whose strings are quotation."""
         cursor = self.cursor
         start = cursor.position
         if self._can_read_weak(start) and self._can_start_call(here):
@@ -275,7 +275,7 @@ class CallScanner(QuoteFilter):
             yield from self._skip_answer()
 
     def _skip_answer(self) -> Wait[None]:
-        """Pass an answer that is a JSON object, letting it out as it comes."""
+        """Pass an answer that is a JSON object, and emit it as it arrives."""
         cursor = self.cursor
         start = cursor.position
         cursor.position += 1
@@ -293,14 +293,14 @@ class CallScanner(QuoteFilter):
     # --- without a marker --------------------------------------------------------------------------
 
     def _can_read_weak(self, start: int) -> bool:
-        """Whether weak forms count here: after no marked call, and not inside what failed to be one."""
+        """Return True if weak forms count here: after no marked call, and not inside a failed form."""
         return not self._has_marked_calls and not self._weak_disabled and start >= self.weak_from
 
     def _can_start_call(self, here: str) -> bool:
         return here in self.grammars.by_start or (bool(self.grammars.by_tool_name) and here in self.catalog.initials)
 
     def _accept_trial(self, trial: _Trial | None, start: int) -> bool:
-        """Take calls that were read on trial, or go back."""
+        """Add the calls of a trial, or return the cursor to the start."""
         cursor = self.cursor
         if trial is None or not trial.found:
             self.weak_from = max(self.weak_from, cursor.position)
@@ -336,7 +336,7 @@ class CallScanner(QuoteFilter):
                 return trial
 
     def _read_weak_block(self, cursor: Cursor) -> Wait[tuple[Grammar, CallBlock] | None]:
-        """One block without a marker, or with the rest of one."""
+        """Read one block without a marker, or with the rest of one."""
         start, furthest = cursor.position, cursor.position
         here = yield from cursor.peek()
         for grammar in (*self.grammars.by_start.get(here, ()), *self.grammars.by_tool_name):
@@ -350,7 +350,7 @@ class CallScanner(QuoteFilter):
     # --- fences ------------------------------------------------------------------------------------
 
     def _handle_fence(self) -> Wait[None]:
-        """A code fence: calls, if it ends the message and holds nothing else, or quotation."""
+        """Read a code fence: calls if it ends the message and holds nothing else, otherwise quotation."""
         cursor = self.cursor
         start = cursor.position
         marks, label = yield from self._read_fence_opening()
@@ -370,7 +370,7 @@ class CallScanner(QuoteFilter):
             yield from self._handle_line_start()
 
     def _can_wrap_calls(self, marks: str, label: str) -> bool:
-        """Whether a fence of this kind may hold calls."""
+        """Return True if a fence with this label can hold calls."""
         if marks[0] == "~":
             return marks == "~~~" and label == "json" and not self.catalog.strict
         return label in _WRAPPERS
@@ -397,13 +397,13 @@ class CallScanner(QuoteFilter):
         return _Trial(found, (what,))
 
     def _is_call_start_next(self, cursor: Cursor) -> Wait[bool]:
-        """Whether the first character of a fence's content can begin a call."""
+        """Return True if the first character of a fence's content can start a call."""
         yield from cursor.skip_space()
         here = yield from cursor.peek()
         return here in self.grammars.first_characters or here in "~`" or self._can_start_call(here)
 
     def _blocks_of(self, text: str) -> list[tuple[Grammar, CallBlock]] | None:
-        """The calls of a text that holds nothing else."""
+        """Return the blocks of a text that holds nothing else; ``None`` if there is other text."""
         inner = Cursor(text, closed=True)
         found: list[tuple[Grammar, CallBlock]] = []
         openers = (*self.grammars.by_opener, *self.grammars.own_line)
@@ -433,7 +433,7 @@ class CallScanner(QuoteFilter):
 
 
 def _reject_repairs(block: CallBlock) -> CallBlock:
-    """The same block where nothing is forgiven."""
+    """Return the block with errors instead of repaired calls."""
     if not block.notes:
         return block
     what = f"The call needs a repair ({'; '.join(block.notes)})"
