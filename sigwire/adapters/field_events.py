@@ -1,4 +1,4 @@
-"""``Told``: the events of one choice's fields, as they are made, and which fields are through."""
+"""``FieldEvents``: the events of one choice's fields, and the protocols of their readers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["FieldEvents", "FieldSink", "OutputReader"]
 
 
 class FieldEvents:
-    """Collects events for whoever reads the stream. ``started_texts`` are the texts of which something was told already."""
+    """Collects the events of one choice. ``started_texts``: text fields with a first delta; ``ended``: complete fields."""
 
     __slots__ = ("_choice", "_path", "_turn", "ended", "events", "started_texts")
 
@@ -33,69 +33,69 @@ class FieldEvents:
         self.ended: set[str] = set()
 
     def text(self, field: str, text: str) -> None:
-        """More text of a field."""
+        """Emit a text delta of a field."""
         self.events.append(FieldDelta(field, text, self._choice, path=self._path, turn=self._turn))
 
     def partial(self, field: str, value: JsonValue) -> None:
-        """A field's value as far as it has come."""
+        """Emit the partial value of a field."""
         self.events.append(FieldPartial(field, value, self._choice, path=self._path, turn=self._turn))
 
     def end(self, field: str) -> None:
-        """Nothing more of a field."""
+        """Emit the end of a field."""
         self.ended.add(field)
         self.events.append(FieldEnd(field, self._choice, path=self._path, turn=self._turn))
 
     # --- beside the fields -------------------------------------------------------------------------------
 
     def reasoning(self, text: str) -> None:
-        """More of what the model thinks, where no field holds it."""
+        """Emit reasoning that no field holds."""
         self.events.append(ReasoningDelta(text, self._choice, path=self._path, turn=self._turn))
 
     def free_text(self, text: str) -> None:
-        """More of an answer that has no form."""
+        """Emit text of an answer without outputs."""
         self.events.append(TextDelta(text, self._choice, path=self._path, turn=self._turn))
 
     def call_start(self, index: int, id: str, name: str) -> None:
-        """A call begins."""
+        """Emit the start of a call."""
         self.events.append(ToolCallStart(index, id, name, self._choice, path=self._path, turn=self._turn))
 
     def call_delta(self, index: int, arguments: str) -> None:
-        """More of a call's argument text."""
+        """Emit a delta of a call's argument text."""
         self.events.append(ToolCallDelta(index, arguments, self._choice, path=self._path, turn=self._turn))
 
     def call_end(self, index: int, call: ToolCall) -> None:
-        """A call is complete."""
+        """Emit a complete call."""
         self.events.append(ToolCallEnd(index, call, self._choice, path=self._path, turn=self._turn))
 
     def take(self) -> list[ProgramEvent]:
-        """The events since the last time."""
+        """Return the events since the last call of ``take``."""
         events, self.events = self.events, []
         return events
 
 
 class OutputReader(Protocol):
-    """Reads the outputs of one answer as its text comes; a layout makes one for each answer."""
+    """Reads the outputs of one answer while its text arrives. A layout makes one for each answer."""
 
     def opens(self, text: str) -> bool | None:
-        """Whether a text, without blanks before it, begins as outputs do; ``None`` while that is too early to say."""
+        """Return True if a text without leading blanks starts as outputs do; ``None`` if it is too short to decide."""
         ...
 
     def feed(self, text: str) -> None:
-        """More text."""
+        """Read the next text."""
         ...
 
     def close(self) -> None:
-        """The end of the text."""
+        """Read the end of the text."""
         ...
 
 
 class FieldSink(Protocol):
-    """Takes the text of one field as it comes."""
+    """Reads the text of one field while it arrives."""
 
     def feed(self, text: str) -> None:
-        """More text."""
+        """Read the next text."""
         ...
 
     def close(self) -> None:
-        """The end of the text."""
+        """Read the end of the text."""
         ...

@@ -199,4 +199,4 @@ def _grow(pieces: Iterable[str]) -> None:
     for piece in pieces:
         growth.read(piece, 0)
     growth.close()
-    growth.so_far()
+    growth.partial_value()

@@ -186,13 +186,13 @@ def growing_json(source: Source) -> None:
     for piece in in_pieces(text, cuts):
         at += growth.read(piece, 0)
         assert at <= len(text)
-        growth.so_far()
+        growth.partial_value()
         if growth.done or growth.failed:
             break
     growth.close()
     strict = _strictly(text)
     if growth.done and strict is not _NO_JSON:
-        assert growth.so_far() == strict
+        assert growth.partial_value() == strict
     if strict is not _NO_JSON:
         assert growth.done
 

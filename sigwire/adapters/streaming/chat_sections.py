@@ -1,7 +1,7 @@
-"""The chat layout in pieces: a header at the start of a line begins a section.
+"""The chat layout in chunks: a header at the start of a line starts a section.
 
-The same as ``ChatLayout.read``: the first section of a name counts, sections of other names are passed over, nothing after the
-end mark is read. Only the last line of what has come can be a header that is not there yet, and only while it looks like one.
+Equal to ``ChatLayout.read``: the first section of a name counts, sections of other names are skipped, and nothing after the
+end mark is read. Only the last line can be an incomplete header, and only while it looks like one.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ __all__ = ["ChatSectionReader"]
 
 _MARK = MarkPattern.of(*HEADER_STEPS)
 _HEADER = re.compile(rf"\n[ \t]*{_MARK.whole}")
-_UNSURE = re.compile(rf"[ \t]*{_MARK.begun}\Z")
+_PARTIAL_HEADER = re.compile(rf"[ \t]*{_MARK.begun}\Z")
 
 
 class ChatSectionReader:
-    """Sections of one answer. ``end`` is the name of the end mark."""
+    """Sections of one answer. ``end``: the name of the end mark."""
 
-    __slots__ = ("_done", "_end", "_events", "_guard", "_lookahead", "_sink", "_untold")
+    __slots__ = ("_end", "_escaper", "_events", "_is_complete", "_lookahead", "_pending", "_sink")
 
     def __init__(
-        self, outputs: Iterable[tuple[str, FieldCodec]], end: str, guard: AnyEscaper, events: FieldEvents
+        self, outputs: Iterable[tuple[str, FieldCodec]], end: str, escaper: AnyEscaper, events: FieldEvents
     ) -> None:
-        self._untold, self._end, self._guard, self._events = dict(outputs), end, guard, events
+        self._pending, self._end, self._escaper, self._events = dict(outputs), end, escaper, events
         self._sink: FieldSink | None = None
         self._lookahead = Lookahead("\n")  # the answer begins as a line does
-        self._done = False
+        self._is_complete = False
 
     def opens(self, text: str) -> bool | None:
-        """Whether a text begins with a header."""
+        """Return True if a text starts with a header."""
         if _HEADER.match("\n" + text):
             return True
-        return None if _UNSURE.match(text) else False
+        return None if _PARTIAL_HEADER.match(text) else False
 
     def feed(self, text: str) -> None:
-        """More of the answer."""
+        """Read the next text of the answer."""
         if not self._lookahead.text:
             if "\n" not in text:
                 self._feed_sink(text)
@@ -52,11 +52,11 @@ class ChatSectionReader:
             return
         else:
             text = joined
-        if not self._done:
+        if not self._is_complete:
             self._read(text)
 
     def close(self) -> None:
-        """The end of the answer."""
+        """Read the end of the answer."""
         self._feed_sink(self._lookahead.release())
         self._end_section()
 
@@ -65,25 +65,25 @@ class ChatSectionReader:
         for header in _HEADER.finditer(text):
             self._feed_sink(text[at : header.start()])
             self._end_section()
-            self._begin_section(header[1])
+            self._start_section(header[1])
             at = header.end()
-            if self._done:
+            if self._is_complete:
                 return
         line = text.rfind("\n", at)
-        cut = line if line >= 0 and _UNSURE.match(text, line + 1) else len(text)
-        self._feed_sink(text[at:cut])
-        if cut < len(text):
-            self._lookahead.keep(text[cut:])
+        safe_end = line if line >= 0 and _PARTIAL_HEADER.match(text, line + 1) else len(text)
+        self._feed_sink(text[at:safe_end])
+        if safe_end < len(text):
+            self._lookahead.hold(text[safe_end:])
 
     def _feed_sink(self, text: str) -> None:
         if text and self._sink is not None:
             self._sink.feed(text)
 
-    def _begin_section(self, name: str) -> None:
-        codec = self._untold.pop(name, None)
+    def _start_section(self, name: str) -> None:
+        codec = self._pending.pop(name, None)
         if codec is not None:
-            self._sink = Unescaper.by(self._guard, make_sink(codec, self._events))
-        self._done = codec is None and name == self._end
+            self._sink = Unescaper.by(self._escaper, make_sink(codec, self._events))
+        self._is_complete = codec is None and name == self._end
 
     def _end_section(self) -> None:
         if self._sink is not None:

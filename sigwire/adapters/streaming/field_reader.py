@@ -1,8 +1,8 @@
-"""``FieldReader``: the events of a response in, the events of a program out.
+"""``FieldReader``: decode the events of a response into the events of a program.
 
-Each choice of a response is read by itself: its text goes through the scan for calls, where tools are on offer, and past
-thinking into the layout's pieces, which tell the fields. What a layout did not tell as it came is told at the end of the
-choice, from the plan's own reading.
+Each choice is read independently. Its text passes the scan for calls if tools are offered, then the lead-in, then the
+layout's reader, which emits the fields. Fields that the layout did not emit follow at the end of the choice, from the parse
+of the plan.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FieldReader"]
 
-_CUT = frozenset({"content_filter", "error", "length"})  # what has come of a field then is not all of it
+_INCOMPLETE = frozenset({"content_filter", "error", "length"})  # what has come of a field then is not all of it
 
 
 class FieldReader:
-    """Reads one response in pieces. ``tools`` are those on offer, ``taken`` the ids of calls that are used already.
+    """Reads one response in chunks. ``tools``: the offered tools; ``taken``: the call ids in use.
 
     >>> from sigwire.adapters.chat import ChatAdapter
     >>> from sigwire.signatures import Signature
@@ -57,7 +57,7 @@ class FieldReader:
     ['FieldDelta', 'FieldEnd']
     """
 
-    __slots__ = ("_choices", "_make", "_path", "_plan", "_turn")
+    __slots__ = ("_choices", "_make_choice", "_path", "_plan", "_turn")
 
     def __init__(
         self,
@@ -69,66 +69,66 @@ class FieldReader:
     ) -> None:
         self._plan, self._path, self._turn = plan, path, turn
         self._choices: dict[int, _ChoiceReader] = {}
-        self._make: Callable[[int], _ChoiceReader] = lambda number: _ChoiceReader(
+        self._make_choice: Callable[[int], _ChoiceReader] = lambda number: _ChoiceReader(
             plan, tools, FieldEvents(path, turn, number), taken
         )
 
     def feed(self, event: StreamEvent) -> Iterable[ProgramEvent]:
-        """What an event of the response means for the fields."""
+        """Return the field events of an event of the response."""
         if isinstance(event, (ResponseStart, ResponseEnd)):
             return ()
         if isinstance(event, UsageUpdate):
             return (UsageUpdate(event.usage, path=self._path, turn=self._turn),)
         choice = self._choices.get(event.choice)
         if choice is None:
-            choice = self._choices[event.choice] = self._make(event.choice)
+            choice = self._choices[event.choice] = self._make_choice(event.choice)
         return choice.feed(event)
 
     def close(self) -> Iterable[ProgramEvent]:
-        """What is left to say at the response's end."""
+        """Return the remaining events at the end of the response."""
         return [event for choice in self._choices.values() for event in choice.end(ChoiceEnd())]
 
     def parse(self, number: int, choice: Choice) -> ParsedChoice:
-        """``Plan.parse`` of a choice of the response; not again where outputs were told of it: validators run once."""
-        made = self._choices.get(number)
-        known = made.parsed if made is not None else None
-        return known.as_of(choice) if known is not None and known.is_of(choice) else self._plan.parse(choice)
+        """Parse a choice of the response. A parse that the stream made is reused: user validators run once."""
+        choice_reader = self._choices.get(number)
+        final = choice_reader.parsed if choice_reader is not None else None
+        return final.as_of(choice) if final is not None and final.is_of(choice) else self._plan.parse(choice)
 
 
 class _FinalParse(NamedTuple):
-    """What a choice was read as."""
+    """A choice and its parse."""
 
     choice: Choice
     outcome: ParsedChoice | ModelError
 
     def is_of(self, choice: Choice) -> bool:
-        """Whether it was the same choice, as far as reading goes."""
-        return _read_of(self.choice) == _read_of(choice)
+        """Return True if a parse of both choices gives the same result."""
+        return _relevant_fields(self.choice) == _relevant_fields(choice)
 
     def as_of(self, choice: Choice) -> ParsedChoice:
-        """The fields, or the error, which is about this choice then."""
+        """Return the fields, or raise the error with this choice."""
         if isinstance(self.outcome, ParsedChoice):
             return self.outcome
         self.outcome.choice = choice
         raise self.outcome
 
 
-_read_of = attrgetter("text", "tool_calls", "reasoning", "refusal", "finish_reason")
+_relevant_fields = attrgetter("text", "tool_calls", "reasoning", "refusal", "finish_reason")
 
 
 class _ChoiceReader:
-    """One choice of a response. ``parsed`` is its reading, where one was needed to tell its outputs."""
+    """One choice of a response. ``parsed``: its parse, if its outputs needed one."""
 
     __slots__ = (
         "_calls",
         "_ended",
-        "_free",
-        "_opening",
+        "_free_text",
+        "_lead_in",
         "_plan",
+        "_reasoning",
         "_scan",
         "_start_scan",
         "_text",
-        "_thought",
         "events",
         "parsed",
     )  # fmt: skip
@@ -136,55 +136,55 @@ class _ChoiceReader:
     def __init__(self, plan: Plan, tools: tuple[Tool, ...], events: FieldEvents, taken: Iterable[str]) -> None:
         self._plan, self.events = plan, events
         free = plan.layout.free or not plan.layout.outputs
-        self._free = FreeTextReader(plan.thoughts, events) if free else None
+        self._free_text = FreeTextReader(plan.thoughts, events) if free else None
         chunks = None if free else plan.layout.output_reader(events)
-        self._opening = LeadInReader(chunks, plan.thoughts) if chunks is not None else None
+        self._lead_in = LeadInReader(chunks, plan.thoughts) if chunks is not None else None
         self._scan: TextReader | None = None
         self._start_scan: Callable[[], TextReader | None] | None = lambda: plan.text_reader(
-            tools, taken=taken, thought=bool(self._thought)
+            tools, taken=taken, thought=bool(self._reasoning)
         )
         self._text: list[str] = []
-        self._thought: list[str] = []
+        self._reasoning: list[str] = []
         self._calls: list[ToolCall] = []
         self._ended = False
         self.parsed: _FinalParse | None = None
 
     def feed(self, event: object) -> list[ProgramEvent]:
-        """An event of this choice."""
+        """Return the field events of an event of this choice."""
         handle = self._HANDLERS.get(type(event))
         if handle is not None:
             handle(self, event)
         return self.events.take()
 
     def end(self, event: ChoiceEnd) -> list[ProgramEvent]:
-        """The end of the choice, told or not."""
+        """Return the remaining events at the end of the choice, which may be implicit."""
         self._end(event)
         return self.events.take()
 
     # --- text ------------------------------------------------------------------------------------------
 
-    def _read(self, event: TextDelta) -> None:
+    def _feed_text(self, event: TextDelta) -> None:
         if self._start_scan is not None:
             self._scan, self._start_scan = self._start_scan(), None
         self._text.append(event.text)
         if self._scan is None:
             self._feed_sink(event.text)
         else:
-            self._tell_scanned(self._scan.feed(event.text))
+            self._emit_scanned(self._scan.feed(event.text))
 
     def _feed_sink(self, text: str) -> None:
-        if self._opening is not None:
-            self._opening.feed(text)
-        elif self._free is not None:
-            self._free.feed(text)
+        if self._lead_in is not None:
+            self._lead_in.feed(text)
+        elif self._free_text is not None:
+            self._free_text.feed(text)
 
-    def _tell_scanned(self, events: Iterable[TextDelta | ReasoningDelta | ToolCallEnd]) -> None:
-        """What the scan for calls made of the text. Calls are told as those that were not written as text."""
+    def _emit_scanned(self, events: Iterable[TextDelta | ReasoningDelta | ToolCallEnd]) -> None:
+        """Emit the events of the scan for calls. A call in text looks like a native one."""
         for event in events:
             if isinstance(event, TextDelta):
                 self._feed_sink(event.text)
             elif isinstance(event, ReasoningDelta):
-                self._tell_thought(event.text)
+                self._emit_reasoning(event.text)
             else:
                 index, call = event.index, event.call
                 arguments = call.raw_arguments if call.raw_arguments is not None else dumps(call.arguments)
@@ -193,7 +193,7 @@ class _ChoiceReader:
                 self.events.call_end(index, call)
 
     def _stop_scan(self) -> None:
-        """The provider makes calls of its own, so the text is only text: also what the scan still holds."""
+        """Treat all text as text, including held text: the provider sends native calls."""
         self._start_scan = None
         if self._scan is None or self._scan.scan.calls:
             return
@@ -203,21 +203,21 @@ class _ChoiceReader:
 
     # --- beside it -------------------------------------------------------------------------------------
 
-    def _think(self, event: ReasoningDelta) -> None:
-        self._thought.append(event.text)
-        self._tell_thought(event.text)
+    def _feed_reasoning(self, event: ReasoningDelta) -> None:
+        self._reasoning.append(event.text)
+        self._emit_reasoning(event.text)
 
-    def _tell_thought(self, text: str) -> None:
+    def _emit_reasoning(self, text: str) -> None:
         if not self._plan.thinking:
             self.events.reasoning(text)
         for spec in self._plan.thinking:
             self.events.text(spec.name, text)
 
-    def _begin_call(self, event: ToolCallStart) -> None:
+    def _start_call(self, event: ToolCallStart) -> None:
         self._stop_scan()
         self.events.call_start(event.index, event.id, event.name)
 
-    def _grow_call(self, event: ToolCallDelta) -> None:
+    def _feed_call(self, event: ToolCallDelta) -> None:
         self.events.call_delta(event.index, event.arguments)
 
     def _end_call(self, event: ToolCallEnd) -> None:
@@ -236,26 +236,26 @@ class _ChoiceReader:
             return
         self._ended = True
         if self._scan is not None:
-            self._tell_scanned(self._scan.close())
-        if self._free is not None:
-            self._free.close()
+            self._emit_scanned(self._scan.close())
+        if self._free_text is not None:
+            self._free_text.close()
         for spec in self._plan.thinking:
             self.events.end(spec.name)
-        if self._opening is not None and event.refusal is None and event.finish_reason not in _CUT:
-            self._opening.close()
+        if self._lead_in is not None and event.refusal is None and event.finish_reason not in _INCOMPLETE:
+            self._lead_in.close()
         if any(name not in self.events.ended for name, _ in self._plan.layout.outputs):
-            self._tell_rest(self._choice(event))
+            self._emit_rest(self._choice(event))
 
     def _choice(self, event: ChoiceEnd) -> Choice:
-        """The choice as the plan will read it."""
-        text, calls, thought = "".join(self._text), tuple(self._calls), "".join(self._thought)
+        """Return the choice as the plan will parse it."""
+        text, calls, thought = "".join(self._text), tuple(self._calls), "".join(self._reasoning)
         if self._scan is not None:
             scan = self._scan.scan
             text, calls, thought = scan.text, scan.calls, thought or scan.reasoning
         return Choice(text, calls, thought or None, event.refusal, event.finish_reason)
 
-    def _tell_rest(self, choice: Choice) -> None:
-        """Tell the outputs that were not told yet, from the reading that the prediction is made of."""
+    def _emit_rest(self, choice: Choice) -> None:
+        """Emit the outputs that were not emitted, from the parse that makes the prediction."""
         try:
             parsed = self._plan.parse(choice)
         except ModelError as fault:
@@ -273,9 +273,9 @@ class _ChoiceReader:
     _HANDLERS: ClassVar[Mapping[type, Callable[[Any, Any], None]]] = {
         ChoiceEnd: _end,
         PartEnd: _end_part,
-        ReasoningDelta: _think,
-        TextDelta: _read,
-        ToolCallDelta: _grow_call,
+        ReasoningDelta: _feed_reasoning,
+        TextDelta: _feed_text,
+        ToolCallDelta: _feed_call,
         ToolCallEnd: _end_call,
-        ToolCallStart: _begin_call,
+        ToolCallStart: _start_call,
     }

@@ -1,4 +1,4 @@
-"""``FreeTextReader``: an answer without outputs, as it comes. Thinking in tags at its beginning is told as thinking, without tags."""
+"""``FreeTextReader``: an answer without outputs. Thinking in tags at its start is emitted as reasoning, without the tags."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["FreeTextReader"]
 
 
 class FreeTextReader:
-    """Tells the text of one answer. ``thoughts`` are pairs of tags around thinking.
+    """Emits the text of one answer. ``thoughts``: pairs of tags around thinking.
 
     >>> events = FieldEvents()
     >>> text = FreeTextReader([("<think>", "</think>")], events)
@@ -20,60 +20,63 @@ class FreeTextReader:
     [('ReasoningDelta', 'so'), ('TextDelta', 'Yes.')]
     """
 
-    __slots__ = ("_closing", "_events", "_lookahead", "_reads", "_thoughts")
+    __slots__ = ("_closing", "_events", "_lookahead", "_read", "_thoughts")
 
     def __init__(self, thoughts: Sequence[tuple[str, str]], events: FieldEvents) -> None:
         self._thoughts, self._events = thoughts, events
         self._lookahead: list[str] = []  # not put together while it may grow long: blanks
         self._closing = ""
-        self._reads: Callable[[str], None] = self._blanks
+        self._read: Callable[[str], None] = self._skip_blanks
 
     def feed(self, text: str) -> None:
-        """More of the answer."""
-        self._reads(text)
+        """Read the next text of the answer."""
+        self._read(text)
 
     def close(self) -> None:
-        """The end of the answer."""
+        """Read the end of the answer."""
         if self._lookahead:
             (self._events.reasoning if self._closing else self._events.free_text)("".join(self._lookahead))
             self._lookahead = []
 
-    def _blanks(self, text: str) -> None:
-        """Before the first word."""
+    def _skip_blanks(self, text: str) -> None:
+        """Hold the blanks before the first word."""
         self._lookahead.append(text)
         if not text.isspace():
-            self._reads = self._opening
-            self._opening("")
+            self._read = self._read_opening
+            self._read_opening("")
 
-    def _opening(self, text: str) -> None:
-        """What may be the beginning of a tag."""
+    def _read_opening(self, text: str) -> None:
+        """Read text that can start with an opening tag."""
         text, self._lookahead = "".join([*self._lookahead, text]), []
-        begin = text.lstrip()
+        content = text.lstrip()
         for opening, closing in self._thoughts:
-            if begin.startswith(opening):
-                self._closing, self._reads = closing, self._thought
-                self._thought(begin[len(opening) :])
+            if content.startswith(opening):
+                self._closing, self._read = closing, self._read_thought
+                self._read_thought(content[len(opening) :])
                 return
-        if any(opening.startswith(begin) for opening, _ in self._thoughts):
+        if any(opening.startswith(content) for opening, _ in self._thoughts):
             self._lookahead = [text]
         else:
-            self._reads = self._events.free_text
+            self._read = self._events.free_text
             self._events.free_text(text)
 
-    def _thought(self, text: str) -> None:
-        """Thinking; only what may be the beginning of its closing tag is kept."""
+    def _read_thought(self, text: str) -> None:
+        """Read thinking. Only a possible start of the closing tag is held."""
         closing = self._closing
         thought, closed, after = "".join([*self._lookahead, text]).partition(closing)
-        kept = 0 if closed else next((n for n in range(len(closing) - 1, 0, -1) if thought.endswith(closing[:n])), 0)
-        said, self._lookahead = thought[: len(thought) - kept], [thought[len(thought) - kept :]] if kept else []
-        if said:
-            self._events.reasoning(said)
+        partial = 0 if closed else next((n for n in range(len(closing) - 1, 0, -1) if thought.endswith(closing[:n])), 0)
+        certain, self._lookahead = (
+            thought[: len(thought) - partial],
+            [thought[len(thought) - partial :]] if partial else [],
+        )
+        if certain:
+            self._events.reasoning(certain)
         if closed:
-            self._closing, self._reads = "", self._after
-            self._after(after)
+            self._closing, self._read = "", self._skip_blanks_after
+            self._skip_blanks_after(after)
 
-    def _after(self, text: str) -> None:
-        """Blanks after the thinking are left out."""
-        if said := text.lstrip():
-            self._reads = self._events.free_text
-            self._events.free_text(said)
+    def _skip_blanks_after(self, text: str) -> None:
+        """Skip blanks after the thinking."""
+        if certain := text.lstrip():
+            self._read = self._events.free_text
+            self._events.free_text(certain)

@@ -1,7 +1,7 @@
-"""The JSON layout in pieces: one object, whose members are the outputs.
+"""The JSON layout in chunks: one object, whose members are the outputs.
 
-The same as ``ObjectCodec.read`` for an answer that begins with the object, and the object with an output. With anything that
-is no strict JSON nothing more is told as it comes: repairs need the whole answer.
+Equal to ``ObjectCodec.read`` for an answer that starts with the object, and an object that starts with an output. After
+invalid JSON no more deltas are emitted: a repair needs the whole answer.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 class JsonMemberReader:
     """The members of one answer's object."""
 
-    __slots__ = ("_events", "_expects", "_name", "_names", "_outputs", "_reading")
+    __slots__ = ("_events", "_expects", "_member", "_name", "_names", "_outputs")
 
     def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], events: FieldEvents) -> None:
         self._outputs, self._events = dict(outputs), events
         self._names = frozenset(self._outputs)
         self._expects = "object"
         self._name = ""
-        self._reading: _MemberReader | None = None
+        self._member: _MemberReader | None = None
 
     def opens(self, text: str) -> bool | None:
-        """Whether a text begins with an object."""
+        """Return True if a text starts with an object."""
         return text.startswith("{")
 
     def feed(self, text: str) -> None:
-        """More of the answer."""
+        """Read the next text of the answer."""
         at, end = 0, len(text)
         while at < end and self._expects != "nothing":
-            if self._reading is not None:
-                at = self._read_on(self._reading, text, at)
+            if self._member is not None:
+                at = self._continue(self._member, text, at)
                 continue
             space = _SPACE.match(text, at)
             at = space.end() if space else at
@@ -53,67 +53,67 @@ class JsonMemberReader:
                 at = self._EXPECTED[self._expects](self, text, at)
 
     def close(self) -> None:
-        """The end of the answer. An object that was not closed is no answer."""
+        """Read the end of the answer. An object that is not closed is no answer."""
 
-    def _read_on(self, reading: _MemberReader, text: str, at: int) -> int:
-        at = reading.read(text, at)
-        if reading.failed:
+    def _continue(self, member: _MemberReader, text: str, at: int) -> int:
+        at = member.read(text, at)
+        if member.failed:
             self._expects = "nothing"
-        elif reading.done:
-            self._reading = None
-            if isinstance(reading, _NameReader):
-                self._named(reading.text)
+        elif member.done:
+            self._member = None
+            if isinstance(member, _NameReader):
+                self._accept_name(member.text)
             else:
                 self._expects = "separator"
         return at
 
-    def _named(self, name: str) -> None:
-        """The name of the next member is known. What begins with a member that is no output may be an envelope."""
+    def _accept_name(self, name: str) -> None:
+        """Accept the name of the next member. An object that starts with another name may be an envelope."""
         stray_first = self._expects == "first" and name not in self._names
         self._name, self._expects = name, "nothing" if stray_first else "colon"
 
     # --- what may come ---------------------------------------------------------------------------------
 
-    def _object(self, text: str, at: int) -> int:
+    def _read_object_start(self, text: str, at: int) -> int:
         self._expects = "first" if text[at] == "{" else "nothing"
         return at + 1
 
-    def _member(self, text: str, at: int) -> int:
+    def _read_member(self, text: str, at: int) -> int:
         if text[at] == '"':
-            self._reading = _NameReader()
+            self._member = _NameReader()
         else:
             self._expects = "nothing"
         return at + 1
 
-    def _colon(self, text: str, at: int) -> int:
+    def _read_colon(self, text: str, at: int) -> int:
         self._expects = "value" if text[at] == ":" else "nothing"
         return at + 1
 
-    def _separator(self, text: str, at: int) -> int:
+    def _read_separator(self, text: str, at: int) -> int:
         self._expects = "member" if text[at] == "," else "nothing"
         return at + 1
 
-    def _value(self, text: str, at: int) -> int:
-        """A value begins: one of a new output is told, any other one passed over."""
+    def _read_value(self, text: str, at: int) -> int:
+        """Read the start of a value. The first value of an output is emitted, any other one is skipped."""
         codec = self._outputs.pop(self._name, None)
         if codec is None:
-            self._reading = PartialJsonParser()
+            self._member = PartialJsonParser()
         elif text[at] == '"' and is_streamable_text(codec):
-            self._reading = _StringReader(codec, self._events)
+            self._member = _StringReader(codec, self._events)
             return at + 1
         elif text[at] in "{[" and codec.form in ("json", "mixed"):
-            self._reading = _PartialReader(codec, self._events)
+            self._member = _PartialReader(codec, self._events)
         else:
-            self._reading = _WholeReader(codec, self._events)
+            self._member = _WholeReader(codec, self._events)
         return at
 
     _EXPECTED: ClassVar[Mapping[str, Callable[[Any, str, int], int]]] = {
-        "object": _object, "first": _member, "member": _member, "colon": _colon, "value": _value, "separator": _separator,
+        "object": _read_object_start, "first": _read_member, "member": _read_member, "colon": _read_colon, "value": _read_value, "separator": _read_separator,
     }  # fmt: skip
 
 
 class _MemberReader(Protocol):
-    """A name or a value that is being read, from position to position."""
+    """Reads a name or a value, from position to position."""
 
     @property
     def done(self) -> bool: ...
@@ -149,7 +149,7 @@ class _NameReader:
 
 
 class _StringReader:
-    """A string that is told as it grows."""
+    """A string that is emitted in deltas."""
 
     __slots__ = ("_events", "_field", "_string")
     failed = False
@@ -172,7 +172,7 @@ class _StringReader:
 
 
 class _PartialReader(PartialEmitter):
-    """An object or a list that is told as it grows."""
+    """An object or a list that is emitted as partial values."""
 
     __slots__ = ()
 
@@ -192,7 +192,7 @@ class _PartialReader(PartialEmitter):
 
 
 class _WholeReader(PartialJsonParser):
-    """A value that is told when it is there; by the reader of the whole answer, where a user's validators check it."""
+    """A value that is emitted when complete; after the parse if a user's validators check it."""
 
     __slots__ = ("_codec", "_events")
 
@@ -204,5 +204,5 @@ class _WholeReader(PartialJsonParser):
         at = super().read(text, at)
         if self.done and not compiled(self._codec.field).runs_users_code:
             with suppress(ValueReadError):  # the reader of the whole answer says what is wrong
-                emit_value(self._codec, self._codec.load(self.so_far()).value, self._events)
+                emit_value(self._codec, self._codec.load(self.partial_value()).value, self._events)
         return at

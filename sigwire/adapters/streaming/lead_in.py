@@ -1,7 +1,7 @@
-"""``LeadInReader``: where the outputs begin in an answer, so that nothing is told that may be a draft.
+"""``LeadInReader``: the start of the outputs in an answer, so that no draft is emitted.
 
-As ``Plan`` reads it: thinking in tags before the answer is left out. It may have been opened by the prompt, and then shows
-only when it closes; so an answer that begins neither with a mark of its layout nor with an opened block is told at its end.
+Equal to ``Plan``: thinking in tags before the answer is left out. If the prompt opened the thinking, only its closing tag
+shows it. An answer that starts neither with a mark of its layout nor with an opening tag is emitted at its end.
 """
 
 from __future__ import annotations
@@ -15,52 +15,52 @@ __all__ = ["LeadInReader"]
 
 
 class LeadInReader:
-    """Stands before the layout's pieces. ``thoughts`` are pairs of tags around thinking."""
+    """Precedes the layout's reader. ``thoughts``: pairs of tags around thinking."""
 
-    __slots__ = ("_closing", "_lookahead", "_lost", "_open", "_outputs", "_thoughts")
+    __slots__ = ("_closing", "_is_open", "_is_unknown", "_lookahead", "_outputs", "_thoughts")
 
     def __init__(self, outputs: OutputReader, thoughts: Sequence[tuple[str, str]]) -> None:
         self._outputs, self._thoughts = outputs, thoughts
         self._lookahead = Lookahead()
         self._closing = ""
-        self._open = self._lost = False
+        self._is_open = self._is_unknown = False
 
     def feed(self, text: str) -> None:
-        """More of the answer."""
-        if self._open:
+        """Read the next text of the answer."""
+        if self._is_open:
             self._outputs.feed(text)
-        elif not self._lost and (so_far := self._lookahead.joined(text)) is not None:
+        elif not self._is_unknown and (joined := self._lookahead.joined(text)) is not None:
             if self._closing:
-                self._think(so_far)
+                self._skip_thinking(joined)
             else:
-                self._decide(so_far)
+                self._decide(joined)
 
     def close(self) -> None:
-        """The end of the answer."""
-        if self._open:
+        """Read the end of the answer."""
+        if self._is_open:
             self._outputs.close()
 
     def _decide(self, text: str) -> None:
-        begin = text.lstrip()
-        opens = self._outputs.opens(begin) if begin else None
+        content = text.lstrip()
+        opens = self._outputs.opens(content) if content else None
         if opens:
-            self._begin(text)
-        elif (thought := next((pair for pair in self._thoughts if begin.startswith(pair[0])), None)) is not None:
+            self._start(text)
+        elif (thought := next((pair for pair in self._thoughts if content.startswith(pair[0])), None)) is not None:
             self._closing = thought[1]
-            self._think(begin)
-        elif opens is None or any(opening.startswith(begin) for opening, _ in self._thoughts):
-            self._lookahead.keep(text)
+            self._skip_thinking(content)
+        elif opens is None or any(opening.startswith(content) for opening, _ in self._thoughts):
+            self._lookahead.hold(text)
         else:
-            self._lost = True
+            self._is_unknown = True
 
-    def _think(self, text: str) -> None:
-        """Pass over a thinking block; only what may be the beginning of its closing tag is kept."""
+    def _skip_thinking(self, text: str) -> None:
+        """Skip a thinking block. Only a possible start of its closing tag is held."""
         _, closed, after = text.partition(self._closing)
         if closed:
-            self._begin(after)
+            self._start(after)
         else:
-            self._lookahead.keep(text[1 - len(self._closing) :])
+            self._lookahead.hold(text[1 - len(self._closing) :])
 
-    def _begin(self, text: str) -> None:
-        self._open = True
+    def _start(self, text: str) -> None:
+        self._is_open = True
         self._outputs.feed(text)

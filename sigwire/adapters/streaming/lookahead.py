@@ -1,40 +1,40 @@
-"""``Lookahead``: the end of a text that has come so far, kept until its next characters show what it is."""
+"""``Lookahead``: the end of a text, held until its next characters decide about it."""
 
 from __future__ import annotations
 
 __all__ = ["Lookahead"]
 
-_PATIENCE = 32  # how much of itself a held text may wait for: each character is then copied some thirty times at most
+_MAX_COPIES = 32  # how much of itself a held text may wait for: each character is then copied some thirty times at most
 
 
 class Lookahead:
-    """Holds a ``text`` back. A long one is looked at again only when it has grown, so that all looking together is linear.
+    """Holds a ``text``. A long one is examined again only after it has grown in proportion, so the work is linear.
 
     >>> held = Lookahead()
-    >>> held.keep("[")
+    >>> held.hold("[")
     >>> held.joined("[ ##")
     '[[ ##'
     """
 
-    __slots__ = ("_added", "_waiting", "text")
+    __slots__ = ("_added_chunks", "_added_length", "text")
 
     def __init__(self, text: str = "") -> None:
         self.text = text
-        self._waiting: list[str] = []
-        self._added = 0
+        self._added_chunks: list[str] = []
+        self._added_length = 0
 
-    def keep(self, text: str) -> None:
+    def hold(self, text: str) -> None:
         """Hold this text."""
         self.text = text
 
     def joined(self, text: str) -> str | None:
-        """What was held with what has come, and nothing is held any more; ``None`` where it is too little to look again."""
-        self._waiting.append(text)
-        self._added += len(text)
-        return None if self._added * _PATIENCE < len(self.text) else self.release()
+        """Return the held text with the next, and hold nothing; ``None`` if too little was added."""
+        self._added_chunks.append(text)
+        self._added_length += len(text)
+        return None if self._added_length * _MAX_COPIES < len(self.text) else self.release()
 
     def release(self) -> str:
-        """All that is held."""
-        text = "".join([self.text, *self._waiting])
-        self.text, self._waiting, self._added = "", [], 0
+        """Return the held text."""
+        text = "".join([self.text, *self._added_chunks])
+        self.text, self._added_chunks, self._added_length = "", [], 0
         return text

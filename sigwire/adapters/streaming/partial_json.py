@@ -1,9 +1,9 @@
-r"""``PartialJsonParser``: a JSON value that is read as it comes, and what there is of it at any time.
+r"""``PartialJsonParser``: a JSON value that is parsed while it arrives, and its partial value at any time.
 
-Strings may have raw line breaks and unknown escapes, as ``json_text`` forgives them; with anything else that is no JSON the
-value has ``failed`` and grows no more. Numbers and words are there once they are whole, strings as far as they have come.
+Strings may hold raw line breaks and unknown escapes, as ``json_text`` accepts. At any other invalid JSON the value has
+``failed`` and does not change. Numbers and words appear when complete, strings up to their last character.
 
-    text -> read(text, at) -> where the value ended, or the end of the text
+    text -> read(text, at) -> the position after the value, or the end of the text
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from sigwire.core.json import JsonValue, loads
 __all__ = ["PartialJsonParser", "PartialString"]
 
 _MAX_DEPTH = 200
-_LONG_TOKEN = 5000  # Python reads no integer of so many digits
-_CHARACTERS = 500  # so many are copied as fast as one item
+_MAX_TOKEN = 5000  # Python reads no integer of so many digits
+_CHARACTERS_PER_ITEM = 500  # so many are copied as fast as one item
 _SPACE = re.compile(r"[ \t\r\n]*")
 _PLAIN = re.compile(r'[^"\\]*')
 _TOKEN = re.compile(r"[-+.\w]*")
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
-_HEX_BEGUN = re.compile(r"[0-9a-fA-F]{0,3}\Z")
+_PARTIAL_HEX = re.compile(r"[0-9a-fA-F]{0,3}\Z")
 _ESCAPES: Mapping[str, str] = {
     '"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "'": "'",
 }  # fmt: skip
 
 
 class PartialString:
-    r"""The inside of one JSON string in pieces: escapes undone, wherever they are cut.
+    r"""The inside of one JSON string in chunks, unescaped, wherever an escape is cut.
 
     >>> string = PartialString()
     >>> string.read('caf\\u00', 0), string.read('e9", "next"', 0)
@@ -39,19 +39,19 @@ class PartialString:
     True
     """
 
-    __slots__ = ("_escape", "closed")
+    __slots__ = ("_partial_escape", "closed")
 
     def __init__(self) -> None:
-        self._escape = ""  # an escape that is not whole yet
+        self._partial_escape = ""  # an escape that is not whole yet
         self.closed = False
 
     def read(self, text: str, at: int) -> tuple[str, int]:
-        """The text up to the closing quote or the end of the piece, and the position after."""
+        """Return the text up to the closing quote or the end of the chunk, and the position after it."""
         chunks: list[str] = []
         before = 0  # what is put before the text: the beginning of an escape
-        if self._escape:
-            before, text = at - len(self._escape), self._escape + text[at:]
-            at, self._escape = 0, ""
+        if self._partial_escape:
+            before, text = at - len(self._partial_escape), self._partial_escape + text[at:]
+            at, self._partial_escape = 0, ""
         while at < len(text):
             plain = _PLAIN.match(text, at)
             assert plain is not None
@@ -66,7 +66,7 @@ class PartialString:
                 break
             character, after = self._unescape(text, at)
             if character is None:
-                self._escape = text[at:]
+                self._partial_escape = text[at:]
                 at = len(text)
                 break
             chunks.append(character)
@@ -74,7 +74,7 @@ class PartialString:
         return "".join(chunks), before + at
 
     def _unescape(self, text: str, at: int) -> tuple[str | None, int]:
-        """The character of an escape, and the position after; ``None`` while it is not whole."""
+        """Return the character of an escape, and the position after it; ``None`` if the escape is incomplete."""
         if at + 1 == len(text):
             return None, at
         mark = text[at + 1]
@@ -84,32 +84,32 @@ class PartialString:
             return "\\" + mark, at + 2
         unit = _HEX.match(text, at + 2)
         if unit is None:
-            return (None, at) if _HEX_BEGUN.match(text, at + 2) else ("\\u", at + 2)
-        return self._joined(int(unit[0], 16), text, unit.end())
+            return (None, at) if _PARTIAL_HEX.match(text, at + 2) else ("\\u", at + 2)
+        return self._decode_unit(int(unit[0], 16), text, unit.end())
 
-    def _joined(self, unit: int, text: str, at: int) -> tuple[str | None, int]:
-        """A character of one UTF-16 unit, or of two."""
+    def _decode_unit(self, unit: int, text: str, at: int) -> tuple[str | None, int]:
+        """Return a character of one UTF-16 unit, or of two."""
         if not 0xD800 <= unit < 0xDC00:
             return chr(unit), at
         following = text[at : at + 6]
         low = _HEX.match(following, 2) if following.startswith("\\u") else None
         if low is not None and 0xDC00 <= int(low[0], 16) < 0xE000:
             return chr(0x10000 + ((unit - 0xD800) << 10) + (int(low[0], 16) - 0xDC00)), at + 6
-        begun = at + len(following) == len(text) and (
-            "\\u".startswith(following) or (following.startswith("\\u") and _HEX_BEGUN.match(following, 2))
+        is_partial = at + len(following) == len(text) and (
+            "\\u".startswith(following) or (following.startswith("\\u") and _PARTIAL_HEX.match(following, 2))
         )
-        return (None, at) if begun else (chr(unit), at)
+        return (None, at) if is_partial else (chr(unit), at)
 
 
 class PartialJsonParser:
     """One JSON value.
 
     >>> value = PartialJsonParser()
-    >>> value.read('{"name": "Ad', 0), value.so_far()
+    >>> value.read('{"name": "Ad', 0), value.partial_value()
     (12, {'name': 'Ad'})
-    >>> value.read('a", "age": 3', 0), value.so_far()
+    >>> value.read('a", "age": 3', 0), value.partial_value()
     (12, {'name': 'Ada'})
-    >>> value.read("6}", 0), value.so_far(), value.done
+    >>> value.read("6}", 0), value.partial_value(), value.done
     (2, {'name': 'Ada', 'age': 36}, True)
     """
 
@@ -142,13 +142,13 @@ class PartialJsonParser:
         self.done = self.failed = False
 
     def read(self, text: str, at: int) -> int:
-        """Read on, from a position; gives the one after the value, or the end of the text."""
+        """Read from a position. Return the position after the value, or the end of the text."""
         end = len(text)
         while at < end and not self.done and not self.failed:
             if self._string is not None:
-                at = self._in_string(self._string, text, at)
+                at = self._read_string(self._string, text, at)
             elif self._token:
-                at = self._in_token(text, at)
+                at = self._read_token(text, at)
             else:
                 space = _SPACE.match(text, at)
                 at = space.end() if space else at
@@ -157,74 +157,74 @@ class PartialJsonParser:
         return at
 
     def close(self) -> None:
-        """The end of the text: a number by itself is whole now."""
+        """Read the end of the text, which completes a top-level number."""
         if self._token and not self._open:
             self._end_token()
         self.failed = self.failed or not self.done
 
     @property
     def cost(self) -> int:
-        """About how much work ``so_far`` is."""
-        return sum(map(len, self._open)) + len(self._chunks) + self._length // _CHARACTERS
+        """The approximate number of items that ``partial_value`` copies."""
+        return sum(map(len, self._open)) + len(self._chunks) + self._length // _CHARACTERS_PER_ITEM
 
-    def so_far(self) -> JsonValue:
-        """What there is of the value. What is closed is shared with later answers; do not change it."""
+    def partial_value(self) -> JsonValue:
+        """Return the partial value. Finished members are shared with later results; do not mutate them."""
         value: Any = _NOTHING
         if self._string is not None and not self._key:
             value = "".join(self._chunks)
             self._chunks = [value]
         for container, key in zip(reversed(self._open), reversed(self._keys), strict=True):
-            value = _with(container, key, value)
-        so_far: JsonValue = self._root if value is _NOTHING else value
-        return so_far
+            value = _copy_with(container, key, value)
+        partial_value: JsonValue = self._root if value is _NOTHING else value
+        return partial_value
 
     # --- what may come ---------------------------------------------------------------------------------
 
-    def _value(self, text: str, at: int) -> int:
+    def _read_value(self, text: str, at: int) -> int:
         character = text[at]
         if character == '"':
-            self._begin_string(key=False)
+            self._start_string(key=False)
             return at + 1
         if character in "{[":
-            return self._enter({} if character == "{" else [], at)
+            return self._open_container({} if character == "{" else [], at)
         if character == "]" and self._open and self._open[-1] == []:
-            return self._leave("]", at)
-        return self._in_token(text, at)
+            return self._close_container("]", at)
+        return self._read_token(text, at)
 
-    def _name(self, text: str, at: int) -> int:
-        """A member's name; right after the opening brace the closing one."""
+    def _read_name(self, text: str, at: int) -> int:
+        """Read a member's name, or the closing brace of an empty object."""
         if text[at] == '"':
-            self._begin_string(key=True)
+            self._start_string(key=True)
             return at + 1
-        return self._leave("}", at) if text[at] == "}" and not self._open[-1] else self._fail(at)
+        return self._close_container("}", at) if text[at] == "}" and not self._open[-1] else self._fail(at)
 
-    def _colon(self, text: str, at: int) -> int:
+    def _read_colon(self, text: str, at: int) -> int:
         self._expects = "value"
         return at + 1 if text[at] == ":" else self._fail(at)
 
-    def _separator(self, text: str, at: int) -> int:
+    def _read_separator(self, text: str, at: int) -> int:
         is_object = isinstance(self._open[-1], dict)
         if text[at] == ",":
             self._expects = "name" if is_object else "item"
             return at + 1
         closing = "}" if is_object else "]"
-        return self._leave(closing, at) if text[at] == closing else self._fail(at)
+        return self._close_container(closing, at) if text[at] == closing else self._fail(at)
 
-    def _item(self, text: str, at: int) -> int:
-        """After a comma there must be a value."""
-        return self._fail(at) if text[at] == "]" else self._value(text, at)
+    def _read_item(self, text: str, at: int) -> int:
+        """Read a value after a comma."""
+        return self._fail(at) if text[at] == "]" else self._read_value(text, at)
 
     _EXPECTED: ClassVar[Mapping[str, Callable[[Any, str, int], int]]] = {
-        "value": _value, "name": _name, "colon": _colon, "separator": _separator, "item": _item,
+        "value": _read_value, "name": _read_name, "colon": _read_colon, "separator": _read_separator, "item": _read_item,
     }  # fmt: skip
 
     # --- what is under way -----------------------------------------------------------------------------
 
-    def _begin_string(self, *, key: bool) -> None:
+    def _start_string(self, *, key: bool) -> None:
         self._string, self._key, self._chunks, self._length = PartialString(), key, [], 0
         self.changes += not key
 
-    def _in_string(self, string: PartialString, text: str, at: int) -> int:
+    def _read_string(self, string: PartialString, text: str, at: int) -> int:
         chunk, at = string.read(text, at)
         if chunk:
             self._chunks.append(chunk)
@@ -238,11 +238,11 @@ class PartialJsonParser:
                 self._put(whole)
         return at
 
-    def _in_token(self, text: str, at: int) -> int:
+    def _read_token(self, text: str, at: int) -> int:
         match = _TOKEN.match(text, at)
         end = match.end() if match else at
         self._token += text[at:end]
-        if not self._token or len(self._token) > _LONG_TOKEN:
+        if not self._token or len(self._token) > _MAX_TOKEN:
             return self._fail(at)
         if end < len(text):
             self._end_token()
@@ -258,7 +258,7 @@ class PartialJsonParser:
 
     # --- building --------------------------------------------------------------------------------------
 
-    def _enter(self, container: Any, at: int) -> int:
+    def _open_container(self, container: Any, at: int) -> int:
         if len(self._open) >= _MAX_DEPTH:
             return self._fail(at)
         self._open.append(container)
@@ -267,7 +267,7 @@ class PartialJsonParser:
         self.changes += 1
         return at + 1
 
-    def _leave(self, closing: str, at: int) -> int:
+    def _close_container(self, closing: str, at: int) -> int:
         container = self._open.pop()
         self._keys.pop()
         self._put(container)
@@ -292,8 +292,8 @@ class PartialJsonParser:
 _NOTHING: Any = object()
 
 
-def _with(container: list[Any] | dict[str, Any], key: str, value: Any) -> JsonValue:
-    """A copy of a container with one item more, if there is one."""
+def _copy_with(container: list[Any] | dict[str, Any], key: str, value: Any) -> JsonValue:
+    """Return a copy of a container with one more item, if there is one."""
     if value is _NOTHING:
         return container.copy()
     return {**container, key: value} if isinstance(container, dict) else [*container, value]

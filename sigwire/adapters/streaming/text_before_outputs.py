@@ -1,7 +1,7 @@
-"""``LeadingTextReader``: a text that may go over into outputs, up to where they begin; from there on it is kept and not shown.
+"""``LeadingTextReader``: free text up to the start of outputs in it. The text after that is held and not shown.
 
-For an answer that is free text by rule, and that a model ends in the form that outputs have elsewhere, with marks that nobody
-shall see. Whether they count as outputs is known at the end of the answer.
+Some answers are free text by rule, but a model can end one in the form of outputs, whose marks no user should see. The end of
+the answer decides whether they count as outputs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["LeadingTextReader"]
 
 
 class LeadingTextReader:
-    """Reads one answer by the marks of a layout. What may be the beginning of a mark waits for more.
+    """Reads one answer by the marks of a layout. Text that can be the start of a mark is held.
 
     >>> from sigwire.adapters.chat import ChatLayout
     >>> from sigwire.adapters.prompts.layout import VisibleFields
@@ -28,68 +28,68 @@ class LeadingTextReader:
     '[[ ## answer ## ]]\\n3'
     """
 
-    __slots__ = ("_kept", "_lookahead", "_marks", "_opens", "_reads")
+    __slots__ = ("_held", "_lookahead", "_marks", "_read", "_starts_outputs")
 
     def __init__(self, layout: Layout) -> None:
         chunks = layout.output_reader(FieldEvents())
-        self._opens = chunks.opens if chunks is not None else None
+        self._starts_outputs = chunks.opens if chunks is not None else None
         self._marks = tuple(layout.opening(name).strip() for name in layout.codecs)
         self._lookahead = Lookahead()
-        self._kept: list[str] = []
-        self._reads: Callable[[str], str] = self._beginning
+        self._held: list[str] = []
+        self._read: Callable[[str], str] = self._read_start
 
     def feed(self, text: str) -> str:
-        """More of the answer; what of it can be shown."""
-        return self._reads(text)
+        """Return the part of the answer that can be shown after this text."""
+        return self._read(text)
 
     def release(self) -> str:
-        """What was not shown. From now on everything is."""
-        self._reads = str
-        kept, self._kept = self._lookahead.release() + "".join(self._kept), []
-        return kept
+        """Return the held text. All text after this call is shown."""
+        self._read = str
+        held, self._held = self._lookahead.release() + "".join(self._held), []
+        return held
 
-    def _beginning(self, text: str) -> str:
-        """Before the first word, and while that may be outputs already."""
-        so_far = self._lookahead.joined(text)
-        if so_far is None:
+    def _read_start(self, text: str) -> str:
+        """Read up to the first word, and while the text can be outputs. Leading blanks are held."""
+        joined = self._lookahead.joined(text)
+        if joined is None:
             return ""
-        begin = so_far.lstrip()
-        opens = (self._opens(begin) if begin else None) if self._opens is not None else False
+        content = joined.lstrip()
+        opens = (self._starts_outputs(content) if content else None) if self._starts_outputs is not None else False
         if opens:
-            return self._keep(so_far, len(so_far) - len(begin))
+            return self._hold(joined, len(joined) - len(content))
         if opens is None:
-            self._lookahead.keep(so_far)
+            self._lookahead.hold(joined)
             return ""
-        self._reads = self._looking
-        return self._looking(so_far)
+        self._read = self._search
+        return self._search(joined)
 
-    def _looking(self, text: str) -> str:
-        """Anywhere in the text."""
-        so_far = self._lookahead.joined(text)
-        if so_far is None:
+    def _search(self, text: str) -> str:
+        """Search the text for a mark."""
+        joined = self._lookahead.joined(text)
+        if joined is None:
             return ""
-        found = [at for mark in self._marks if (at := so_far.find(mark)) >= 0]
+        found = [at for mark in self._marks if (at := joined.find(mark)) >= 0]
         if found:
-            return self._keep(so_far, min(found))
-        waits = max((_begun(mark, so_far) for mark in self._marks), default=0)
-        shown = so_far[: len(so_far) - waits]
-        self._lookahead.keep(so_far[len(shown) :])
+            return self._hold(joined, min(found))
+        length = max((_partial_length(mark, joined) for mark in self._marks), default=0)
+        shown = joined[: len(joined) - length]
+        self._lookahead.hold(joined[len(shown) :])
         return shown
 
-    def _keep(self, text: str, start: int) -> str:
-        self._kept.append(text[start:])
-        self._reads = self._keeping
+    def _hold(self, text: str, start: int) -> str:
+        self._held.append(text[start:])
+        self._read = self._hold_rest
         return text[:start]
 
-    def _keeping(self, text: str) -> str:
-        self._kept.append(text)
+    def _hold_rest(self, text: str) -> str:
+        self._held.append(text)
         return ""
 
 
-def _begun(mark: str, text: str) -> int:
-    """How many characters at the end of the text are the beginning of the mark.
+def _partial_length(mark: str, text: str) -> int:
+    """Return the number of characters at the end of the text that start the mark.
 
-    >>> _begun("<answer>", "so <ans"), _begun("<answer>", "so")
+    >>> _partial_length("<answer>", "so <ans"), _partial_length("<answer>", "so")
     (4, 0)
     """
     most = min(len(mark) - 1, len(text))

@@ -1,7 +1,7 @@
-r"""A field's text in pieces: blanks at its ends, and what its ends were guarded with, are taken off on the way.
+r"""A text field in chunks: blanks and escapes at its ends are removed as it arrives.
 
-The same as ``FieldCodec.read`` does with a whole text (see ``edges``). Held back are blanks, which may be the last ones, and
-the backslashes after them; at the beginning what may be a guard or a word for ``None``.
+Equal to ``FieldCodec.read`` of a whole text (see ``edges``). Blanks are held, which may be the last ones, and the backslashes
+after them; at the start, text that can be an escape or a word for ``None``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["TextFieldReader", "WholeFieldReader", "emit_text", "emit_value", "is
 
 _EDGE = "".join(sorted(EDGES))
 _BLANK = re.compile(r"\s")
-_OPENED = re.compile(r"\\+\s")
+_ESCAPED_BLANK = re.compile(r"\\+\s")
 _UNDECIDED: Mapping[bool, re.Pattern[str]] = {  # by whether the field may be None
     False: re.compile(r"\\*"),
     True: re.compile(r"\\*(?:n(?:u(?:ll?)?)?|N(?:o(?:ne?)?)?|(?:null|None)\s+)?"),
@@ -28,21 +28,21 @@ _UNDECIDED: Mapping[bool, re.Pattern[str]] = {  # by whether the field may be No
 
 
 def is_streamable_text(codec: FieldCodec) -> bool:
-    """Whether the beginning of an output's text is the beginning of its value: no constraint of it changes the text."""
-    return codec.form == "text" and all(map(_only_checks, codec.field.metadata))
+    """Return True if a prefix of an output's text is a prefix of its value: no constraint changes the text."""
+    return codec.form == "text" and all(map(_is_check, codec.field.metadata))
 
 
 _CHECKS = frozenset({"Len", "MaxLen", "MinLen", "PydanticGeneralMetadata", "StringConstraints"})
-_CHANGES = ("strip_whitespace", "to_lower", "to_upper")
+_CHANGING = ("strip_whitespace", "to_lower", "to_upper")
 
 
-def _only_checks(constraint: object) -> bool:
-    changes = any(getattr(constraint, change, None) for change in _CHANGES)
+def _is_check(constraint: object) -> bool:
+    changes = any(getattr(constraint, change, None) for change in _CHANGING)
     return type(constraint).__name__ in _CHECKS and not changes
 
 
 class TextFieldReader:
-    r"""A text output, told as it comes.
+    r"""A text output, emitted in deltas.
 
     >>> from sigwire.signatures.signature import Signature
     >>> events = FieldEvents()
@@ -54,30 +54,30 @@ class TextFieldReader:
     [' P', 'aris']
     """
 
-    __slots__ = ("_codec", "_events", "_head", "_lookahead", "_name", "_nullable", "_started", "_waits")
+    __slots__ = ("_codec", "_events", "_has_started", "_head", "_holds_word", "_lookahead", "_name", "_nullable")
 
     def __init__(self, codec: FieldCodec, events: FieldEvents) -> None:
         self._codec, self._events = codec, events
         self._name, self._nullable = codec.field.name, codec.field.nullable
-        self._started = self._waits = False
+        self._has_started = self._holds_word = False
         self._head: list[str] = []
         self._lookahead: list[str] = []
 
     def feed(self, text: str) -> None:
-        """More of it."""
-        if not self._started:
-            text = self._begin(text)
+        """Read the next text of the output."""
+        if not self._has_started:
+            text = self._start(text)
         if not text:
             return
-        cut = len(text) if text[-1] not in EDGES else self._sure(text)
-        if cut:
-            self._feed_sink(text[:cut])
-        if cut < len(text):
-            self._lookahead.append(text[cut:])
+        safe_end = len(text) if text[-1] not in EDGES else self._safe_end(text)
+        if safe_end:
+            self._feed_sink(text[:safe_end])
+        if safe_end < len(text):
+            self._lookahead.append(text[safe_end:])
 
     def close(self) -> None:
-        """The end of it."""
-        if not self._started:
+        """Read the end of the output."""
+        if not self._has_started:
             emit_text(self._codec, "".join(self._head), self._events)
             return
         if self._lookahead:
@@ -92,32 +92,32 @@ class TextFieldReader:
             text, self._lookahead = "".join([*self._lookahead, text]), []
         self._events.text(self._name, text)
 
-    def _sure(self, text: str) -> int:
-        """How much of a text that ends in blanks or backslashes cannot be touched by what comes."""
+    def _safe_end(self, text: str) -> int:
+        """Return the length of the part that later text cannot change, of a text that ends in blanks or backslashes."""
         body = len(text.rstrip(_EDGE))
         if not body and self._lookahead:
             return 0
         blank = _BLANK.search(text, body)
         return blank.start() if blank else len(text)
 
-    def _begin(self, text: str) -> str:
-        """The text from where it surely begins; nothing while that is open."""
+    def _start(self, text: str) -> str:
+        """Return the text from its certain start; nothing while that is open."""
         if not self._head and not (text := text.lstrip()):
             return ""
         self._head.append(text)
-        if not text.strip("\\") or (self._waits and text.isspace()):
+        if not text.strip("\\") or (self._holds_word and text.isspace()):
             return ""
         whole = "".join(self._head)
         if _UNDECIDED[self._nullable].fullmatch(whole):
-            self._waits = whole[-1].isspace() or whole.endswith(("null", "None"))
+            self._holds_word = whole[-1].isspace() or whole.endswith(("null", "None"))
             return ""
-        self._started, self._head = True, []
+        self._has_started, self._head = True, []
         self._events.started_texts.add(self._name)
-        return whole[1:] if _OPENED.match(whole) else whole
+        return whole[1:] if _ESCAPED_BLANK.match(whole) else whole
 
 
 class WholeFieldReader:
-    """An output that can only be read whole: told at its end."""
+    """An output that is readable only as a whole, and emitted at its end."""
 
     __slots__ = ("_chunks", "_codec", "_events")
 
@@ -126,18 +126,18 @@ class WholeFieldReader:
         self._chunks: list[str] = []
 
     def feed(self, text: str) -> None:
-        """More of it."""
+        """Read the next text of the output."""
         self._chunks.append(text)
 
     def close(self) -> None:
-        """The end of it."""
+        """Read the end of the output."""
         emit_text(self._codec, "".join(self._chunks), self._events)
 
 
 def emit_text(codec: FieldCodec, text: str, events: FieldEvents) -> None:
-    """Tell what a field's whole text says. What cannot be read is told by nobody: the answer's reader says what is wrong.
+    """Emit the value of a field's whole text. An unreadable text is not emitted: the parse of the answer has the error.
 
-    A user's validators run once for an answer, when it is read; so what they check is told then.
+    A user's validators run once for an answer, in its parse. A value that they check is emitted after the parse.
     """
     if compiled(codec.field).runs_users_code:
         return
@@ -149,7 +149,7 @@ def emit_text(codec: FieldCodec, text: str, events: FieldEvents) -> None:
 
 
 def emit_value(codec: FieldCodec, value: object, events: FieldEvents) -> None:
-    """Tell a value that is whole: text as text, anything else as JSON."""
+    """Emit a complete value: text as text, anything else as JSON."""
     name = codec.field.name
     if codec.form != "text":
         events.partial(name, codec.dump(value))

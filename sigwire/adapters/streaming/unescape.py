@@ -1,4 +1,4 @@
-"""Guarded marks in pieces: what ``Escaper.off`` does with a whole text. Held back are backslashes before what may be a mark."""
+"""Unescape marks in chunks, as ``Escaper.off`` does with a whole text. Backslashes before a possible mark are held."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RUN = re.compile(r"\\+")
 
 
 class Unescaper:
-    r"""Takes the backslash off guarded marks, and hands the text on.
+    r"""Removes the backslash before escaped marks, and feeds a sink.
 
     >>> class Shown:
     ...     def feed(self, text): print(repr(text))
@@ -27,29 +27,29 @@ class Unescaper:
     '[[ ## answer'
     """
 
-    __slots__ = ("_blank", "_guard", "_last", "_lookahead", "_looks", "_next")
+    __slots__ = ("_escaper", "_is_line_blank", "_last_character", "_lookahead", "_sink", "_tracks_character")
 
-    def __init__(self, guard: Escaper, following: FieldSink) -> None:
-        self._guard, self._next = guard, following
+    def __init__(self, escaper: Escaper, sink: FieldSink) -> None:
+        self._escaper, self._sink = escaper, sink
         self._lookahead = Lookahead()
-        self._blank = True  # whether the line has nothing but blanks so far
-        self._last = ""
-        self._looks = guard.before not in ("", Escaper.LINE)  # at the character before a mark
+        self._is_line_blank = True  # whether the line has nothing but blanks so far
+        self._last_character = ""
+        self._tracks_character = escaper.before not in ("", Escaper.LINE)  # at the character before a mark
 
     @classmethod
-    def by(cls, guard: AnyEscaper, following: FieldSink) -> FieldSink:
-        """The sink before ``following`` that undoes these guards, in the order in which ``off`` does."""
-        if isinstance(guard, EscaperPair):
-            return cls.by(guard.second, cls.by(guard.first, following))
-        return cls(guard, following)
+    def by(cls, escaper: AnyEscaper, sink: FieldSink) -> FieldSink:
+        """Return a sink that undoes these escapes before it feeds ``sink``, in the order of ``off``."""
+        if isinstance(escaper, EscaperPair):
+            return cls.by(escaper.second, cls.by(escaper.first, sink))
+        return cls(escaper, sink)
 
     def feed(self, text: str) -> None:
-        """More of the text."""
+        """Read the next text."""
         if not self._lookahead.text:
             if "\\" not in text:
-                if self._blank or self._looks or "\n" in text:
-                    self._look(text)
-                self._next.feed(text)
+                if self._is_line_blank or self._tracks_character or "\n" in text:
+                    self._track_line(text)
+                self._sink.feed(text)
                 return
         elif (joined := self._lookahead.joined(text)) is None:
             return
@@ -58,43 +58,43 @@ class Unescaper:
         self._read(text)
 
     def close(self) -> None:
-        """The end of the text: what was held is no mark."""
+        """Read the end of the text. Held text is no mark."""
         if self._lookahead.text:
-            self._next.feed(self._lookahead.release())
-        self._next.close()
+            self._sink.feed(self._lookahead.release())
+        self._sink.close()
 
-    def _look(self, text: str) -> None:
-        """Remember where in a line the next character will stand."""
-        self._last = text[-1:] or self._last
+    def _track_line(self, text: str) -> None:
+        """Track the position of the next character in its line."""
+        self._last_character = text[-1:] or self._last_character
         line = text.rfind("\n") + 1
-        if self._blank or line:
-            self._blank = (self._blank or line > 0) and not text[line:].strip(" \t")
+        if self._is_line_blank or line:
+            self._is_line_blank = (self._is_line_blank or line > 0) and not text[line:].strip(" \t")
 
     def _read(self, text: str) -> None:
-        guard, sure, at = self._guard, [""], 0
+        escaper, certain, at = self._escaper, [""], 0
         while (run := _RUN.search(text, at)) is not None:
             before = text[at : run.start()]
-            sure.append(before)
-            self._look(before)
+            certain.append(before)
+            self._track_line(before)
             at = run.end()
-            if not self._may_stand_here():
-                sure.append(run[0])
-            elif mark := guard.mark.match(text, at):
-                sure.append(run[0][1:])
-                sure.append(mark[0])
+            if not self._is_mark_allowed():
+                certain.append(run[0])
+            elif mark := escaper.mark.match(text, at):
+                certain.append(run[0][1:])
+                certain.append(mark[0])
                 at = mark.end()
-            elif guard.unsure.match(text, at):
-                self._lookahead.keep(text[run.start() :])
+            elif escaper.unsure.match(text, at):
+                self._lookahead.hold(text[run.start() :])
                 at = len(text)
                 break
             else:
-                sure.append(run[0])
-            self._look(text[run.start() : at])
-        sure.append(text[at:])
-        self._look(text[at:])
-        if whole := "".join(sure):
-            self._next.feed(whole)
+                certain.append(run[0])
+            self._track_line(text[run.start() : at])
+        certain.append(text[at:])
+        self._track_line(text[at:])
+        if joined := "".join(certain):
+            self._sink.feed(joined)
 
-    def _may_stand_here(self) -> bool:
-        before = self._guard.before
-        return self._blank if before == Escaper.LINE else not before or self._last == before
+    def _is_mark_allowed(self) -> bool:
+        before = self._escaper.before
+        return self._is_line_blank if before == Escaper.LINE else not before or self._last_character == before

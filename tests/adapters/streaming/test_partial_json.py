@@ -39,9 +39,9 @@ def test_every_state_is_the_beginning_of_the_value(
     for piece in pieces_of(text, at):
         growth.read(piece, 0)
         assert not growth.failed
-        assert begins(growth.so_far(), value) or growth.changes == 0
+        assert begins(growth.partial_value(), value) or growth.changes == 0
     assert growth.done
-    assert growth.so_far() == value
+    assert growth.partial_value() == value
 
 
 @given(rooted, st.data())
@@ -50,7 +50,7 @@ def test_what_was_told_stays_as_it_was(value: Any, data: st.DataObject) -> None:
     half = data.draw(st.integers(1, len(text)))
     growth = PartialJsonParser()
     growth.read(text[:half], 0)
-    before = growth.so_far()
+    before = growth.partial_value()
     shown = json.dumps(before)
     growth.read(text[half:], 0)
     assert json.dumps(before) == shown
@@ -96,9 +96,9 @@ def test_depth_is_bounded() -> None:
 def test_what_is_closed_is_shared_and_not_copied() -> None:
     growth = PartialJsonParser()
     growth.read('[{"a": 1}, [', 0)
-    before: Any = growth.so_far()
+    before: Any = growth.partial_value()
     growth.read("2", 0)
-    after: Any = growth.so_far()
+    after: Any = growth.partial_value()
     assert before == [{"a": 1}, []]
     assert before[0] is after[0]
 
@@ -110,7 +110,7 @@ def test_a_number_by_itself_is_whole_at_its_end(text: str, value: Any) -> None:
         growth.read(character, 0)
     growth.close()
     assert growth.done
-    assert growth.so_far() == value
+    assert growth.partial_value() == value
 
 
 def test_a_long_held_text_is_looked_at_a_bounded_number_of_times() -> None:
@@ -118,6 +118,6 @@ def test_a_long_held_text_is_looked_at_a_bounded_number_of_times() -> None:
     for _ in range(10_000):
         if (text := held.joined(" ")) is not None:
             looks += len(text)
-            held.keep(text)
+            held.hold(text)
     assert len(held.release()) == 10_000
     assert looks < 40 * 10_000
