@@ -45,8 +45,6 @@ class FieldEvents:
         self.ended.add(field)
         self.events.append(FieldEnd(field, self._choice, path=self._path, turn=self._turn))
 
-    # --- beside the fields -------------------------------------------------------------------------------
-
     def reasoning(self, text: str) -> None:
         """Emit reasoning that no field holds."""
         self.events.append(ReasoningDelta(text, self._choice, path=self._path, turn=self._turn))
@@ -78,15 +76,12 @@ class OutputReader(Protocol):
 
     def opens(self, text: str) -> bool | None:
         """Return True if a text without leading blanks starts as outputs do; ``None`` if it is too short to decide."""
-        ...
 
     def feed(self, text: str) -> None:
         """Read the next text."""
-        ...
 
     def close(self) -> None:
         """Read the end of the text."""
-        ...
 
 
 class FieldSink(Protocol):
@@ -94,8 +89,6 @@ class FieldSink(Protocol):
 
     def feed(self, text: str) -> None:
         """Read the next text."""
-        ...
 
     def close(self) -> None:
         """Read the end of the text."""
-        ...

@@ -33,7 +33,7 @@ class ChatSectionReader:
     ) -> None:
         self._pending, self._end, self._escaper, self._events = dict(outputs), end, escaper, events
         self._sink: FieldSink | None = None
-        self._lookahead = Lookahead("\n")  # the answer begins as a line does
+        self._lookahead = Lookahead("\n")  # the start of the answer is the start of a line
         self._is_complete = False
 
     def opens(self, text: str) -> bool | None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FieldReader"]
 
-_INCOMPLETE = frozenset({"content_filter", "error", "length"})  # what has come of a field then is not all of it
+_INCOMPLETE = frozenset({"content_filter", "error", "length"})  # the fields of such a choice are incomplete
 
 
 class FieldReader:
@@ -120,25 +120,16 @@ class _ChoiceReader:
     """One choice of a response. ``parsed``: its parse, if its outputs needed one."""
 
     __slots__ = (
-        "_calls",
-        "_ended",
-        "_free_text",
-        "_lead_in",
-        "_plan",
-        "_reasoning",
-        "_scan",
-        "_start_scan",
-        "_text",
-        "events",
-        "parsed",
+        "_calls", "_ended", "_free_text", "_lead_in", "_plan", "_reasoning", "_scan", "_start_scan", "_text", "events",
+        "parsed"
     )  # fmt: skip
 
     def __init__(self, plan: Plan, tools: tuple[Tool, ...], events: FieldEvents, taken: Iterable[str]) -> None:
         self._plan, self.events = plan, events
         free = plan.layout.free or not plan.layout.outputs
         self._free_text = FreeTextReader(plan.thoughts, events) if free else None
-        chunks = None if free else plan.layout.output_reader(events)
-        self._lead_in = LeadInReader(chunks, plan.thoughts) if chunks is not None else None
+        outputs = None if free else plan.layout.output_reader(events)
+        self._lead_in = LeadInReader(outputs, plan.thoughts) if outputs is not None else None
         self._scan: TextReader | None = None
         self._start_scan: Callable[[], TextReader | None] | None = lambda: plan.text_reader(
             tools, taken=taken, thought=bool(self._reasoning)
@@ -160,8 +151,6 @@ class _ChoiceReader:
         """Return the remaining events at the end of the choice, which may be implicit."""
         self._end(event)
         return self.events.take()
-
-    # --- text ------------------------------------------------------------------------------------------
 
     def _feed_text(self, event: TextDelta) -> None:
         if self._start_scan is not None:
@@ -197,11 +186,9 @@ class _ChoiceReader:
         self._start_scan = None
         if self._scan is None or self._scan.scan.calls:
             return
-        events, self._scan = self._scan.scan.text, None
-        if rest := "".join(self._text).removeprefix(events):
+        emitted, self._scan = self._scan.scan.text, None
+        if rest := "".join(self._text).removeprefix(emitted):
             self._feed_sink(rest)
-
-    # --- beside it -------------------------------------------------------------------------------------
 
     def _feed_reasoning(self, event: ReasoningDelta) -> None:
         self._reasoning.append(event.text)
@@ -228,8 +215,6 @@ class _ChoiceReader:
     def _end_part(self, event: PartEnd) -> None:
         if ran_a_tool(event.part):
             self._stop_scan()
-
-    # --- the end ---------------------------------------------------------------------------------------
 
     def _end(self, event: ChoiceEnd) -> None:
         if self._ended:

@@ -24,7 +24,7 @@ class FreeTextReader:
 
     def __init__(self, thoughts: Sequence[tuple[str, str]], events: FieldEvents) -> None:
         self._thoughts, self._events = thoughts, events
-        self._lookahead: list[str] = []  # not put together while it may grow long: blanks
+        self._lookahead: list[str] = []  # joined late: blanks can be long
         self._closing = ""
         self._read: Callable[[str], None] = self._skip_blanks
 

@@ -72,8 +72,6 @@ class JsonMemberReader:
         stray_first = self._expects == "first" and name not in self._names
         self._name, self._expects = name, "nothing" if stray_first else "colon"
 
-    # --- what may come ---------------------------------------------------------------------------------
-
     def _read_object_start(self, text: str, at: int) -> int:
         self._expects = "first" if text[at] == "{" else "nothing"
         return at + 1
@@ -108,7 +106,8 @@ class JsonMemberReader:
         return at
 
     _EXPECTED: ClassVar[Mapping[str, Callable[[Any, str, int], int]]] = {
-        "object": _read_object_start, "first": _read_member, "member": _read_member, "colon": _read_colon, "value": _read_value, "separator": _read_separator,
+        "object": _read_object_start, "first": _read_member, "member": _read_member, "colon": _read_colon,
+        "value": _read_value, "separator": _read_separator
     }  # fmt: skip
 
 
@@ -203,6 +202,6 @@ class _WholeReader(PartialJsonParser):
     def read(self, text: str, at: int) -> int:
         at = super().read(text, at)
         if self.done and not compiled(self._codec.field).runs_users_code:
-            with suppress(ValueReadError):  # the reader of the whole answer says what is wrong
+            with suppress(ValueReadError):  # the parse of the answer reports the error
                 emit_value(self._codec, self._codec.load(self.partial_value()).value, self._events)
         return at

@@ -1,7 +1,7 @@
 """``LeadInReader``: the start of the outputs in an answer, so that no draft is emitted.
 
 Equal to ``Plan``: thinking in tags before the answer is left out. If the prompt opened the thinking, only its closing tag
-shows it. An answer that starts neither with a mark of its layout nor with an opening tag is emitted at its end.
+shows it. An answer with any other start than a mark of its layout or an opening tag is emitted at its end.
 """
 
 from __future__ import annotations

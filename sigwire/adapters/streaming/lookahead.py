@@ -4,11 +4,11 @@ from __future__ import annotations
 
 __all__ = ["Lookahead"]
 
-_MAX_COPIES = 32  # how much of itself a held text may wait for: each character is then copied some thirty times at most
+_MAX_COPIES = 32  # each character of a held text is copied about so many times at most
 
 
 class Lookahead:
-    """Holds a ``text``. A long one is examined again only after it has grown in proportion, so the work is linear.
+    """Holds a ``text``. A long one is examined again only after a proportionate addition, so the work is linear.
 
     >>> held = Lookahead()
     >>> held.hold("[")

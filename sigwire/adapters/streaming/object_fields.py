@@ -16,7 +16,7 @@ from sigwire.adapters.values.type_shape import compiled
 
 __all__ = ["JsonFieldReader", "PartialEmitter", "make_sink"]
 
-_SHARE = 64  # how many items may be copied for each one that is new
+_SHARE = 64  # items that may be copied for each new one
 _START = re.compile(r"\s*(?:```[\w+-]*[ \t]*\r?\n\s*)?(?P<bracket>[\[{])")
 _PARTIAL_START = re.compile(r"\s*(?:`(?:`(?:`(?:[\w+-]*[ \t]*(?:\r?(?:\n\s*)?)?)?)?)?)?\Z")
 _KINDS = {"{": "object", "[": "array"}
@@ -82,7 +82,7 @@ class JsonFieldReader:
         self._chunks: list[str] = []
         self._head = ""
         self._partials: PartialEmitter | None = None
-        self._is_whole = False  # nothing is told before the end
+        self._is_whole = False  # emitted at the end only
 
     def feed(self, text: str) -> None:
         """Read the next text of the output."""

@@ -17,15 +17,15 @@ from sigwire.core.json import JsonValue, loads
 __all__ = ["PartialJsonParser", "PartialString"]
 
 _MAX_DEPTH = 200
-_MAX_TOKEN = 5000  # Python reads no integer of so many digits
-_CHARACTERS_PER_ITEM = 500  # so many are copied as fast as one item
+_MAX_TOKEN = 5000  # Python parses no integer of so many digits
+_CHARACTERS_PER_ITEM = 500  # characters that are copied as fast as one item
 _SPACE = re.compile(r"[ \t\r\n]*")
 _PLAIN = re.compile(r'[^"\\]*')
 _TOKEN = re.compile(r"[-+.\w]*")
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _PARTIAL_HEX = re.compile(r"[0-9a-fA-F]{0,3}\Z")
 _ESCAPES: Mapping[str, str] = {
-    '"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "'": "'",
+    '"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "'": "'"
 }  # fmt: skip
 
 
@@ -42,13 +42,13 @@ class PartialString:
     __slots__ = ("_partial_escape", "closed")
 
     def __init__(self) -> None:
-        self._partial_escape = ""  # an escape that is not whole yet
+        self._partial_escape = ""  # an incomplete escape
         self.closed = False
 
     def read(self, text: str, at: int) -> tuple[str, int]:
         """Return the text up to the closing quote or the end of the chunk, and the position after it."""
         chunks: list[str] = []
-        before = 0  # what is put before the text: the beginning of an escape
+        before = 0  # the length of the incomplete escape before the text
         if self._partial_escape:
             before, text = at - len(self._partial_escape), self._partial_escape + text[at:]
             at, self._partial_escape = 0, ""
@@ -114,27 +114,17 @@ class PartialJsonParser:
     """
 
     __slots__ = (
-        "_chunks",
-        "_expects",
-        "_key",
-        "_keys",
-        "_length",
-        "_open",
-        "_root",
-        "_string",
-        "_token",
-        "changes",
-        "done",
-        "failed",
-    )
+        "_chunks", "_expects", "_key", "_keys", "_length", "_open", "_root", "_string", "_token", "changes", "done",
+        "failed"
+    )  # fmt: skip
 
     def __init__(self) -> None:
-        self._open: list[list[Any] | dict[str, Any]] = []  # what is not closed, outermost first
-        self._keys: list[str] = []  # for each of them the member that comes
+        self._open: list[list[Any] | dict[str, Any]] = []  # containers that are not closed, outermost first
+        self._keys: list[str] = []  # the current key of each container
         self._expects = "value"
         self._string: PartialString | None = None
         self._key = False
-        self._chunks: list[str] = []  # of the string that is open
+        self._chunks: list[str] = []  # of the open string
         self._length = 0
         self._token = ""
         self._root: Any = None
@@ -178,8 +168,6 @@ class PartialJsonParser:
         partial_value: JsonValue = self._root if value is _NOTHING else value
         return partial_value
 
-    # --- what may come ---------------------------------------------------------------------------------
-
     def _read_value(self, text: str, at: int) -> int:
         character = text[at]
         if character == '"':
@@ -215,10 +203,8 @@ class PartialJsonParser:
         return self._fail(at) if text[at] == "]" else self._read_value(text, at)
 
     _EXPECTED: ClassVar[Mapping[str, Callable[[Any, str, int], int]]] = {
-        "value": _read_value, "name": _read_name, "colon": _read_colon, "separator": _read_separator, "item": _read_item,
+        "value": _read_value, "name": _read_name, "colon": _read_colon, "separator": _read_separator, "item": _read_item
     }  # fmt: skip
-
-    # --- what is under way -----------------------------------------------------------------------------
 
     def _start_string(self, *, key: bool) -> None:
         self._string, self._key, self._chunks, self._length = PartialString(), key, [], 0
@@ -252,11 +238,9 @@ class PartialJsonParser:
         token, self._token = self._token, ""
         try:
             self._put(loads(token))
-            self.changes += 1  # strings and containers could be seen before they were closed
+            self.changes += 1  # strings and containers are counted when they open
         except ValueError:
             self._fail(0)
-
-    # --- building --------------------------------------------------------------------------------------
 
     def _open_container(self, container: Any, at: int) -> int:
         if len(self._open) >= _MAX_DEPTH:

@@ -21,7 +21,7 @@ __all__ = ["TextFieldReader", "WholeFieldReader", "emit_text", "emit_value", "is
 _EDGE = "".join(sorted(EDGES))
 _BLANK = re.compile(r"\s")
 _ESCAPED_BLANK = re.compile(r"\\+\s")
-_UNDECIDED: Mapping[bool, re.Pattern[str]] = {  # by whether the field may be None
+_UNDECIDED: Mapping[bool, re.Pattern[str]] = {  # key: whether the field may be None
     False: re.compile(r"\\*"),
     True: re.compile(r"\\*(?:n(?:u(?:ll?)?)?|N(?:o(?:ne?)?)?|(?:null|None)\s+)?"),
 }
@@ -81,7 +81,7 @@ class TextFieldReader:
             emit_text(self._codec, "".join(self._head), self._events)
             return
         if self._lookahead:
-            # What is held begins with a blank, so that a guard at its end is seen as one.
+            # The held text starts with a blank; the dot keeps an escape at its end visible.
             rest = restore_edges("." + "".join(self._lookahead).rstrip())[1:]
             if rest:
                 self._events.text(self._name, rest)

@@ -32,9 +32,9 @@ class Unescaper:
     def __init__(self, escaper: Escaper, sink: FieldSink) -> None:
         self._escaper, self._sink = escaper, sink
         self._lookahead = Lookahead()
-        self._is_line_blank = True  # whether the line has nothing but blanks so far
+        self._is_line_blank = True  # whether the line has only blanks up to here
         self._last_character = ""
-        self._tracks_character = escaper.before not in ("", Escaper.LINE)  # at the character before a mark
+        self._tracks_character = escaper.before not in ("", Escaper.LINE)  # whether the character before a mark matters
 
     @classmethod
     def by(cls, escaper: AnyEscaper, sink: FieldSink) -> FieldSink:

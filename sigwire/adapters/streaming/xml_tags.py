@@ -26,18 +26,9 @@ class XmlTagReader:
     """
 
     __slots__ = (
-        "_escaper",
-        "_events",
-        "_lookahead",
-        "_name",
-        "_opener",
-        "_outputs",
-        "_partial_tag",
-        "_sink",
-        "_state",
-        "_tag",
-        "_tail",
-    )
+        "_escaper", "_events", "_lookahead", "_name", "_opener", "_outputs", "_partial_tag", "_sink", "_state", "_tag",
+        "_tail"
+    )  # fmt: skip
 
     def __init__(self, outputs: Iterable[tuple[str, FieldCodec]], escaper: AnyEscaper, events: FieldEvents) -> None:
         self._outputs, self._escaper, self._events = dict(outputs), escaper, events
@@ -50,7 +41,7 @@ class XmlTagReader:
         self._sink: FieldSink | None = None
         self._name = ""
         self._state = "outside"
-        self._tail: list[str] = []  # after a closing tag: it, and what may be the value's as well
+        self._tail: list[str] = []  # the last closing tag and the text after it, which may be part of the value
 
     def opens(self, text: str) -> bool | None:
         """Return True if a text starts with an opening tag."""
@@ -72,7 +63,7 @@ class XmlTagReader:
 
     def close(self) -> None:
         """Read the end of the answer."""
-        # In doubt the closing tag was missing: what was held is not the value's. Other outputs in it are told from the reading.
+        # In doubt, the closing tag was missing and the held text is not part of the value; the parse emits outputs in it.
         self._feed_sink(self._lookahead.release())
         self._end_value()
 
@@ -96,8 +87,6 @@ class XmlTagReader:
                 self._sink.feed(text)
         elif self._state != "outside":
             self._tail.append(text)
-
-    # --- what a tag means --------------------------------------------------------------------------------
 
     def _start_value(self, tag: str) -> None:
         """Start a value. The second value of a name is skipped."""
@@ -150,7 +139,7 @@ class XmlTagReader:
 
     _STEPS: ClassVar[
         dict[tuple[str, bool], Callable[[XmlTagReader, str], None]]
-    ] = {  # by state, and whether it is an opening tag
+    ] = {  # key: state, and whether the tag is an opening one
         ("outside", True): _start_value,
         ("open", True): _question_value,
         ("open", False): _end_tentatively,

@@ -64,11 +64,7 @@ class Cursor:
         self.text = text
         self.position = 0
         self.closed = closed
-        self.not_found: dict[
-            int, int
-        ] = {}  # what was looked for up to the end and not found, by its finder: from where on
-
-    # --- waiting ---------------------------------------------------------------------------------------
+        self.not_found: dict[int, int] = {}  # id of a finder -> position from which its search failed
 
     def has(self, count: int) -> Wait[bool]:
         """Return True if ``count`` more characters arrive."""
@@ -82,8 +78,6 @@ class Cursor:
         """Return the next characters, fewer at the end."""
         yield from self.has(count)
         return self.text[self.position : self.position + count]
-
-    # --- moving ----------------------------------------------------------------------------------------
 
     def skip_space(self) -> Wait[None]:
         """Pass blanks and line breaks."""
@@ -115,11 +109,25 @@ class Cursor:
                 if self.text.startswith(literal, self.position):
                     found = literal if found is None or len(literal) > len(found) else found
                 elif rest < len(literal) and not self.closed and literal.startswith(self.text[self.position :]):
-                    break  # it may still be this one
+                    break  # more text decides about this literal
             else:
                 self.position += len(found or "")
                 return found
             yield None
+
+    def accept_after_space(self, *literals: str) -> Wait[str | None]:
+        """Pass space and one of the literals, or nothing. Return the literal."""
+        start = self.position
+        yield from self.skip_space()
+        found = yield from self.accept_any(literals)
+        self.position = start if found is None else self.position
+        return found
+
+    def peek_any(self, literals: tuple[str, ...]) -> Wait[str | None]:
+        """Return the longest of the literals that is here. The cursor stays."""
+        found = yield from self.accept_any(literals)
+        self.position -= len(found or "")
+        return found
 
     def skip_marks(self, literals: tuple[str, ...]) -> Wait[None]:
         """Pass space and literals, which come once or doubled."""

@@ -20,26 +20,18 @@ from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.calls import CallError, CallErrorKind, ToolCall
 
 __all__ = [
-    "END_TOKENS",
-    "NAMELESS",
-    "TRUNCATED",
-    "CallBlock",
-    "Grammar",
-    "Reader",
-    "ToolCatalog",
-    "broken_call",
-    "closes_fence",
-    "unknown_call",
-]
+    "END_TOKENS", "NAMELESS", "TRUNCATED", "CallBlock", "Grammar", "Reader", "ToolCatalog", "broken_call", "closes_fence",
+    "unknown_call"
+]  # fmt: skip
 
 END_TOKENS = frozenset(
     {
         "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|endoftext|>", "<|end_of_text|>", "<|end|>", "<|return|>", "<|call|>",
         "<｜end▁of▁sentence｜>", "<|end▁of▁sentence|>", "<end_of_turn>", "<|END_OF_TURN_TOKEN|>", "</s>", "<|user|>",
-        "<|observation|>", "[e~[", "<turn|>",
+        "<|observation|>", "[e~[", "<turn|>"
     }
 )  # fmt: skip
-"""What ends a turn, where a server leaves it in the text."""
+"""Tokens that end a turn. Some servers leave one in the text."""
 
 _PREFIXES = ("functions.", "default_api.")
 
@@ -70,7 +62,7 @@ class ToolCatalog:
         return cls(schemas, strict, "".join(sorted({name[0] for name in (*schemas, *_PREFIXES) if name})), output)
 
     def declared_name(self, name: object) -> str | None:
-        """Return the name of the tool that a call names, which some dialects prefix; ``None`` if no tool has exactly this name."""
+        """Return the tool that a name means, without the prefix of some dialects; ``None`` if no tool has exactly this name."""
         if not isinstance(name, str):
             return None
         if name in self.tools:
@@ -90,8 +82,8 @@ class ToolCatalog:
 class CallBlock:
     """The calls between an opener and the cursor, some with errors, and notes of the repairs.
 
-    A block without calls is markup and not part of the text. ``is_marked``: a marker followed a weak form, so that the form need
-    not be the end of the message.
+    A block without calls is markup and not part of the text. ``is_marked``: a marker followed a weak form, so
+    that the form need not be the end of the message.
     """
 
     calls: tuple[ToolCall, ...] = ()

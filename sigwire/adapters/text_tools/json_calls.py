@@ -25,17 +25,9 @@ from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import JsonReadError
 
 __all__ = [
-    "ARGUMENT_KEYS",
-    "NAME_KEYS",
-    "ClosingMarkers",
-    "JsonPayload",
-    "call_name",
-    "calls_in",
-    "is_call",
-    "is_object_next",
-    "make_call",
-    "read_payload",
-]
+    "ARGUMENT_KEYS", "NAME_KEYS", "ClosingMarkers", "JsonPayload", "call_name", "calls_in", "is_call", "is_object_next",
+    "make_call", "read_payload"
+]  # fmt: skip
 
 NAME_KEYS = ("name", "tool_name")
 ARGUMENT_KEYS = ("arguments", "parameters", "args")
@@ -64,9 +56,6 @@ class JsonPayload:
     error: str | None = None
     notes: tuple[str, ...] = ()
     items: tuple[JsonPayload, ...] = ()
-
-
-# --- reading one -----------------------------------------------------------------------------------------
 
 
 def is_object_next(cursor: Cursor, *, lists: bool = True) -> Wait[bool]:
@@ -100,7 +89,7 @@ def read_payload(cursor: Cursor, closers: ClosingMarkers) -> Wait[JsonPayload]:
     error = TRUNCATED if span.truncated else f"This is not JSON (character {span.end - span.start})"
     whole = JsonPayload(cursor.text[span.start : span.end], error=error)
     if closers.finder and (match := (yield from cursor.find(closers.finder, span.start))):
-        # Up to the marker: an unclosed string may have run over it, and what stands after is not this call's.
+        # Up to the marker: an unclosed string may have passed it, and the text after it is not part of this call.
         cursor.position = match.start()
         return _with_items(JsonPayload(cursor.text[span.start : match.start()], error=error), cursor, span)
     return _with_items(whole, cursor, span)
@@ -117,10 +106,7 @@ def _skip_extra_brackets(cursor: Cursor) -> Wait[bool]:
 
 
 def _has_closer(cursor: Cursor, closers: ClosingMarkers) -> Wait[bool]:
-    start = cursor.position
-    found = yield from cursor.accept_any(closers.literals)
-    cursor.position = start
-    return found is not None
+    return (yield from cursor.peek_any(closers.literals)) is not None
 
 
 def _read(text: str) -> JsonPayload:
@@ -134,7 +120,7 @@ def _read(text: str) -> JsonPayload:
         return JsonPayload(text, error=f"This is not JSON: {error}")
     notes = tuple(repair.what for repair in repairs)
     if not notes or any("came twice" in note for note in notes):
-        return JsonPayload(text, error="A key stands there twice, with different values")
+        return JsonPayload(text, error="duplicate key with different values")
     return JsonPayload(text, value, notes=notes)
 
 
@@ -158,9 +144,6 @@ def _with_items(read: JsonPayload, cursor: Cursor, span: BracketSpan) -> JsonPay
 
 def _without_commas(text: str) -> str:
     return text.strip().strip(",").strip()
-
-
-# --- what it says ------------------------------------------------------------------------------------------
 
 
 def calls_in(read: JsonPayload, catalog: ToolCatalog) -> tuple[ToolCall, ...]:
@@ -244,9 +227,6 @@ def _name_of(raw: str, catalog: ToolCatalog) -> str | None:
     return catalog.declared_name(match[1]) if match else None
 
 
-# --- without a marker ----------------------------------------------------------------------------------------
-
-
 def call_name(value: object) -> str | None:
     """Return the name that a value gives in the place of a call's name, nested or not.
 
@@ -259,7 +239,7 @@ def call_name(value: object) -> str | None:
 
 
 def is_call(value: object, catalog: ToolCatalog) -> bool:
-    """Return True if a value is a call of a declared tool, and neither an answer nor a tool definition.
+    """Return True if a value is a call of a declared tool, not an answer or a tool definition.
 
     >>> catalog = ToolCatalog.of(["ping"])
     >>> is_call({"name": "ping", "arguments": {}}, catalog), is_call({"name": "ping", "status": "old"}, catalog)

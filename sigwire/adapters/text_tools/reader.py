@@ -39,12 +39,12 @@ class TextReader:
     """Finds the calls in a text that arrives in chunks.
 
     ``tools``: names, or parameter schemas by name; schemas type the arguments that a dialect writes as plain text.
-    ``strict``: a call that needs a repair is an error. ``thinking``: whether the text can start inside a thinking block that the
-    prompt opened; while that is "unknown", calls wait until a block closes or the text ends. ``whole_message``: calls count only
-    in a message without other text. ``taken``: call ids in use; calls without an id get a free one.
+    ``strict``: a call that needs a repair is an error. ``thinking``: whether the text can start inside a thinking block that
+    the prompt opened; while that is "unknown", calls wait until a block closes or the text ends. ``whole_message``: calls
+    count only in a message without other text. ``taken``: call ids in use; calls without an id get a free one.
 
-    ``feed`` and ``close`` return events: ``TextDelta`` for text that cannot be markup, ``ToolCallEnd`` for a whole call. No event
-    is revoked. However the text is cut, the events are the same except for the boundaries between texts.
+    ``feed`` and ``close`` return events: ``TextDelta`` for text that cannot be markup, ``ToolCallEnd`` for a whole call. No
+    event is revoked. However the text is cut, the events are the same except for the boundaries between texts.
 
     >>> reader = TextReader(["ping"], thinking="over")
     >>> [event.text for event in reader.feed("Sure.\\n<tool_c")]
@@ -81,7 +81,7 @@ class TextReader:
             return self._collect([TextDelta(text)] if text else [])
         self._pending.append(text)
         self._pending_length += len(text)
-        # A long text that is held is only joined to now and then, so that each of its characters is copied a few times at most.
+        # Join a long held text rarely, so that each of its characters is copied a few times at most.
         if not text or self._pending_length * 32 < self._scanner.held_length - _JOIN_LIMIT:
             return []
         return self._advance()
@@ -143,7 +143,7 @@ def read_calls(
     ('Sure.', 'ping', 'fenced')
     """
     catalog = tools if isinstance(tools, ToolCatalog) else ToolCatalog.of(tools, strict=strict)
-    # Most texts have nothing in them that could begin a call, or that is left out beside one.
+    # Most texts hold no markup at all.
     if not catalog.tools or _grammars_for(grammars).pattern(catalog).search("\n" + text) is None:
         return ScanResult(text)
     reader = TextReader(catalog, thinking=thinking, whole_message=whole_message, taken=taken, grammars=grammars)

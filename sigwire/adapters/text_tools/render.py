@@ -44,7 +44,7 @@ def instructions(
     write = tool_line if schemas == "compact" else _full_line
     rules = _RULES.format(
         lead=style.lead, form=style.form(), several=style.several, empty=style.empty, results=style.results,
-        call="block" if style is TAUGHT else "tool call", alone=_ALONE if alone else "",
+        call="block" if style is TAUGHT else "tool call", alone=_ALONE if alone else ""
     )  # fmt: skip
     return rules + "\n".join(write(_function_of(spec)) for spec in specs)
 
@@ -60,9 +60,6 @@ def _full_line(function: Mapping[str, Any]) -> str:
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-# --- JSON Schema, briefly -------------------------------------------------------------------------
 
 
 def tool_line(function: Mapping[str, Any]) -> str:

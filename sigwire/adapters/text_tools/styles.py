@@ -84,8 +84,6 @@ def _list_between(before: str, after: str = "") -> Callable[[Sequence[ToolCall]]
     )
 
 
-# --- a tag for each argument ---------------------------------------------------------------------------------
-
 _KEY = re.compile(r"[\w.\-]+")
 
 
@@ -141,9 +139,6 @@ def _calls_between(before: str, after: str, write: _WriteCall = _INVOKE) -> Call
     return lambda calls: "\n".join([before, *(write(call.name, _arguments_of(call)) for call in calls), after])
 
 
-# --- Python's notation ---------------------------------------------------------------------------------------
-
-
 def _write_python_call(name: str, arguments: Any) -> str:
     if not is_mapping(arguments):
         return f"{name}({arguments})"
@@ -166,8 +161,6 @@ def _write_python_list(calls: Sequence[ToolCall]) -> str:
 def _write_tool_code(calls: Sequence[ToolCall]) -> str:
     return "\n".join(["```tool_code", *(_write_python_call(call.name, _arguments_of(call)) for call in calls), "```"])
 
-
-# --- the table -----------------------------------------------------------------------------------------------
 
 _RESPONSE = _result_between("<tool_response>\n", "\n</tool_response>")
 _RESPONSES = "<tool_response> blocks"
@@ -195,19 +188,19 @@ STYLES: Mapping[str, CallStyle] = {
         CallStyle("anthropic_legacy", _calls_between("<function_calls>", "</function_calls>"),
               _result_between("<function_results>\n", "\n</function_results>"), "<function_results> blocks",
               several="For several calls, write several invoke elements.", empty=_NO_TAGS, dialects=("minimax",)),
-        CallStyle("gemma", _write_tool_code, _result_between("```tool_output\n", "\n```"), "tool_output blocks", empty=_NO_BRACKETS,
-              several=f"{_LINES} {_PYTHON}"),
+        CallStyle("gemma", _write_tool_code, _result_between("```tool_output\n", "\n```"), "tool_output blocks",
+              empty=_NO_BRACKETS, several=f"{_LINES} {_PYTHON}"),
         CallStyle("glm45", _each_call(_GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS),
         CallStyle("granite", _list_between("<|tool_call|>"), _RESPONSE, _RESPONSES, several=_LIST),
         CallStyle("hermes", _each_call(_object_between("<tool_call>\n", "\n</tool_call>")), _RESPONSE, _RESPONSES),
         CallStyle("hunyuan", _calls_between("<tool_calls>", "</tool_calls>", _GLM), _RESPONSE, _RESPONSES, empty=_NO_TAGS,
               several="For several calls, write several tool_call elements.", dialects=("glm45",)),
-        CallStyle("llama3_json", _each_call(lambda name, arguments: _write_object(name, arguments, "parameters")), _write_result,
-              _PLAIN_RESULTS, several=f"{_LINES} Write nothing after the calls.", dialects=("bare_json",)),
+        CallStyle("llama3_json", _each_call(lambda name, arguments: _write_object(name, arguments, "parameters")),
+              _write_result, _PLAIN_RESULTS, several=f"{_LINES} Write nothing after the calls.", dialects=("bare_json",)),
         CallStyle("minimax", _calls_between("<minimax:tool_call>", "</minimax:tool_call>"), _RESPONSE, _RESPONSES,
               several="For several calls, write several invoke elements.", empty=_NO_TAGS),
-        CallStyle("mistral", _list_between("[TOOL_CALLS] "), _result_between("[TOOL_RESULTS] ", " [/TOOL_RESULTS]"), "[TOOL_RESULTS]",
-              several=_LIST, dialects=("mistral_old", "mistral_v11")),
+        CallStyle("mistral", _list_between("[TOOL_CALLS] "), _result_between("[TOOL_RESULTS] ", " [/TOOL_RESULTS]"),
+              "[TOOL_RESULTS]", several=_LIST, dialects=("mistral_old", "mistral_v11")),
         CallStyle("phi4", _list_between("functools"), _write_result, _PLAIN_RESULTS, several=_LIST),
         CallStyle("pythonic", _write_python_list, _write_result, _PLAIN_RESULTS, empty=_NO_BRACKETS,
               several=f"Write all calls in one list. {_PYTHON} Write nothing after it."),
@@ -215,7 +208,7 @@ STYLES: Mapping[str, CallStyle] = {
         CallStyle("step3", _calls_between("<｜tool_calls_begin｜>", "<｜tool_calls_end｜>", _STEP), _RESPONSE, _RESPONSES,
               several="Write all calls between the same two outer markers.", empty=_NO_TAGS),
         CallStyle("xlam", _list_between(""), _write_result, _PLAIN_RESULTS, dialects=("bare_json",),
-              several=f"{_LIST} Write nothing after it."),
+              several=f"{_LIST} Write nothing after it.")
     )
 }  # fmt: skip
 """Every style by the name of its dialect."""

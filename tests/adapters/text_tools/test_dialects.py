@@ -200,7 +200,7 @@ def test_a_marked_call_makes_weak_ones_text() -> None:
 def test_what_the_model_writes_in_the_tools_place_is_cut_off() -> None:
     found = read_calls(f"<tool_call>{OBJECT}</tool_call>\n<tool_response>3</tool_response>\nIt is 3.", TOOLS)
     assert (len(found.calls), found.text) == (1, "")
-    assert "cut off" in found.notes[0]
+    assert "results that the model invented" in found.notes[0]
 
 
 def test_answers_between_marks_of_their_own_are_only_the_answer() -> None:

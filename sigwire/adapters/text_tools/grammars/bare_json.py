@@ -46,10 +46,7 @@ def _read_json(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBl
     block = _weak_calls(read, catalog)
     if block is None:
         return None
-    start = cursor.position
-    yield from cursor.skip_space()
-    is_marked = (yield from cursor.accept_any(_CLOSERS)) is not None
-    cursor.position = cursor.position if is_marked else start
+    is_marked = (yield from cursor.accept_after_space(*_CLOSERS)) is not None
     notes = ("the opening marker of a call was missing",) if is_marked else ()
     return CallBlock(block.calls, (*block.notes, *notes), is_marked)
 
@@ -114,9 +111,6 @@ def _names_a_tool(values: list[object], faults: list[JsonPayload], catalog: Tool
     return not values and any(
         _HAS_ARGUMENTS.search(error.raw) and calls_in(error, catalog)[0].name in catalog.tools for error in faults
     )
-
-
-# --- a name, then JSON ---------------------------------------------------------------------------------------
 
 
 def _read_named(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:

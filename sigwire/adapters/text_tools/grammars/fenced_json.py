@@ -50,8 +50,7 @@ def _read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock |
 
 
 def _unclosed_block(body: str) -> CallBlock:
-    # The fence is missing, as a stop sequence leaves it. Complete JSON on a finished line says that the model was done;
-    # anything less may be half of another command.
+    # A stop sequence can remove the fence. Only complete JSON on a finished line shows a complete call.
     call = read_block(body)
     if call.error is None and body.endswith("\n"):
         return CallBlock((call,), ("the closing fence of a tool_call block was missing",))
@@ -80,7 +79,7 @@ def _read_object(value: Mapping[str, Any], body: str) -> ToolCall:
     if not isinstance(name, str) or not name:
         return _broken_block(body, "malformed_json", 'The tool_call block has no "name"')
     if "arguments" not in value and value.keys() - _KEYS:
-        # Reading {"parameters": {...}} as a call without arguments would run something the model did not ask for.
+        # {"parameters": {...}} read as a call without arguments would run a call that the model did not write.
         return _broken_block(body, "malformed_json", 'The tool_call block has no "arguments"', name)
     id = str(id) if isinstance(id, (str, int)) else ""
     raw = value.get("arguments", {})

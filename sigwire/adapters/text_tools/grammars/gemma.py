@@ -49,12 +49,7 @@ def _call_of(cursor: Cursor, span: BracketSpan, name: str, catalog: ToolCatalog)
         return broken_call(text, f"The arguments cannot be read: {error}", catalog.declared_name(name))
 
 
-GEMMA: tuple[Grammar, ...] = (
-    Grammar(
-        "gemma",
-        ("<start_function_call>",),
-        _make_reader(ClosingMarkers("<end_function_call>")),
-        closers=("<end_function_call>",),
-    ),
-    Grammar("gemma", ("<|tool_call>",), _make_reader(ClosingMarkers("<tool_call|>")), closers=("<tool_call|>",)),
+GEMMA: tuple[Grammar, ...] = tuple(
+    Grammar("gemma", (opener,), _make_reader(ClosingMarkers(closer)), closers=(closer,))
+    for opener, closer in (("<start_function_call>", "<end_function_call>"), ("<|tool_call>", "<tool_call|>"))
 )

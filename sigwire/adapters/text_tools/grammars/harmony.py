@@ -69,7 +69,7 @@ def _read_header(cursor: Cursor, opener: str) -> Wait[tuple[str, bool] | None]:
             text += " "
             continue
         here = yield from cursor.peek()
-        if here == "{" and start:  # "json" may stand before, and no mark is left
+        if here == "{" and start:  # servers strip the markers; "json" may precede
             return text, True
         return (text, False) if not here and _STRIPPED in text else None
     return None

@@ -36,7 +36,7 @@ _BARE_KEY = re.compile(r"[^\W\d][\w$.-]*")
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
 _MAX_DIGITS = 4000
 _STRINGS = ("'''", '"""', "<escape>", '<|"|>', "'", '"')
-_BODIES = {  # what stands before the closing mark
+_BODIES = {  # the text before the closing mark
     "'": re.compile(r"(?:[^'\\]|\\.)*", re.DOTALL),
     '"': re.compile(r'(?:[^"\\]|\\.)*', re.DOTALL),
     "'''": re.compile(r"(?:[^'\\]|\\.|'(?!''))*", re.DOTALL),
@@ -45,10 +45,10 @@ _BODIES = {  # what stands before the closing mark
 _RAW = re.compile(r"[rRuU](?=['\"])")
 _ESCAPE = re.compile(r"\\(?:\n|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|(.))", re.DOTALL)
 _PLAIN_ESCAPES: Mapping[str, str] = {
-    "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "/": "/",
+    "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "/": "/"
 }  # fmt: skip
 _WORDS: Mapping[str, JsonValue] = {
-    "True": True, "False": False, "None": None, "true": True, "false": False, "null": None,
+    "True": True, "False": False, "None": None, "true": True, "false": False, "null": None
 }  # fmt: skip
 
 
@@ -127,8 +127,6 @@ class _LiteralParser:
         if self.next_character():
             raise self.make_error("something follows the value")
 
-    # --- containers ------------------------------------------------------------------------------------
-
     def _nested(self, read: Callable[[_LiteralParser], Any]) -> Any:
         self.position += 1
         self._depth += 1
@@ -178,8 +176,6 @@ class _LiteralParser:
         if not self.accept(",") and self.next_character() != closing:
             raise self.make_error(f"',' or '{closing}' is missing")
 
-    # --- scalars ---------------------------------------------------------------------------------------
-
     def _quote(self) -> str:
         return next(mark for mark in _STRINGS if self.text.startswith(mark, self.position))
 
@@ -220,8 +216,6 @@ class _LiteralParser:
         self.position = match.end()
         return _WORDS[match[0]]
 
-    # --- moving ----------------------------------------------------------------------------------------
-
     def next_character(self) -> str:
         match = _SPACE.match(self.text, self.position)
         self.position = match.end() if match else self.position
@@ -246,5 +240,5 @@ def _unescape(match: re.Match[str]) -> str:
     if match[4]:
         return chr(int(match[4], 8))
     if match[5] is None:
-        return ""  # a line that goes on
+        return ""  # an escaped line break
     return _PLAIN_ESCAPES.get(match[5], match[0])

@@ -27,8 +27,6 @@ _ID = re.compile(r"[\w.\-:/]*")
 _TAG_NAME = re.compile(r"[^<>\n]*")
 
 
-# --- Mistral ---------------------------------------------------------------------------------------------------
-
 _MISTRAL = ("[TOOL_CALLS]", "TOOL_CALLS]")
 _NEXT = ClosingMarkers("[TOOL_CALLS]", "[/TOOL_CALLS]")
 
@@ -49,8 +47,6 @@ def _read_mistral(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[Cal
     cut = marked and not (yield from cursor.has(1))
     return CallBlock((broken_call(name, TRUNCATED, catalog.declared_name(name)),)) if cut else None
 
-
-# --- Kimi ------------------------------------------------------------------------------------------------------
 
 _KIMI_SECTION = ("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>")
 _KIMI_SECTION_END = ("<|tool_calls_section_end|>", "<|tool_call_section_end|>")
@@ -98,13 +94,9 @@ def _with_guessed_name(block: CallBlock, catalog: ToolCatalog) -> CallBlock:
     if len(catalog.tools) == 1:
         fitting = list(catalog.tools)
     if len(fitting) != 1:
-        return CallBlock(
-            (broken_call(read.raw_arguments or "", "The call does not say which tool it means"),), block.notes
-        )
+        return CallBlock((broken_call(read.raw_arguments or "", "The call names no tool"),), block.notes)
     return CallBlock((ToolCall(read.id, fitting[0], arguments),), (*block.notes, "the name of the tool was missing"))
 
-
-# --- Functionary -----------------------------------------------------------------------------------------------
 
 _FUNCTION_ENDS = ClosingMarkers("</function>")
 

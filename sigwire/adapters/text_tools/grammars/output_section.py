@@ -35,9 +35,9 @@ def _read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock |
     if block is None:
         return None
     if fence is not None:
-        yield from _skip_any(cursor, ("```",))
-        yield from _skip_any(cursor, _DONE)
-    # The next section closes this one as well as the mark that ends the answer.
+        yield from cursor.accept_after_space("```")
+        yield from cursor.accept_after_space(*_DONE)
+    # The next section closes this one, as the end mark of the answer does.
     return replace(block, notes=tuple(note for note in block.notes if note != NO_CLOSER))
 
 
@@ -50,14 +50,6 @@ def _accept_header(cursor: Cursor, output: str) -> Wait[bool]:
         if not (yield from cursor.accept(literal)):
             return False
     return True
-
-
-def _skip_any(cursor: Cursor, literals: tuple[str, ...]) -> Wait[None]:
-    """Pass space and one of the literals, or nothing."""
-    start = cursor.position
-    yield from cursor.skip_space()
-    if (yield from cursor.accept_any(literals)) is None:
-        cursor.position = start
 
 
 OUTPUT_SECTION = Grammar("section", _OPENERS, _read, own_line=True)

@@ -27,7 +27,7 @@ from sigwire.adapters.text_tools.grammar import (
     unknown_call,
 )
 from sigwire.adapters.text_tools.grammars.literals import LiteralError, MissingKeywords, read_arguments
-from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer, skip_literal
+from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, calls_in, is_object_next, read_payload
 from sigwire.adapters.text_tools.scan.brackets import PYTHON, BracketSpan, read_span
 from sigwire.core.tools.tool import ToolCall
@@ -201,7 +201,7 @@ def _read_weak_list(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[C
     if not (yield from _is_list_next(cursor, catalog)):
         return None
     block = yield from _read_list(cursor, catalog, weak=True)
-    if block is None or not (yield from skip_literal(cursor, _CLOSER)):
+    if block is None or (yield from cursor.accept_after_space(_CLOSER)) is None:
         return block
     return CallBlock(block.calls, (*block.notes, "the opening marker of a call was missing"), is_marked=True)
 
@@ -273,19 +273,15 @@ def _calls_in_code(body: Cursor, catalog: ToolCatalog) -> list[ToolCall] | None:
 
 _CLOSER = "<|python_end|>"
 PYTHON_LISTS = Grammar("pythonic", ("[",), _read_weak_list, weak=True)
+
+
+def _between(name: str, opener: str, closer: str) -> Grammar:
+    return Grammar(name, (opener,), after_token(ClosingMarkers(closer)), closers=(closer,))
+
+
 PYTHONIC: tuple[Grammar, ...] = (
-    Grammar(
-        "llama4_pythonic",
-        ("<|python_start|>",),
-        after_token(ClosingMarkers("<|python_end|>")),
-        closers=("<|python_end|>",),
-    ),
-    Grammar(
-        "lfm2",
-        ("<|tool_call_start|>",),
-        after_token(ClosingMarkers("<|tool_call_end|>")),
-        closers=("<|tool_call_end|>",),
-    ),
+    _between("llama4_pythonic", "<|python_start|>", _CLOSER),
+    _between("lfm2", "<|tool_call_start|>", "<|tool_call_end|>"),
     Grammar("llama3_json", ("<|python_tag|>",), after_token(ClosingMarkers("<|eom_id|>", "<|eot_id|>"))),
     Grammar("gemma", ("```tool_code",), _read_tool_code, own_line=True),
 )

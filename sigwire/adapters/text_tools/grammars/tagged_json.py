@@ -26,14 +26,8 @@ from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.calls import ToolCall
 
 __all__ = [
-    "NO_CLOSER",
-    "TAGGED_JSON",
-    "accept_closer",
-    "in_tool_calls",
-    "read_named_call",
-    "skip_literal",
-    "tagged_json",
-]
+    "NO_CLOSER", "TAGGED_JSON", "accept_closer", "in_tool_calls", "read_named_call", "tagged_json"
+]  # fmt: skip
 
 _FENCES = ("```json", "```JSON", "```")
 NO_CLOSER = "the closing marker of a call was missing"
@@ -60,7 +54,7 @@ def tagged_json(
     >>> read_calls('<call>{"name": "ping"}</call>', ["ping"], grammars=[mine]).calls[0].name
     'ping'
     """
-    doubled = () if own_line else openers  # a word that counts at the start of a line only is no mark behind itself
+    doubled = () if own_line else openers  # an opener of a line does not repeat
     reader = _make_reader((*doubled, *between), ClosingMarkers(*closers), open_ended)
     return Grammar(name, tuple(openers), reader, own_line=own_line, closers=tuple(closers), stops=tuple(stops))
 
@@ -74,9 +68,9 @@ def _make_reader(markers: tuple[str, ...], closers: ClosingMarkers, open_ended: 
         read, notes = yield from _read_values(cursor, closers)
         calls = tuple(call for payload in read for call in calls_in(payload, catalog))
         if fence is not None:
-            yield from skip_literal(cursor, "```")
+            yield from cursor.accept_after_space("```")
         unclosed = yield from accept_closer(cursor, closers)
-        ends_itself = open_ended or read[-1].raw.startswith("[")  # a list that stands in a tag needs no closing one
+        ends_itself = open_ended or read[-1].raw.startswith("[")  # a list needs no closing tag
         return CallBlock(calls, (*notes, *(() if ends_itself else unclosed)))
 
     return read
@@ -104,15 +98,6 @@ def _read_values(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[list[Jso
         if not closers.literals or not (yield from is_object_next(cursor)):
             cursor.position = start
             return found, [note for payload in found for note in payload.notes]
-
-
-def skip_literal(cursor: Cursor, literal: str) -> Wait[bool]:
-    """Pass space and a literal, or nothing. Return True if the literal was here."""
-    start = cursor.position
-    yield from cursor.skip_space()
-    found = yield from cursor.accept(literal)
-    cursor.position = cursor.position if found else start
-    return found
 
 
 def accept_closer(cursor: Cursor, closers: ClosingMarkers) -> Wait[tuple[str, ...]]:
@@ -154,8 +139,6 @@ def in_tool_calls(grammar: Grammar) -> Grammar:
 
 
 _INNER = "<tool_call>"
-
-# --- Apertus and Command-R have habits of their own --------------------------------------------------------
 
 
 def _read_apertus(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
@@ -202,7 +185,7 @@ _ACTION = tagged_json("command_r", ["<|START_ACTION|>"], ["<|END_ACTION|>"], sto
 _ACTION_LINE = tagged_json("command_r", ["Action:"], own_line=True)
 _ANSWER_MARKS = (
     "<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>",
-    "<|start_header_id|>assistant<|end_header_id|>", "<|im_start|>assistant",
+    "<|start_header_id|>assistant<|end_header_id|>", "<|im_start|>assistant"
 )  # fmt: skip
 
 TAGGED_JSON: tuple[Grammar, ...] = (

@@ -36,7 +36,6 @@ __all__ = ["TAGGED_VALUES", "read_glm_pairs"]
 _HEADER = re.compile(r"[^<>\n]*")
 _NAME = re.compile(r"[\w.\-]*")
 _ATTRIBUTE = re.compile(r"""\s*["']?([^"'\s]+)["']?(?:\s+string=["'](true|false)["'])?\s*""")
-_CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 
 
 class _TagSet:
@@ -47,10 +46,10 @@ class _TagSet:
 
     def __init__(
         self, call: str, call_end: str, parameter: str, parameter_end: str, wrappers: tuple[str, ...] = (),
-        wrapper_ends: tuple[str, ...] = (), *, lines: bool = False, between: tuple[tuple[str, ...], ...] = (),
+        wrapper_ends: tuple[str, ...] = (), *, lines: bool = False, between: tuple[tuple[str, ...], ...] = ()
     ) -> None:  # fmt: skip
         self.call, self.call_end = call, call_end
-        self.parameter_schema, self.parameter_end = parameter, parameter_end
+        self.parameter, self.parameter_end = parameter, parameter_end
         self.wrappers, self.wrapper_ends, self.lines = wrappers, wrapper_ends, lines
         self.between = between
         self.value_ends = Finder([parameter_end, parameter, call_end, *wrapper_ends])
@@ -107,13 +106,8 @@ def _read_call(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog) -> Wait[Call
     header = yield from cursor.run(_HEADER)
     match = _ATTRIBUTE.fullmatch(header)
     if match is None or not (yield from cursor.accept(">")):
-        cut = (
-            match is not None
-            and cursor.closed
-            and cursor.position >= len(cursor.text)
-            and catalog.declared_name(match[1])
-        )
-        return CallBlock((broken_call(header, TRUNCATED, cut),)) if cut else None
+        name = catalog.declared_name(match[1]) if match is not None and not (yield from cursor.has(1)) else None
+        return CallBlock((broken_call(header, TRUNCATED, name),)) if name else None
     partial = _PartialCallBlock(match[1], cursor.position, {}, [])
     if (yield from is_object_next(cursor, lists=False)):
         block = yield from read_named_call(cursor, partial.name, catalog, tags.ends)
@@ -129,7 +123,7 @@ def _is_body_next(cursor: Cursor, tags: _TagSet, *, declared: bool) -> Wait[bool
     """Return True if a parameter or the call's end follows, or the end of the text after the name of a tool."""
     yield from cursor.skip_space()
     start = cursor.position
-    found = yield from cursor.accept_any((tags.parameter_schema, tags.call_end, *tags.wrapper_ends))
+    found = yield from cursor.accept_any((tags.parameter, tags.call_end, *tags.wrapper_ends))
     at_end = found is None and declared and not (yield from cursor.has(1))
     cursor.position = start
     return found is not None or at_end
@@ -141,7 +135,7 @@ def _read_parameters(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, partia
         yield from cursor.skip_space()
         if (yield from _accept_end(cursor, tags)):
             return True
-        if not (yield from cursor.accept(tags.parameter_schema)):
+        if not (yield from cursor.accept(tags.parameter)):
             return False
         header = yield from cursor.run(_HEADER)
         match = _ATTRIBUTE.fullmatch(header)
@@ -162,7 +156,7 @@ def _accept_end(cursor: Cursor, tags: _TagSet) -> Wait[bool]:
         return True
     position = cursor.position
     found = (yield from cursor.accept_any(tags.wrapper_ends)) is not None
-    cursor.position = position if found else start  # the wrapper's end is passed with the row
+    cursor.position = position if found else start  # _read_row passes the wrapper's end
     return found
 
 
@@ -177,7 +171,7 @@ def _read_parameter_text(
         text, cursor.position = cursor.text[start : match.start()], match.start()
         if (yield from cursor.accept(tags.parameter_end)):
             return _trim_line_breaks(text) if tags.lines else text
-        if match[0] != tags.parameter_schema or (yield from _is_known_parameter_next(cursor, tags, catalog, partial)):
+        if match[0] != tags.parameter or (yield from _is_known_parameter_next(cursor, tags, catalog, partial)):
             partial.notes.append("the closing tag of an argument was missing")
             return text.strip("\n")
         search = match.end()
@@ -204,7 +198,7 @@ def _is_known_parameter_next(
 ) -> Wait[bool]:
     """Return True if a tag inside a value opens the next parameter: a declared one, or any if the tool declares none."""
     start = cursor.position
-    yield from cursor.accept(tags.parameter_schema)
+    yield from cursor.accept(tags.parameter)
     match = _ATTRIBUTE.fullmatch((yield from cursor.run(_HEADER)))
     cursor.position = start
     tool = catalog.declared_name(partial.name)
@@ -391,36 +385,35 @@ def _make_grammar(name: str, tags: _TagSet, stops: tuple[str, ...] = ()) -> Gram
     return Grammar(name, tags.openers(), _make_reader(tags), closers=(tags.call_end, *tags.wrapper_ends), stops=stops)
 
 
+def _invoke_tags(
+    prefix: str, wrappers: tuple[str, ...], wrapper_ends: tuple[str, ...], between: tuple[tuple[str, ...], ...] = ()
+) -> _TagSet:
+    call, parameter = f"{prefix}invoke", f"{prefix}parameter"
+    return _TagSet(
+        f"<{call} name=",
+        f"</{call}>",
+        f"<{parameter} name=",
+        f"</{parameter}>",
+        wrappers,
+        wrapper_ends,
+        between=between,
+    )
+
+
 _QWEN = _TagSet(
     "<function=", "</function>", "<parameter=", "</parameter>", ("<tool_call>", "<seed:tool_call>"),
-    ("</tool_call>", "</seed:tool_call>"), lines=True,
+    ("</tool_call>", "</seed:tool_call>"), lines=True
 )  # fmt: skip
-_MINIMAX = _TagSet(
-    "<invoke name=",
-    "</invoke>",
-    "<parameter name=",
-    "</parameter>",
-    ("<minimax:tool_call>",),
-    ("</minimax:tool_call>",),
-)
-_ANTHROPIC = _TagSet(
-    "<invoke name=", "</invoke>", "<parameter name=", "</parameter>", ("<function_calls>",), ("</function_calls>",)
-)
-_STEP = _TagSet(
-    "<steptml:invoke name=", "</steptml:invoke>", "<steptml:parameter name=", "</steptml:parameter>", (*SECTION, *CALL),
-    (*CALL_END, *SECTION_END), between=(("function",), SEPARATOR),
-)  # fmt: skip
+_MINIMAX = _invoke_tags("", ("<minimax:tool_call>",), ("</minimax:tool_call>",))
+_ANTHROPIC = _invoke_tags("", ("<function_calls>",), ("</function_calls>",))
+_STEP = _invoke_tags("steptml:", (*SECTION, *CALL), (*CALL_END, *SECTION_END), (("function",), SEPARATOR))
 _MINICPM = _TagSet("<function name=", "</function>", "<param name=", "</param>")
 
 
 def _make_dsml_grammar(bar: str) -> Grammar:
-    start, end = f"<{bar}DSML{bar}", f"</{bar}DSML{bar}"
-    wrappers = ("function_calls>", "tool_calls>")
-    tags = _TagSet(
-        f"{start}invoke name=", f"{end}invoke>", f"{start}parameter name=", f"{end}parameter>",
-        tuple(start + name for name in wrappers), tuple(end + name for name in wrappers),
-    )  # fmt: skip
-    return _make_grammar("deepseek_dsml", tags)
+    prefix, wrappers = f"{bar}DSML{bar}", ("function_calls", "tool_calls")
+    starts, ends = tuple(f"<{prefix}{name}>" for name in wrappers), tuple(f"</{prefix}{name}>" for name in wrappers)
+    return _make_grammar("deepseek_dsml", _invoke_tags(prefix, starts, ends))
 
 
 _QWEN_CALLS = _make_grammar("qwen3_coder", _QWEN)

@@ -153,6 +153,6 @@ class _BracketWalk:
             if not here:
                 self.truncated = True
                 return False
-            # An escaped character, or the first one of a longer mark that is not there.
+            # An escaped character, or the first character of an incomplete longer mark.
             yield from cursor.has(2)
             cursor.position = min(cursor.position + (2 if here == "\\" else 1), len(cursor.text))

@@ -17,7 +17,7 @@ THOUGHTS: Mapping[str, str] = {
     "<|START_THINKING|>": "<|END_THINKING|>",
     "<|channel>thought": "<channel|>",
 }
-"""What opens a thinking block, and what closes it."""
+"""The tags that open thinking blocks, and the closing tag of each."""
 
 CLOSERS = frozenset(THOUGHTS.values())
 _MAX_PATTERNS = 64
@@ -28,7 +28,7 @@ class CompiledGrammars:
 
     __slots__ = (
         "_patterns", "by_opener", "by_start", "by_tool_name", "closers", "first_characters", "own_by_first", "own_line",
-        "prefixes", "stops", "token", "tokens", "width",
+        "prefixes", "stops", "token", "tokens", "width"
     )  # fmt: skip
 
     def __init__(self, grammars: tuple[Grammar, ...]) -> None:
@@ -58,7 +58,7 @@ class CompiledGrammars:
         if found is None:
             starts = {opener[0] for opener in (*self.own_line, *self.by_start)} | set("`~>")
             starts |= set(catalog.initials if self.by_tool_name else "")
-            # No group around an alternative: it would keep the search from skipping to where one may begin.
+            # No group around an alternative: a group disables the search for a common prefix.
             line = rf"\n[ \t]*(?=[{re.escape(''.join(sorted(starts)))}])"
             found = re.compile(rf"{line}|`|{self.token.pattern}")
             if len(self._patterns) >= _MAX_PATTERNS:

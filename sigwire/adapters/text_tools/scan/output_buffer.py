@@ -34,18 +34,9 @@ class OutputBuffer:
     """Collects events. ``whole_message``: calls count only in a message without other text."""
 
     __slots__ = (
-        "_after_calls",
-        "_has_emitted",
-        "_has_prose",
-        "_held",
-        "_space",
-        "_space_before_calls",
-        "_whole_message",
-        "call_count",
-        "dialect",
-        "events",
-        "notes",
-    )
+        "_after_calls", "_has_emitted", "_has_prose", "_held", "_space", "_space_before_calls", "_whole_message",
+        "call_count", "dialect", "events", "notes"
+    )  # fmt: skip
 
     def __init__(self, *, whole_message: bool = False) -> None:
         self.events: list[TextEvent] = []
@@ -68,8 +59,6 @@ class OutputBuffer:
     def has_text(self) -> bool:
         """Whether there was text other than space and thinking, or anything waits."""
         return self._has_prose or self._held is not None
-
-    # --- what comes in ---------------------------------------------------------------------------------
 
     def add_text(self, event: TextDelta | ReasoningDelta, *, thought: bool = False) -> None:
         """Emit text, or reasoning that is no part of the text. ``thought``: the text is in a thinking block."""
@@ -101,8 +90,6 @@ class OutputBuffer:
         """Record a repair or an omission."""
         self.notes.append(what)
 
-    # --- what was held ---------------------------------------------------------------------------------
-
     def release(self) -> None:
         """Emit held items as calls. In a message that must hold nothing else, the items wait for its end."""
         if not self._whole_message:
@@ -129,8 +116,6 @@ class OutputBuffer:
                 self._emit(TextDelta(item.raw))
             elif item.calls:
                 self._emit_calls(item)
-
-    # --- what goes out ---------------------------------------------------------------------------------
 
     def _emit_calls(self, held: _PendingCalls) -> None:
         if not self._after_calls:

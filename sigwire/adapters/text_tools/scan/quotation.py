@@ -39,11 +39,9 @@ class QuoteFilter:
         self.output = OutputBuffer(whole_message=whole_message)
         self.thinking = thinking
         self.emitted = 0
-        self.after_call = False  # nothing but space was said since
-        self.weak_from = 0  # up to here a form without a marker has failed
-        self._unclosed_fences: dict[str, int] = {}  # by mark: the shortest fence that is known never to close
-
-    # --- letting out ----------------------------------------------------------------------------------------
+        self.after_call = False  # only space followed the last call
+        self.weak_from = 0  # no weak form is tried before this position
+        self._unclosed_fences: dict[str, int] = {}  # mark -> length of the shortest fence that never closes
 
     def _emit(self) -> None:
         """Emit the text up to the cursor."""
@@ -87,8 +85,6 @@ class QuoteFilter:
         cursor = self.cursor
         end = cursor.text.find("\n", cursor.position)
         return (end, True) if end >= 0 else (len(cursor.text), cursor.closed)
-
-    # --- quotation ---------------------------------------------------------------------------------------
 
     def _skip_code(self) -> Wait[None]:
         """Pass inline code and emit its text. A marker inside waits until the code closes or the line ends."""
@@ -144,13 +140,8 @@ class QuoteFilter:
 
     def _peek_line_opener(self) -> Wait[str | None]:
         """Return the opener or stop that starts this line. The cursor stays."""
-        start = self.cursor.position
         literals = self.grammars.own_by_first.get((yield from self.cursor.peek()))
-        if literals is None:
-            return None
-        found = yield from self.cursor.accept_any(literals)
-        self.cursor.position = start
-        return found
+        return (yield from self.cursor.peek_any(literals)) if literals is not None else None
 
     def _skip_fence(self, marks: str) -> Wait[bool]:
         """Pass a fence and emit its text; from a marker on the text waits. Return True if the fence closes.
@@ -197,10 +188,7 @@ class QuoteFilter:
 
     def _is_end_token_next(self) -> Wait[bool]:
         """Return True if a token that ends the turn is here. The cursor stays."""
-        start = self.cursor.position
-        found = yield from self.cursor.accept_any(END_LITERALS)
-        self.cursor.position = start
-        return found is not None
+        return (yield from self.cursor.peek_any(END_LITERALS)) is not None
 
 
 def is_closing(line: str, marks: str) -> bool:

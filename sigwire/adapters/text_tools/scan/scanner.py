@@ -73,7 +73,7 @@ class CallScanner(QuoteFilter):
                 break
             self._compact()
             yield None
-        while not cursor.closed:  # what follows invented results is worthless
+        while not cursor.closed:  # drop the text after invented results
             cursor.text, cursor.position, self.emitted = "", 0, 0
             yield None
         self.output.finish()
@@ -115,7 +115,7 @@ class CallScanner(QuoteFilter):
 
     def _stop(self) -> None:
         self._is_stopped = True
-        self.output.add_note("what the model wrote in the tool's place was cut off")
+        self.output.add_note("the results that the model invented were removed")
 
     def _skip_end_token(self, token: str, start: int) -> Wait[None]:
         """Drop a token that ends the turn. At any other place the token is text."""
@@ -171,11 +171,11 @@ class CallScanner(QuoteFilter):
         """Remove a block from the text and add its calls to the output."""
         cursor = self.cursor
         end, cursor.position = cursor.position, max(start, self.emitted)
-        self._emit()  # the line break before what counts at the start of a line only
+        self._emit()  # the line break before an opener of a line
         start, cursor.position = cursor.position, end
         raw = cursor.text[start:end]
         if self.thinking != "over" and any(call.error for call in block.calls):
-            # What is only thought about need not be whole: the thought may end inside.
+            # A call in a thought can be incomplete: the thought may end inside.
             closer = next((raw.find(closer) for closer in self._closers if closer in raw), -1)
             if closer >= 0:
                 cursor.position = start + closer
@@ -194,7 +194,7 @@ class CallScanner(QuoteFilter):
 
     def _start_thinking(self, opener: str) -> None:
         if self.thinking == "unknown":
-            self.output.release()  # it begins here, so what came before was no thought
+            self.output.release()  # the block starts here, so the text before it was no thought
         self.thinking, self._closers = "open", frozenset({THOUGHTS[opener]})
         self.cursor.position += len(opener)
 
@@ -412,7 +412,7 @@ class CallScanner(QuoteFilter):
             start = inner.position
             opener = run_complete(inner.accept_any(openers))
             if opener in self.grammars.own_line and text[text.rfind("\n", 0, start) + 1 : start].strip(" \t"):
-                return None  # a value is guarded at the start of a line, and other blanks are none of it
+                return None  # values are escaped at the start of a line
             one = self._marked_block_of(inner, opener) if opener else None
             if one is None:
                 inner.position = start

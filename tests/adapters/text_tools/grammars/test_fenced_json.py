@@ -130,7 +130,7 @@ def test_a_block_that_ends_in_the_middle_of_its_line_is_never_a_call() -> None:
 def test_invented_results_and_all_after_them_are_cut_off() -> None:
     found = read_calls(f"Looking.\n{PING}\n~~~tool_result\n{{}}\n~~~\nThe answer is 4.\n{PING}", NAMES)
     assert (found.text, len(found.calls)) == ("Looking.", 1)
-    assert "cut off" in found.notes[0]
+    assert "results that the model invented" in found.notes[0]
 
 
 def test_results_without_a_call_before_are_text() -> None:
