@@ -71,19 +71,6 @@ class FieldEvents:
         return events
 
 
-class OutputReader(Protocol):
-    """Reads the outputs of one answer while its text arrives. A layout makes one for each answer."""
-
-    def opens(self, text: str) -> bool | None:
-        """Return True if a text without leading blanks starts as outputs do; ``None`` if it is too short to decide."""
-
-    def feed(self, text: str) -> None:
-        """Read the next text."""
-
-    def close(self) -> None:
-        """Read the end of the text."""
-
-
 class FieldSink(Protocol):
     """Reads the text of one field while it arrives."""
 
@@ -92,3 +79,10 @@ class FieldSink(Protocol):
 
     def close(self) -> None:
         """Read the end of the text."""
+
+
+class OutputReader(FieldSink, Protocol):
+    """Reads the outputs of one answer while its text arrives. A layout makes one for each answer."""
+
+    def opens(self, text: str) -> bool | None:
+        """Return True if a text without leading blanks starts as outputs do; ``None`` if it is too short to decide."""

@@ -43,20 +43,12 @@ class ChatSectionReader:
         return None if _PARTIAL_HEADER.match(text) else False
 
     def feed(self, text: str) -> None:
-        """Read the next text of the answer."""
-        if not self._lookahead.text:
-            if "\n" not in text:
-                self._feed_sink(text)
-                return
-        elif (joined := self._lookahead.joined(text)) is None:
-            return
-        else:
-            text = joined
-        if not self._is_complete:
-            self._read(text)
+        if not self._lookahead.text and "\n" not in text:
+            self._feed_sink(text)
+        elif (joined := self._lookahead.joined(text)) is not None and not self._is_complete:
+            self._read(joined)
 
     def close(self) -> None:
-        """Read the end of the answer."""
         self._feed_sink(self._lookahead.release())
         self._end_section()
 

@@ -29,17 +29,14 @@ class FreeTextReader:
         self._read: Callable[[str], None] = self._skip_blanks
 
     def feed(self, text: str) -> None:
-        """Read the next text of the answer."""
         self._read(text)
 
     def close(self) -> None:
-        """Read the end of the answer."""
         if self._lookahead:
             (self._events.reasoning if self._closing else self._events.free_text)("".join(self._lookahead))
             self._lookahead = []
 
     def _skip_blanks(self, text: str) -> None:
-        """Hold the blanks before the first word."""
         self._lookahead.append(text)
         if not text.isspace():
             self._read = self._read_opening
@@ -76,7 +73,6 @@ class FreeTextReader:
             self._skip_blanks_after(after)
 
     def _skip_blanks_after(self, text: str) -> None:
-        """Skip blanks after the thinking."""
         if certain := text.lstrip():
             self._read = self._events.free_text
             self._events.free_text(certain)

@@ -124,8 +124,6 @@ class _MemberReader(Protocol):
 
 
 class _NameReader:
-    """The name of a member."""
-
     __slots__ = ("_chunks", "_string")
     failed = False
 

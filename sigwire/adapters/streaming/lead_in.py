@@ -26,7 +26,6 @@ class LeadInReader:
         self._is_open = self._is_unknown = False
 
     def feed(self, text: str) -> None:
-        """Read the next text of the answer."""
         if self._is_open:
             self._outputs.feed(text)
         elif not self._is_unknown and (joined := self._lookahead.joined(text)) is not None:
@@ -36,7 +35,6 @@ class LeadInReader:
                 self._decide(joined)
 
     def close(self) -> None:
-        """Read the end of the answer."""
         if self._is_open:
             self._outputs.close()
 

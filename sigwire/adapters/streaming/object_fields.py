@@ -85,7 +85,6 @@ class JsonFieldReader:
         self._is_whole = False  # emitted at the end only
 
     def feed(self, text: str) -> None:
-        """Read the next text of the output."""
         self._chunks.append(text)
         if self._partials is not None:
             self._partials.read(text, 0)
@@ -93,7 +92,6 @@ class JsonFieldReader:
             self._start(self._head + text)
 
     def close(self) -> None:
-        """Read the end of the output."""
         if self._partials is not None and self._partials.complete and self._is_alone():
             self._events.end(self._codec.field.name)
         else:

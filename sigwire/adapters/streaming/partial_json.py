@@ -199,7 +199,6 @@ class PartialJsonParser:
         return self._close_container(closing, at) if text[at] == closing else self._fail(at)
 
     def _read_item(self, text: str, at: int) -> int:
-        """Read a value after a comma."""
         return self._fail(at) if text[at] == "]" else self._read_value(text, at)
 
     _EXPECTED: ClassVar[Mapping[str, Callable[[Any, str, int], int]]] = {

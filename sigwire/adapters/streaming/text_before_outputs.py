@@ -64,7 +64,6 @@ class LeadingTextReader:
         return self._search(joined)
 
     def _search(self, text: str) -> str:
-        """Search the text for a mark."""
         joined = self._lookahead.joined(text)
         if joined is None:
             return ""

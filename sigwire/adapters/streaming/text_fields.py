@@ -64,7 +64,6 @@ class TextFieldReader:
         self._lookahead: list[str] = []
 
     def feed(self, text: str) -> None:
-        """Read the next text of the output."""
         if not self._has_started:
             text = self._start(text)
         if not text:
@@ -76,7 +75,6 @@ class TextFieldReader:
             self._lookahead.append(text[safe_end:])
 
     def close(self) -> None:
-        """Read the end of the output."""
         if not self._has_started:
             emit_text(self._codec, "".join(self._head), self._events)
             return
@@ -126,11 +124,9 @@ class WholeFieldReader:
         self._chunks: list[str] = []
 
     def feed(self, text: str) -> None:
-        """Read the next text of the output."""
         self._chunks.append(text)
 
     def close(self) -> None:
-        """Read the end of the output."""
         emit_text(self._codec, "".join(self._chunks), self._events)
 
 

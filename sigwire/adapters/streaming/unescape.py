@@ -44,18 +44,12 @@ class Unescaper:
         return cls(escaper, sink)
 
     def feed(self, text: str) -> None:
-        """Read the next text."""
-        if not self._lookahead.text:
-            if "\\" not in text:
-                if self._is_line_blank or self._tracks_character or "\n" in text:
-                    self._track_line(text)
-                self._sink.feed(text)
-                return
-        elif (joined := self._lookahead.joined(text)) is None:
-            return
-        else:
-            text = joined
-        self._read(text)
+        if not self._lookahead.text and "\\" not in text:
+            if self._is_line_blank or self._tracks_character or "\n" in text:
+                self._track_line(text)
+            self._sink.feed(text)
+        elif (joined := self._lookahead.joined(text)) is not None:
+            self._read(joined)
 
     def close(self) -> None:
         """Read the end of the text. Held text is no mark."""

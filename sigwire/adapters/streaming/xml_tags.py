@@ -50,19 +50,12 @@ class XmlTagReader:
         return None if self._partial_tag.match(text) else False
 
     def feed(self, text: str) -> None:
-        """Read the next text of the answer."""
-        if not self._lookahead.text:
-            if "<" not in text:
-                self._feed_sink(text)
-                return
-        elif (joined := self._lookahead.joined(text)) is None:
-            return
-        else:
-            text = joined
-        self._read(text)
+        if not self._lookahead.text and "<" not in text:
+            self._feed_sink(text)
+        elif (joined := self._lookahead.joined(text)) is not None:
+            self._read(joined)
 
     def close(self) -> None:
-        """Read the end of the answer."""
         # In doubt, the closing tag was missing and the held text is not part of the value; the parse emits outputs in it.
         self._feed_sink(self._lookahead.release())
         self._end_value()
@@ -137,9 +130,8 @@ class XmlTagReader:
         expression = {"outside": self._opener, "doubtful": closer}.get(state, f"{self._opener}|{closer}")
         self._tag = re.compile(expression)
 
-    _STEPS: ClassVar[
-        dict[tuple[str, bool], Callable[[XmlTagReader, str], None]]
-    ] = {  # key: state, and whether the tag is an opening one
+    # key: state, and whether the tag is an opening one
+    _STEPS: ClassVar[dict[tuple[str, bool], Callable[[XmlTagReader, str], None]]] = {
         ("outside", True): _start_value,
         ("open", True): _question_value,
         ("open", False): _end_tentatively,

@@ -183,7 +183,6 @@ def _calls_of(value: JsonValue, catalog: ToolCatalog) -> Iterator[ToolCall]:
 
 
 def _wrapped_calls(value: object) -> list[Any] | None:
-    """Return the calls in ``{"tool_calls": [...]}``."""
     inner = value.get("tool_calls") if is_mapping(value) and not any(key in value for key in NAME_KEYS) else None
     return list(inner) if is_sequence(inner) else None
 
@@ -222,7 +221,6 @@ def make_call(name: str, arguments: object, catalog: ToolCatalog, id: str = "") 
 
 
 def _name_of(raw: str, catalog: ToolCatalog) -> str | None:
-    """Return the declared name in a text that is not readable as JSON."""
     match = _NAME.search(raw)
     return catalog.declared_name(match[1]) if match else None
 

@@ -146,7 +146,6 @@ def _write_python_call(name: str, arguments: Any) -> str:
 
 
 def _write_literal(value: object) -> str:
-    """Return a JSON value as a Python literal."""
     if is_sequence(value):
         return f"[{', '.join(map(_write_literal, value))}]"
     if is_mapping(value):

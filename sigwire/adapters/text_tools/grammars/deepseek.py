@@ -13,8 +13,8 @@ import re
 from dataclasses import replace
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import TRUNCATED, CallBlock, Grammar, ToolCatalog, broken_call
-from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer, read_named_call
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, Reader, ToolCatalog
+from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer, read_named_call, truncated_call
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, is_object_next
 from sigwire.adapters.text_tools.markers import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
 
@@ -25,11 +25,15 @@ _ENDS = ClosingMarkers("```", *CALL_END, *SECTION_END)
 _CLOSING = ClosingMarkers(*CALL_END, *SECTION_END)
 
 
-def _read_block(cursor: Cursor, catalog: ToolCatalog, *, has_type: bool) -> Wait[CallBlock | None]:
-    """Read one call. The next call has its own opener."""
-    yield from cursor.skip_marks(CALL)
-    block = yield from _read_call(cursor, catalog, has_type)
-    return block and replace(block, notes=(*block.notes, *(yield from accept_closer(cursor, _CLOSING))))
+def _make_reader(*, has_type: bool) -> Reader:
+    """Return a reader of one call. The next call has its own opener."""
+
+    def read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+        yield from cursor.skip_marks(CALL)
+        block = yield from _read_call(cursor, catalog, has_type)
+        return block and replace(block, notes=(*block.notes, *(yield from accept_closer(cursor, _CLOSING))))
+
+    return read
 
 
 def _read_call(cursor: Cursor, catalog: ToolCatalog, has_type: bool) -> Wait[CallBlock | None]:
@@ -42,27 +46,14 @@ def _read_call(cursor: Cursor, catalog: ToolCatalog, has_type: bool) -> Wait[Cal
     yield from cursor.skip_space()
     fence = yield from cursor.accept_any(("```json", "```"))
     if not (yield from is_object_next(cursor, lists=False)):
-        return (
-            None
-            if (yield from cursor.has(1))
-            else CallBlock((broken_call(name, TRUNCATED, catalog.declared_name(name)),))
-        )
+        return (yield from truncated_call(cursor, name, name, catalog))
     block = yield from read_named_call(cursor, name, catalog, _ENDS)
     if fence is not None:
-        yield from cursor.skip_space()
-        yield from cursor.accept("```")
+        yield from cursor.accept_after_space("```")
     return block
 
 
-def _read_v3(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    return (yield from _read_block(cursor, catalog, has_type=True))
-
-
-def _read_v31(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    return (yield from _read_block(cursor, catalog, has_type=False))
-
-
 DEEPSEEK: tuple[Grammar, ...] = (
-    Grammar("deepseek_v3", (*SECTION, *CALL), _read_v3, closers=_CLOSING.literals, stops=OUTPUTS),
-    Grammar("deepseek_v31", (*SECTION, *CALL), _read_v31, closers=_CLOSING.literals),
+    Grammar("deepseek_v3", (*SECTION, *CALL), _make_reader(has_type=True), closers=_CLOSING.literals, stops=OUTPUTS),
+    Grammar("deepseek_v31", (*SECTION, *CALL), _make_reader(has_type=False), closers=_CLOSING.literals),
 )

@@ -13,9 +13,9 @@ import re
 from dataclasses import replace
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import TRUNCATED, CallBlock, Grammar, ToolCatalog, broken_call
+from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, ToolCatalog, broken_call
 from sigwire.adapters.text_tools.grammars.deepseek import DEEPSEEK
-from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer, read_named_call, tagged_json
+from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer, read_named_call, tagged_json, truncated_call
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, is_object_next
 from sigwire.core.json import loads
 from sigwire.core.tools.calls import ToolCall
@@ -44,8 +44,7 @@ def _read_mistral(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[Cal
     marked = yield from cursor.accept("[ARGS]")
     if (yield from is_object_next(cursor, lists=False)):
         return (yield from read_named_call(cursor, name, catalog, _NEXT, id))
-    cut = marked and not (yield from cursor.has(1))
-    return CallBlock((broken_call(name, TRUNCATED, catalog.declared_name(name)),)) if cut else None
+    return (yield from truncated_call(cursor, name, name, catalog)) if marked else None
 
 
 _KIMI_SECTION = ("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>")
@@ -73,11 +72,7 @@ def _read_kimi_call(cursor: Cursor, catalog: ToolCatalog) -> Wait[CallBlock | No
     name = id.partition(":")[0]
     yield from cursor.skip_space()
     if not (yield from is_object_next(cursor, lists=False)):
-        return (
-            None
-            if (yield from cursor.has(1))
-            else CallBlock((broken_call(id, TRUNCATED, catalog.declared_name(name)),))
-        )
+        return (yield from truncated_call(cursor, id, name, catalog))
     block = yield from read_named_call(cursor, name, catalog, _KIMI_ENDS, id)
     return _with_guessed_name(block, catalog) if name.isdigit() else block
 

@@ -48,10 +48,10 @@ def read_call(text: str, catalog: ToolCatalog) -> ToolCall | None:
     True
     """
     cursor = Cursor(text.strip(), closed=True)
-    name = _complete_name(cursor, catalog)
+    name = run_complete(_read_name(cursor, catalog))
     if name is None:
         return None
-    span = _complete_span(cursor)
+    span = run_complete(read_span(cursor, PYTHON))
     inside = cursor.text[span.start + 1 : span.end - 1]
     if not span.complete or span.end < len(cursor.text):
         return broken_call(text, TRUNCATED, catalog.declared_name(name)) if span.truncated else None
@@ -89,14 +89,6 @@ def _read_name(cursor: Cursor, catalog: ToolCatalog) -> Wait[str | None]:
         return name
     cursor.position = start
     return None
-
-
-def _complete_name(cursor: Cursor, catalog: ToolCatalog) -> str | None:
-    return run_complete(_read_name(cursor, catalog))
-
-
-def _complete_span(cursor: Cursor) -> BracketSpan:
-    return run_complete(read_span(cursor, PYTHON))
 
 
 # --- behind a token ------------------------------------------------------------------------------------------
@@ -137,7 +129,6 @@ def _read_json_calls(cursor: Cursor, closers: ClosingMarkers, catalog: ToolCatal
 
 
 def _read_row(cursor: Cursor, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    """Read calls one after the other, without brackets."""
     calls: list[ToolCall] = []
     while True:
         start = cursor.position
@@ -261,9 +252,9 @@ def _calls_in_code(body: Cursor, catalog: ToolCatalog) -> list[ToolCall] | None:
                 return None
             continue
         printed = run_complete(body.accept("print"))
-        if not printed and _complete_name(body, catalog) is None:
+        if not printed and run_complete(_read_name(body, catalog)) is None:
             return None
-        span = _complete_span(body)
+        span = run_complete(read_span(body, PYTHON))
         text = body.text[span.start + 1 : span.end - 1] if printed else body.text[start : span.end]
         call = read_call(text, catalog)
         if call is None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sigwire.adapters.text_tools.cursor import Cursor, Wait
-from sigwire.adapters.text_tools.grammar import CallBlock, Grammar, Reader, ToolCatalog
+from sigwire.adapters.text_tools.grammar import TRUNCATED, CallBlock, Grammar, Reader, ToolCatalog, broken_call
 from sigwire.adapters.text_tools.json_calls import (
     ClosingMarkers,
     JsonPayload,
@@ -26,7 +26,7 @@ from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.calls import ToolCall
 
 __all__ = [
-    "NO_CLOSER", "TAGGED_JSON", "accept_closer", "in_tool_calls", "read_named_call", "tagged_json"
+    "NO_CLOSER", "TAGGED_JSON", "accept_closer", "in_tool_calls", "read_named_call", "tagged_json", "truncated_call"
 ]  # fmt: skip
 
 _FENCES = ("```json", "```JSON", "```")
@@ -123,6 +123,13 @@ def read_named_call(
     if read.error is not None:
         call = replace(calls_in(read, catalog)[0], id=id, name=catalog.declared_name(name) or name)
     return CallBlock((call,), read.notes)
+
+
+def truncated_call(cursor: Cursor, raw: str, name: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
+    """Return an error for a call whose text ends here; ``None`` if text follows, which is no call then."""
+    if (yield from cursor.has(1)):
+        return None
+    return CallBlock((broken_call(raw, TRUNCATED, catalog.declared_name(name)),))
 
 
 def in_tool_calls(grammar: Grammar) -> Grammar:

@@ -25,7 +25,7 @@ from sigwire.adapters.text_tools.grammar import (
     unknown_call,
 )
 from sigwire.adapters.text_tools.grammars.parameter_text import read_value
-from sigwire.adapters.text_tools.grammars.tagged_json import in_tool_calls, read_named_call
+from sigwire.adapters.text_tools.grammars.tagged_json import in_tool_calls, read_named_call, truncated_call
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, is_object_next
 from sigwire.adapters.text_tools.markers import CALL, CALL_END, OUTPUTS, SECTION, SECTION_END, SEPARATOR
 from sigwire.core.json import JsonObject, JsonValue, loads
@@ -332,8 +332,7 @@ def read_glm_pairs(cursor: Cursor, name: str, catalog: ToolCatalog, *, bare: boo
         return None
     if (yield from _accept_glm_end(cursor)):
         return CallBlock((ToolCall("", declared, {}),))
-    cut = not (yield from cursor.has(1))
-    return CallBlock((broken_call(name, TRUNCATED, declared),)) if cut else None
+    return (yield from truncated_call(cursor, name, name, catalog))
 
 
 def _skip_line_breaks(cursor: Cursor) -> Wait[None]:

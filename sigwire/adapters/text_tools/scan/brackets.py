@@ -132,7 +132,6 @@ class _BracketWalk:
         return bool(self.brackets)
 
     def _record_member(self, end: int) -> None:
-        """Record the text between the outermost brackets, if it is complete."""
         if (
             self.records_members
             and len(self.brackets) == 1

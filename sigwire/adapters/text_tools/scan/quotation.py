@@ -187,7 +187,6 @@ class QuoteFilter:
         return False
 
     def _is_end_token_next(self) -> Wait[bool]:
-        """Return True if a token that ends the turn is here. The cursor stays."""
         return (yield from self.cursor.peek_any(END_LITERALS)) is not None
 
 

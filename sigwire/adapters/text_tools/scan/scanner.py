@@ -79,7 +79,6 @@ class CallScanner(QuoteFilter):
         self.output.finish()
 
     def _handle_match(self, match: re.Match[str]) -> Wait[None]:
-        """Handle the markup at the cursor."""
         match match[0][0]:
             case "\n":
                 self.cursor.position += 1
@@ -153,7 +152,6 @@ class CallScanner(QuoteFilter):
         return False
 
     def _run_reader(self, reading: Wait[CallBlock | None]) -> Wait[CallBlock | None]:
-        """Run a reader, and emit the events of the reader."""
         while True:
             try:
                 event = next(reading)
@@ -255,7 +253,6 @@ class CallScanner(QuoteFilter):
                 yield None
 
     def _is_alone(self, literal: str) -> Wait[bool]:
-        """Return True if a literal is alone on this line. The cursor stays."""
         cursor = self.cursor
         start = cursor.position
         yield from cursor.accept(literal)
