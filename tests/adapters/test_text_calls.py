@@ -1,4 +1,4 @@
-"""Calls written as text, through adapters and modules: read by the shape of the response, told in its warnings."""
+"""Calls written as text, through adapters and modules: the texts that are read, and the warnings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sigwire.modules.predict import Predict
 from sigwire.settings import context
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types import History
-from tests.adapters.streaming.emitting import read_whole, tell
+from tests.adapters.streaming.emitting import read_whole, stream_fields
 
 NATIVE = Capabilities(native_tools=True)
 TEXT = Capabilities()
@@ -48,32 +48,32 @@ def normalized(choice: Choice, able: Capabilities = NATIVE, adapter: Adapter | N
     return plan.normalize(Response((choice,)), [DOUBLE])
 
 
-# --- which text is read ------------------------------------------------------------------------------------
+# --- texts that are read ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("adapter", ADAPTERS)
 @pytest.mark.parametrize(
     ("text", "dialect"), [(HERMES, "hermes"), (QWEN, "qwen3_coder"), ("[double(n=21)]", "pythonic")]
 )
-def test_a_model_with_native_tools_that_writes_its_calls_is_read_and_the_dialect_is_named(
+def test_calls_in_text_of_a_native_model_are_read_with_a_warning(
     adapter: type[Adapter], text: str, dialect: str
 ) -> None:
     response = normalized(Choice(text=f"Let me see.\n{text}"), adapter=adapter())
     (choice,) = response.choices
     assert [(call.name, call.arguments) for call in choice.tool_calls] == [("double", {"n": 21})]
     assert (choice.text, choice.finish_reason) == ("Let me see.", "tool_calls")
-    told = LMWarning("native_tools", f"the model wrote its calls as text; they were read as {dialect}")
-    assert [warning for warning in response.warnings if warning.feature != "structured_output"] == [told]
+    message = LMWarning("native_tools", f"the model wrote its calls as text; they were read as {dialect}")
+    assert [warning for warning in response.warnings if warning.feature != "structured_output"] == [message]
 
 
-def test_another_form_than_the_taught_one_is_told() -> None:
+def test_another_form_than_the_taught_one_gives_a_warning() -> None:
     assert normalized(Choice(text=QWEN), TEXT).warnings == (
         LMWarning("text_tools", "the calls were not written in the form that was taught, but as qwen3_coder"),
     )
     assert normalized(Choice(text=QWEN), TEXT, ChatAdapter(text_tools="qwen3_coder")).warnings == ()
 
 
-def test_text_beside_native_calls_is_text() -> None:
+def test_text_with_native_calls_is_text() -> None:
     call = ToolCall("a", "double", {"n": 1})
     choice = Choice(text=HERMES, tool_calls=(call,))
     assert normalized(choice).choices == (choice,)
@@ -88,7 +88,7 @@ def test_text_beside_native_calls_is_text() -> None:
         OpaquePart("p", {"type": "web_search_call"}),
     ],
 )
-def test_a_provider_that_ran_a_tool_of_its_own_is_taken_at_its_word(part: Any) -> None:
+def test_text_is_not_read_for_calls_when_the_provider_ran_a_tool(part: Any) -> None:
     choice = Choice.from_parts([part, TextPart(HERMES)])
     assert normalized(choice).choices == (choice,)
     assert (
@@ -121,7 +121,7 @@ def test_reasoning_in_the_text_becomes_the_choices_reasoning() -> None:
     assert (choice.text, choice.reasoning, choice.tool_calls) == ("Paris", "hm", ())
 
 
-def test_a_call_that_the_token_limit_cut_is_left_out_and_told() -> None:
+def test_truncated_call_is_removed_with_a_warning() -> None:
     text = HERMES + '<tool_call>{"name": "double", "arguments": {"n": 2'
     response = normalized(Choice(text=text, finish_reason="length"))
     assert [call.arguments for call in response.choices[0].tool_calls] == [{"n": 21}]
@@ -140,7 +140,7 @@ SECTIONS = [
 
 @pytest.mark.parametrize("section", SECTIONS)
 @pytest.mark.parametrize("end", [DONE, "", "\n\n[[ ## answer ## ]]\nSoon." + DONE])
-def test_calls_in_a_section_of_their_own_are_read_whole_and_in_pieces(section: str, end: str) -> None:
+def test_calls_in_a_section_are_read_whole_and_in_chunks(section: str, end: str) -> None:
     text = f"[[ ## calls ## ]]\n{section}{end}"
     for able in (NATIVE, TEXT):
         plan = ChatAdapter().plan(Choose, able)
@@ -151,8 +151,11 @@ def test_calls_in_a_section_of_their_own_are_read_whole_and_in_pieces(section: s
         }
         assert len(choice.tool_calls) == text.count("double")
         assert (parsed.fields.get("answer"), parsed.repairs) == ("Soon." if "answer" in end else None, ())
-        told = tell(plan, list(text), (DOUBLE,))
-        assert (told.calls, told.texts) == (list(choice.tool_calls), {"answer": "Soon."} if "answer" in end else {})
+        streamed = stream_fields(plan, list(text), (DOUBLE,))
+        assert (streamed.calls, streamed.texts) == (
+            list(choice.tool_calls),
+            {"answer": "Soon."} if "answer" in end else {},
+        )
 
 
 @pytest.mark.parametrize(
@@ -165,9 +168,7 @@ def test_calls_in_a_section_of_their_own_are_read_whole_and_in_pieces(section: s
         ('[{"name": "double", "arguments": [21]}]', "not_an_object"),
     ],
 )
-def test_what_stands_in_their_section_and_is_no_call_of_a_tool_is_an_error_for_the_model(
-    section: str, code: str
-) -> None:
+def test_section_without_a_valid_call_is_an_error_for_the_model(section: str, code: str) -> None:
     (call,) = normalized(Choice(text=f"[[ ## calls ## ]]\n{section}"), TEXT).choices[0].tool_calls
     assert call.error is not None
     assert call.error.code == code
@@ -192,7 +193,7 @@ def test_a_section_of_calls_that_is_quoted_thought_or_of_another_name_is_text(te
     assert offered.calls == ()
 
 
-def test_a_section_of_calls_without_a_call_is_told_and_asked_for_again_only_where_the_answer_is_missing() -> None:
+def test_section_without_a_call_is_reasked_only_when_the_answer_is_missing() -> None:
     plan = ChatAdapter().plan(Choose, TEXT)
     parsed, _ = read_whole(plan, f"[[ ## answer ## ]]\nBern\n\n[[ ## calls ## ]]\nnone{DONE}", (DOUBLE,))
     assert parsed is not None
@@ -202,16 +203,16 @@ def test_a_section_of_calls_without_a_call_is_told_and_asked_for_again_only_wher
     with pytest.raises(AdapterParseError, match="this section contains no valid tool call") as caught:
         plan.parse(Choice(text=f"[[ ## calls ## ]]\nplease double 21{DONE}"))
     assert caught.value.problems.keys() == {"answer", "calls"}
-    written, _ = read_whole(plan, f"[[ ## calls ## ]]\n{HERMES}{DONE}", (DOUBLE,))
-    assert written is not None
-    assert written.repairs == ()
+    write_json, _ = read_whole(plan, f"[[ ## calls ## ]]\n{HERMES}{DONE}", (DOUBLE,))
+    assert write_json is not None
+    assert write_json.repairs == ()
 
 
-# --- calls that must stand alone -----------------------------------------------------------------------------
+# --- calls alone -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("able", [NATIVE, TEXT], ids=["native", "text"])
-def test_calls_that_must_stand_alone_are_text_beside_words(able: Capabilities) -> None:
+def test_calls_with_other_text_are_text_when_calls_alone_is_set(able: Capabilities) -> None:
     adapter = ChatAdapter(calls_alone=True)
     for text in (f"For example:\n{HERMES}", f"{HERMES}\nshows it.", '{"name": "double", "arguments": {"n": 1}} or so'):
         choice = normalized(Choice(text=text), able, adapter).choices[0]
@@ -219,21 +220,21 @@ def test_calls_that_must_stand_alone_are_text_beside_words(able: Capabilities) -
     assert len(normalized(Choice(text=f"<think>so</think>\n{HERMES}\n"), able, adapter).choices[0].tool_calls) == 1
 
 
-def test_a_model_is_told_that_calls_stand_alone() -> None:
-    told, untold = (
+def test_instructions_demand_calls_alone() -> None:
+    taught, plain = (
         ChatAdapter(calls_alone=alone).format(Choose, {"question": "Q?", "tools": [DOUBLE]}, capabilities=TEXT)
         for alone in (True, False)
     )
-    assert "write no other text" in told.messages[0].text
-    assert "write no other text" not in untold.messages[0].text
+    assert "write no other text" in taught.messages[0].text
+    assert "write no other text" not in plain.messages[0].text
 
 
-# --- a model family's own form -------------------------------------------------------------------------------
+# --- the form of a model family -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", STYLES)
 @pytest.mark.parametrize("adapter", ADAPTERS)
-def test_a_style_teaches_its_form_and_shows_calls_and_results_in_it(adapter: type[Adapter], name: str) -> None:
+def test_style_teaches_its_form_and_writes_calls_and_results(adapter: type[Adapter], name: str) -> None:
     style = STYLES[name]
     calls = [ToolCall("a", "double", {"n": 1}), ToolCall("b", "double", {"n": 2})]
     results = [ToolResult("a", "double", 2), ToolResult("b", "double", "no", is_error=True)]
@@ -241,10 +242,10 @@ def test_a_style_teaches_its_form_and_shows_calls_and_results_in_it(adapter: typ
     request = adapter(text_tools=name).format(
         Choose, {"question": "Q?", "tools": [DOUBLE]}, history=history, capabilities=TEXT
     )
-    system, said, answered, _ = request.messages
+    system, assistant, answered, _ = request.messages
     assert style.form() in system.text
     assert style.results in system.text
-    assert said.text == f"Both.\n\n{style.calls(calls)}"
+    assert assistant.text == f"Both.\n\n{style.calls(calls)}"
     assert answered.text == "\n\n".join(map(style.result, results))
     assert ("~~~" in system.text) == (name == "fenced")
 
@@ -260,8 +261,8 @@ def test_media_in_results_keeps_its_place_in_every_style() -> None:
     assert [isinstance(part, TextPart) and "<tool_response>" in part.text for part in (first, second)] == [True, True]
 
 
-def test_a_form_that_is_none_is_refused_where_the_adapter_is_made() -> None:
-    with pytest.raises(InputError, match="no text form of tools called 'hermès'. Choose one of"):
+def test_unknown_text_form_is_refused_by_the_adapter() -> None:
+    with pytest.raises(InputError, match=r"no text form of tools called 'hermès'. Choose one of"):
         ChatAdapter(text_tools="hermès")
 
 
@@ -271,7 +272,7 @@ def test_the_former_name_of_the_taught_form_is_refused_with_the_present_name() -
 
 
 @pytest.mark.parametrize("name", STYLES)
-async def test_an_agent_speaks_every_form_sync_and_async(name: str) -> None:
+async def test_agent_uses_every_form_sync_and_async(name: str) -> None:
     style = STYLES[name]
     answers = [
         "Let me see.\n" + style.calls([ToolCall("", "double", {"n": 21})]),
@@ -288,7 +289,7 @@ async def test_an_agent_speaks_every_form_sync_and_async(name: str) -> None:
         assert style.result(ToolResult("", "double", 42)) in lm.requests[1].messages[-1].text
 
 
-# --- asking again --------------------------------------------------------------------------------------------
+# --- re-asking --------------------------------------------------------------------------------------------
 
 
 WRONG = [
@@ -298,18 +299,18 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "code", "told"), WRONG)
-async def test_a_wrong_call_goes_back_as_the_error_result_of_its_id(wrong: ToolCall, code: str, told: str) -> None:
+@pytest.mark.parametrize(("wrong", "code", "message"), WRONG)
+async def test_wrong_call_is_answered_by_an_error_result_of_its_id(wrong: ToolCall, code: str, message: str) -> None:
     for sync in (True, False):
         lm = FakeLM([wrong, ToolCall("b", "double", {"n": 2})], usage=Usage(10, 5))
         predict = Predict("q, tools: list[Tool] -> calls: ToolCalls", lm=lm, max_reasks=1)
         result = predict(q="?", tools=[double]) if sync else await predict.acall(q="?", tools=[double])
         assert [call.arguments for call in result.calls] == [{"n": 2}]
-        said, answer = lm.requests[1].messages[-2:]
-        assert said.tool_calls[0].id == "a"
+        assistant, answer = lm.requests[1].messages[-2:]
+        assert assistant.tool_calls[0].id == "a"
         (sent,) = answer.tool_results
         assert (sent.id, sent.is_error) == ("a", True)
-        assert told in str(sent.content)
+        assert message in str(sent.content)
         assert [(attempt.purpose, attempt.usage.total_tokens) for attempt in result.attempts] == [
             ("ask", 15),
             ("repair", 15),
@@ -317,8 +318,8 @@ async def test_a_wrong_call_goes_back_as_the_error_result_of_its_id(wrong: ToolC
         assert result.usage.total_tokens == 30
 
 
-@pytest.mark.parametrize(("wrong", "code", "told"), WRONG)
-def test_repairs_are_bounded_and_what_stays_wrong_says_so(wrong: ToolCall, code: str, told: str) -> None:
+@pytest.mark.parametrize(("wrong", "code", "message"), WRONG)
+def test_reasks_are_bounded_and_the_last_error_is_raised(wrong: ToolCall, code: str, message: str) -> None:
     lm = FakeLM([wrong] * 3)
     result = Predict("q, tools: list[Tool] -> calls: ToolCalls", lm=lm, max_reasks=2)(q="?", tools=[double])
     assert len(lm.requests) == 3
@@ -326,7 +327,7 @@ def test_repairs_are_bounded_and_what_stays_wrong_says_so(wrong: ToolCall, code:
     assert result.calls[0].arguments == wrong.arguments
 
 
-def test_without_repairs_calls_are_given_as_they_came() -> None:
+def test_wrong_calls_are_returned_without_reasks() -> None:
     lm = FakeLM([ToolCall("a", "double", {"n": "many"})])
     result = Predict("q, tools: list[Tool] -> calls: ToolCalls", lm=lm)(q="?", tools=[double])
     assert (result.calls[0].error, len(lm.requests)) == (None, 1)
@@ -335,21 +336,21 @@ def test_without_repairs_calls_are_given_as_they_came() -> None:
 @pytest.mark.parametrize(
     "wrong", [HERMES.replace("21", '"many"'), HERMES.replace("21", ""), HERMES.replace("double", "treble")]
 )
-def test_a_wrong_call_in_text_is_asked_for_again_in_the_same_form(wrong: str) -> None:
+def test_wrong_call_in_text_is_reasked_in_the_same_form(wrong: str) -> None:
     lm = FakeLM([wrong, HERMES], capabilities=TEXT)
     with context(adapter=ChatAdapter(text_tools="hermes")):
         result = Predict("q, tools: list[Tool] -> calls: ToolCalls", lm=lm, max_reasks=1)(q="?", tools=[double])
     assert result.calls[0].arguments == {"n": 21}
-    said, answer = lm.requests[1].messages[-2:]
-    assert said.text.startswith("<tool_call>")
+    assistant, answer = lm.requests[1].messages[-2:]
+    assert assistant.text.startswith("<tool_call>")
     assert (answer.role, answer.text.startswith("<tool_response>")) == ("user", True)
     assert '"error"' in answer.text
 
 
-# --- while it streams ----------------------------------------------------------------------------------------
+# --- streaming ----------------------------------------------------------------------------------------
 
 
-def test_a_plan_gives_the_reader_that_reads_as_it_does() -> None:
+def test_text_reader_of_a_plan_reads_as_the_plan_does() -> None:
     plan = ChatAdapter(calls_alone=True).plan(Choose, NATIVE)
     reader = plan.text_reader([DOUBLE], taken=["call_0"])
     assert reader is not None

@@ -1,4 +1,4 @@
-"""Tool calls written as text: every shared case of every dialect, whole, in pieces and cut short."""
+"""Tool calls written as text: every shared case of every dialect, whole, in chunks and truncated."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def as_floats(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def in_pieces(pieces: Iterable[str], tools: Mapping[str, Any], **options: Any) -> ScanResult:
+def read_chunks(chunks: Iterable[str], tools: Mapping[str, Any], **options: Any) -> ScanResult:
     reader = TextReader(tools, **options)
-    for piece in pieces:
-        reader.feed(piece)
+    for chunk in chunks:
+        reader.feed(chunk)
     reader.close()
     return reader.scan
 
@@ -86,7 +86,7 @@ def test_every_case_is_read_as_expected(cases: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("thinking", ["unknown", "over"])
-def test_no_trap_gives_a_call(cases: list[dict[str, Any]], thinking: Any) -> None:
+def test_trap_has_no_call(cases: list[dict[str, Any]], thinking: Any) -> None:
     traps = [case for case in cases if case["kind"] == "trap"]
     for case in traps:
         if thinking == "unknown" or "think" not in case["text"]:
@@ -100,8 +100,8 @@ def test_a_case_fed_one_character_at_a_time_gives_the_same_as_the_whole(
 ) -> None:
     for case in cases:
         tools = tools_of(case)
-        whole = in_pieces([case["text"]], tools, thinking=thinking)
-        assert in_pieces(case["text"], tools, thinking=thinking) == whole, case["id"]
+        whole = read_chunks([case["text"]], tools, thinking=thinking)
+        assert read_chunks(case["text"], tools, thinking=thinking) == whole, case["id"]
         if thinking == "unknown":
             assert read_calls(case["text"], tools) == whole, case["id"]
 
@@ -109,12 +109,12 @@ def test_a_case_fed_one_character_at_a_time_gives_the_same_as_the_whole(
 def test_a_case_cut_in_two_gives_the_same_as_the_whole(cases: list[dict[str, Any]]) -> None:
     for number, case in enumerate(cases):
         text, tools = case["text"], tools_of(case)
-        whole = in_pieces([text], tools)
+        whole = read_chunks([text], tools)
         for cut in range(1 + number % 7, len(text), 7):
-            assert in_pieces([text[:cut], text[cut:]], tools) == whole, (case["id"], cut)
+            assert read_chunks([text[:cut], text[cut:]], tools) == whole, (case["id"], cut)
 
 
-def test_no_prefix_of_a_case_has_a_call_that_the_whole_has_not(cases: list[dict[str, Any]]) -> None:
+def test_prefix_of_a_case_has_no_additional_call(cases: list[dict[str, Any]]) -> None:
     for number, case in enumerate(cases):
         if case["kind"] not in ("clean", "damage"):
             continue
@@ -125,21 +125,21 @@ def test_no_prefix_of_a_case_has_a_call_that_the_whole_has_not(cases: list[dict[
             assert calls == whole[: len(calls)], (case["id"], cut)
 
 
-def test_the_taught_form_is_read_as_expected_where_nothing_is_forgiven(cases: list[dict[str, Any]]) -> None:
+def test_taught_form_is_read_as_expected_when_strict(cases: list[dict[str, Any]]) -> None:
     for case in cases:
         if case["dialect"] == "seed":
             found = read_calls(case["text"], tools_of(case), strict=True)
             assert any(agrees(found, reading) for reading in [case["expected"], *case.get("also_ok", [])]), case["id"]
 
 
-def test_clean_cases_need_no_forgiveness(cases: list[dict[str, Any]]) -> None:
+def test_clean_cases_need_no_repair(cases: list[dict[str, Any]]) -> None:
     for case in (case for case in cases if case["kind"] == "clean"):
         strict, lenient = (read_calls(case["text"], tools_of(case), strict=strict) for strict in (True, False))
         assert strict == lenient, case["id"]
         assert set(strict.notes) <= {"calls in a code fence"}, case["id"]
 
 
-def test_calls_that_must_stand_alone_are_a_part_of_the_others(cases: list[dict[str, Any]]) -> None:
+def test_calls_of_whole_messages_are_a_subset_of_all_calls(cases: list[dict[str, Any]]) -> None:
     alone = 0
     for case in cases:
         tools = tools_of(case)
@@ -155,6 +155,6 @@ def test_calls_that_must_stand_alone_are_a_part_of_the_others(cases: list[dict[s
     assert alone > 200
 
 
-def test_nothing_is_a_call_where_no_tools_were_offered(cases: list[dict[str, Any]]) -> None:
+def test_no_call_is_read_from_a_case_without_offered_tools(cases: list[dict[str, Any]]) -> None:
     for case in cases:
         assert read_calls(case["text"], ()) == ScanResult(case["text"])

@@ -24,7 +24,7 @@ from sigwire.core.json import dumps, loads
 from sigwire.core.response import Repair
 from sigwire.errors import JsonReadError, SignatureError
 from sigwire.signatures.parser import TypeScope, parse_signature
-from tests.adapters.streaming.emitting import Told, read_whole, tell
+from tests.adapters.streaming.emitting import StreamedFields, read_whole, stream_fields
 from tests.adapters.text_tools.test_dialects import FORMS
 from tests.adapters.text_tools.test_streams import MARKS, PAYLOADS
 from tests.fuzz.source import Source, in_pieces
@@ -221,9 +221,9 @@ def fields(plan: Plan, source: Source) -> None:
     """Any answer: what is told of its outputs is what the whole answer has."""
     cuts = source.cuts()
     text = some_text(source, [*LAYOUT_BITS * 2, *JSON_BITS, "words", " ", "\n", "<think>", "</think>", *NUMBERS[:4]])
-    told = tell(plan, in_pieces(text, cuts))
+    told = stream_fields(plan, in_pieces(text, cuts))
     parsed, _ = read_whole(plan, text)
-    assert _ends(tell(plan, list(text))) == _ends(told)
+    assert _ends(stream_fields(plan, list(text))) == _ends(told)
     if parsed is None:
         return
     for name, said in told.texts.items():
@@ -232,7 +232,7 @@ def fields(plan: Plan, source: Source) -> None:
         assert partials[-1] == parsed.fields[name]
 
 
-def _ends(told: Told) -> tuple[dict[str, str], dict[str, Any], list[str]]:
+def _ends(told: StreamedFields) -> tuple[dict[str, str], dict[str, Any], list[str]]:
     """What was told in the end, however it came."""
     return told.texts, {name: partials[-1] for name, partials in told.partials.items()}, told.ended
 
@@ -269,10 +269,10 @@ def acting(plan: Plan, source: Source) -> None:
     cuts = source.cuts()
     text = some_text(source, [*_CALLING, *LAYOUT_BITS * 2, *JSON_BITS, "words", " ", "\n", "<think>", "</think>"])
     tools = (sigwire.Tool(double),)
-    told = tell(plan, in_pieces(text, cuts), tools)
+    told = stream_fields(plan, in_pieces(text, cuts), tools)
     parsed, choice = read_whole(plan, text, tools)
     assert told.calls == list(choice.tool_calls)
-    assert _ends(tell(plan, list(text), tools)) == _ends(told)
+    assert _ends(stream_fields(plan, list(text), tools)) == _ends(told)
     for name, said in told.texts.items() if parsed else ():
         assert parsed is not None
         assert name not in parsed.fields or said == parsed.fields[name]

@@ -1,4 +1,4 @@
-"""What the tests of field streaming share: an answer cut into pieces and read, and what was told of it."""
+"""Helpers of the streaming tests: cut an answer into chunks, read it, and collect the emitted events."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ModelError
 
-__all__ = ["Told", "cuts", "pieces_of", "read", "read_whole", "tell"]
+__all__ = ["StreamedFields", "cut_at", "cuts", "read", "read_whole", "stream_fields"]
 
 cuts = st.lists(st.integers(0, 200), max_size=8)
 
 
-def pieces_of(text: str, at: Iterable[int]) -> list[str]:
-    """The text, cut at these positions."""
+def cut_at(text: str, at: Iterable[int]) -> list[str]:
+    """Cut the text at these positions."""
     places = sorted({0, len(text), *(place % (len(text) + 1) for place in at)})
     return [text[start:end] for start, end in pairwise(places)]
 
 
 @dataclass
-class Told:
-    """What was told: texts and partial values by field, which fields ended, calls; everything in order."""
+class StreamedFields:
+    """The emitted texts and partial values by field, the ended fields, the calls, and all events in order."""
 
     texts: dict[str, str] = field(default_factory=dict[str, str])
     partials: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
@@ -70,22 +70,24 @@ class Told:
                     pass
 
 
-def read(reader: FieldReader, events: Iterable[StreamEvent]) -> Told:
-    """What a reader tells of these events."""
-    told = Told()
+def read(reader: FieldReader, events: Iterable[StreamEvent]) -> StreamedFields:
+    """Collect the events of a reader."""
+    streamed = StreamedFields()
     for event in events:
-        told.add(reader.feed(event))
-    told.add(reader.close())
-    return told
+        streamed.add(reader.feed(event))
+    streamed.add(reader.close())
+    return streamed
 
 
-def tell(plan: Plan, pieces: Sequence[str], tools: tuple[Tool, ...] = (), finish: FinishReason = "stop") -> Told:
-    """What is told of an answer that comes in these pieces."""
-    return read(FieldReader(plan, tools), [*map(TextDelta, pieces), ChoiceEnd(finish)])
+def stream_fields(
+    plan: Plan, chunks: Sequence[str], tools: tuple[Tool, ...] = (), finish: FinishReason = "stop"
+) -> StreamedFields:
+    """Collect the events of an answer in these chunks."""
+    return read(FieldReader(plan, tools), [*map(TextDelta, chunks), ChoiceEnd(finish)])
 
 
 def read_whole(plan: Plan, text: str, tools: tuple[Tool, ...] = ()) -> tuple[ParsedChoice | None, Choice]:
-    """What the plan reads of the same answer, and the choice it reads; no fields where it cannot be used."""
+    """Parse the whole answer with the plan. Return the fields, ``None`` if unusable, and the parsed choice."""
     (choice,) = plan.normalize(Response((Choice(text),)), tools).choices
     try:
         return plan.parse(choice), choice

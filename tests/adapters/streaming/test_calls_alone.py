@@ -1,4 +1,4 @@
-"""``calls_alone``: a call that stands beside words is text, in a stream too; nothing of it is told as a call at any moment."""
+"""``calls_alone``: a call with other text is text, in a stream too; no event of a call is emitted at any moment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.events import ToolCallDelta, ToolCallEnd, ToolCallStart
-from tests.adapters.streaming.emitting import cuts, pieces_of
+from tests.adapters.streaming.emitting import cut_at, cuts
 from tests.adapters.streaming.test_streaming import MARKS, PING, WithTools, check, plan_of
 
 ADAPTERS: list[Adapter] = [ChatAdapter(calls_alone=True), JSONAdapter(calls_alone=True), XMLAdapter(calls_alone=True)]
@@ -26,7 +26,7 @@ CALLS = [
 ]
 each_call = pytest.mark.parametrize("call", CALLS)
 
-BESIDE = [
+WITH_TEXT = [
     "I will run {}",
     "{}\nThat should do.",
     "First.\n{}\nThen.",
@@ -44,26 +44,26 @@ def every_cut(text: str) -> list[list[str]]:
 
 @each_adapter
 @each_call
-def test_a_message_that_is_nothing_but_a_call_is_the_call_at_every_cut(adapter: Adapter, call: str) -> None:
+def test_message_with_only_a_call_is_the_call_at_every_cut(adapter: Adapter, call: str) -> None:
     for text in (call, f"\n\n{call}\n \n"):
-        for pieces in every_cut(text):
-            told = check(plan_of(adapter, WithTools), text, pieces, (PING,))
-            assert [(one.name, one.arguments) for one in told.calls] == [("ping", {"text": "a"})]
-            assert not told.texts
-            assert not told.free
+        for chunks in every_cut(text):
+            streamed = check(plan_of(adapter, WithTools), text, chunks, (PING,))
+            assert [(one.name, one.arguments) for one in streamed.calls] == [("ping", {"text": "a"})]
+            assert not streamed.texts
+            assert not streamed.free
 
 
 @each_adapter
-@pytest.mark.parametrize("beside", BESIDE)
-def test_beside_words_there_is_no_call_at_any_cut(adapter: Adapter, beside: str) -> None:
+@pytest.mark.parametrize("surroundings", WITH_TEXT)
+def test_message_with_other_text_has_no_call_at_any_cut(adapter: Adapter, surroundings: str) -> None:
     for call in CALLS[:2]:
-        text = beside.format(call)
-        for pieces in every_cut(text):
-            told = check(plan_of(adapter, WithTools), text, pieces, (PING,))
-            assert not any(isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd) for event in told.events)
+        text = surroundings.format(call)
+        for chunks in every_cut(text):
+            streamed = check(plan_of(adapter, WithTools), text, chunks, (PING,))
+            assert not any(isinstance(event, ToolCallStart | ToolCallDelta | ToolCallEnd) for event in streamed.events)
 
 
 @each_adapter
 @given(st.lists(st.sampled_from([*MARKS, *CALLS]), max_size=6).map("".join), cuts)
-def test_of_any_answer_the_calls_are_those_of_the_whole(adapter: Adapter, text: str, at: list[int]) -> None:
-    check(plan_of(adapter, WithTools), text, pieces_of(text, at), (PING,))
+def test_cut_answer_has_the_calls_of_the_whole_answer(adapter: Adapter, text: str, at: list[int]) -> None:
+    check(plan_of(adapter, WithTools), text, cut_at(text, at), (PING,))

@@ -1,4 +1,4 @@
-"""What is told of an answer, and how early: pieces in, events out, layout by layout."""
+"""The events of an answer, and the chunk that brings each of them, layout by layout."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from sigwire.core.tools.tool import Tool
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types.text import Code, Reasoning
-from tests.adapters.streaming.emitting import read, tell
+from tests.adapters.streaming.emitting import read, stream_fields
 
 CHAT, JSON, XML = ChatAdapter(), JSONAdapter(), XMLAdapter()
 
 
-def said(adapter: Adapter, signature: Any, *pieces: str) -> list[Any]:
-    """What each piece makes known, in short: a text, {field: value}, "." for the end of a field; last what the end does."""
+def events_of_chunks(adapter: Adapter, signature: Any, *chunks: str) -> list[Any]:
+    """Return the events of each chunk in short: a text, {field: value}, "." for the end of a field; last those of the end."""
     reader = FieldReader(adapter.plan(Signature(signature) if isinstance(signature, str) else signature))
-    events = [*map(ev.TextDelta, pieces), ev.ChoiceEnd()]
-    return [[_short(event) for event in reader.feed(event)] for event in events]
+    events = [*map(ev.TextDelta, chunks), ev.ChoiceEnd()]
+    return [[_shorten(event) for event in reader.feed(event)] for event in events]
 
 
-def _short(event: Any) -> Any:
+def _shorten(event: Any) -> Any:
     if isinstance(event, ev.FieldPartial):
         return {event.field: event.value}
     return "." if isinstance(event, ev.FieldEnd) else event.text
 
 
-# --- how early -----------------------------------------------------------------------------------------------
+# --- first events -----------------------------------------------------------------------------------------------
 
 EARLY = [
     (CHAT, "[[ ## answer ## ]]\nIt", ["It"]),
@@ -53,14 +53,12 @@ EARLY = [
 ]
 
 
-@pytest.mark.parametrize(("adapter", "piece", "told"), EARLY)
-def test_the_first_text_of_a_field_is_told_with_the_piece_that_brings_it(
-    adapter: Adapter, piece: str, told: list[str]
-) -> None:
-    assert said(adapter, "question -> answer", piece)[0] == told
+@pytest.mark.parametrize(("adapter", "chunk", "streamed"), EARLY)
+def test_first_text_of_a_field_is_emitted_with_its_chunk(adapter: Adapter, chunk: str, streamed: list[str]) -> None:
+    assert events_of_chunks(adapter, "question -> answer", chunk)[0] == streamed
 
 
-HELD = [  # pieces, and what each of them makes known
+HELD = [  # chunks, and the events of each
     (CHAT, ["[[ ## answer ## ]]\n1 [", "[ 2"], [["1 ["], ["[ 2"]]),
     (CHAT, ["[[ ## answer ## ]]\na\n", "[", "[ b"], [["a"], [], ["\n[[ b"]]),
     (CHAT, ["[[ ## answer ## ]]\na\n  [[ #", "# comp", "leted ## ]", "]"], [["a"], [], [], ["."]]),
@@ -75,30 +73,30 @@ HELD = [  # pieces, and what each of them makes known
 ]
 
 
-@pytest.mark.parametrize(("adapter", "pieces", "told"), HELD)
-def test_held_back_is_what_may_become_a_mark_and_nothing_else(
-    adapter: Adapter, pieces: list[str], told: list[list[str]]
+@pytest.mark.parametrize(("adapter", "chunks", "streamed"), HELD)
+def test_only_text_that_can_become_a_mark_is_held(
+    adapter: Adapter, chunks: list[str], streamed: list[list[str]]
 ) -> None:
-    assert said(adapter, "question -> answer", *pieces)[:-1] == told
+    assert events_of_chunks(adapter, "question -> answer", *chunks)[:-1] == streamed
 
 
-def test_a_field_ends_as_soon_as_the_next_one_begins() -> None:
-    pieces = ["[[ ## first ## ]]\none\n\n", "[[ ## second ## ]]", "\ntwo"]
-    assert said(CHAT, "question -> first, second", *pieces) == [["one"], ["."], ["two"], ["."]]
-    assert said(XML, "question -> first, second", "<first>one</first>", "<second>", "two") == [
+def test_field_ends_when_the_next_field_starts() -> None:
+    chunks = ["[[ ## first ## ]]\none\n\n", "[[ ## second ## ]]", "\ntwo"]
+    assert events_of_chunks(CHAT, "question -> first, second", *chunks) == [["one"], ["."], ["two"], ["."]]
+    assert events_of_chunks(XML, "question -> first, second", "<first>one</first>", "<second>", "two") == [
         ["one"],
         ["."],
         ["two"],
         ["."],
     ]
-    assert said(JSON, "question -> first, second", '{"first": "one"', ', "second": "two"}') == [
+    assert events_of_chunks(JSON, "question -> first, second", '{"first": "one"', ', "second": "two"}') == [
         ["one", "."],
         ["two", "."],
         [],
     ]
 
 
-# --- what is told at the end ---------------------------------------------------------------------------------
+# --- emitted at the end ---------------------------------------------------------------------------------
 
 AT_THE_END = [
     (CHAT, "question -> answer", "Sure!\n[[ ## answer ## ]]\nOslo"),
@@ -114,98 +112,98 @@ AT_THE_END = [
 
 
 @pytest.mark.parametrize(("adapter", "signature", "text"), AT_THE_END)
-def test_an_answer_that_begins_otherwise_is_told_once_it_is_read(adapter: Adapter, signature: str, text: str) -> None:
-    *before, last = said(adapter, signature, *text)
+def test_answer_with_another_start_is_emitted_at_its_end(adapter: Adapter, signature: str, text: str) -> None:
+    *before, last = events_of_chunks(adapter, signature, *text)
     assert not any(before)
     assert last[:2] == ["Oslo", "."]
 
 
-def test_a_draft_in_a_thinking_block_is_never_told() -> None:
+def test_draft_in_a_thinking_block_is_not_emitted() -> None:
     text = "The form is\n[[ ## answer ## ]]\nRome? No.\n</think>\n\n[[ ## answer ## ]]\nOslo\n\n[[ ## completed ## ]]"
     for thinking in ("", "<think>"):
-        told = tell(CHAT.plan(Signature("question -> answer")), list(thinking + text))
-        assert told.texts == {"answer": "Oslo"}
+        streamed = stream_fields(CHAT.plan(Signature("question -> answer")), list(thinking + text))
+        assert streamed.texts == {"answer": "Oslo"}
 
 
-def test_a_constraint_that_changes_the_text_has_it_told_whole() -> None:
+def test_text_with_a_changing_constraint_is_emitted_at_its_end() -> None:
     class Loud(Signature):
         question: str = InputField()
         answer: Annotated[str, AfterValidator(str.upper)] = OutputField()
         reason: str = OutputField(min_length=1)
 
-    pieces = ["[[ ## answer ## ]]\nos", "lo\n", "[[ ## reason ## ]]\nbe", "cause"]
-    assert said(CHAT, Loud, *pieces) == [[], [], ["OSLO", ".", "be"], ["cause"], ["."]]
+    chunks = ["[[ ## answer ## ]]\nos", "lo\n", "[[ ## reason ## ]]\nbe", "cause"]
+    assert events_of_chunks(CHAT, Loud, *chunks) == [[], [], ["OSLO", ".", "be"], ["cause"], ["."]]
 
 
-def test_code_and_other_values_that_are_no_text_are_told_at_their_end() -> None:
+def test_values_that_are_no_text_are_emitted_at_their_end() -> None:
     signature = Signature("question -> code, count: int").with_updated_fields("code", type_=Code)
-    assert said(CHAT, signature, "[[ ## code ## ]]\n```python\nx", " = 1\n```\n", "[[ ## count ## ]]\n4", "2") == [
+    assert events_of_chunks(CHAT, signature, "[[ ## code ## ]]\n```python\nx", " = 1\n```\n", "[[ ## count ## ]]\n4", "2") == [
         [], [], [{"code": "x = 1"}, "."], [], [{"count": 42}, "."],
     ]  # fmt: skip
 
 
-def test_defaults_stand_in_for_what_the_answer_leaves_out() -> None:
+def test_defaults_replace_missing_outputs() -> None:
     class Defaults(Signature):
         question: str = InputField()
         answer: str = OutputField()
         tone: str = OutputField(default="calm")
 
-    assert said(CHAT, Defaults, "[[ ## answer ## ]]\nOslo") == [["Oslo"], [".", "calm", "."]]
+    assert events_of_chunks(CHAT, Defaults, "[[ ## answer ## ]]\nOslo") == [["Oslo"], [".", "calm", "."]]
 
 
 def test_none_is_no_text() -> None:
     signature = "question -> first: str | None, second: str | None"
-    assert said(CHAT, signature, "[[ ## first ## ]]\nnu", "ll\n", "[[ ## second ## ]]\nnull", "able") == [
+    assert events_of_chunks(CHAT, signature, "[[ ## first ## ]]\nnu", "ll\n", "[[ ## second ## ]]\nnull", "able") == [
         [], [], ["."], ["nullable"], ["."],
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("finish", ["length", "content_filter"])
-def test_an_answer_that_was_cut_off_ends_no_field(finish: Any) -> None:
-    told = tell(CHAT.plan(Signature("question -> answer")), ["[[ ## answer ## ]]\nOs"], finish=finish)
-    assert told.texts == {"answer": "Os"}
-    assert told.ended == []
+def test_truncated_answer_ends_no_field(finish: Any) -> None:
+    streamed = stream_fields(CHAT.plan(Signature("question -> answer")), ["[[ ## answer ## ]]\nOs"], finish=finish)
+    assert streamed.texts == {"answer": "Os"}
+    assert streamed.ended == []
 
 
 # --- values that are no text ---------------------------------------------------------------------------------
 
 
-def test_an_object_is_told_as_it_grows_without_what_is_not_whole() -> None:
-    pieces = ['[[ ## table ## ]]\n{"a": [1, 2', "3", ', "x', 'y"', '], "b": tr', "ue}", "\n"]
-    told = tell(CHAT.plan(Signature("question -> table: dict[str, Any]")), pieces)
-    assert told.partials["table"] == [
+def test_partial_values_hold_no_incomplete_scalars() -> None:
+    chunks = ['[[ ## table ## ]]\n{"a": [1, 2', "3", ', "x', 'y"', '], "b": tr', "ue}", "\n"]
+    streamed = stream_fields(CHAT.plan(Signature("question -> table: dict[str, Any]")), chunks)
+    assert streamed.partials["table"] == [
         {"a": [1]},
         {"a": [1, 23, "x"]},
         {"a": [1, 23, "xy"]},
         {"a": [1, 23, "xy"], "b": True},
     ]
-    assert told.ended == ["table"]
+    assert streamed.ended == ["table"]
 
 
-def test_members_of_the_answers_object_grow_as_well() -> None:
-    pieces = ['{"names": ["A', 'da", "Bo', 'b"], "count', '": 2', "}"]
-    told = said(JSON, "question -> names: list[str], count: int", *pieces)
-    assert told == [
+def test_members_of_the_answer_are_emitted_as_partial_values() -> None:
+    chunks = ['{"names": ["A', 'da", "Bo', 'b"], "count', '": 2', "}"]
+    streamed = events_of_chunks(JSON, "question -> names: list[str], count: int", *chunks)
+    assert streamed == [
         [{"names": ["A"]}], [{"names": ["Ada", "Bo"]}], [{"names": ["Ada", "Bob"]}, "."], [], [{"count": 2}, "."], [],
     ]  # fmt: skip
 
 
-def test_an_envelope_around_a_value_is_not_told_as_the_value() -> None:
+def test_envelope_around_a_value_is_not_emitted() -> None:
     class Person(BaseModel):
         name: str
 
     signature = Signature("question -> person").with_updated_fields("person", type_=Person)
-    pieces = ['[[ ## person ## ]]\n{"value": {"na', 'me": "Ada"}}']
-    assert said(CHAT, signature, *pieces) == [[], [], [{"person": {"name": "Ada"}}, "."]]
+    chunks = ['[[ ## person ## ]]\n{"value": {"na', 'me": "Ada"}}']
+    assert events_of_chunks(CHAT, signature, *chunks) == [[], [], [{"person": {"name": "Ada"}}, "."]]
 
 
-def test_json_in_a_fence_grows_too() -> None:
-    pieces = ["[[ ## names ## ]]\n```js", 'on\n["Ada"', "]\n```\n"]
-    told = tell(CHAT.plan(Signature("question -> names: list[str]")), pieces)
-    assert told.partials["names"] == [["Ada"], ["Ada"]]
+def test_json_in_a_fence_is_emitted_as_partial_values() -> None:
+    chunks = ["[[ ## names ## ]]\n```js", 'on\n["Ada"', "]\n```\n"]
+    streamed = stream_fields(CHAT.plan(Signature("question -> names: list[str]")), chunks)
+    assert streamed.partials["names"] == [["Ada"], ["Ada"]]
 
 
-# --- beside the fields ---------------------------------------------------------------------------------------
+# --- calls and reasoning ---------------------------------------------------------------------------------------
 
 
 def double(n: int) -> int:
@@ -228,7 +226,7 @@ class Acting(Signature):
 NATIVE = Capabilities(native_tools=True)
 
 
-def test_native_calls_pass_with_their_place() -> None:
+def test_native_calls_keep_their_path_and_turn() -> None:
     call = ToolCall("a", "double", {"n": 2})
     reader = FieldReader(CHAT.plan(Acting, NATIVE), (DOUBLE,), "agent.react", 3)
     events = [
@@ -237,43 +235,45 @@ def test_native_calls_pass_with_their_place() -> None:
         ev.ToolCallEnd(0, call),
         ev.UsageUpdate(Usage(1, 2)),
     ]
-    told = read(reader, [ev.ResponseStart(), *events, ev.ChoiceEnd("tool_calls"), ev.ResponseEnd()]).events
-    assert [type(event) for event in told] == [ev.ToolCallStart, ev.ToolCallDelta, ev.ToolCallEnd, ev.UsageUpdate]
-    assert {(event.path, event.turn) for event in told if not isinstance(event, ev.FieldEnd)} == {("agent.react", 3)}  # type: ignore[union-attr]
+    streamed = read(reader, [ev.ResponseStart(), *events, ev.ChoiceEnd("tool_calls"), ev.ResponseEnd()]).events
+    assert [type(event) for event in streamed] == [ev.ToolCallStart, ev.ToolCallDelta, ev.ToolCallEnd, ev.UsageUpdate]
+    assert {(event.path, event.turn) for event in streamed if not isinstance(event, ev.FieldEnd)} == {
+        ("agent.react", 3)
+    }  # type: ignore[union-attr]
 
 
-def test_calls_written_as_text_are_told_like_native_ones_and_their_marks_are_not() -> None:
+def test_calls_in_text_are_emitted_like_native_calls() -> None:
     text = 'I look it up.\n<tool_call>{"name": "double", "arguments": {"n": 2}}</tool_call>'
-    told = tell(CHAT.plan(Acting), list(text), (DOUBLE,))
-    assert [type(event) for event in told.events] == [ev.ToolCallStart, ev.ToolCallDelta, ev.ToolCallEnd]
-    assert told.calls[0].arguments == {"n": 2}
-    assert told.texts == {}
+    streamed = stream_fields(CHAT.plan(Acting), list(text), (DOUBLE,))
+    assert [type(event) for event in streamed.events] == [ev.ToolCallStart, ev.ToolCallDelta, ev.ToolCallEnd]
+    assert streamed.calls[0].arguments == {"n": 2}
+    assert streamed.texts == {}
 
 
-def test_where_no_outputs_are_asked_for_the_text_passes_without_the_calls() -> None:
+def test_text_without_outputs_is_emitted_without_its_calls() -> None:
     class Calling(Signature):
         question: str = InputField()
         tools: list[Tool] = InputField()
         calls: ToolCalls = OutputField()
 
     text = 'I look it up.\n~~~tool_call\n{"name": "double", "arguments": {"n": 2}}\n~~~\n'
-    told = tell(CHAT.plan(Calling), list(text), (DOUBLE,))
-    assert told.free == "I look it up."
-    assert [call.name for call in told.calls] == ["double"]
+    streamed = stream_fields(CHAT.plan(Calling), list(text), (DOUBLE,))
+    assert streamed.free == "I look it up."
+    assert [call.name for call in streamed.calls] == ["double"]
 
 
-def test_text_before_a_native_call_is_text_whatever_it_looks_like() -> None:
+def test_text_before_a_native_call_is_text() -> None:
     call = ToolCall("a", "double", {"n": 2})
     reader = FieldReader(CHAT.plan(Acting, NATIVE), (DOUBLE,))
-    told = read(
+    streamed = read(
         reader,
         [ev.TextDelta("[[ ## answer ## ]]\nas in\n~~~tool"), ev.ToolCallEnd(0, call), ev.ChoiceEnd("tool_calls")],
     )
-    assert told.texts == {"answer": "as in\n~~~tool"}
-    assert told.calls == [call]
+    assert streamed.texts == {"answer": "as in\n~~~tool"}
+    assert streamed.calls == [call]
 
 
-def test_thinking_fills_the_reasoning_output_where_the_signature_has_one() -> None:
+def test_thinking_fills_the_reasoning_output() -> None:
     signature = Signature("question -> reasoning, answer").with_updated_fields("reasoning", type_=Reasoning)
     events = [
         ev.ReasoningDelta("Hm"),
@@ -281,46 +281,50 @@ def test_thinking_fills_the_reasoning_output_where_the_signature_has_one() -> No
         ev.TextDelta("[[ ## answer ## ]]\nyes"),
         ev.ChoiceEnd(),
     ]
-    told = read(FieldReader(CHAT.plan(signature, Capabilities(reasoning=True))), events)
-    assert told.texts == {"reasoning": "Hm, yes.", "answer": "yes"}
-    assert sorted(told.ended) == ["answer", "reasoning"]
+    streamed = read(FieldReader(CHAT.plan(signature, Capabilities(reasoning=True))), events)
+    assert streamed.texts == {"reasoning": "Hm, yes.", "answer": "yes"}
+    assert sorted(streamed.ended) == ["answer", "reasoning"]
     plain = read(FieldReader(CHAT.plan(Signature("question -> answer"))), events)
     assert [event.text for event in plain.events if isinstance(event, ev.ReasoningDelta)] == ["Hm", ", yes."]
     assert plain.texts == {"answer": "yes"}
 
 
-def test_choices_are_told_apart() -> None:
+def test_events_carry_the_number_of_their_choice() -> None:
     reader = FieldReader(CHAT.plan(Signature("question -> answer")))
     events = [ev.TextDelta("[[ ## answer ## ]]\n", 1), ev.TextDelta("[[ ## answer ## ]]\none"), ev.TextDelta("two", 1)]
-    told = [said for event in [*events, ev.ChoiceEnd(), ev.ChoiceEnd(choice=1)] for said in reader.feed(event)]
-    assert [(event.choice, event.text) for event in told if isinstance(event, ev.FieldDelta)] == [
+    streamed = [
+        events_of_chunks
+        for event in [*events, ev.ChoiceEnd(), ev.ChoiceEnd(choice=1)]
+        for events_of_chunks in reader.feed(event)
+    ]
+    assert [(event.choice, event.text) for event in streamed if isinstance(event, ev.FieldDelta)] == [
         (0, "one"),
         (1, "two"),
     ]
-    assert [event.choice for event in told if isinstance(event, ev.FieldEnd)] == [0, 1]
+    assert [event.choice for event in streamed if isinstance(event, ev.FieldEnd)] == [0, 1]
 
 
-def test_a_free_answer_passes_as_text_and_its_extraction_tells_the_fields() -> None:
+def test_free_answer_is_emitted_as_text() -> None:
     adapter = TwoStepAdapter(SimpleNamespace(capabilities=Capabilities()))
     plan = adapter.plan(Signature("question -> answer"))
-    told = tell(plan, ["It is [[ ## ans", "wer ## ]] Oslo."])
-    assert told.free == "It is [[ ## answer ## ]] Oslo."
-    assert told.texts == {}
+    streamed = stream_fields(plan, ["It is [[ ## ans", "wer ## ]] Oslo."])
+    assert streamed.free == "It is [[ ## answer ## ]] Oslo."
+    assert streamed.texts == {}
 
 
-def test_an_adapter_that_reads_only_whole_answers_is_told_at_the_end() -> None:
+def test_layout_without_an_output_reader_emits_at_the_end() -> None:
     class Whole(ChatLayout):
-        def output_reader(self, told: Any) -> None:
+        def output_reader(self, streamed: Any) -> None:
             return None
 
     class Own(ChatAdapter):
         def layout(self, visible: Any, capabilities: Any) -> Any:
             return Whole(visible)
 
-    assert said(Own(), "question -> answer", "[[ ## answer ## ]]\nOs", "lo") == [[], [], ["Oslo", "."]]
+    assert events_of_chunks(Own(), "question -> answer", "[[ ## answer ## ]]\nOs", "lo") == [[], [], ["Oslo", "."]]
 
 
-def test_without_an_end_of_the_choice_the_end_of_the_response_serves() -> None:
-    told = read(FieldReader(CHAT.plan(Signature("question -> answer"))), [ev.TextDelta("[[ ## answer ## ]]\nOslo")])
-    assert told.texts == {"answer": "Oslo"}
-    assert told.ended == ["answer"]
+def test_end_of_the_response_ends_an_open_choice() -> None:
+    streamed = read(FieldReader(CHAT.plan(Signature("question -> answer"))), [ev.TextDelta("[[ ## answer ## ]]\nOslo")])
+    assert streamed.texts == {"answer": "Oslo"}
+    assert streamed.ended == ["answer"]

@@ -1,4 +1,4 @@
-"""Answers without outputs, in pieces: what is text, what was thought, and no tag of either."""
+"""Answers without outputs, in chunks: text, reasoning, and no tag in either."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 1000])
-@pytest.mark.parametrize(("text", "thought", "said"), ANSWERS)
+@pytest.mark.parametrize(("text", "thought", "answer"), ANSWERS)
 @pytest.mark.parametrize("tools", [(), (Tool(double),)], ids=["no tools", "tools"])
-def test_a_thinking_block_is_told_as_thinking_without_its_tags(
-    text: str, thought: str, said: str, tools: tuple[Tool, ...], size: int
+def test_thinking_block_is_emitted_as_reasoning_without_its_tags(
+    text: str, thought: str, answer: str, tools: tuple[Tool, ...], size: int
 ) -> None:
-    pieces = [TextDelta(text[at : at + size]) for at in range(0, len(text), size)]
-    told = read(FieldReader(ChatAdapter().plan(Acting), tools), [*pieces, ChoiceEnd()])
-    assert "".join(event.text for event in told.events if isinstance(event, ReasoningDelta)) == thought
-    assert (told.free if not tools else told.free.rstrip()) == (said if not tools else said.rstrip())
-    assert not any(isinstance(event, ToolCallStart) for event in told.events)
+    chunks = [TextDelta(text[at : at + size]) for at in range(0, len(text), size)]
+    streamed = read(FieldReader(ChatAdapter().plan(Acting), tools), [*chunks, ChoiceEnd()])
+    assert "".join(event.text for event in streamed.events if isinstance(event, ReasoningDelta)) == thought
+    assert (streamed.free if not tools else streamed.free.rstrip()) == (answer if not tools else answer.rstrip())
+    assert not any(isinstance(event, ToolCallStart) for event in streamed.events)
 
 
 def test_a_call_after_thinking_is_a_call() -> None:
     text = f"<think>Hm</think>I look. {CALL}"
-    told = read(FieldReader(ChatAdapter().plan(Acting), (Tool(double),)), [*map(TextDelta, text), ChoiceEnd()])
-    assert type(told.events[0]) is ReasoningDelta
-    assert (told.free, [call.name for call in told.calls]) == ("I look.", ["double"])
+    streamed = read(FieldReader(ChatAdapter().plan(Acting), (Tool(double),)), [*map(TextDelta, text), ChoiceEnd()])
+    assert type(streamed.events[0]) is ReasoningDelta
+    assert (streamed.free, [call.name for call in streamed.calls]) == ("I look.", ["double"])

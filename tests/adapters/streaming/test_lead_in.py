@@ -1,4 +1,4 @@
-"""Answers in wrappings that the whole reader takes off: whatever the cut, what is told is what is read, and nothing else."""
+"""Answers in wrappings that the parse removes: at every cut, the streamed values are the parsed ones."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.json import dumps
-from tests.adapters.streaming.emitting import cuts, pieces_of
+from tests.adapters.streaming.emitting import cut_at, cuts
 from tests.adapters.streaming.test_streaming import Texts, check, json_people, plan_of, texts
 
 JSON, CHAT, XML = JSONAdapter(), ChatAdapter(), XMLAdapter()
 
 
-def written(value: Any, indent: int | None = None) -> str:
+def write_json(value: Any, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, indent=indent)
 
 
 OBJECTS: Mapping[str, Callable[[dict[str, Any]], str]] = {
-    "as it is": written,
-    "over lines": lambda made: written(made, 2),
-    "blanks around": lambda made: f" \n\t{written(made)}\n ",
-    "a mark of byte order": lambda made: "\ufeff" + written(made),
-    "a fence": lambda made: f"```json\n{written(made, 2)}\n```",
-    "a fence without a word": lambda made: f"```\n{written(made)}\n```\n",
-    "prose before": lambda made: f"Sure, here it is:\n\n{written(made)}",
-    "prose after": lambda made: f"{written(made)}\n\nIs there anything else?",
-    "prose around a fence": lambda made: f"Of course.\n```json\n{written(made)}\n```\nAs you asked.",
-    "thinking before": lambda made: f"<think>{{}} or so</think>\n{written(made)}",
-    "thinking that the prompt opened": lambda made: f"Is it {{}}? No.\n</think>\n{written(made)}",
-    "an envelope": lambda made: written({"json": made}),
-    "an envelope of the task's name": lambda made: written({"answer": made}),
-    "an envelope in a fence": lambda made: f"```json\n{written({'output': made})}\n```",
-    "a call": lambda made: written({"name": "answer", "arguments": made}),
-    "a call with its arguments as text": lambda made: written({"name": "answer", "arguments": written(made)}),
-    "a text": lambda made: written(written(made)),
-    "a stray member first": lambda made: written({"note": {"text": "x"}, **made}),
-    "a stray member last": lambda made: written({**made, "confidence": 0.5}),
-    "a member twice": lambda made: f'{written(made)[:-1]}, "text": "again"}}',
-    "a comma at the end": lambda made: written(made)[:-1] + ",}",
-    "a comment": lambda made: "{ // so\n" + written(made)[1:],
+    "as it is": write_json,
+    "over lines": lambda values: write_json(values, 2),
+    "blanks around": lambda values: f" \n\t{write_json(values)}\n ",
+    "a mark of byte order": lambda values: "\ufeff" + write_json(values),
+    "a fence": lambda values: f"```json\n{write_json(values, 2)}\n```",
+    "a fence without a word": lambda values: f"```\n{write_json(values)}\n```\n",
+    "prose before": lambda values: f"Sure, here it is:\n\n{write_json(values)}",
+    "prose after": lambda values: f"{write_json(values)}\n\nIs there anything else?",
+    "prose around a fence": lambda values: f"Of course.\n```json\n{write_json(values)}\n```\nAs you asked.",
+    "thinking before": lambda values: f"<think>{{}} or so</think>\n{write_json(values)}",
+    "thinking that the prompt opened": lambda values: f"Is it {{}}? No.\n</think>\n{write_json(values)}",
+    "an envelope": lambda values: write_json({"json": values}),
+    "an envelope of the task's name": lambda values: write_json({"answer": values}),
+    "an envelope in a fence": lambda values: f"```json\n{write_json({'output': values})}\n```",
+    "a call": lambda values: write_json({"name": "answer", "arguments": values}),
+    "a call with its arguments as text": lambda values: write_json({"name": "answer", "arguments": write_json(values)}),
+    "a text": lambda values: write_json(write_json(values)),
+    "a stray member first": lambda values: write_json({"note": {"text": "x"}, **values}),
+    "a stray member last": lambda values: write_json({**values, "confidence": 0.5}),
+    "a member twice": lambda values: f'{write_json(values)[:-1]}, "text": "again"}}',
+    "a comma at the end": lambda values: write_json(values)[:-1] + ",}",
+    "a comment": lambda values: "{ // so\n" + write_json(values)[1:],
     "python": repr,
 }  # fmt: skip
 
@@ -67,63 +67,63 @@ each_adapter = pytest.mark.parametrize("adapter", [JSON, CHAT], ids=["json", "ch
 
 
 def check_cut(adapter: Adapter, text: str, outputs: Any = PLAIN) -> None:
-    """Told character by character, and in two pieces at places all over it; every output comes."""
+    """Stream single characters, and two chunks at many cuts. Every output is emitted."""
     plan = plan_of(adapter)
-    for pieces in [[*text], *([text[:cut], text[cut:]] for cut in range(0, len(text), 17))]:
-        assert sorted(check(plan, text, pieces).ended) == sorted(outputs)
+    for chunks in [[*text], *([text[:cut], text[cut:]] for cut in range(0, len(text), 17))]:
+        assert sorted(check(plan, text, chunks).ended) == sorted(outputs)
 
 
 @each_adapter
 @given(st.sampled_from(sorted(OBJECTS)), VALUES, cuts)
-def test_an_object_is_told_as_it_is_read_in_every_wrapping(
+def test_wrapped_object_streams_the_parsed_values(
     adapter: Adapter, shape: str, values: dict[str, Any], at: list[int]
 ) -> None:
     text = OBJECTS[shape](values)
-    check(plan_of(adapter), text, pieces_of(text, at))
+    check(plan_of(adapter), text, cut_at(text, at))
 
 
 @pytest.mark.parametrize("shape", OBJECTS)
 @each_adapter
-def test_each_wrapping_is_one_that_is_read(adapter: Adapter, shape: str) -> None:
+def test_every_wrapping_of_an_object_is_read(adapter: Adapter, shape: str) -> None:
     check_cut(adapter, OBJECTS[shape](PLAIN))
 
 
 @given(st.sampled_from(sorted(OBJECTS)), st.fixed_dictionaries({"text": texts}, optional={"other": texts}), cuts)
-def test_so_is_an_object_of_texts_alone(shape: str, values: dict[str, Any], at: list[int]) -> None:
+def test_wrapped_object_of_texts_streams_the_parsed_values(shape: str, values: dict[str, Any], at: list[int]) -> None:
     text = OBJECTS[shape](values)
-    check(plan_of(JSON, Texts), text, pieces_of(text, at))
+    check(plan_of(JSON, Texts), text, cut_at(text, at))
 
 
 # --- the wrappings of one member -----------------------------------------------------------------------------
 
 MEMBERS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "a value in an envelope of its own name": lambda made: {**made, "person": {"person": made["person"]}},
-    "a value in any envelope": lambda made: {**made, "person": {"value": made["person"]}},
-    "a value as text": lambda made: {**made, "person": written(made["person"]), "names": written(made["names"])},
-    "a value in a fence in a text": lambda made: {**made, "person": f"```json\n{written(made['person'])}\n```"},
-    "a number as text": lambda made: {**made, "number": str(made["number"])},
-    "a word in other letters": lambda made: {**made, "kind": made["kind"].upper()},
-    "none as a word": lambda made: {**made, "maybe": "null"},
-    "a text as a number": lambda made: {**made, "text": 7},
+    "a value in an envelope of its own name": lambda values: {**values, "person": {"person": values["person"]}},
+    "a value in any envelope": lambda values: {**values, "person": {"value": values["person"]}},
+    "a value as text": lambda values: {**values, "person": write_json(values["person"]), "names": write_json(values["names"])},
+    "a value in a fence in a text": lambda values: {**values, "person": f"```json\n{write_json(values['person'])}\n```"},
+    "a number as text": lambda values: {**values, "number": str(values["number"])},
+    "a word in other letters": lambda values: {**values, "kind": values["kind"].upper()},
+    "none as a word": lambda values: {**values, "maybe": "null"},
+    "a text as a number": lambda values: {**values, "text": 7},
 }  # fmt: skip
 UNREAD: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "a text as an object": lambda made: {**made, "text": {"text": made["text"]}},
-    "a text as a list": lambda made: {**made, "text": [made["text"]]},
+    "a text as an object": lambda values: {**values, "text": {"text": values["text"]}},
+    "a text as a list": lambda values: {**values, "text": [values["text"]]},
 }
 
 
 @each_adapter
 @given(st.sampled_from(sorted({**MEMBERS, **UNREAD})), VALUES, cuts)
-def test_so_is_a_member_in_a_wrapping_of_its_own(
+def test_wrapped_member_streams_the_parsed_value(
     adapter: Adapter, shape: str, values: dict[str, Any], at: list[int]
 ) -> None:
-    text = written({**MEMBERS, **UNREAD}[shape](values))
-    check(plan_of(adapter), text, pieces_of(text, at))
+    text = write_json({**MEMBERS, **UNREAD}[shape](values))
+    check(plan_of(adapter), text, cut_at(text, at))
 
 
 @pytest.mark.parametrize("shape", MEMBERS)
-def test_such_a_member_is_read(shape: str) -> None:
-    check_cut(JSON, written(MEMBERS[shape](PLAIN)))
+def test_every_wrapping_of_a_member_is_read(shape: str) -> None:
+    check_cut(JSON, write_json(MEMBERS[shape](PLAIN)))
 
 
 # --- sections and tags ---------------------------------------------------------------------------------------
@@ -145,17 +145,19 @@ marked = pytest.mark.parametrize("adapter", [CHAT, XML], ids=["chat", "xml"])
 
 @marked
 @given(st.sampled_from(sorted(AROUND)), VALUES, cuts)
-def test_sections_and_tags_are_told_as_they_are_read_in_every_wrapping(
+def test_wrapped_sections_and_tags_stream_the_parsed_values(
     adapter: Adapter, shape: str, values: dict[str, Any], at: list[int]
 ) -> None:
     plan = plan_of(adapter)
     text = AROUND[shape](plan.layout.write(values))
-    check(plan, text, pieces_of(text, at))
+    check(plan, text, cut_at(text, at))
 
 
 @marked
 @given(st.sampled_from(sorted(OBJECTS)), json_people, cuts)
-def test_so_is_an_object_in_a_section_or_a_tag(adapter: Adapter, shape: str, person: Any, at: list[int]) -> None:
+def test_wrapped_object_in_a_section_or_a_tag_streams_the_parsed_value(
+    adapter: Adapter, shape: str, person: Any, at: list[int]
+) -> None:
     plan = plan_of(adapter)
     text = plan.layout.write(PLAIN).replace(dumps(PLAIN["person"]), OBJECTS[shape](person.model_dump()))
-    check(plan, text, pieces_of(text, at))
+    check(plan, text, cut_at(text, at))

@@ -1,4 +1,4 @@
-"""Field streaming: what is told of an answer in pieces is what the whole answer says, whatever the cut."""
+"""Field streaming: at every cut, the streamed values of an answer are the parsed ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sigwire.core.tools.calls import ToolCalls
 from sigwire.core.tools.tool import Tool
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
-from tests.adapters.streaming.emitting import Told, cuts, pieces_of, read_whole, tell
+from tests.adapters.streaming.emitting import StreamedFields, cut_at, cuts, read_whole, stream_fields
 
 
 class Person(BaseModel):
@@ -29,7 +29,7 @@ class Person(BaseModel):
 
 
 class Everything(Signature):
-    """Say everything."""
+    """Return everything."""
 
     question: str = InputField()
     text: str = OutputField()
@@ -43,7 +43,7 @@ class Everything(Signature):
 
 
 class Texts(Signature):
-    """Say two things."""
+    """Return two things."""
 
     question: str = InputField()
     text: str = OutputField()
@@ -51,7 +51,7 @@ class Texts(Signature):
 
 
 class WithTools(Texts):
-    """Say two things, or call."""
+    """Return two things, or call."""
 
     tools: list[Tool] = InputField()
     calls: ToolCalls = OutputField()
@@ -88,23 +88,23 @@ def plan_of(adapter: Adapter, signature: Any = Everything, native: bool = False)
     return adapter.plan(signature, Capabilities(native_tools=native))
 
 
-def check(plan: Plan, text: str, pieces: list[str], tools: tuple[Tool, ...] = ()) -> Told:
-    """Told in pieces is told whole: each text is the value, each last partial too; nothing of what cannot be read is wrong."""
-    told = tell(plan, pieces, tools)
+def check(plan: Plan, text: str, chunks: list[str], tools: tuple[Tool, ...] = ()) -> StreamedFields:
+    """Stream chunks, and compare each text and each last partial value with the parse of the whole answer."""
+    streamed = stream_fields(plan, chunks, tools)
     parsed, choice = read_whole(plan, text, tools)
-    assert told.calls == list(choice.tool_calls)
+    assert streamed.calls == list(choice.tool_calls)
     if parsed is None:
-        return told
+        return streamed
     for name, codec in plan.layout.outputs:
         if name not in parsed.fields:
             continue  # an output beside calls that could not be read
         value = parsed.fields[name]
-        assert name in told.ended
+        assert name in streamed.ended
         if codec.form == "text":
-            assert told.texts.get(name, "") == ("" if value is None else value), name
+            assert streamed.texts.get(name, "") == ("" if value is None else value), name
         else:
-            assert codec.load(told.partials[name][-1]).value == value
-    return told
+            assert codec.load(streamed.partials[name][-1]).value == value
+    return streamed
 
 
 @each_adapter
@@ -123,21 +123,21 @@ def check(plan: Plan, text: str, pieces: list[str], tools: tuple[Tool, ...] = ()
     ),
     cuts,
 )
-def test_what_is_written_is_told(adapter: Adapter, values: dict[str, Any], at: list[int]) -> None:
+def test_written_values_are_streamed(adapter: Adapter, values: dict[str, Any], at: list[int]) -> None:
     plan = plan_of(adapter)
     text = plan.layout.write(values)
-    told = check(plan, text, pieces_of(text, at))
-    assert told.ended == [name for name, _ in plan.layout.outputs]
-    assert all(told.texts.get(name, "") == (values[name] or "") for name in ("text", "maybe", "other", "short"))
+    streamed = check(plan, text, cut_at(text, at))
+    assert streamed.ended == [name for name, _ in plan.layout.outputs]
+    assert all(streamed.texts.get(name, "") == (values[name] or "") for name in ("text", "maybe", "other", "short"))
 
 
 @each_adapter
 @given(st.lists(st.sampled_from(MARKS), max_size=12).map("".join), cuts)
-def test_of_any_answer_nothing_wrong_is_told(adapter: Adapter, text: str, at: list[int]) -> None:
-    check(plan_of(adapter, Texts), text, pieces_of(text, at))
+def test_any_cut_answer_streams_the_parsed_values(adapter: Adapter, text: str, at: list[int]) -> None:
+    check(plan_of(adapter, Texts), text, cut_at(text, at))
 
 
 @each_adapter
 @given(st.lists(st.sampled_from(MARKS), max_size=12).map("".join), cuts)
-def test_nor_where_calls_may_stand_in_it(adapter: Adapter, text: str, at: list[int]) -> None:
-    check(plan_of(adapter, WithTools), text, pieces_of(text, at), (PING,))
+def test_any_cut_answer_with_calls_streams_the_parsed_values(adapter: Adapter, text: str, at: list[int]) -> None:
+    check(plan_of(adapter, WithTools), text, cut_at(text, at), (PING,))

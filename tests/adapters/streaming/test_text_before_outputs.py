@@ -1,4 +1,4 @@
-"""A text up to outputs in it: however it is cut, no mark is shown, nothing is lost, and the cut makes no difference."""
+"""Free text before outputs: at every cut, no mark is shown, no text is lost, and the shown text is the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAYOUTS: dict[str, Layout] = {
     name: adapter.plan(ASK, Capabilities()).layout
     for name, adapter in {"chat": ChatAdapter(), "json": JSONAdapter(), "xml": XMLAdapter()}.items()
 }
-SOUP = st.lists(
+MIXES = st.lists(
     st.sampled_from(
         ["[[ ## answer ## ]]", "[[ ## ", "[[", " ", "\n", "<answer>", "<ans", "<", "{", '"answer"', "so", "é"]
     )
@@ -29,15 +29,15 @@ SOUP = st.lists(
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
-@given(text=SOUP, cuts=st.lists(st.integers(0, 60)))
+@given(text=MIXES, cuts=st.lists(st.integers(0, 60)))
 @example(text=" [[ ## ", cuts=[1])
 @example(text="  \n<ans", cuts=[1, 3])
-def test_what_is_shown_and_what_is_kept_are_the_text(layout: Layout, text: str, cuts: list[int]) -> None:
+def test_shown_and_held_text_are_the_text_at_every_cut(layout: Layout, text: str, cuts: list[int]) -> None:
     places = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
-    whole, pieces = LeadingTextReader(layout), LeadingTextReader(layout)
+    whole, chunks = LeadingTextReader(layout), LeadingTextReader(layout)
     at_once = whole.feed(text)
-    shown = "".join(pieces.feed(text[start:end]) for start, end in pairwise(places))
+    shown = "".join(chunks.feed(text[start:end]) for start, end in pairwise(places))
     assert shown == at_once
     assert not any(layout.opening(name).strip() in shown for name in layout.codecs)
-    assert shown + pieces.release() == at_once + whole.release() == text
-    assert pieces.feed("[[ ## answer ## ]]") == "[[ ## answer ## ]]"
+    assert shown + chunks.release() == at_once + whole.release() == text
+    assert chunks.feed("[[ ## answer ## ]]") == "[[ ## answer ## ]]"

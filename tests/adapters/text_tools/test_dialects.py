@@ -1,4 +1,4 @@
-"""The dialects as a table: one form of each, what is forgiven, what is refused, and a dialect of one's own."""
+"""The dialects as a table: one form of each, repairs, errors, and a custom dialect."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("dialect", "form"), FORMS)
-def test_each_form_is_read_alone_after_words_and_after_thought(dialect: str, form: str) -> None:
+def test_form_is_read_alone_after_prose_and_after_thinking(dialect: str, form: str) -> None:
     for before, after in product(["", "One moment.\n", "<think>\nadd?\n</think>\n"], ["", "\n", "<|im_end|>"]):
         found = read_calls(before + form + after, TOOLS)
         assert [(call.name, call.arguments, call.error) for call in found.calls] == [("add", {"a": 1, "b": 2}, None)]
@@ -98,7 +98,7 @@ def test_each_form_is_read_alone_after_words_and_after_thought(dialect: str, for
 
 
 @pytest.mark.parametrize(("dialect", "form"), FORMS)
-def test_no_form_is_a_call_where_it_is_quoted_or_thought(dialect: str, form: str) -> None:
+def test_form_is_no_call_when_quoted_or_thought(dialect: str, form: str) -> None:
     quotations = [
         "> " + form.replace("\n", "\n> ") + "\nis how it looks.",
         f"~~~~\n{form}\n~~~~\nis how it looks.",
@@ -114,20 +114,20 @@ def test_no_form_is_a_call_where_it_is_quoted_or_thought(dialect: str, form: str
 
 
 @pytest.mark.parametrize(("dialect", "form"), FORMS)
-def test_no_form_is_a_call_of_a_tool_that_was_not_offered(dialect: str, form: str) -> None:
+def test_form_of_an_unknown_tool_is_no_call(dialect: str, form: str) -> None:
     if dialect != "fenced":  # the form that the prompt teaches passes unknown names on, for the loop to answer
         assert all(call.error for call in read_calls(form, {"ad": {}, "Add": {}, "add_": {}}).calls)
 
 
 @pytest.mark.parametrize(("dialect", "form"), FORMS)
-def test_where_a_form_is_cut_short_there_is_no_call_with_less(dialect: str, form: str) -> None:
+def test_truncated_form_is_no_call_with_fewer_arguments(dialect: str, form: str) -> None:
     for cut in range(len(form)):
         for call in read_calls(form[:cut], TOOLS).calls:
             assert call.arguments in (None, {"a": 1, "b": 2}), form[:cut]
 
 
 @pytest.mark.parametrize(("dialect", "form"), FORMS)
-def test_a_form_may_come_twice(dialect: str, form: str) -> None:
+def test_form_is_read_twice(dialect: str, form: str) -> None:
     if dialect in ("bare_json", "pythonic", "functionary") and form[0] in "[a>~":
         return  # one list, or one line, is the whole message
     found = read_calls(f"{form}\n{form}", TOOLS)
@@ -156,7 +156,7 @@ def test_a_form_may_come_twice(dialect: str, form: str) -> None:
         ("[add(a=1), add(a=x)]", "malformed_json", "add"),
     ],
 )
-def test_what_cannot_be_read_is_a_call_with_an_error_that_the_model_can_read(text: str, code: str, name: str) -> None:
+def test_unreadable_call_has_an_error_for_the_model(text: str, code: str, name: str) -> None:
     call = read_calls(text, TOOLS).calls[-1]
     assert call.arguments is None
     assert call.error is not None
@@ -178,7 +178,7 @@ def test_what_cannot_be_read_is_a_call_with_an_error_that_the_model_can_read(tex
         ),
     ],
 )
-def test_what_is_forgiven_is_noted_and_an_error_where_nothing_is(text: str, note: str) -> None:
+def test_repair_of_a_dialect_is_noted_and_an_error_when_strict(text: str, note: str) -> None:
     lenient, strict = read_calls(text, TOOLS), read_calls(text, TOOLS, strict=True)
     assert lenient.calls[0].error is None
     assert any(note in what for what in lenient.notes)
@@ -186,7 +186,7 @@ def test_what_is_forgiven_is_noted_and_an_error_where_nothing_is(text: str, note
     assert note in strict.calls[0].error.message
 
 
-def test_the_ids_that_a_model_gives_are_kept_unless_they_are_taken() -> None:
+def test_ids_of_the_model_are_kept_unless_taken() -> None:
     text = f"[TOOL_CALLS]add[CALL_ID]abc[ARGS]{PAIR}[TOOL_CALLS]add[CALL_ID]abc[ARGS]{PAIR}"
     assert [call.id for call in read_calls(text, TOOLS).calls] == ["abc", "call_0"]
     assert [call.id for call in read_calls(text, TOOLS, taken=["abc", "call_0"]).calls] == ["call_1", "call_2"]
@@ -197,19 +197,19 @@ def test_a_marked_call_makes_weak_ones_text() -> None:
     assert (len(found.calls), found.text) == (1, OBJECT)
 
 
-def test_what_the_model_writes_in_the_tools_place_is_cut_off() -> None:
+def test_results_that_the_model_invents_are_removed() -> None:
     found = read_calls(f"<tool_call>{OBJECT}</tool_call>\n<tool_response>3</tool_response>\nIt is 3.", TOOLS)
     assert (len(found.calls), found.text) == (1, "")
     assert "results that the model invented" in found.notes[0]
 
 
-def test_answers_between_marks_of_their_own_are_only_the_answer() -> None:
+def test_marks_around_an_answer_are_removed() -> None:
     assert read_calls("<|START_RESPONSE|>Hello<|END_RESPONSE|>", TOOLS).text == "Hello"
     found = read_calls("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Hi", TOOLS)
     assert (found.text, found.reasoning, found.dialect) == ("Hi", "hm", None)
 
 
-def test_the_strings_of_a_json_answer_are_not_looked_into() -> None:
+def test_strings_of_a_json_answer_are_quotation() -> None:
     text = '{"answer": "<tool_call>say</tool_call>", "more": ["[TOOL_CALLS]say{}"]}'
     assert read_calls(text, TOOLS).calls == ()
     assert len(read_calls(f"{text}\n<tool_call>say</tool_call>", TOOLS).calls) == 1
@@ -223,16 +223,16 @@ def test_a_marker_after_a_backslash_is_text(marker: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["Sure. {}", "{}\nDone.", "{}", "<think>hm</think>\n{}", "hm</think>\n{}\n"])
-def test_where_calls_must_stand_alone_anything_said_beside_them_makes_them_text(text: str) -> None:
-    said = text.format(f"<tool_call>{OBJECT}</tool_call>")
-    found = read_calls(said, TOOLS, whole_message=True)
+def test_calls_with_other_text_are_text_when_whole_message_is_set(text: str) -> None:
+    message = text.format(f"<tool_call>{OBJECT}</tool_call>")
+    found = read_calls(message, TOOLS, whole_message=True)
     if text in ("Sure. {}", "{}\nDone."):
-        assert (found.calls, found.text) == ((), said)
+        assert (found.calls, found.text) == ((), message)
     else:
         assert len(found.calls) == 1
 
 
-# --- a dialect of one's own ----------------------------------------------------------------------------
+# --- a custom dialect ----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -251,7 +251,7 @@ def at_sign(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock
 
 
 @pytest.mark.usefixtures("clean_registry")
-def test_a_registered_dialect_is_read_like_the_others_and_may_be_replaced() -> None:
+def test_registered_dialect_is_read_and_can_be_replaced() -> None:
     text = f"See @@add, as in `@@add {PAIR}`.\n@@add {PAIR}"
     assert read_calls(text, TOOLS).calls == ()
     register(Grammar("at", ("@@",), at_sign))
@@ -264,7 +264,7 @@ def test_a_registered_dialect_is_read_like_the_others_and_may_be_replaced() -> N
 
 
 @pytest.mark.usefixtures("clean_registry")
-def test_a_dialect_needs_a_name_of_its_own_and_openers() -> None:
+def test_registered_dialect_needs_a_new_name_and_openers() -> None:
     with pytest.raises(InputError, match="'hermes' is built in"):
         register(tagged_json("hermes", ["<call>"]))
     with pytest.raises(InputError, match="no openers"):

@@ -1,4 +1,4 @@
-"""Texts that look like calls and are none: told as they are, whole and in pieces."""
+"""Texts that look like calls and are none: emitted unchanged, whole and in chunks."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ def _assert_is_prose(text: str) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_a_form_without_a_marker_is_a_call_in_no_other_place_than_a_line_of_its_own_at_the_end(place: str) -> None:
+def test_form_without_a_marker_is_a_call_only_on_the_last_lines(place: str) -> None:
     for form in WEAK:
         _assert_is_prose(place.replace("{}", form))
 
 
 @pytest.mark.parametrize("text", PROSE)
-def test_prose_about_calls_holds_none(text: str) -> None:
+def test_prose_about_calls_has_no_calls(text: str) -> None:
     _assert_is_prose(text)
 
 
 @pytest.mark.parametrize("form", WEAK)
-def test_the_same_forms_are_calls_where_they_end_a_message(form: str) -> None:
+def test_form_is_a_call_at_the_end_of_a_message(form: str) -> None:
     for before, after in product(["", "Sure:\n"], ["", "\n", "<|im_end|>"]):
         found = read_calls(before + form + after, TOOLS)
         assert {call.name for call in found.calls} <= set(TOOLS)

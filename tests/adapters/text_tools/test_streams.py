@@ -1,4 +1,4 @@
-"""Texts in pieces: what goes out at once, what waits, what is never taken back; and hostile texts."""
+"""Texts in chunks: the text emitted at once, the text held, no revoked event; and hostile texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CALL = '<tool_call>{"name": "ping", "arguments": {"a": "x"}}</tool_call>'
 
 
 def steps(text: str, **options: Any) -> list[str]:
-    """What goes out after each character, calls as their names in brackets; the last item is what comes at the end."""
+    """Return the output of each character, calls as their names in brackets; the last item is the output of the end."""
     reader = TextReader(TOOLS, **options)
     return ["".join(map(shown, reader.feed(character))) for character in text] + ["".join(map(shown, reader.close()))]
 
@@ -26,10 +26,10 @@ def shown(event: TextDelta | ReasoningDelta | ToolCallEnd) -> str:
     return f"({event.call.name})" if isinstance(event, ToolCallEnd) else event.text
 
 
-def scan(pieces: Any, **options: Any) -> ScanResult:
+def scan(chunks: Any, **options: Any) -> ScanResult:
     reader = TextReader(TOOLS, **options)
-    for piece in pieces:
-        reader.feed(piece)
+    for chunk in chunks:
+        reader.feed(chunk)
     reader.close()
     return reader.scan
 
@@ -46,37 +46,37 @@ def scan(pieces: Any, **options: Any) -> ScanResult:
         "[[ ## answer ## ]]\nParis\n",
     ],
 )
-def test_prose_goes_out_as_it_comes(text: str) -> None:
-    """No more than a few characters wait at any time: space, and what may still become a mark."""
+def test_reader_emits_prose_without_delay(text: str) -> None:
+    """Only a few characters are held at any time: space, and text that can still become a mark."""
     out, waiting = "", 0
-    for number, said in enumerate(steps(text), 1):
-        out += said
+    for number, emitted in enumerate(steps(text), 1):
+        out += emitted
         waiting = max(waiting, min(number, len(text)) - len(out))
     assert out == text
     assert waiting <= 10
 
 
-def test_a_marker_waits_until_it_is_none() -> None:
+def test_reader_holds_a_possible_marker() -> None:
     assert steps("x <tool_b") == ["x", "", "", "", "", "", "", "", " <tool_b", ""]
 
 
-def test_a_call_goes_out_whole_at_its_end_and_its_markup_never() -> None:
-    said = steps(f"Hi {CALL} there", thinking="over")
-    assert "".join(said) == "Hi(ping) there"
-    assert said.index("(ping)") == len(f"Hi {CALL}") - 1
+def test_reader_emits_a_call_at_its_end_without_markup() -> None:
+    emitted = steps(f"Hi {CALL} there", thinking="over")
+    assert "".join(emitted) == "Hi(ping) there"
+    assert emitted.index("(ping)") == len(f"Hi {CALL}") - 1
 
 
-def test_while_the_model_may_still_think_calls_wait_for_the_end() -> None:
-    said = steps(f"Hi {CALL}")
-    assert (said[-1], "".join(said)) == ("(ping)", "Hi(ping)")
+def test_calls_wait_for_the_end_while_thinking_is_unknown() -> None:
+    emitted = steps(f"Hi {CALL}")
+    assert (emitted[-1], "".join(emitted)) == ("(ping)", "Hi(ping)")
 
 
-def test_after_a_thinking_block_calls_go_out_at_once() -> None:
+def test_calls_are_emitted_at_once_after_a_thinking_block() -> None:
     text = f"<think>hm</think>{CALL}"
     assert steps(text)[len(text) - 1] == "(ping)"
 
 
-def test_a_call_in_a_thought_is_text_once_the_thought_ends_and_a_call_if_it_never_does() -> None:
+def test_call_in_a_thought_is_text_only_when_the_thought_ends() -> None:
     assert "".join(steps(f"<think>{CALL} no</think>ok")) == f"<think>{CALL} no</think>ok"
     assert "".join(steps(f"{CALL} no</think>ok")) == f"{CALL} no</think>ok"
     assert "".join(steps(f"<think>so {CALL}")) == "<think>so(ping)"
@@ -84,34 +84,34 @@ def test_a_call_in_a_thought_is_text_once_the_thought_ends_and_a_call_if_it_neve
     assert scan([f"so {CALL}</think>"], thinking="open").calls == ()
 
 
-def test_a_thought_that_a_call_holds_ends_nothing() -> None:
+def test_thinking_tags_inside_a_call_end_no_thought() -> None:
     text = '<think>\n<tool_call>{"name": "ping", "arguments": {"a": "</think>"}}</tool_call>'
     assert [call.arguments for call in scan(text).calls] == [{"a": "</think>"}]
 
 
-def test_a_broken_call_in_a_thought_does_not_run_over_its_end() -> None:
+def test_broken_call_in_a_thought_stops_at_the_end_of_the_thought() -> None:
     for before in ("<think>", ""):
         text = f'{before}maybe <tool_call>{{"name": "pi</think>{CALL}'
         assert [call.arguments for call in scan(text).calls] == [{"a": "x"}]
 
 
-def test_a_weak_call_waits_and_is_text_when_something_follows() -> None:
+def test_weak_call_waits_and_is_text_when_text_follows() -> None:
     call = '{"name": "ping", "arguments": {"a": "x"}}'
-    said = steps(f"Sure.\n{call}\nDone.")
-    assert "".join(said) == f"Sure.\n{call}\nDone."
-    assert said[6:48] == [""] * 42
+    emitted = steps(f"Sure.\n{call}\nDone.")
+    assert "".join(emitted) == f"Sure.\n{call}\nDone."
+    assert emitted[6:48] == [""] * 42
     assert "".join(steps(f"Sure.\n{call}")) == "Sure.(ping)"
 
 
 @pytest.mark.parametrize(
     "answer", ['{"name": "Alice", "age": 3}', '{"city": 1}', "[1, 2]", "{x}", "[add(x) for x in y]"]
 )
-def test_what_cannot_be_a_call_any_more_goes_out_early(answer: str) -> None:
-    said = steps(f"{answer} {'and so on ' * 3}")
-    assert any(said[: len(answer) + 1])
+def test_reader_emits_json_that_is_no_call_without_delay(answer: str) -> None:
+    emitted = steps(f"{answer} {'and so on ' * 3}")
+    assert any(emitted[: len(answer) + 1])
 
 
-def test_reasoning_that_a_dialect_sets_apart_is_told_as_such() -> None:
+def test_reader_emits_the_reasoning_of_a_dialect_as_reasoning() -> None:
     reader = TextReader(TOOLS)
     events = [
         event
@@ -123,20 +123,20 @@ def test_reasoning_that_a_dialect_sets_apart_is_told_as_such() -> None:
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Hi"
 
 
-def test_calls_are_numbered_and_get_free_ids_as_they_come() -> None:
+def test_calls_get_free_ids_in_order() -> None:
     reader = TextReader(TOOLS, thinking="over", taken=["call_0"])
     ends = [event for event in [*reader.feed(f"{CALL}\n{CALL}"), *reader.close()] if isinstance(event, ToolCallEnd)]
     assert [(event.index, event.call.id) for event in ends] == [(0, "call_1"), (1, "call_2")]
 
 
-def test_without_tools_everything_is_text() -> None:
+def test_everything_is_text_without_tools() -> None:
     reader = TextReader([])
     assert [event.text for event in reader.feed(CALL) if isinstance(event, TextDelta)] == [CALL]
     assert reader.close() == []
     assert reader.scan == ScanResult(CALL)
 
 
-def test_nothing_comes_after_what_was_written_in_the_tools_place() -> None:
+def test_reader_drops_text_after_invented_results() -> None:
     text = f"{CALL}\n<tool_response>1</tool_response>\nIt is 1. {CALL}"
     assert "".join(steps(text, thinking="over")) == "(ping)"
 
@@ -157,7 +157,7 @@ soups = st.lists(st.sampled_from(MARKS) | st.sampled_from(PAYLOADS), max_size=14
 
 
 @given(soups, st.sampled_from(["unknown", "open", "over"]), st.booleans(), st.booleans(), st.data())
-def test_any_soup_of_marks_is_read_the_same_however_it_is_cut(
+def test_any_mix_of_marks_is_read_the_same_at_every_cut(
     text: str, thinking: Any, strict: bool, alone: bool, data: st.DataObject
 ) -> None:
     options: dict[str, Any] = {"thinking": thinking, "strict": strict, "whole_message": alone}
@@ -169,7 +169,7 @@ def test_any_soup_of_marks_is_read_the_same_however_it_is_cut(
 
 
 @given(soups)
-def test_any_soup_gives_only_calls_of_declared_tools_with_objects_or_errors(text: str) -> None:
+def test_calls_in_any_mix_of_marks_are_declared_or_have_errors(text: str) -> None:
     found = read_calls(text, TOOLS)
     for call in found.calls:
         assert (call.arguments is None) == (call.error is not None)
@@ -178,18 +178,18 @@ def test_any_soup_gives_only_calls_of_declared_tools_with_objects_or_errors(text
 
 
 @given(st.text(max_size=40), st.sampled_from(MARKS), st.text(max_size=40))
-def test_any_text_around_a_marker_is_read_without_an_exception(before: str, mark: str, after: str) -> None:
+def test_any_text_around_a_marker_raises_no_exception(before: str, mark: str, after: str) -> None:
     text = before + mark + after
     assert scan(text) == scan([text])
 
 
 @given(st.text(max_size=80))
-def test_text_without_marks_is_left_as_it_is(text: str) -> None:
+def test_text_without_marks_is_unchanged(text: str) -> None:
     if not any(mark in text for mark in ("<", "[", "{", "|", "to=", "TOOL", "functools")):
         assert scan(text).text == text
 
 
-def test_a_header_may_be_as_long_in_pieces_as_it_may_be_whole() -> None:
+def test_header_has_one_limit_for_whole_and_cut_texts() -> None:
     for length in (100, 199, 200, 201, 1500):
         text = f"<|channel|>{'9' * length} to=functions.ping<|message|>{{}}<|call|>"
         assert scan(text) == scan([text]), length
@@ -210,39 +210,39 @@ HOSTILE = [
 
 
 def work(text: str, size: int) -> int:
-    """How many calls of functions a reading makes: what a quadratic reader would square."""
-    made = 0
+    """Count the calls of functions during a scan. A quadratic reader would square the count."""
+    calls = 0
 
     def count(frame: Any, event: str, argument: Any) -> None:
-        nonlocal made
-        made += event in ("call", "c_call")
+        nonlocal calls
+        calls += event in ("call", "c_call")
 
-    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    chunks = [text[at : at + size] for at in range(0, len(text), size)]
     sys.setprofile(count)
     try:
-        scan(pieces)
+        scan(chunks)
     finally:
         sys.setprofile(None)
-    return made
+    return calls
 
 
 @pytest.mark.parametrize(("head", "tail"), [("", ""), ("<think>", "x"), ("", "</think>")])
-def test_hostile_texts_are_read_in_linear_work_whole_and_in_pieces(head: str, tail: str) -> None:
+def test_hostile_texts_are_read_in_linear_work(head: str, tail: str) -> None:
     scan("<")  # the grammars are compiled once
-    for piece in HOSTILE:
+    for chunk in HOSTILE:
         for size in (100_000, 5):
-            small, large = (work(head + piece * count + tail, size) for count in (30, 60))
-            assert large < 2.6 * small + 300, (piece, size, small, large)
+            small, large = (work(head + chunk * count + tail, size) for count in (30, 60))
+            assert large < 2.6 * small + 300, (chunk, size, small, large)
 
 
 @pytest.mark.parametrize("opening", ['{"a": ', "[", "{a: {", "[ping(a=["])
 @pytest.mark.parametrize("before", ["<tool_call>", "<|python_start|>", "<|tool_call>call:ping", ""])
-def test_depth_is_bounded(before: str, opening: str) -> None:
+def test_depth_of_nesting_is_bounded(before: str, opening: str) -> None:
     for call in scan([before + opening * 50_000]).calls:
         assert call.arguments is None
 
 
-def test_what_was_let_out_is_not_kept() -> None:
+def test_reader_drops_text_after_its_emission() -> None:
     reader = TextReader(TOOLS)
     for _ in range(400):
         reader.feed("Some words, a `code` and 1 < 2.\n")

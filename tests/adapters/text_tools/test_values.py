@@ -1,4 +1,4 @@
-"""The readers of values: Python's literals, text by schema, and where a bracketed value ends."""
+"""The readers of values: Python's literals, text by schema, and the end of a bracketed value."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ literals: Any = st.recursive(
 
 
 @given(literals)
-def test_what_python_writes_is_read_back(value: Any) -> None:
+def test_literals_that_python_writes_are_read_back(value: Any) -> None:
     assert read_literal(repr(value)) == value
 
 
 @given(st.text())
-def test_any_text_is_a_literal_or_an_error_of_ours(text: str) -> None:
+def test_any_text_is_a_literal_or_a_literal_error(text: str) -> None:
     with contextlib.suppress(LiteralError):
         read_literal(text)
 
@@ -57,7 +57,7 @@ def test_keyword_arguments_are_read_back(arguments: dict[str, Any]) -> None:
         ("<escape>it's <b> \"x\"<escape>", "it's <b> \"x\""), ("{a: <|\"|>x<|\"|>, b-c: 2}", {"a": "x", "b-c": 2}),
     ],
 )  # fmt: skip
-def test_literals(text: str, value: Any) -> None:
+def test_literal_has_its_value(text: str, value: Any) -> None:
     assert read_literal(text) == value
 
 
@@ -68,19 +68,19 @@ def test_literals(text: str, value: Any) -> None:
         "0x10", "1__x", "[1 2]", "lambda: 1", "'a' 'b'", "9" * 5000, "[" * 50_000, "{a: " * 50_000, "...", "-", "'\\",
     ],
 )  # fmt: skip
-def test_what_is_no_literal_is_refused(text: str) -> None:
+def test_text_that_is_no_literal_is_refused(text: str) -> None:
     with pytest.raises(LiteralError):
         read_literal(text)
 
 
 @pytest.mark.parametrize("text", ["1", "a=1, 2", "x for x in y", "*args", "**{'a': 1}", "a=1 b=2", "a=1, a=2", "a=b"])
-def test_arguments_that_cannot_be_named_or_known_are_refused(text: str) -> None:
+def test_arguments_without_names_or_values_are_refused(text: str) -> None:
     with pytest.raises(LiteralError):
         read_arguments(text)
 
 
 @pytest.mark.parametrize("text", ["[1]", "1", "{a}"])
-def test_what_is_no_object_is_refused(text: str) -> None:
+def test_literal_that_is_no_object_is_refused(text: str) -> None:
     with pytest.raises(LiteralError):
         read_bare_object(text)
 
@@ -107,7 +107,7 @@ def test_text_is_typed_by_the_schema(text: str, schema: Any, value: Any) -> None
     assert (read, type(read)) == (value, type(value))
 
 
-def test_schemas_that_point_at_themselves_end() -> None:
+def test_recursive_schema_of_a_parameter_ends() -> None:
     assert read_value("1", {"$ref": "#/$defs/A"}, {"$defs": {"A": {"anyOf": [{"$ref": "#/$defs/A"}]}}}) == "1"
 
 
@@ -124,9 +124,7 @@ def test_schemas_that_point_at_themselves_end() -> None:
         ("{a:<escape>}<escape>}", BARE, 21, "", False),
     ],
 )
-def test_a_bracketed_value_ends_where_its_brackets_do(
-    text: str, notation: Any, end: int, missing: str, cut: bool
-) -> None:
+def test_bracketed_value_ends_with_its_brackets(text: str, notation: Any, end: int, missing: str, cut: bool) -> None:
     span = run_complete(read_span(Cursor(text, closed=True), notation))
     assert (span.end, span.missing, span.truncated) == (end, missing, cut)
 
@@ -165,7 +163,7 @@ SCHEMA = {
 
 @pytest.mark.parametrize("style", STYLES.values(), ids=list(STYLES))
 @given(calls=st.lists(st.tuples(st.sampled_from(["save", "ping"]), arguments | st.just({})), min_size=1, max_size=3))
-def test_what_a_style_writes_is_read_back(style: CallStyle, calls: list[tuple[str, dict[str, Any]]]) -> None:
+def test_calls_of_a_style_are_read_back(style: CallStyle, calls: list[tuple[str, dict[str, Any]]]) -> None:
     text = style.calls([ToolCall("", name, given) for name, given in calls])
     found = read_calls(f"One moment.\n{text}", {"save": SCHEMA, "ping": SCHEMA}, strict=True)
     assert [(call.name, call.arguments, call.error) for call in found.calls] == [(*call, None) for call in calls]
@@ -174,7 +172,7 @@ def test_what_a_style_writes_is_read_back(style: CallStyle, calls: list[tuple[st
 
 
 @pytest.mark.parametrize("style", STYLES.values(), ids=list(STYLES))
-def test_what_a_style_writes_as_results_is_no_call(style: CallStyle) -> None:
+def test_results_of_a_style_are_no_call(style: CallStyle) -> None:
     contents: list[Any] = ["ok", '{"name": "ping", "arguments": {}}', {"name": "ping", "arguments": {}}]
     for content in contents:
         text = style.result(ToolResult("call_0", "ping", content))
@@ -183,10 +181,10 @@ def test_what_a_style_writes_as_results_is_no_call(style: CallStyle) -> None:
 
 
 @pytest.mark.parametrize("style", STYLES.values(), ids=list(STYLES))
-def test_a_call_that_could_not_be_read_is_shown_as_it_was_written(style: CallStyle) -> None:
+def test_style_writes_an_unreadable_call_verbatim(style: CallStyle) -> None:
     assert '"a": ' in style.calls([ToolCall("", "ping", None, '{"a": ')]).replace("\\", "")
 
 
-def test_a_style_that_is_none_is_refused_with_the_names() -> None:
+def test_unknown_style_is_refused_with_the_names() -> None:
     with pytest.raises(InputError, match=r"'herms'\. Choose one of anthropic_legacy, fenced, gemma"):
         style_named("herms")

@@ -1,6 +1,6 @@
-"""What models make of the dialects' forms: spellings, damage that is forgiven, what is refused, how values are typed, prose.
+"""Variants of the dialects' forms: spellings, repaired damage, errors, typed values, prose.
 
-``test_dialects`` has one form of each dialect; here are the other ways in which the same call arrives.
+Each text is read whole and in chunks.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def kimi(id: str) -> str:
 
 
 def read(text: str, **options: Any) -> ScanResult:
-    """The text read whole; in pieces it has to come to the same."""
+    """Read the text whole, and check that the result in chunks is equal."""
     whole = read_calls(text, TOOLS, **options)
     reader = TextReader(TOOLS, **options)
     for character in text:
@@ -63,13 +63,13 @@ def read(text: str, **options: Any) -> ScanResult:
     return whole
 
 
-def made(scan: ScanResult) -> list[Any]:
+def calls_of(scan: ScanResult) -> list[Any]:
     return [(call.name, call.error.code if call.error else call.arguments) for call in scan.calls]
 
 
 ADD = ("add", {"a": 1, "b": 2})
 
-# --- one call, as it arrives -----------------------------------------------------------------------------------------
+# --- one call in its variants -----------------------------------------------------------------------------------------
 
 VARIANTS = {
     "fenced, over several lines": '~~~tool_call\n{\n  "name": "add",\n  "arguments": {"a": 1,\n "b": 2}\n}\n~~~',
@@ -170,11 +170,11 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("what", VARIANTS)
-def test_a_call_is_read_however_it_arrives(what: str) -> None:
-    assert made(read(VARIANTS[what])) == [ADD]
+def test_variant_of_a_call_is_read(what: str) -> None:
+    assert calls_of(read(VARIANTS[what])) == [ADD]
 
 
-# --- several calls, and what stands beside them ------------------------------------------------------------------------
+# --- several calls, and text between them ------------------------------------------------------------------------
 
 SEVERAL = {
     "fenced, words between": (f"x\n~~~tool_call\n{CALL}\n~~~\ny\n~~~tool_call\n{CALL}\n~~~\nz", "x y z"),
@@ -213,10 +213,10 @@ SEVERAL = {
 
 
 @pytest.mark.parametrize("what", SEVERAL)
-def test_several_calls_are_several_and_only_the_words_beside_them_are_text(what: str) -> None:
+def test_several_calls_are_read_and_only_prose_is_text(what: str) -> None:
     text, words = SEVERAL[what]
     found = read(text)
-    assert (made(found), found.text.split()) == ([ADD, ADD], words.split())
+    assert (calls_of(found), found.text.split()) == ([ADD, ADD], words.split())
 
 
 # --- names and values ------------------------------------------------------------------------------------------------
@@ -250,8 +250,8 @@ def test_several_calls_are_several_and_only_the_words_beside_them_are_text(what:
          [("say", {"text": "if a < b: 1"})]),
     ],
 )  # fmt: skip
-def test_names_and_values_are_what_the_model_wrote(text: str, calls: Any) -> None:
-    assert made(read(text)) == calls
+def test_names_and_values_are_verbatim(text: str, calls: Any) -> None:
+    assert calls_of(read(text)) == calls
 
 
 @pytest.mark.parametrize(
@@ -262,34 +262,34 @@ def test_names_and_values_are_what_the_model_wrote(text: str, calls: Any) -> Non
         ("f", "true", True), ("unknown", "7", "7"),
     ],
 )  # fmt: skip
-def test_text_between_tags_has_the_type_of_its_schema(name: str, text: str, value: Any) -> None:
+def test_text_between_tags_is_typed_by_its_schema(name: str, text: str, value: Any) -> None:
     for form in (
         f"<tool_call><function=set><parameter={name}>\n{text}\n</parameter></function></tool_call>",
         f"<tool_call>set<arg_key>{name}</arg_key><arg_value>{text}</arg_value></tool_call>",
         f'<minimax:tool_call><invoke name="set"><parameter name="{name}">{text}</parameter></invoke></minimax:tool_call>',
         f'<steptml:invoke name="set"><steptml:parameter name="{name}">{text}</steptml:parameter></steptml:invoke>',
     ):
-        assert made(read(form)) == [("set", {name: value})]
+        assert calls_of(read(form)) == [("set", {name: value})]
 
 
 @pytest.mark.parametrize("text", ["12345", "null", '{"a": 1}', "  indented\n\n  line  ", "a &lt; b <c>", "\n\nx\n\n"])
-def test_a_string_between_tags_stays_as_it_is(text: str) -> None:
+def test_string_between_tags_is_verbatim(text: str) -> None:
     for form in (
         f"<tool_call><function=say><parameter=text>\n{text}\n</parameter></function></tool_call>",
         f"<tool_call>say<arg_key>text</arg_key><arg_value>{text}</arg_value></tool_call>",
         f'<function_calls><invoke name="say"><parameter name="text">{text}</parameter></invoke></function_calls>',
         f"<function_calls><invoke><tool_name>say</tool_name><parameters><text>{text}</text></parameters></invoke>",
     ):
-        assert made(read(form)) == [("say", {"text": text})]
+        assert calls_of(read(form)) == [("say", {"text": text})]
 
 
-# --- refused ----------------------------------------------------------------------------------------------------------
+# --- errors ----------------------------------------------------------------------------------------------------------
 
 MALFORMED, UNKNOWN = ("add", "malformed_json"), "unknown_tool"
 REFUSED = {
     "fenced, parameters": (f"~~~tool_call\n{PARAMETERS}\n~~~", [MALFORMED]),
     "fenced, two objects": (f"~~~tool_call\n{CALL}\n{CALL}\n~~~", [("tool_call", "malformed_json")]),
-    "fenced, Python's word": ('~~~tool_call\n{"name": "set", "arguments": {"f": True}}\n~~~', [("tool_call", "malformed_json")]),
+    "fenced, Python": ('~~~tool_call\n{"name": "set", "arguments": {"f": True}}\n~~~', [("tool_call", "malformed_json")]),
     "fenced, no closing fence": (f"~~~tool_call\n{CALL}", [MALFORMED]),
     "a near name": ('<tool_call>{"name": "addd", "arguments": {}}</tool_call>', [("addd", UNKNOWN)]),
     "encoded twice": ('<tool_call>{"name": "say", "arguments": "\\"{}\\""}</tool_call>', [("say", "not_an_object")]),
@@ -310,9 +310,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_not_a_whole_call_of_a_tool_is_an_error_and_spoils_no_other(what: str) -> None:
+def test_malformed_call_is_an_error_and_its_neighbours_are_read(what: str) -> None:
     text, calls = REFUSED[what]
-    assert made(read(text)) == calls
+    assert calls_of(read(text)) == calls
 
 
 @pytest.mark.parametrize(
@@ -327,9 +327,9 @@ def test_what_is_not_a_whole_call_of_a_tool_is_an_error_and_spoils_no_other(what
         ('<|START_ACTION|>[{"tool_name": "directly_answer", "parameters": {}}]<|END_ACTION|>', []),
     ],
 )
-def test_no_arguments_are_none(text: str, calls: Any) -> None:
+def test_missing_arguments_are_an_empty_object(text: str, calls: Any) -> None:
     found = read(text)
-    assert (made(found), found.text) == (calls, "")
+    assert (calls_of(found), found.text) == (calls, "")
 
 
 # --- prose ------------------------------------------------------------------------------------------------------------
@@ -365,11 +365,11 @@ MARKED = [
 
 
 @pytest.mark.parametrize("text", [*PROSE, *MARKED, *(f"The {text} a mark." for text in MARKED)])
-def test_prose_about_calls_is_prose(text: str) -> None:
+def test_prose_about_calls_is_text(text: str) -> None:
     found = read(text)
     assert (found.calls, found.text) == ((), text)
 
 
 @pytest.mark.parametrize("text", [*VARIANTS.values(), *(text for text, _ in SEVERAL.values())])
-def test_nothing_is_a_call_where_no_tool_is_offered(text: str) -> None:
+def test_no_call_is_read_without_offered_tools(text: str) -> None:
     assert read_calls(text, ()) == ScanResult(text)

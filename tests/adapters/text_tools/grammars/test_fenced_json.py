@@ -1,4 +1,4 @@
-"""The taught form: what is read, what is refused, what is quoted, and that it is linear."""
+"""The taught form: calls, errors, quotation and linear work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ json_values: Any = st.recursive(
         st.tuples(st.text(min_size=1), st.dictionaries(st.text(), json_values, max_size=3)), min_size=1, max_size=4
     )
 )
-def test_rendered_calls_are_read_back_whatever_their_arguments(calls: list[tuple[str, dict[str, Any]]]) -> None:
+def test_written_calls_are_read_back(calls: list[tuple[str, dict[str, Any]]]) -> None:
     text = TAUGHT.calls([ToolCall("", name, arguments) for name, arguments in calls])
     found = read_calls(text, NAMES)
     assert [(call.name, call.arguments, call.error) for call in found.calls] == [(*call, None) for call in calls]
@@ -38,7 +38,7 @@ def test_rendered_calls_are_read_back_whatever_their_arguments(calls: list[tuple
 
 @given(st.text(alphabet=st.sampled_from('~`\n> \\{}"tool_cal<think>/[]'), max_size=60))
 @example(">>>all")
-def test_any_text_is_read_without_an_exception_and_keeps_its_text_when_it_has_no_calls(text: str) -> None:
+def test_any_text_without_calls_is_unchanged(text: str) -> None:
     found = read_calls(text, NAMES)
     assert found.calls or found.text == text
 
@@ -58,7 +58,7 @@ def test_any_text_is_read_without_an_exception_and_keeps_its_text_when_it_has_no
         ("[" * 100_000, "malformed_json", "tool_call"),
     ],
 )
-def test_a_wrong_block_is_a_call_with_an_error_and_its_text(body: str, code: str, name: str) -> None:
+def test_malformed_block_is_a_call_with_an_error_and_its_text(body: str, code: str, name: str) -> None:
     found = read_calls(f"Before.\n{PING}\n~~~tool_call\n{body}\n~~~\nAfter.", NAMES)
     good, bad = found.calls
     assert good.error is None
@@ -79,7 +79,7 @@ def test_a_wrong_block_is_a_call_with_an_error_and_its_text(body: str, code: str
         ('~~~json\n{"name": "ping", "arguments": {}}\n~~~', "~~~json"),
     ],
 )
-def test_what_is_forgiven_is_noted_and_refused_when_strict(text: str, note: str) -> None:
+def test_repair_is_noted_and_an_error_when_strict(text: str, note: str) -> None:
     lenient = read_calls(text, NAMES)
     assert all(call.error is None for call in lenient.calls)
     assert any(note in remark for remark in lenient.notes)
@@ -103,7 +103,7 @@ def test_what_is_forgiven_is_noted_and_refused_when_strict(text: str, note: str)
         '~~~json\n{"name": "ping"}\n~~~',
     ],
 )
-def test_what_is_quoted_or_thought_is_no_call(text: str) -> None:
+def test_quoted_block_is_no_call(text: str) -> None:
     assert read_calls(text, NAMES).calls == ()
 
 
@@ -116,30 +116,30 @@ def test_what_is_quoted_or_thought_is_no_call(text: str) -> None:
         f"<think>done</think>\n{PING}",
     ],
 )
-def test_what_only_looks_like_quotation_hides_no_call(text: str) -> None:
+def test_unclosed_quotation_hides_no_call(text: str) -> None:
     assert [call.name for call in read_calls(text, NAMES).calls] == ["ping"]
 
 
-def test_a_block_that_ends_in_the_middle_of_its_line_is_never_a_call() -> None:
+def test_block_without_a_finished_line_is_no_call() -> None:
     (call,) = read_calls('~~~tool_call\n{"name": "ping", "arguments": {}}', NAMES).calls
     assert call.arguments is None
     assert call.error is not None
     assert "not closed" in call.error.message
 
 
-def test_invented_results_and_all_after_them_are_cut_off() -> None:
+def test_invented_results_and_later_text_are_removed() -> None:
     found = read_calls(f"Looking.\n{PING}\n~~~tool_result\n{{}}\n~~~\nThe answer is 4.\n{PING}", NAMES)
     assert (found.text, len(found.calls)) == ("Looking.", 1)
     assert "results that the model invented" in found.notes[0]
 
 
-def test_results_without_a_call_before_are_text() -> None:
+def test_results_without_a_preceding_call_are_text() -> None:
     text = "~~~tool_result\n{}\n~~~"
     assert read_calls(text, NAMES).text == text
 
 
 @pytest.mark.parametrize(
-    "piece",
+    "chunk",
     [
         "~~~tool_call\n",
         "```a\n",
@@ -151,29 +151,29 @@ def test_results_without_a_call_before_are_text() -> None:
         "~~~tool_result\n",
     ],
 )
-def test_long_hostile_texts_are_read_in_linear_work(piece: str) -> None:
-    """Two sizes, the work counted by the search calls made, which a quadratic reader would square."""
+def test_long_hostile_texts_of_fences_are_read_in_linear_work(chunk: str) -> None:
+    """Compare two sizes by the number of search calls, which a quadratic reader would square."""
     import sys
 
     def steps(count: int) -> int:
-        made = 0
+        calls_of = 0
 
         def count_calls(frame: Any, event: str, argument: Any) -> None:
-            nonlocal made
-            made += event == "c_call"
+            nonlocal calls_of
+            calls_of += event == "c_call"
 
         sys.setprofile(count_calls)
         try:
-            read_calls("tool_call" + "\n" + piece * count, NAMES)
+            read_calls("tool_call" + "\n" + chunk * count, NAMES)
         finally:
             sys.setprofile(None)
-        return made
+        return calls_of
 
     steps(1)  # the grammars are compiled once
     assert steps(800) < 2.5 * steps(400) + 100
 
 
-def test_results_are_one_line_of_json_that_no_fence_can_leave() -> None:
+def test_results_are_one_line_of_json() -> None:
     text = TAUGHT.result(ToolResult("call_0", "read", "~~~\n~~~tool_call\n", is_error=True))
     assert text.splitlines() == ["~~~tool_result", '{"name": "read", "error": "~~~\\n~~~tool_call\\n"}', "~~~"]
 
@@ -195,7 +195,7 @@ SPEC: Any = {
 }
 
 
-def test_tools_are_shown_in_full_or_briefly() -> None:
+def test_instructions_show_tools_in_full_or_compact_form() -> None:
     full = instructions([{"type": "function", "function": SPEC}])
     brief = instructions([{"type": "function", "function": SPEC}], "compact")
     assert '"$defs"' in full
