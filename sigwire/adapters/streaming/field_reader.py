@@ -96,8 +96,6 @@ class FieldReader:
 
 
 class _FinalParse(NamedTuple):
-    """A choice and its parse."""
-
     choice: Choice
     outcome: ParsedChoice | ModelError
 
@@ -232,7 +230,6 @@ class _ChoiceReader:
             self._emit_rest(self._choice(event))
 
     def _choice(self, event: ChoiceEnd) -> Choice:
-        """Return the choice as the plan will parse it."""
         text, calls, thought = "".join(self._text), tuple(self._calls), "".join(self._reasoning)
         if self._scan is not None:
             scan = self._scan.scan

@@ -43,7 +43,6 @@ class FreeTextReader:
             self._read_opening("")
 
     def _read_opening(self, text: str) -> None:
-        """Read text that can start with an opening tag."""
         text, self._lookahead = "".join([*self._lookahead, text]), []
         content = text.lstrip()
         for opening, closing in self._thoughts:

@@ -123,17 +123,24 @@ class _MemberReader(Protocol):
     def read(self, text: str, at: int) -> int: ...
 
 
-class _NameReader:
-    __slots__ = ("_chunks", "_string")
+class _StringBase:
+    __slots__ = ("_string",)
     failed = False
 
     def __init__(self) -> None:
         self._string = PartialString()
-        self._chunks: list[str] = []
 
     @property
     def done(self) -> bool:
         return self._string.closed
+
+
+class _NameReader(_StringBase):
+    __slots__ = ("_chunks",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._chunks: list[str] = []
 
     def read(self, text: str, at: int) -> int:
         chunk, at = self._string.read(text, at)
@@ -145,19 +152,13 @@ class _NameReader:
         return "".join(self._chunks)
 
 
-class _StringReader:
-    """A string that is emitted in deltas."""
-
-    __slots__ = ("_events", "_field", "_string")
-    failed = False
+class _StringReader(_StringBase):
+    __slots__ = ("_events", "_field")
 
     def __init__(self, codec: FieldCodec, events: FieldEvents) -> None:
-        self._field, self._events, self._string = codec.field.name, events, PartialString()
+        super().__init__()
+        self._field, self._events = codec.field.name, events
         events.started_texts.add(self._field)
-
-    @property
-    def done(self) -> bool:
-        return self._string.closed
 
     def read(self, text: str, at: int) -> int:
         chunk, at = self._string.read(text, at)
@@ -169,8 +170,6 @@ class _StringReader:
 
 
 class _PartialReader(PartialEmitter):
-    """An object or a list that is emitted as partial values."""
-
     __slots__ = ()
 
     @property

@@ -88,7 +88,6 @@ class PartialString:
         return self._decode_unit(int(unit[0], 16), text, unit.end())
 
     def _decode_unit(self, unit: int, text: str, at: int) -> tuple[str | None, int]:
-        """Return a character of one UTF-16 unit, or of two."""
         if not 0xD800 <= unit < 0xDC00:
             return chr(unit), at
         following = text[at : at + 6]
@@ -276,7 +275,6 @@ _NOTHING: Any = object()
 
 
 def _copy_with(container: list[Any] | dict[str, Any], key: str, value: Any) -> JsonValue:
-    """Return a copy of a container with one more item, if there is one."""
     if value is _NOTHING:
         return container.copy()
     return {**container, key: value} if isinstance(container, dict) else [*container, value]

@@ -58,7 +58,6 @@ class Unescaper:
         self._sink.close()
 
     def _track_line(self, text: str) -> None:
-        """Track the position of the next character in its line."""
         self._last_character = text[-1:] or self._last_character
         line = text.rfind("\n") + 1
         if self._is_line_blank or line:

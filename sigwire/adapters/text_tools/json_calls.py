@@ -26,7 +26,7 @@ from sigwire.errors import JsonReadError
 
 __all__ = [
     "ARGUMENT_KEYS", "NAME_KEYS", "ClosingMarkers", "JsonPayload", "call_name", "calls_in", "is_call", "is_object_next",
-    "make_call", "read_payload"
+    "make_call", "read_payload", "wrapped_calls"
 ]  # fmt: skip
 
 NAME_KEYS = ("name", "tool_name")
@@ -165,7 +165,7 @@ def _iter_calls(read: JsonPayload, catalog: ToolCatalog) -> Iterator[ToolCall]:
 
 
 def _calls_of(value: JsonValue, catalog: ToolCatalog) -> Iterator[ToolCall]:
-    inner = _wrapped_calls(value)
+    inner = wrapped_calls(value)
     if inner is not None:
         for item in inner:
             yield from _calls_of(item, catalog)
@@ -182,7 +182,7 @@ def _calls_of(value: JsonValue, catalog: ToolCatalog) -> Iterator[ToolCall]:
     yield make_call(name, arguments, catalog, next((str(value[key]) for key in _ID_KEYS if value.get(key)), ""))
 
 
-def _wrapped_calls(value: object) -> list[Any] | None:
+def wrapped_calls(value: object) -> list[Any] | None:
     inner = value.get("tool_calls") if is_mapping(value) and not any(key in value for key in NAME_KEYS) else None
     return list(inner) if is_sequence(inner) else None
 

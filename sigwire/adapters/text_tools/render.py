@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from sigwire.adapters.text_tools.styles import TAUGHT, CallStyle
+from sigwire.adapters.text_tools.styles import TAUGHT, CallStyle, write_json
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping, is_sequence
 
@@ -55,11 +54,7 @@ def _function_of(spec: JsonObject) -> Mapping[str, Any]:
 
 
 def _full_line(function: Mapping[str, Any]) -> str:
-    return _json({key: function[key] for key in ("name", "description", "parameters") if key in function})
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return write_json({key: function[key] for key in ("name", "description", "parameters") if key in function})
 
 
 def tool_line(function: Mapping[str, Any]) -> str:
@@ -71,24 +66,35 @@ def tool_line(function: Mapping[str, Any]) -> str:
       a: the first
     """
     parameters: Mapping[str, Any] = function.get("parameters") or {}
-    properties: Mapping[str, Any] = parameters.get("properties") or {}
-    required: frozenset[str] = frozenset(parameters.get("required") or ())
-    definitions: Mapping[str, Any] = parameters.get("$defs") or parameters.get("definitions") or {}
-    arguments = [_parameter_text(name, schema, name in required, definitions) for name, schema in properties.items()]
+    definitions = parameters.get("$defs") or parameters.get("definitions") or {}
+    arguments = _members_of(parameters, definitions, defaults=True)
     if parameters.get("additionalProperties") not in (None, False):
         arguments.append("...")
-    described = [
-        f"\n  {name}: {_one_line(schema['description'])}"
-        for name, schema in properties.items()
-        if is_mapping(schema) and schema.get("description")
-    ]
     description = _one_line(function.get("description") or "")
-    return f"{function['name']}({', '.join(arguments)}){': ' + description if description else ''}{''.join(described)}"
+    head = f"{function['name']}({', '.join(arguments)}){': ' + description if description else ''}"
+    return head + "".join(_described_parameters(parameters))
 
 
-def _parameter_text(name: str, schema: object, required: bool, definitions: Mapping[str, Any]) -> str:
-    default = f" = {_json(schema['default'])}" if is_mapping(schema) and "default" in schema else ""
-    return f"{name}{'' if required else '?'}: {schema_text(schema, definitions)}{default}"
+def _described_parameters(parameters: Mapping[str, Any]) -> Iterator[str]:
+    for name, schema in (parameters.get("properties") or {}).items():
+        if is_mapping(schema) and schema.get("description"):
+            yield f"\n  {name}: {_one_line(schema['description'])}"
+
+
+def _members_of(
+    schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int = 0, *, defaults: bool = False
+) -> list[str]:
+    """Return the properties of an object as ``name: type``, with a question mark if optional."""
+    required: frozenset[str] = frozenset(schema.get("required") or ())
+    return [
+        f"{name}{'' if name in required else '?'}: {schema_text(member, definitions, depth)}"
+        + (_default_text(member) if defaults else "")
+        for name, member in (schema.get("properties") or {}).items()
+    ]
+
+
+def _default_text(schema: object) -> str:
+    return f" = {write_json(schema['default'])}" if is_mapping(schema) and "default" in schema else ""
 
 
 def _one_line(text: object) -> str:
@@ -111,12 +117,12 @@ def schema_text(schema: object, definitions: Mapping[str, Any] | None = None, de
         name = str(schema["$ref"]).rpartition("/")[2]
         return schema_text(definitions[name], definitions, depth + 1) if name in definitions else name
     if "const" in schema:
-        return _json(schema["const"])
+        return write_json(schema["const"])
     if is_sequence(schema.get("enum")):
-        return _join_types([_json(member) for member in schema["enum"]])
-    for key in ("anyOf", "oneOf"):
-        if is_sequence(schema.get(key)):
-            return _join_types([schema_text(member, definitions, depth + 1) for member in schema[key]])
+        return _join_types(map(write_json, schema["enum"]))
+    members = next((schema[key] for key in ("anyOf", "oneOf") if is_sequence(schema.get(key))), None)
+    if members is not None:
+        return _join_types(schema_text(member, definitions, depth + 1) for member in members)
     return _type_text(schema, definitions, depth)
 
 
@@ -128,20 +134,9 @@ def _type_text(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth:
         items = schema_text(schema.get("items", {}), definitions, depth + 1)
         return f"({items})[]" if " | " in items else f"{items}[]"
     if kind == "object" or "properties" in schema:
-        return _object_text(schema, definitions, depth)
+        members = _members_of(schema, definitions, depth + 1)
+        return f"{{ {', '.join(members)} }}" if members else "object"
     return str(kind or "any")
-
-
-def _object_text(schema: Mapping[str, Any], definitions: Mapping[str, Any], depth: int) -> str:
-    properties: Mapping[str, Any] = schema.get("properties") or {}
-    required: frozenset[str] = frozenset(schema.get("required") or ())
-    if not properties:
-        return "object"
-    members = [
-        f"{name}{'' if name in required else '?'}: {schema_text(member, definitions, depth + 1)}"
-        for name, member in properties.items()
-    ]
-    return "{ " + ", ".join(members) + " }"
 
 
 def _join_types(members: Iterable[str]) -> str:

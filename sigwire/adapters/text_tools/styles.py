@@ -21,7 +21,7 @@ from sigwire.core.narrow import is_mapping, is_sequence
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
 
-__all__ = ["STYLES", "TAUGHT", "CallStyle", "style_named"]
+__all__ = ["STYLES", "TAUGHT", "CallStyle", "style_named", "write_json"]
 
 _WriteCall: TypeAlias = Callable[[str, Any], str]
 
@@ -48,7 +48,7 @@ class CallStyle:
         return self.calls([ToolCall("", "tool_name", {"argument": "value"})])
 
 
-def _json(value: object) -> str:
+def write_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -58,7 +58,7 @@ def _arguments_of(call: ToolCall) -> Any:
 
 
 def _write_result(result: ToolResult) -> str:
-    return _json({"name": result.name, "error" if result.is_error else "result": result.content})
+    return write_json({"name": result.name, "error" if result.is_error else "result": result.content})
 
 
 def _each_call(write: _WriteCall, between: str = "\n") -> Callable[[Sequence[ToolCall]], str]:
@@ -70,7 +70,7 @@ def _result_between(before: str, after: str) -> Callable[[ToolResult], str]:
 
 
 def _write_object(name: str, arguments: Any, key: str = "arguments") -> str:
-    return _json({"name": name, key: arguments})
+    return write_json({"name": name, key: arguments})
 
 
 def _object_between(before: str, after: str) -> _WriteCall:
@@ -95,7 +95,7 @@ def _tagged_arguments(
     def write(name: str, arguments: Any) -> str:
         opening, closing = call[0].format(name), call[1]
         if not is_mapping(arguments) or any(_needs_json(key, value, marks) for key, value in arguments.items()):
-            body = [arguments if isinstance(arguments, str) else _json(arguments)]
+            body = [arguments if isinstance(arguments, str) else write_json(arguments)]
         else:
             body = [parameter[0].format(key) + _text_of(value) + parameter[1] for key, value in arguments.items()]
         return gap.join([opening, *body, closing])
@@ -104,7 +104,7 @@ def _tagged_arguments(
 
 
 def _text_of(value: object) -> str:
-    return value if isinstance(value, str) else _json(value)
+    return value if isinstance(value, str) else write_json(value)
 
 
 def _needs_json(key: str, value: object, marks: Sequence[str]) -> bool:
@@ -149,8 +149,8 @@ def _write_literal(value: object) -> str:
     if is_sequence(value):
         return f"[{', '.join(map(_write_literal, value))}]"
     if is_mapping(value):
-        return f"{{{', '.join(f'{_json(key)}: {_write_literal(item)}' for key, item in value.items())}}}"
-    return str(value) if value is None or isinstance(value, bool) else _json(value)
+        return f"{{{', '.join(f'{write_json(key)}: {_write_literal(item)}' for key, item in value.items())}}}"
+    return str(value) if value is None or isinstance(value, bool) else write_json(value)
 
 
 def _write_python_list(calls: Sequence[ToolCall]) -> str:

@@ -27,6 +27,7 @@ from sigwire.adapters.text_tools.json_calls import (
     is_call,
     is_object_next,
     read_payload,
+    wrapped_calls,
 )
 
 __all__ = ["BARE_JSON"]
@@ -89,18 +90,13 @@ def _weak_calls(read: JsonPayload, catalog: ToolCatalog) -> CallBlock | None:
 
 
 def _values_of(item: JsonPayload) -> list[object]:
-    value = item.value
-    if (
-        isinstance(value, dict)
-        and not any(key in value for key in NAME_KEYS)
-        and isinstance(value.get("tool_calls"), list)
-    ):
-        value = value["tool_calls"]
-    return list(value) if isinstance(value, list) else [value]
+    calls = wrapped_calls(item.value)
+    if calls is not None:
+        return calls
+    return list(item.value) if isinstance(item.value, list) else [item.value]
 
 
 def _is_call_of_any(value: object) -> bool:
-    """Return True if a value is a call of any tool."""
     name = call_name(value)
     return name is not None and is_call(value, ToolCatalog.of([name]))
 

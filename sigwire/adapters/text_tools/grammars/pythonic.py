@@ -91,9 +91,6 @@ def _read_name(cursor: Cursor, catalog: ToolCatalog) -> Wait[str | None]:
     return None
 
 
-# --- behind a token ------------------------------------------------------------------------------------------
-
-
 def after_token(closers: ClosingMarkers, *, brackets: bool = False) -> Reader:
     """Return a reader of the text behind a token: a list of calls, calls without brackets, or JSON."""
 
@@ -185,9 +182,6 @@ def _weak_calls(members: list[str], span: BracketSpan, catalog: ToolCatalog) -> 
     return calls if has_known and len(calls) == len(members) else []
 
 
-# --- without a token ------------------------------------------------------------------------------------------
-
-
 def _read_weak_list(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
     if not (yield from _is_list_next(cursor, catalog)):
         return None
@@ -195,9 +189,6 @@ def _read_weak_list(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[C
     if block is None or (yield from cursor.accept_after_space(_CLOSER)) is None:
         return block
     return CallBlock(block.calls, (*block.notes, "the opening marker of a call was missing"), is_marked=True)
-
-
-# --- a fence of its own ------------------------------------------------------------------------------------------
 
 
 def _read_tool_code(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
@@ -214,7 +205,6 @@ def _read_tool_code(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[C
 
 
 def _read_code(cursor: Cursor) -> Wait[tuple[str, bool]]:
-    """Pass code and its closing fence. Return the code, and whether the fence was there."""
     start = cursor.position
     while True:
         begin = cursor.position

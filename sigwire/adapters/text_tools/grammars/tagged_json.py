@@ -182,7 +182,6 @@ def _without_pseudo_tool(reader: Reader) -> Reader:
 
 
 def _skip_answer_mark(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    """Read a marker around the answer."""
     yield from cursor.has(0)
     return CallBlock()
 

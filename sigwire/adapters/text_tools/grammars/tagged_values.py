@@ -12,7 +12,7 @@ the call is an error. Values are verbatim; no entity is decoded.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sigwire.adapters.text_tools.cursor import Cursor, Finder, Wait
 from sigwire.adapters.text_tools.grammar import (
@@ -61,12 +61,23 @@ class _TagSet:
 
 @dataclass(slots=True)
 class _PartialCallBlock:
-    """A call that is not complete yet."""
-
     name: str
     start: int
-    arguments: JsonObject
-    notes: list[str]
+    catalog: ToolCatalog
+    arguments: JsonObject = field(default_factory=dict[str, JsonValue])
+    notes: list[str] = field(default_factory=list[str])
+
+    def typed(self, key: str, text: str) -> JsonValue:
+        """Return the value of an argument's text, typed by the schema."""
+        tool = self.catalog.declared_name(self.name) or ""
+        return read_value(text, self.catalog.parameter_schema(tool, key), self.catalog.tools.get(tool))
+
+    def call(self, cursor: Cursor, is_complete: bool) -> ToolCall:
+        tool = self.catalog.declared_name(self.name)
+        if not is_complete:
+            raw = cursor.text[self.start : cursor.position]
+            return broken_call(raw, "The text ended inside the call, or its tags do not fit", tool)
+        return ToolCall("", tool, self.arguments) if tool else unknown_call(self.name, self.arguments, self.catalog)
 
 
 def _make_reader(tags: _TagSet) -> Reader:
@@ -102,21 +113,20 @@ def _read_row(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, first: CallBl
 
 
 def _read_call(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog) -> Wait[CallBlock | None]:
-    """Read one call after its opening tag; ``None`` if no such tag follows."""
     header = yield from cursor.run(_HEADER)
     match = _ATTRIBUTE.fullmatch(header)
     if match is None or not (yield from cursor.accept(">")):
         name = catalog.declared_name(match[1]) if match is not None and not (yield from cursor.has(1)) else None
         return CallBlock((broken_call(header, TRUNCATED, name),)) if name else None
-    partial = _PartialCallBlock(match[1], cursor.position, {}, [])
+    partial = _PartialCallBlock(match[1], cursor.position, catalog)
     if (yield from is_object_next(cursor, lists=False)):
         block = yield from read_named_call(cursor, partial.name, catalog, tags.ends)
         yield from _accept_end(cursor, tags)
         return block
     if not (yield from _is_body_next(cursor, tags, declared=catalog.declared_name(partial.name) is not None)):
         return None
-    is_complete = yield from _read_parameters(cursor, tags, catalog, partial)
-    return CallBlock((_call_of(cursor, partial, catalog, is_complete),), tuple(partial.notes))
+    is_complete = yield from _read_parameters(cursor, tags, partial)
+    return CallBlock((partial.call(cursor, is_complete),), tuple(partial.notes))
 
 
 def _is_body_next(cursor: Cursor, tags: _TagSet, *, declared: bool) -> Wait[bool]:
@@ -129,7 +139,7 @@ def _is_body_next(cursor: Cursor, tags: _TagSet, *, declared: bool) -> Wait[bool
     return found is not None or at_end
 
 
-def _read_parameters(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, partial: _PartialCallBlock) -> Wait[bool]:
+def _read_parameters(cursor: Cursor, tags: _TagSet, partial: _PartialCallBlock) -> Wait[bool]:
     """Pass parameters up to the end of the call. Return True if the end was there."""
     while True:
         yield from cursor.skip_space()
@@ -141,12 +151,12 @@ def _read_parameters(cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, partia
         match = _ATTRIBUTE.fullmatch(header)
         if match is None or not (yield from cursor.accept(">")):
             return False
-        text = yield from _read_parameter_text(cursor, tags, catalog, partial)
+        text = yield from _read_parameter_text(cursor, tags, partial)
         if text is None:
             return False
         if match[1] in partial.arguments:
             partial.notes.append("an argument came twice, the last one counts")
-        partial.arguments[match[1]] = _typed_value(text, match, partial, catalog)
+        partial.arguments[match[1]] = _typed_value(text, match, partial)
 
 
 def _accept_end(cursor: Cursor, tags: _TagSet) -> Wait[bool]:
@@ -160,9 +170,7 @@ def _accept_end(cursor: Cursor, tags: _TagSet) -> Wait[bool]:
     return found
 
 
-def _read_parameter_text(
-    cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, partial: _PartialCallBlock
-) -> Wait[str | None]:
+def _read_parameter_text(cursor: Cursor, tags: _TagSet, partial: _PartialCallBlock) -> Wait[str | None]:
     """Pass and return a parameter's text; ``None`` if it does not end."""
     if (yield from cursor.accept("<![CDATA[")):
         return (yield from _read_cdata(cursor, tags))
@@ -171,7 +179,7 @@ def _read_parameter_text(
         text, cursor.position = cursor.text[start : match.start()], match.start()
         if (yield from cursor.accept(tags.parameter_end)):
             return _trim_line_breaks(text) if tags.lines else text
-        if match[0] != tags.parameter or (yield from _is_known_parameter_next(cursor, tags, catalog, partial)):
+        if match[0] != tags.parameter or (yield from _is_known_parameter_next(cursor, tags, partial)):
             partial.notes.append("the closing tag of an argument was missing")
             return text.strip("\n")
         search = match.end()
@@ -193,27 +201,23 @@ def _read_cdata(cursor: Cursor, tags: _TagSet) -> Wait[str | None]:
 _CDATA_END = Finder(["]]>"])
 
 
-def _is_known_parameter_next(
-    cursor: Cursor, tags: _TagSet, catalog: ToolCatalog, partial: _PartialCallBlock
-) -> Wait[bool]:
+def _is_known_parameter_next(cursor: Cursor, tags: _TagSet, partial: _PartialCallBlock) -> Wait[bool]:
     """Return True if a tag inside a value opens the next parameter: a declared one, or any if the tool declares none."""
     start = cursor.position
     yield from cursor.accept(tags.parameter)
     match = _ATTRIBUTE.fullmatch((yield from cursor.run(_HEADER)))
     cursor.position = start
-    tool = catalog.declared_name(partial.name)
-    known = tool is not None and "properties" in catalog.tools[tool]
-    return match is not None and (not known or catalog.parameter_schema(tool or "", match[1]) is not None)
+    tool = partial.catalog.declared_name(partial.name)
+    known = tool is not None and "properties" in partial.catalog.tools[tool]
+    return match is not None and (not known or partial.catalog.parameter_schema(tool or "", match[1]) is not None)
 
 
 def _trim_line_breaks(text: str) -> str:
-    if text.startswith("\r\n"):
-        return text.removeprefix("\r\n").removesuffix("\r\n")
-    return text.removeprefix("\n").removesuffix("\n")
+    end = "\r\n" if text.startswith("\r\n") else "\n"
+    return text.removeprefix(end).removesuffix(end)
 
 
-def _typed_value(text: str, match: re.Match[str], partial: _PartialCallBlock, catalog: ToolCatalog) -> JsonValue:
-    """Return the value of a parameter, typed by its tag, else by the schema."""
+def _typed_value(text: str, match: re.Match[str], partial: _PartialCallBlock) -> JsonValue:
     flag = match[2] if match.re.groups > 1 else None
     if flag == "true":
         return text
@@ -224,19 +228,7 @@ def _typed_value(text: str, match: re.Match[str], partial: _PartialCallBlock, ca
             pass
         else:
             return value
-    tool = catalog.declared_name(partial.name) or ""
-    return read_value(text, catalog.parameter_schema(tool, match[1]), catalog.tools.get(tool))
-
-
-def _call_of(cursor: Cursor, partial: _PartialCallBlock, catalog: ToolCatalog, is_complete: bool) -> ToolCall:
-    tool = catalog.declared_name(partial.name)
-    if not is_complete:
-        raw = cursor.text[partial.start : cursor.position]
-        return broken_call(raw, "The text ended inside the call, or its tags do not fit", tool)
-    return ToolCall("", tool, partial.arguments) if tool else unknown_call(partial.name, partial.arguments, catalog)
-
-
-# --- the first form of Claude ------------------------------------------------------------------------------
+    return partial.typed(match[1], text)
 
 
 def _read_legacy(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
@@ -267,14 +259,12 @@ def _accept_invoke(cursor: Cursor) -> Wait[bool]:
 
 
 def _read_legacy_call(cursor: Cursor, catalog: ToolCatalog) -> Wait[ToolCall]:
-    partial = _PartialCallBlock((yield from cursor.run(_HEADER)).strip(), cursor.position, {}, [])
-    is_complete = (yield from cursor.accept("</tool_name>")) and (
-        yield from _read_legacy_parameters(cursor, catalog, partial)
-    )
-    return _call_of(cursor, partial, catalog, is_complete)
+    partial = _PartialCallBlock((yield from cursor.run(_HEADER)).strip(), cursor.position, catalog)
+    is_complete = (yield from cursor.accept("</tool_name>")) and (yield from _read_legacy_parameters(cursor, partial))
+    return partial.call(cursor, is_complete)
 
 
-def _read_legacy_parameters(cursor: Cursor, catalog: ToolCatalog, partial: _PartialCallBlock) -> Wait[bool]:
+def _read_legacy_parameters(cursor: Cursor, partial: _PartialCallBlock) -> Wait[bool]:
     yield from cursor.skip_space()
     inside = yield from cursor.accept("<parameters>")
     while True:
@@ -283,11 +273,11 @@ def _read_legacy_parameters(cursor: Cursor, catalog: ToolCatalog, partial: _Part
             inside = False
         elif not inside and (yield from cursor.accept("</invoke>")):
             return True
-        elif not inside or not (yield from _read_legacy_parameter(cursor, catalog, partial)):
+        elif not inside or not (yield from _read_legacy_parameter(cursor, partial)):
             return False
 
 
-def _read_legacy_parameter(cursor: Cursor, catalog: ToolCatalog, partial: _PartialCallBlock) -> Wait[bool]:
+def _read_legacy_parameter(cursor: Cursor, partial: _PartialCallBlock) -> Wait[bool]:
     if not (yield from cursor.accept("<")):
         return False
     key = yield from cursor.run(_NAME)
@@ -297,13 +287,9 @@ def _read_legacy_parameter(cursor: Cursor, catalog: ToolCatalog, partial: _Parti
     match = yield from cursor.find(Finder([f"</{key}>"]))
     cursor.position = match.end() if match else len(cursor.text)
     if match is not None:
-        tool = catalog.declared_name(partial.name) or ""
         text = cursor.text[start : match.start()]
-        partial.arguments[key] = read_value(text, catalog.parameter_schema(tool, key), catalog.tools.get(tool))
+        partial.arguments[key] = partial.typed(key, text)
     return match is not None
-
-
-# --- GLM ------------------------------------------------------------------------------------------------------
 
 
 def _read_glm(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock | None]:
@@ -316,7 +302,7 @@ def _read_glm(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlo
 
 def read_glm_pairs(cursor: Cursor, name: str, catalog: ToolCatalog, *, bare: bool = False) -> Wait[CallBlock | None]:
     """Read the text after the name. ``bare``: no marker precedes the name, so that a first pair must follow."""
-    partial = _PartialCallBlock(name, cursor.position, {}, [])
+    partial = _PartialCallBlock(name, cursor.position, catalog)
     yield from _skip_line_breaks(cursor)
     yield from cursor.accept("<tool_sep>")
     yield from _skip_line_breaks(cursor)
@@ -326,8 +312,8 @@ def read_glm_pairs(cursor: Cursor, name: str, catalog: ToolCatalog, *, bare: boo
         yield from _accept_glm_end(cursor)
         return block
     if (yield from cursor.accept("<arg_key>")):
-        is_complete = yield from _read_pairs(cursor, catalog, partial)
-        return CallBlock((_call_of(cursor, partial, catalog, is_complete),), tuple(partial.notes))
+        is_complete = yield from _read_pairs(cursor, partial)
+        return CallBlock((partial.call(cursor, is_complete),), tuple(partial.notes))
     if bare or declared is None:
         return None
     if (yield from _accept_glm_end(cursor)):
@@ -342,9 +328,8 @@ def _skip_line_breaks(cursor: Cursor) -> Wait[None]:
         yield from cursor.skip_space()
 
 
-def _read_pairs(cursor: Cursor, catalog: ToolCatalog, partial: _PartialCallBlock) -> Wait[bool]:
+def _read_pairs(cursor: Cursor, partial: _PartialCallBlock) -> Wait[bool]:
     """Pass keys and values up to the closing tag. Return True if the tag was there."""
-    tool = catalog.declared_name(partial.name) or ""
     while True:
         key = (yield from cursor.run(_HEADER)).strip()
         if not (yield from cursor.accept("</arg_key>")):
@@ -361,7 +346,7 @@ def _read_pairs(cursor: Cursor, catalog: ToolCatalog, partial: _PartialCallBlock
         if not (yield from cursor.accept("</arg_value>")):
             partial.notes.append("the closing tag of an argument was missing")
             text = text.strip("\n")
-        partial.arguments[key] = read_value(text, catalog.parameter_schema(tool, key), catalog.tools.get(tool))
+        partial.arguments[key] = partial.typed(key, text)
         yield from _skip_line_breaks(cursor)
         if (yield from _accept_glm_end(cursor)):
             return True
@@ -376,8 +361,6 @@ def _accept_glm_end(cursor: Cursor) -> Wait[bool]:
 
 _ARG_ENDS = Finder(["</arg_value>", "<arg_key>", "</tool_call>"])
 _GLM_ENDS = ClosingMarkers("</tool_call>")
-
-# --- the table ------------------------------------------------------------------------------------------------
 
 
 def _make_grammar(name: str, tags: _TagSet, stops: tuple[str, ...] = ()) -> Grammar:

@@ -72,12 +72,10 @@ def _flatten(groups: Iterable[tuple[str, ...]]) -> frozenset[str]:
 
 
 def _line_literals(grammars: Iterable[Grammar]) -> tuple[str, ...]:
-    """Return the literals that count at the start of a line only."""
     return tuple(literal for grammar in grammars if grammar.own_line for literal in (*grammar.openers, *grammar.stops))
 
 
 def _inline_literals(grammars: Iterable[Grammar]) -> frozenset[str]:
-    """Return the literals that count anywhere in a line."""
     anywhere = [grammar for grammar in grammars if not grammar.own_line]
     openers = _flatten(grammar.openers for grammar in anywhere if not grammar.weak)
     return openers.union(THOUGHTS, CLOSERS, END_TOKENS, *(grammar.stops for grammar in anywhere))
@@ -96,7 +94,6 @@ def _group_by_opener(grammars: Iterable[Grammar]) -> dict[str, tuple[Grammar, ..
 
 
 def _group_by_first(literals: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the literals by their first character, in the given order."""
     table: dict[str, tuple[str, ...]] = {}
     for literal in literals:
         table[literal[0]] = (*table.get(literal[0], ()), literal)

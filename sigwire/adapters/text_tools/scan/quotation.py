@@ -44,7 +44,6 @@ class QuoteFilter:
         self._unclosed_fences: dict[str, int] = {}  # mark -> length of the shortest fence that never closes
 
     def _emit(self) -> None:
-        """Emit the text up to the cursor."""
         if self.cursor.position > self.emitted:
             text = self.cursor.text[self.emitted : self.cursor.position]
             self.after_call = self.after_call and text.isspace()
@@ -176,7 +175,6 @@ class QuoteFilter:
             yield None
 
     def _accept_fence_end(self, marks: str) -> Wait[bool]:
-        """Pass this line if it closes the fence. Return True if it does."""
         cursor = self.cursor
         start = cursor.position
         line = yield from cursor.run(_FENCE_CHARACTERS)

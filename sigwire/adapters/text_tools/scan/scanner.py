@@ -197,7 +197,6 @@ class CallScanner(QuoteFilter):
         self.cursor.position += len(opener)
 
     def _end_thinking(self, closer: str) -> Wait[None]:
-        """Withdraw the held calls: they were thinking."""
         self.output.withdraw(everything=self.thinking == "unknown")
         self.thinking = "open"
         self.cursor.position += len(closer)
@@ -367,7 +366,6 @@ class CallScanner(QuoteFilter):
             yield from self._handle_line_start()
 
     def _can_wrap_calls(self, marks: str, label: str) -> bool:
-        """Return True if a fence with this label can hold calls."""
         if marks[0] == "~":
             return marks == "~~~" and label == "json" and not self.catalog.strict
         return label in _WRAPPERS
