@@ -65,8 +65,8 @@ def tool_line(function: Mapping[str, Any]) -> str:
     add(a: integer, b?: integer): Add.
       a: the first
     """
-    parameters: Mapping[str, Any] = function.get("parameters") or {}
-    definitions = parameters.get("$defs") or parameters.get("definitions") or {}
+    parameters = _mapping_of(function.get("parameters"))
+    definitions = _mapping_of(parameters.get("$defs") or parameters.get("definitions"))
     arguments = _members_of(parameters, definitions, defaults=True)
     if parameters.get("additionalProperties") not in (None, False):
         arguments.append("...")
@@ -76,7 +76,7 @@ def tool_line(function: Mapping[str, Any]) -> str:
 
 
 def _described_parameters(parameters: Mapping[str, Any]) -> Iterator[str]:
-    for name, schema in (parameters.get("properties") or {}).items():
+    for name, schema in _mapping_of(parameters.get("properties")).items():
         if is_mapping(schema) and schema.get("description"):
             yield f"\n  {name}: {_one_line(schema['description'])}"
 
@@ -89,8 +89,12 @@ def _members_of(
     return [
         f"{name}{'' if name in required else '?'}: {schema_text(member, definitions, depth)}"
         + (_default_text(member) if defaults else "")
-        for name, member in (schema.get("properties") or {}).items()
+        for name, member in _mapping_of(schema.get("properties")).items()
     ]
+
+
+def _mapping_of(value: object) -> Mapping[str, Any]:
+    return value if is_mapping(value) else {}
 
 
 def _default_text(schema: object) -> str:
