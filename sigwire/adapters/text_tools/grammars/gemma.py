@@ -14,7 +14,7 @@ from sigwire.adapters.text_tools.grammars.literals import LiteralError, read_bar
 from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, make_call
 from sigwire.adapters.text_tools.scan.brackets import BARE, BracketSpan, read_span
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 
 __all__ = ["GEMMA"]
 

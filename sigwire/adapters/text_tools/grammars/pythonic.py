@@ -30,7 +30,7 @@ from sigwire.adapters.text_tools.grammars.literals import LiteralError, MissingK
 from sigwire.adapters.text_tools.grammars.tagged_json import accept_closer
 from sigwire.adapters.text_tools.json_calls import ClosingMarkers, calls_in, is_object_next, read_payload
 from sigwire.adapters.text_tools.scan.brackets import PYTHON, BracketSpan, read_span
-from sigwire.core.tools.tool import ToolCall
+from sigwire.core.tools.calls import ToolCall
 
 __all__ = ["PYTHONIC", "PYTHON_LISTS", "after_token", "read_call"]
 
